@@ -1,0 +1,1 @@
+"""What runs outside the control plane, on the nodes themselves."""

@@ -1,0 +1,1 @@
+"""Access to the Kubernetes API server: the only layer that talks to it."""

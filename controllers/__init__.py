@@ -1,0 +1,1 @@
+"""Berth's controllers, one package each; they never import one another."""
