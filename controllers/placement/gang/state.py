@@ -1,0 +1,116 @@
+"""What changes while the cluster lives: free amounts, kept in place between plans.
+
+One `InfrastructureState` lives as long as its set of nodes. `commit` and `release` cost time in the size of the
+application, not of the infrastructure. Derived arrays (what the threshold leaves usable, nodes by location) are kept
+up to date or cached until `version` or `structure_version` moves on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from controllers.placement.gang.problem import Application, Infrastructure
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
+
+__all__ = ["InfrastructureState"]
+
+
+class InfrastructureState:
+    """Mutable free amounts of an `Infrastructure`. Not safe for use from several threads at once."""
+
+    def __init__(self, infrastructure: Infrastructure) -> None:
+        """Start from the free amounts that `infrastructure` states; its arrays are not shared for writing."""
+        self.infrastructure = infrastructure
+        self.free: Floats = np.array(infrastructure.free, order="F")
+        """float64[N, R], free amounts."""
+        self.bandwidth_free: Floats = infrastructure.bandwidth_free.copy()
+        """float64[N], free bandwidth."""
+        links = infrastructure.links
+        self.link_free: Floats = np.zeros(0) if links is None else links.free.copy()
+        """float64[P], free bandwidth of each physical link."""
+        self.smallest: Floats = np.full(len(infrastructure.resources), np.inf)
+        """float64[R], smallest positive request seen so far: less than that on a node is waste."""
+        self.named_score: Floats = np.zeros(infrastructure.size)
+        """float64[N], how many committed components had a selector naming the node."""
+        share = 1.0 - infrastructure.threshold
+        self._reserve = np.asfortranarray(infrastructure.capacity * share[:, None])
+        with np.errstate(invalid="ignore"):
+            reserve = infrastructure.bandwidth_capacity * share
+        self._bandwidth_reserve = np.where(share > 0, reserve, 0.0)
+        self.has_thresholds = bool((share > 0).any())
+        self.version = 0
+        """Counts changes of free amounts."""
+
+    @property
+    def reserve(self) -> Floats:
+        """float64[N, R], what the threshold keeps back from components that do not name the node."""
+        return self._reserve
+
+    @property
+    def bandwidth_reserve(self) -> Floats:
+        """float64[N], what the threshold keeps back from the node's bandwidth."""
+        return self._bandwidth_reserve
+
+    def copy(self) -> InfrastructureState:
+        """Return an independent copy, for what-if questions."""
+        twin = InfrastructureState(self.infrastructure)
+        twin.free = self.free.copy(order="F")
+        twin.bandwidth_free = self.bandwidth_free.copy()
+        twin.link_free = self.link_free.copy()
+        twin.smallest = self.smallest.copy()
+        twin.named_score = self.named_score.copy()
+        twin.version = self.version
+        return twin
+
+    def set_free(self, node: int, free: npt.ArrayLike, *, bandwidth_free: float | None = None) -> None:
+        """Overwrite the free amounts of one node, e.g. after a pod of another scheduler came or went."""
+        self.free[node] = free
+        if bandwidth_free is not None:
+            self.bandwidth_free[node] = bandwidth_free
+        self.version += 1
+
+    def commit(self, application: Application, assignment: npt.ArrayLike) -> None:
+        """Take what `application` uses under `assignment` (int[J], -1 for not placed) from the free amounts."""
+        self._apply(application, np.asarray(assignment, dtype=np.int64), -1.0)
+        self.observe(application)
+
+    def release(self, application: Application, assignment: npt.ArrayLike) -> None:
+        """Give back what `commit` of the same application and assignment took."""
+        self._apply(application, np.asarray(assignment, dtype=np.int64), 1.0)
+
+    def observe(self, application: Application) -> None:
+        """Learn what components look like; `commit` does it by itself."""
+        positive = np.where(application.requests > 0, application.requests, np.inf)
+        np.minimum(self.smallest, positive.min(axis=0, initial=np.inf), out=self.smallest)
+        if application.named is not None:
+            self.named_score += application.named.masks[application.named.group].sum(axis=0)
+
+    def _apply(self, application: Application, assignment: Ints, sign: float) -> None:
+        placed = assignment >= 0
+        np.add.at(self.free, assignment[placed], sign * application.requests[placed])
+        first, second, demand = _cut_edges(application, assignment)
+        np.add.at(self.bandwidth_free, first, sign * demand)
+        np.add.at(self.bandwidth_free, second, sign * demand)
+        links = self.infrastructure.links
+        if links is not None:
+            for one, other, amount in zip(first.tolist(), second.tolist(), demand.tolist(), strict=True):
+                for link in links.path(one, other, self.infrastructure.location):
+                    self.link_free[link] += sign * amount
+        self.version += 1
+
+
+def _cut_edges(application: Application, assignment: Ints) -> tuple[Ints, Ints, Floats]:
+    """Return node, node and demand of every edge and anchor whose two ends are placed on different nodes."""
+    anchors = application.anchors
+    first = np.concatenate([assignment[application.edges[:, 0]], assignment[anchors.component]])
+    second = np.concatenate([assignment[application.edges[:, 1]], anchors.node])
+    demand = np.concatenate([application.bandwidth, anchors.bandwidth])
+    cut = (first != second) & (first >= 0) & (second >= 0) & (demand > 0)
+    return first[cut], second[cut], demand[cut]
