@@ -1,0 +1,88 @@
+"""What every kind's model is made of: the base model, object metadata and timestamps."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic.alias_generators import to_camel
+
+
+def _parse_timestamp(value: Any) -> Any:
+    """Read RFC 3339 text or a datetime; a datetime without a zone is refused rather than guessed."""
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    if not isinstance(moment, datetime):
+        raise ValueError("a timestamp is RFC 3339 text such as 2026-01-31T12:00:00Z")
+    if moment.tzinfo is None:
+        raise ValueError("a timestamp needs a time zone, such as 2026-01-31T12:00:00Z")
+    return moment.astimezone(UTC)
+
+
+def format_timestamp(moment: datetime) -> str:
+    """Return ``moment`` as metav1.Time writes it: UTC, whole seconds, ``Z``."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+Timestamp = Annotated[
+    datetime,
+    BeforeValidator(_parse_timestamp),
+    PlainSerializer(format_timestamp, return_type=str, when_used="json"),
+]
+"""metav1.Time: RFC 3339 on the wire, an aware datetime in UTC in Python, whole seconds when written."""
+
+Int32 = Annotated[int, Field(json_schema_extra={"format": "int32"})]
+"""A 32-bit integer of the API."""
+Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
+"""A 64-bit integer of the API."""
+
+
+class ApiModel(BaseModel):
+    """Base of every API type: camelCase on the wire, frozen, unknown fields of newer versions ignored."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
+
+    def to_api(self) -> dict[str, Any]:
+        """Return the object as the API server reads it: camelCase keys, JSON values, no nulls."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+class ObjectMeta(ApiModel):
+    """metav1.ObjectMeta, cut down to what Berth reads."""
+
+    name: str = Field(default="", description="Name of the object.")
+    namespace: str = Field(default="", description="Namespace of the object.")
+    uid: str = Field(default="", description="Identity of the object, never reused.")
+    resource_version: str = Field(default="", description="Version of the object, for conditional writes.")
+    generation: int = Field(default=0, description="Counter of changes of the spec.")
+    creation_timestamp: Timestamp | None = Field(default=None, description="When the object was created.")
+    deletion_timestamp: Timestamp | None = Field(default=None, description="When the object was marked for deletion.")
+    labels: dict[str, str] = Field(default_factory=dict, description="Labels.")
+    annotations: dict[str, str] = Field(default_factory=dict, description="Annotations.")
+
+
+class ApiObject(ApiModel):
+    """A whole object: type, metadata; subclasses add spec and status."""
+
+    api_version: str = Field(description="Group and version of the object.")
+    kind: str = Field(description="Kind of the object.")
+    metadata: ObjectMeta = Field(default_factory=ObjectMeta, description="Standard object metadata.")
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, as logs and messages name the object."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @classmethod
+    def parse(cls, obj: Any) -> Self:
+        """Return the model of the raw API object ``obj``.
+
+        Raises:
+            berth.api.errors.InvalidObjectError: the object does not fit; the message names object, field and remedy.
+        """
+        from pydantic import ValidationError
+
+        from berth.api.errors import InvalidObjectError
+
+        try:
+            return cls.model_validate(obj)
+        except ValidationError as error:
+            raise InvalidObjectError(obj, error) from error

@@ -1,0 +1,80 @@
+"""Validation errors in words: which object, which field, what is wrong, what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+_REMEDIES: Final[dict[str, str]] = {
+    "missing": "add the field",
+    "enum": "use one of the names listed",
+    "literal_error": "use one of the names listed",
+    "int_type": "write a whole number without quotes",
+    "int_parsing": "write a whole number without quotes",
+    "int_from_float": "write a whole number",
+    "string_type": "write a string; put it in quotes if it looks like a number or a boolean",
+    "model_type": "write a map of fields",
+    "dict_type": "write a map of fields",
+    "tuple_type": "write a list",
+    "list_type": "write a list",
+    "too_long": "split the object or shorten the list",
+    "string_too_long": "shorten it",
+    "greater_than_equal": "raise the value to the minimum",
+    "less_than_equal": "lower the value to the maximum",
+}
+_FALLBACK_REMEDY: Final = "correct the value; `kubectl explain` describes the field"
+_LONGEST_VALUE: Final = 60
+
+
+class InvalidObjectError(ValueError):
+    """An API object does not fit its kind's model; :attr:`problems` has one sentence per bad field."""
+
+    def __init__(self, obj: Any, error: ValidationError) -> None:
+        """Explain ``error``, which the validation of ``obj`` raised."""
+        self.problems = explain_validation_error(obj, error)
+        super().__init__("; ".join(self.problems))
+
+
+def object_name(obj: Any) -> str:
+    """Return ``Kind namespace/name`` of a raw API object, with ``?`` for what it does not state."""
+    if not isinstance(obj, Mapping):
+        return "object ?"
+    metadata = obj.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    name = str(metadata.get("name") or "?")
+    namespace = metadata.get("namespace")
+    return f"{obj.get('kind') or 'object'} {f'{namespace}/' if namespace else ''}{name}"
+
+
+def field_path(location: tuple[int | str, ...]) -> str:
+    """Return a pydantic error location the way kubectl writes paths: ``spec.workloads[0].workload.name``."""
+    path = ""
+    for part in location:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return path.removeprefix(".") or "(object)"
+
+
+def explain_validation_error(obj: Any, error: ValidationError) -> list[str]:
+    """Return one sentence per problem: object, field, problem, value found, remedy.
+
+    ``obj`` is the raw object whose validation raised ``error``.
+    """
+    name = object_name(obj)
+    return [f"{name}: {field_path(item['loc'])}: {_problem(item)}" for item in error.errors(include_url=False)]
+
+
+def _problem(item: Any) -> str:
+    kind = str(item["type"])
+    text = str(item["msg"])
+    if kind == "value_error":
+        return text.removeprefix("Value error, ")  # our own validators state the remedy themselves
+    text = text[:1].lower() + text[1:]
+    found = "" if kind == "missing" else f", found {_shorten(item['input'])}"
+    return f"{text}{found}; {_REMEDIES.get(kind, _FALLBACK_REMEDY)}"
+
+
+def _shorten(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"

@@ -1,0 +1,71 @@
+"""Names on the wire that more than one part of Berth has to agree on.
+
+API groups and versions, label and annotation keys, names of weight sets, the scheduler's name.
+A name of the ``diktyo.x-k8s.io`` groups, ``topology.kubernetes.io`` or ``kubernetes.io`` belongs
+to its upstream and never changes here; ``berth.dev`` is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+APPGROUP_GROUP: Final = "appgroup.diktyo.x-k8s.io"
+"""API group of AppGroup."""
+NETWORKTOPOLOGY_GROUP: Final = "networktopology.diktyo.x-k8s.io"
+"""API group of NetworkTopology."""
+DIKTYO_VERSION: Final = "v1alpha1"
+"""Version of both Diktyo groups."""
+BERTH_GROUP: Final = "berth.dev"
+"""Berth's own API group."""
+BERTH_PREFIX: Final = "berth.dev/"
+"""Prefix of Berth's own labels and annotations."""
+CATEGORY: Final = "berth"
+"""Category of every kind: ``kubectl get berth`` lists all of them."""
+
+SCHEDULER_NAME: Final = "berth-scheduler"
+"""``spec.schedulerName`` of the pods that Berth places."""
+
+LABEL_APPGROUP: Final = "appgroup.diktyo.x-k8s.io"
+"""Pod label: name of the AppGroup (of the pod's own namespace) that the pod belongs to."""
+LABEL_WORKLOAD: Final = "appgroup.diktyo.x-k8s.io.workload"
+"""Pod label: selector of the AppGroup's workload that the pod is a replica of."""
+
+LABEL_REGION: Final = "topology.kubernetes.io/region"
+"""Node label and topology key: region."""
+LABEL_ZONE: Final = "topology.kubernetes.io/zone"
+"""Node label and topology key: zone."""
+LABEL_SEGMENT: Final = "topology.kubernetes.io/segment"
+"""Topology key: network segment inside a zone."""
+
+ANNOTATION_DECISION: Final = "berth.dev/decision"
+"""Pod annotation: why the pod is where it is, as JSON, written with the binding."""
+
+ANNOTATION_INGRESS_BANDWIDTH: Final = "kubernetes.io/ingress-bandwidth"
+"""Pod annotation read by the CNI bandwidth plugin: limit of incoming traffic, a quantity in bit/s."""
+ANNOTATION_EGRESS_BANDWIDTH: Final = "kubernetes.io/egress-bandwidth"
+"""Pod annotation read by the CNI bandwidth plugin: limit of outgoing traffic, a quantity in bit/s."""
+RESOURCE_BANDWIDTH: Final = "network.aware.com/bandwidth"
+"""Extended resource of a node: physical bandwidth in bit/s."""
+
+WEIGHTS_USER_DEFINED: Final = "UserDefined"
+"""Weight set written by people; Berth reads it and never writes it."""
+WEIGHTS_NETPERF: Final = "NetperfCosts"
+"""Weight set computed from the measurements in the ConfigMap that ``spec.configmapName`` names."""
+WEIGHTS_DIJKSTRA: Final = "Dijkstra"
+"""Weight set of shortest-path costs."""
+
+
+class Membership(NamedTuple):
+    """The place of a pod in an application, as its labels state it."""
+
+    appgroup: str
+    """Name of the AppGroup; its namespace is the pod's."""
+    workload: str
+    """Selector of the workload inside the AppGroup; empty when the pod carries no such label."""
+
+
+def membership(labels: Mapping[str, str]) -> Membership | None:
+    """Return the application and workload that ``labels`` name, or None for a pod outside any AppGroup."""
+    appgroup = labels.get(LABEL_APPGROUP, "")
+    return Membership(appgroup, labels.get(LABEL_WORKLOAD, "")) if appgroup else None
