@@ -179,6 +179,12 @@ class ResourceRequirements(_Struct):
     claims: list[ResourceClaim] = []
 
 
+class ContainerRestartRule(_Struct):
+    """corev1.ContainerRestartRule (only the action matters to placement)."""
+
+    action: str = ""
+
+
 class Container(_Struct):
     """corev1.Container."""
 
@@ -186,6 +192,7 @@ class Container(_Struct):
     resources: ResourceRequirements = msgspec.field(default_factory=ResourceRequirements)
     ports: list[ContainerPort] = []
     restart_policy: str | None = None
+    restart_policy_rules: list[ContainerRestartRule] = []
 
 
 class PersistentVolumeClaimVolumeSource(_Struct):
@@ -198,8 +205,33 @@ class EphemeralVolumeSource(_Struct):
     """corev1.EphemeralVolumeSource; the claim's name follows from pod and volume."""
 
 
-class NamedVolumeSource(_Struct):
-    """The in-tree volume sources whose sharing kube-scheduler restricts (only presence matters)."""
+class GCEPersistentDiskVolumeSource(_Struct):
+    """corev1.GCEPersistentDiskVolumeSource."""
+
+    pd_name: str = ""
+    read_only: bool = False
+
+
+class AWSElasticBlockStoreVolumeSource(_Struct):
+    """corev1.AWSElasticBlockStoreVolumeSource."""
+
+    volume_id: str = msgspec.field(default="", name="volumeID")
+
+
+class ISCSIVolumeSource(_Struct):
+    """corev1.ISCSIVolumeSource."""
+
+    iqn: str = ""
+    read_only: bool = False
+
+
+class RBDVolumeSource(_Struct):
+    """corev1.RBDVolumeSource."""
+
+    monitors: list[str] = []
+    pool: str = "rbd"
+    image: str = ""
+    read_only: bool = False
 
 
 class Volume(_Struct):
@@ -208,10 +240,12 @@ class Volume(_Struct):
     name: str = ""
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
     ephemeral: EphemeralVolumeSource | None = None
-    gce_persistent_disk: NamedVolumeSource | None = None
-    aws_elastic_block_store: NamedVolumeSource | None = msgspec.field(default=None, name="awsElasticBlockStore")
-    iscsi: NamedVolumeSource | None = None
-    rbd: NamedVolumeSource | None = None
+    gce_persistent_disk: GCEPersistentDiskVolumeSource | None = None
+    aws_elastic_block_store: AWSElasticBlockStoreVolumeSource | None = msgspec.field(
+        default=None, name="awsElasticBlockStore"
+    )
+    iscsi: ISCSIVolumeSource | None = None
+    rbd: RBDVolumeSource | None = None
 
 
 class PodSchedulingGate(_Struct):
@@ -234,6 +268,7 @@ class PodSpec(_Struct):
     priority: int = 0
     priority_class_name: str = ""
     host_network: bool = False
+    host_users: bool | None = None
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
     tolerations: list[Toleration] = []
@@ -257,6 +292,14 @@ class PodCondition(_Struct):
     message: str = ""
 
 
+class ContainerStatus(_Struct):
+    """corev1.ContainerStatus: what a resize in place changes."""
+
+    name: str = ""
+    resources: ResourceRequirements | None = None
+    allocated_resources: dict[str, str | int | float] = {}
+
+
 class PodStatus(_Struct):
     """corev1.PodStatus."""
 
@@ -265,6 +308,10 @@ class PodStatus(_Struct):
     message: str = ""
     nominated_node_name: str = ""
     conditions: list[PodCondition] = []
+    container_statuses: list[ContainerStatus] = []
+    init_container_statuses: list[ContainerStatus] = []
+    resources: ResourceRequirements | None = None
+    allocated_resources: dict[str, str | int | float] = {}
 
 
 class Pod(_Struct):
@@ -299,6 +346,7 @@ class NodeStatus(_Struct):
     capacity: dict[str, str | int | float] = {}
     allocatable: dict[str, str | int | float] = {}
     conditions: list[PodCondition] = []
+    declared_features: list[str] = []
 
 
 class Node(_Struct):
@@ -336,6 +384,13 @@ class ClaimReference(_Struct):
     uid: str = ""
 
 
+class CSIPersistentVolumeSource(_Struct):
+    """corev1.CSIPersistentVolumeSource."""
+
+    driver: str = ""
+    volume_handle: str = ""
+
+
 class PersistentVolumeSpec(_Struct):
     """corev1.PersistentVolumeSpec."""
 
@@ -344,7 +399,9 @@ class PersistentVolumeSpec(_Struct):
     capacity: dict[str, str | int | float] = {}
     access_modes: list[str] = []
     volume_mode: str = "Filesystem"
+    volume_attributes_class_name: str | None = None
     claim_ref: ClaimReference | None = None
+    csi: CSIPersistentVolumeSource | None = None
 
 
 class PersistentVolumeStatus(_Struct):
@@ -368,6 +425,7 @@ class PersistentVolumeClaimSpec(_Struct):
     storage_class_name: str | None = None
     access_modes: list[str] = []
     volume_mode: str = "Filesystem"
+    volume_attributes_class_name: str | None = None
     selector: LabelSelector | None = None
     resources: ResourceRequirements = msgspec.field(default_factory=ResourceRequirements)
 
@@ -432,3 +490,65 @@ class CSINode(_Struct):
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: CSINodeSpec = msgspec.field(default_factory=CSINodeSpec)
+
+
+class CustomObject(_Struct):
+    """An object of one of Berth's kinds before validation: `berth.api` models are made from `document`."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: dict[str, Any] = {}
+    status: dict[str, Any] = {}
+
+    def document(self, *, api_version: str, kind: str) -> dict[str, Any]:
+        """The object as the API server would show it, for pydantic models."""
+        return {
+            "apiVersion": api_version,
+            "kind": kind,
+            "metadata": msgspec.to_builtins(self.metadata),
+            "spec": self.spec,
+            "status": self.status,
+        }
+
+
+class VolumeAttachmentSource(_Struct):
+    """storagev1.VolumeAttachmentSource."""
+
+    persistent_volume_name: str | None = None
+
+
+class VolumeAttachmentSpec(_Struct):
+    """storagev1.VolumeAttachmentSpec."""
+
+    attacher: str = ""
+    node_name: str = ""
+    source: VolumeAttachmentSource = msgspec.field(default_factory=VolumeAttachmentSource)
+
+
+class VolumeAttachment(_Struct):
+    """storagev1.VolumeAttachment."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: VolumeAttachmentSpec = msgspec.field(default_factory=VolumeAttachmentSpec)
+
+
+class CSIDriverSpec(_Struct):
+    """storagev1.CSIDriverSpec."""
+
+    storage_capacity: bool = False
+
+
+class CSIDriver(_Struct):
+    """storagev1.CSIDriver."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: CSIDriverSpec = msgspec.field(default_factory=CSIDriverSpec)
+
+
+class CSIStorageCapacity(_Struct):
+    """storagev1.CSIStorageCapacity."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    storage_class_name: str = ""
+    node_topology: LabelSelector | None = None
+    capacity: str | int | float | None = None
+    maximum_volume_size: str | int | float | None = None
