@@ -1,0 +1,46 @@
+"""Entry points of the commands ``berth`` and ``kubectl berth``."""
+
+from __future__ import annotations
+
+import typer
+
+from berth.cli.run import run
+
+app = typer.Typer(
+    name="berth",
+    help="Network-, interference- and latency-aware pod placement for Kubernetes.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(run)
+
+kubectl_app = typer.Typer(
+    name="kubectl berth",
+    help="Ask Berth what it decided and why.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+@app.callback()
+def _berth() -> None:
+    """Network-, interference- and latency-aware pod placement for Kubernetes."""
+
+
+@kubectl_app.callback()
+def _kubectl_berth() -> None:
+    """Ask Berth what it decided and why."""
+
+
+def main() -> None:
+    """Run ``berth``."""
+    app()
+
+
+def kubectl_main() -> None:
+    """Run ``kubectl berth``."""
+    kubectl_app()

@@ -1,0 +1,88 @@
+"""``berth run``: run controllers in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from berth.kube.connection import ConnectionConfigError
+from berth.kube.lease import LeaseTiming
+from berth.kube.logs import configure_logs
+from berth.kube.process import RunOptions, UnknownControllerError, available_controllers, run_controllers
+
+
+class LogFormat(StrEnum):
+    """How log lines look."""
+
+    json = "json"
+    text = "text"
+
+
+class LogLevel(StrEnum):
+    """Least severity that is logged."""
+
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
+def run(
+    controllers: Annotated[
+        list[str],
+        typer.Argument(
+            help=f"Controllers to run in this process: {', '.join(sorted(available_controllers()))}.",
+            show_default=False,
+        ),
+    ],
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            help="Kubeconfig file. Default: $KUBECONFIG, then the pod's service account, then ~/.kube/config."
+        ),
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None,
+    leader_elect: Annotated[
+        bool, typer.Option(help="Work only while holding the Lease berth-<controller>; needed with several replicas.")
+    ] = True,
+    lease_namespace: Annotated[
+        str | None, typer.Option(help="Namespace of the Leases. Default: the connection's namespace.")
+    ] = None,
+    lease_duration: Annotated[
+        float, typer.Option(help="Seconds until another replica takes over from a dead one.")
+    ] = 15.0,
+    health_host: Annotated[str, typer.Option(help="Address of /healthz, /readyz and /metrics.")] = "0.0.0.0",  # noqa: S104 - kubelet probes come from outside the pod
+    health_port: Annotated[int, typer.Option(help="Port of the same; 0 picks a free one and logs it.")] = 8080,
+    placement_config: Annotated[
+        Path | None, typer.Option(help="Profiles of the placement controller (YAML). Default: built in.")
+    ] = None,
+    log_level: Annotated[LogLevel, typer.Option(help="Least severity that is logged.")] = LogLevel.info,
+    log_format: Annotated[LogFormat, typer.Option(help="JSON lines, or text for a terminal.")] = LogFormat.json,
+) -> None:
+    """Run one or several controllers until SIGTERM or Ctrl-C."""
+    configure_logs(level=log_level.value, as_json=log_format is LogFormat.json)
+    try:
+        options = RunOptions(
+            kubeconfig=str(kubeconfig) if kubeconfig else None,
+            context=context,
+            leader_elect=leader_elect,
+            lease_namespace=lease_namespace,
+            lease_timing=LeaseTiming(
+                duration=lease_duration, renew_deadline=lease_duration * 2 / 3, retry_period=lease_duration * 2 / 15
+            ),
+            health_host=health_host,
+            health_port=health_port,
+            controller_options={"placement_config": str(placement_config) if placement_config else None},
+        )
+        code = asyncio.run(run_controllers(controllers, options))
+    except (UnknownControllerError, ConnectionConfigError, ValueError) as error:
+        typer.echo(f"berth run: {error}", err=True)
+        raise typer.Exit(2) from error
+    except OSError as error:
+        typer.echo(f"berth run: {error}; choose another port with --health-port", err=True)
+        raise typer.Exit(2) from error
+    raise typer.Exit(code)

@@ -1,0 +1,321 @@
+"""A small, fast client of the Kubernetes API: JSON through msgspec over one aiohttp session.
+
+Only what Berth needs: get, paged list, watch lines, create, merge patch, server-side apply, delete.
+Requests that are safe to repeat are repeated after 429, 5xx and connection errors, with jittered
+backoff that honours Retry-After; creations are not, because their answer may be lost after they took effect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import aiohttp
+import msgspec
+
+from berth.kube.connection import Connection
+from berth.kube.errors import ApiError, error_from_response
+from berth.kube.metrics import API_LATENCY, API_REQUESTS
+from berth.kube.resources import Resource
+
+T = TypeVar("T")
+
+MERGE_PATCH = "application/merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+JSON = "application/json"
+USER_AGENT = "berth"
+LIST_PAGE = 500
+TRANSPORT_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, ConnectionError, OSError)
+"""What a broken connection raises; ApiError is an answer and not among them."""
+
+
+class ListMeta(msgspec.Struct, rename="camel"):
+    """metav1.ListMeta."""
+
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class RawList(msgspec.Struct):
+    """A list whose items are decoded one by one."""
+
+    metadata: ListMeta = msgspec.field(default_factory=ListMeta)
+    items: list[msgspec.Raw] | None = None
+
+
+def backoff(attempt: int, *, base: float = 0.2, cap: float = 10.0) -> float:
+    """Seconds to wait before attempt number `attempt` (from 0): exponential with full jitter, at least a tenth."""
+    top = min(cap, base * 2.0 ** min(attempt, 16))
+    return top * (0.1 + 0.9 * random.random())  # noqa: S311 - jitter, not a secret
+
+
+class ApiClient:
+    """One connection pool to one API server.
+
+    Raises in every method:
+        ApiError: the server answered with an error status.
+        aiohttp.ClientError, TimeoutError: it could not be reached, also after the retries.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        user_agent: str = USER_AGENT,
+        max_connections: int = 64,
+        timeout: float = 30.0,
+        retries: int = 4,
+    ) -> None:
+        """Prepare; the session opens on entering the context.
+
+        Args:
+            connection: server and credentials.
+            user_agent: name in the API server's audit log.
+            max_connections: upper bound of simultaneous connections, watches included.
+            timeout: seconds that one request (not a watch) may take.
+            retries: how often a repeatable request is tried again.
+        """
+        self.connection = connection
+        self._user_agent = user_agent
+        self._max_connections = max_connections
+        self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=5.0)
+        self._retries = retries
+        self._session: aiohttp.ClientSession | None = None
+        self._encoder = msgspec.json.Encoder()
+
+    async def __aenter__(self) -> Self:
+        """Open the session."""
+        connector = aiohttp.TCPConnector(limit=self._max_connections, ssl=self.connection.ssl_context())
+        self._session = aiohttp.ClientSession(connector=connector, headers={"User-Agent": self._user_agent})
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def get(self, resource: Resource[T], name: str, *, namespace: str | None = None) -> T:
+        """Read one object."""
+        body = await self._repeat("GET", resource, resource.path(namespace, name))
+        return msgspec.json.decode(body, type=resource.type)
+
+    async def list_pages(
+        self,
+        resource: Resource[T],
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        limit: int = LIST_PAGE,
+    ) -> AsyncIterator[RawList]:
+        """Read a collection page by page; the pages are one consistent snapshot."""
+        params: dict[str, str] = {"limit": str(limit)}
+        if label_selector:
+            params["labelSelector"] = label_selector
+        if field_selector:
+            params["fieldSelector"] = field_selector
+        while True:
+            body = await self._repeat("GET", resource, resource.path(namespace), params=params, verb="LIST")
+            page = msgspec.json.decode(body, type=RawList)
+            yield page
+            if not page.metadata.continue_:
+                return
+            params["continue"] = page.metadata.continue_
+
+    async def list_all(
+        self,
+        resource: Resource[T],
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+    ) -> list[T]:
+        """Read a whole collection."""
+        decoder = msgspec.json.Decoder(resource.type)
+        pages = self.list_pages(
+            resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
+        )
+        return [decoder.decode(item) async for page in pages for item in page.items or ()]
+
+    async def create(
+        self,
+        resource: Resource[Any],
+        body: Any,
+        *,
+        namespace: str | None = None,
+        name: str | None = None,
+        subresource: str | None = None,
+    ) -> bytes:
+        """POST an object (or a subresource such as a pod's binding), exactly once; returns the server's answer."""
+        return await self._request("POST", resource, resource.path(namespace, name, subresource), body=body)
+
+    async def replace(
+        self,
+        resource: Resource[Any],
+        name: str,
+        body: Any,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+    ) -> bytes:
+        """PUT an object; the resourceVersion in it makes the write conditional."""
+        return await self._request("PUT", resource, resource.path(namespace, name, subresource), body=body)
+
+    async def merge_patch(
+        self,
+        resource: Resource[Any],
+        name: str,
+        body: Any,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+    ) -> bytes:
+        """PATCH with a JSON merge patch; repeated on trouble because it is idempotent."""
+        path = resource.path(namespace, name, subresource)
+        return await self._repeat("PATCH", resource, path, body=body, content_type=MERGE_PATCH)
+
+    async def apply(
+        self,
+        resource: Resource[Any],
+        name: str,
+        body: Any,
+        *,
+        field_manager: str,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        force: bool = True,
+    ) -> bytes:
+        """Server-side apply with our field manager; idempotent, so repeated on trouble."""
+        params = {"fieldManager": field_manager, "force": "true" if force else "false"}
+        path = resource.path(namespace, name, subresource)
+        return await self._repeat(
+            "PATCH", resource, path, body=body, content_type=APPLY_PATCH, params=params, verb="APPLY"
+        )
+
+    async def delete(self, resource: Resource[Any], name: str, *, namespace: str | None = None) -> None:
+        """Delete an object; one that is already gone is fine."""
+        try:
+            await self._repeat("DELETE", resource, resource.path(namespace, name))
+        except ApiError as error:
+            if not error.not_found:
+                raise
+
+    async def watch_chunks(
+        self,
+        resource: Resource[Any],
+        *,
+        resource_version: str,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        timeout_seconds: int = 300,
+        silence_seconds: float = 90.0,
+    ) -> AsyncIterator[list[bytes]]:
+        """Follow a collection; yields the complete lines of every network read, so that a burst is one batch.
+
+        Args:
+            resource: what to watch.
+            resource_version: where to start, from a list or the last event seen.
+            namespace: only this namespace.
+            label_selector: only objects that match.
+            field_selector: only objects that match.
+            timeout_seconds: the server ends the watch after this long.
+            silence_seconds: a connection that says nothing for so long (bookmarks come every minute) is broken.
+        """
+        params = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(timeout_seconds),
+        }
+        if label_selector:
+            params["labelSelector"] = label_selector
+        if field_selector:
+            params["fieldSelector"] = field_selector
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=5.0, sock_read=silence_seconds)
+        session = self._open_session()
+        url = self.connection.server + resource.path(namespace)
+        headers = await self.connection.headers()
+        async with session.get(url, params=params, headers=headers, timeout=timeout) as response:
+            API_REQUESTS.labels("WATCH", resource.plural, str(response.status)).inc()
+            if response.status == 401:
+                await self.connection.reload()
+            if response.status != 200:
+                raise error_from_response(response.status, await response.read(), response.headers.get("Retry-After"))
+            rest = b""
+            async for chunk in response.content.iter_any():
+                lines = (rest + chunk).split(b"\n")
+                rest = lines.pop()
+                if lines:
+                    yield lines
+
+    async def _repeat(
+        self,
+        method: str,
+        resource: Resource[Any],
+        path: str,
+        *,
+        params: dict[str, str] | None = None,
+        body: Any = None,
+        content_type: str = JSON,
+        verb: str | None = None,
+    ) -> bytes:
+        """Send a request that may safely arrive twice."""
+        for attempt in range(self._retries + 1):
+            try:
+                return await self._request(
+                    method, resource, path, params=params, body=body, content_type=content_type, verb=verb
+                )
+            except ApiError as error:
+                if not error.retryable or attempt == self._retries:
+                    raise
+                await asyncio.sleep(max(error.retry_after or 0.0, backoff(attempt)))
+            except TRANSPORT_ERRORS:
+                if attempt == self._retries:
+                    raise
+                await asyncio.sleep(backoff(attempt))
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def _request(
+        self,
+        method: str,
+        resource: Resource[Any],
+        path: str,
+        *,
+        params: dict[str, str] | None = None,
+        body: Any = None,
+        content_type: str = JSON,
+        verb: str | None = None,
+    ) -> bytes:
+        session = self._open_session()
+        verb = verb or method
+        headers = await self.connection.headers()
+        data = None
+        if body is not None:
+            headers["Content-Type"] = content_type
+            data = self._encoder.encode(body)
+        url = self.connection.server + path
+        started = time.perf_counter()
+        async with session.request(
+            method, url, params=params, data=data, headers=headers, timeout=self._timeout
+        ) as response:
+            answer = await response.read()
+        API_LATENCY.labels(verb, resource.plural).observe(time.perf_counter() - started)
+        API_REQUESTS.labels(verb, resource.plural, str(response.status)).inc()
+        if response.status == 401:
+            await self.connection.reload()
+        if response.status >= 300:
+            raise error_from_response(response.status, answer, response.headers.get("Retry-After"))
+        return answer
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise RuntimeError("ApiClient is used outside its 'async with' block")
+        return self._session

@@ -1,0 +1,63 @@
+"""What the API server's refusals mean, as exceptions."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    """metav1.Status, the body of a refusal."""
+
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+
+
+class ApiError(Exception):
+    """The API server answered with an error status."""
+
+    def __init__(self, *, status: int, reason: str, message: str, retry_after: float | None = None) -> None:
+        """Keep the parts; the text shows status, reason and the server's message."""
+        super().__init__(f"{status} {reason}: {message}")
+        self.status = status
+        """HTTP status code."""
+        self.reason = reason
+        """metav1.Status reason such as Conflict or NotFound."""
+        self.message = message
+        """The server's sentence for people."""
+        self.retry_after = retry_after
+        """Seconds the server asks to wait, None if it does not say."""
+
+    @property
+    def retryable(self) -> bool:
+        """True when the same request may well succeed later: throttling, timeouts, server trouble."""
+        return self.status in (408, 429) or self.status >= 500
+
+    @property
+    def not_found(self) -> bool:
+        """True when the object or the kind does not exist."""
+        return self.status == 404
+
+    @property
+    def conflict(self) -> bool:
+        """True when somebody else changed, created or bound the object first."""
+        return self.status == 409
+
+    @property
+    def expired(self) -> bool:
+        """True when a watch or a list must start over (410 Gone)."""
+        return self.status == 410
+
+
+def error_from_response(status: int, body: bytes, retry_after: str | None) -> ApiError:
+    """Make the exception for an HTTP response; bodies that are no metav1.Status are shown as they are."""
+    try:
+        parsed = msgspec.json.decode(body, type=_Status)
+        reason, message = parsed.reason, parsed.message
+    except msgspec.DecodeError:
+        reason, message = "", body[:500].decode(errors="replace").strip()
+    try:
+        seconds = float(retry_after) if retry_after else None
+    except ValueError:
+        seconds = None
+    return ApiError(status=status, reason=reason or f"HTTP{status}", message=message, retry_after=seconds)

@@ -1,0 +1,68 @@
+"""The kinds that Berth reads or writes, with their paths on the API server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from berth.kube import objects
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Resource(Generic[T]):
+    """A kind on the API server and the Python type its objects decode to."""
+
+    group: str
+    """API group, empty for the core group."""
+    version: str
+    """API version such as v1."""
+    plural: str
+    """Plural name as in URLs."""
+    kind: str
+    """Kind as in manifests."""
+    type: type[T]
+    """msgspec struct (or dict) that objects decode to."""
+    namespaced: bool = True
+    """False for kinds that live outside namespaces."""
+
+    @property
+    def api_version(self) -> str:
+        """``group/version``, or the version alone for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+        """URL path of the collection, of one object, or of its subresource."""
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        parts = [root]
+        if self.namespaced and namespace:
+            parts.append(f"namespaces/{namespace}")
+        parts.append(self.plural)
+        if name:
+            parts.append(name)
+        if subresource:
+            parts.append(subresource)
+        return "/".join(parts)
+
+
+PODS = Resource("", "v1", "pods", "Pod", objects.Pod)
+NODES = Resource("", "v1", "nodes", "Node", objects.Node, namespaced=False)
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", objects.Namespace, namespaced=False)
+CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap", objects.ConfigMap)
+PERSISTENT_VOLUMES = Resource(
+    "", "v1", "persistentvolumes", "PersistentVolume", objects.PersistentVolume, namespaced=False
+)
+PERSISTENT_VOLUME_CLAIMS = Resource(
+    "", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", objects.PersistentVolumeClaim
+)
+STORAGE_CLASSES = Resource(
+    "storage.k8s.io", "v1", "storageclasses", "StorageClass", objects.StorageClass, namespaced=False
+)
+CSI_NODES = Resource("storage.k8s.io", "v1", "csinodes", "CSINode", objects.CSINode, namespaced=False)
+LEASES: Resource[dict[str, Any]] = Resource("coordination.k8s.io", "v1", "leases", "Lease", dict)
+EVENTS: Resource[dict[str, Any]] = Resource("events.k8s.io", "v1", "events", "Event", dict)
+APP_GROUPS = Resource("appgroup.diktyo.x-k8s.io", "v1alpha1", "appgroups", "AppGroup", objects.CustomObject)
+NETWORK_TOPOLOGIES = Resource(
+    "networktopology.diktyo.x-k8s.io", "v1alpha1", "networktopologies", "NetworkTopology", objects.CustomObject
+)
