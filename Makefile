@@ -1,0 +1,45 @@
+# Every target creates what it needs; `make` alone lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(shell command -v $(name) 2>/dev/null)))
+VENV := .venv
+BIN := $(VENV)/bin
+CLUSTER ?= berth
+NODES ?= hack/topologies/demo.yaml
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-zA-Z_.-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([^:]+):.*## (.*)/\1\t\2/' | \
+	  while IFS=$$'\t' read -r target text; do printf '  %-16s %s\n' "$$target" "$$text"; done
+
+# -- environment --------------------------------------------------------------------------------------------------
+
+.PHONY: .venv
+.venv: $(VENV)/.stamp ## the Python environment, with the locked dependencies and this project
+
+$(VENV)/.stamp: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+# -- local cluster ------------------------------------------------------------------------------------------------
+
+.PHONY: tools
+tools: .venv ## build etcd, Kubernetes and KWOK (minutes the first time, cached outside the tree)
+	hack/cluster build
+
+.PHONY: cluster
+cluster: .venv ## start a local cluster with 24 simulated nodes and kube-scheduler (CLUSTER=name, NODES=file)
+	hack/cluster up --name $(CLUSTER) --nodes-file $(NODES) --with-scheduler
+
+.PHONY: cluster-status
+cluster-status: .venv ## show the local cluster's components
+	hack/cluster status --name $(CLUSTER)
+
+.PHONY: cluster-down
+cluster-down: ## stop and remove the local cluster
+	hack/cluster down --name $(CLUSTER)

@@ -1,0 +1,1 @@
+"""Developer tooling of the project; not part of the distribution."""

@@ -1,0 +1,117 @@
+"""Fixtures of the integration tests: a real control plane, started once per run.
+
+cluster
+    Session. A `LocalCluster` (etcd, kube-apiserver with RBAC, kube-controller-manager, KWOK; no kube-scheduler) with
+    everything in crds/ installed. It has no nodes until somebody asks for `simulated_nodes`. Removed at the end, after
+    Ctrl-C as well; if pytest itself is killed, the kernel kills the components with it. Shared by all tests: do not
+    stop, restart or reconfigure it, use `fresh_cluster` for that.
+simulated_nodes
+    Session. Names of the 24 nodes of hack/topologies/demo.yaml in `cluster`: zones eu-west-a, eu-west-b, us-east-a,
+    us-east-b, six nodes of 4 CPUs and 16 GiB each. Shared: a test that changes a node uses its own cluster.
+namespace
+    Function. Name of a fresh namespace in `cluster`, with its default service account; deleted, without waiting, afterwards.
+kubectl
+    Function. `Kubectl` bound to `cluster` and `namespace`.
+fresh_cluster
+    Function. ``fresh_cluster(**arguments)`` starts a further control plane, with the arguments of `LocalCluster.start`
+    (``nodes=``, ``scheduler=``, ...) and ``crds=False`` to leave the kinds out; removed at the end of the test.
+module_cluster
+    Module. The same factory, its clusters living until the module's end.
+
+The logs of every component stay in pytest's temporary directory, whose path a failing start names;
+``BERTH_KEEP_CLUSTERS=1`` leaves the clusters of fixtures running for a look around.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hack.localcluster import LocalCluster
+from tests.support.cluster import DEMO_TOPOLOGY, Kubectl, eventually, install_crds
+
+_numbers = itertools.count(1)
+
+
+def _report(message: str) -> None:
+    # sys.__stderr__ is the real one: a first build takes minutes, and pytest would show nothing of it.
+    print(message, file=sys.__stderr__, flush=True)
+
+
+@contextmanager
+def _clusters(root: Path) -> Iterator[Callable[..., LocalCluster]]:
+    """A factory of clusters below *root*, all of them removed at the end."""
+    keep = bool(os.environ.get("BERTH_KEEP_CLUSTERS"))
+    made: list[str] = []
+
+    def start(*, crds: bool = True, **arguments: Any) -> LocalCluster:
+        name = f"test-{os.getpid()}-{next(_numbers)}"
+        made.append(name)
+        arguments = {"die_with_parent": not keep, "report": _report, **arguments}
+        cluster = LocalCluster.start(name, root=root, **arguments)
+        if crds:
+            install_crds(cluster)
+        return cluster
+
+    try:
+        yield start
+    finally:
+        for name in made:
+            if keep:
+                _report(f"left running: KUBECONFIG={root / name / 'kubeconfig'}")
+            else:
+                LocalCluster.remove(name, root=root, keep_logs=True)
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """The control plane that the tests share."""
+    with _clusters(tmp_path_factory.mktemp("clusters")) as start:
+        yield start()
+
+
+@pytest.fixture(scope="session")
+def simulated_nodes(cluster: LocalCluster) -> list[str]:
+    """Names of the shared simulated nodes."""
+    return cluster.create_nodes(DEMO_TOPOLOGY)
+
+
+@pytest.fixture
+def namespace(cluster: LocalCluster) -> Iterator[str]:
+    """A namespace of the test's own."""
+    name = f"t-{secrets.token_hex(5)}"
+    api = cluster.api()
+    api.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+    eventually(lambda: api.healthy(account), what=f"default service account of {name}")
+    yield name
+    api.request("DELETE", f"/api/v1/namespaces/{name}")
+    api.close()
+
+
+@pytest.fixture
+def kubectl(cluster: LocalCluster, namespace: str) -> Kubectl:
+    """Run kubectl in the test's namespace."""
+    return Kubectl(cluster, namespace)
+
+
+@pytest.fixture
+def fresh_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., LocalCluster]]:
+    """Factory of clusters that live as long as the test."""
+    with _clusters(tmp_path_factory.mktemp("clusters")) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def module_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., LocalCluster]]:
+    """Factory of clusters that live as long as the module."""
+    with _clusters(tmp_path_factory.mktemp("clusters")) as start:
+        yield start
