@@ -160,6 +160,7 @@ class TopologySpreadConstraint(_Struct):
 class ContainerPort(_Struct):
     """corev1.ContainerPort."""
 
+    container_port: int = 0
     host_port: int = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = "TCP"

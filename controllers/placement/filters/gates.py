@@ -1,0 +1,31 @@
+"""SchedulingGates: a pod with scheduling gates is not considered until they are removed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from controllers.placement.filters.base import Filter, Rejection
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from controllers.placement.state.cluster import ClusterState
+    from controllers.placement.state.profile import PodInfo
+
+
+class SchedulingGates(Filter):
+    """Blocks gated pods."""
+
+    name = "SchedulingGates"
+
+    def blocker(self, info: PodInfo, state: ClusterState) -> str | None:  # noqa: ARG002
+        """Names the gates that are still there."""
+        gates = info.pod.spec.scheduling_gates
+        if not gates:
+            return None
+        names = " ".join(gate.name for gate in gates)
+        return f"Scheduling is blocked due to non-empty scheduling gates: [{names}]"
+
+    def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:  # noqa: ARG002
+        """Gates do not depend on nodes."""
+        return ()

@@ -1,0 +1,118 @@
+"""The filters in order, and what came of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from controllers.placement.filters.gates import SchedulingGates
+from controllers.placement.filters.node_affinity import NodeAffinity
+from controllers.placement.filters.node_name import NodeName
+from controllers.placement.filters.ports import NodePorts
+from controllers.placement.filters.resources import NodeResourcesFit
+from controllers.placement.filters.taints import TaintToleration
+from controllers.placement.filters.unschedulable import NodeUnschedulable
+from controllers.placement.filters.unsupported import UnsupportedFeatures
+from controllers.placement.state.profile import PodInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from berth.kube.objects import Pod
+    from controllers.placement.filters.base import Filter
+    from controllers.placement.state.cluster import ClusterState
+    from controllers.placement.state.columns import Mask
+
+
+def default_filters() -> tuple[Filter, ...]:
+    """All filters, in the order of kube-scheduler's default profile."""
+    return (
+        UnsupportedFeatures(),
+        SchedulingGates(),
+        NodeUnschedulable(),
+        NodeName(),
+        TaintToleration(),
+        NodeAffinity(),
+        NodePorts(),
+        NodeResourcesFit(),
+    )
+
+
+@dataclass(slots=True)
+class FilterResult:
+    """Where a pod may go, and why not elsewhere."""
+
+    mask: Mask
+    """bool[N]: node slots that every filter admits."""
+    nodes: int
+    """Number of live nodes that were looked at."""
+    rejected: dict[str, int] = field(default_factory=dict)
+    """Nodes per reason, in filter order. A node counts for the first filter that rejects it, and
+    there for each of that filter's reasons."""
+    rejected_by: dict[str, int] = field(default_factory=dict)
+    """Nodes per filter that was the first to reject them."""
+    blocker: str | None = None
+    """Why the pod cannot be placed anywhere whatever the nodes; None when nodes decide."""
+
+    @property
+    def feasible(self) -> int:
+        """Number of nodes that every filter admits."""
+        return int(np.count_nonzero(self.mask))
+
+    def message(self) -> str:
+        """The result in the words of kube-scheduler's FailedScheduling event.
+
+        For example ``0/24 nodes are available: 20 Insufficient cpu, 4 node(s) had untolerated
+        taint(s).``
+        """
+        head = f"{self.feasible}/{self.nodes} nodes are available"
+        if self.blocker is not None:
+            return f"{head}: {self.blocker}."
+        reasons = sorted(f"{count} {reason}" for reason, count in self.rejected.items())
+        return f"{head}: {', '.join(reasons)}." if reasons else f"{head}."
+
+
+class FilterPipeline:
+    """Runs filters in order and counts rejections."""
+
+    def __init__(self, filters: Sequence[Filter] | None = None) -> None:
+        """``filters`` in the order to run; all of them by default."""
+        self.filters: tuple[Filter, ...] = tuple(default_filters() if filters is None else filters)
+
+    def evaluate(self, pod: Pod | PodInfo, state: ClusterState, *, skip: Collection[str] = ()) -> FilterResult:
+        """Which nodes may take the pod.
+
+        ``skip`` names filters to leave out, for planners that account for, say, NodeResourcesFit
+        themselves while they try several pods together.
+        """
+        info = pod if isinstance(pod, PodInfo) else state.info(pod)
+        standing: Mask = state.alive.copy()
+        result = FilterResult(mask=standing, nodes=state.node_count)
+        active = [rule for rule in self.filters if rule.name not in skip]
+        for rule in active:
+            blocker = rule.blocker(info, state)
+            if blocker is not None:
+                standing[:] = False
+                result.blocker = blocker
+                result.rejected_by[rule.name] = result.nodes
+                return result
+        remaining = result.nodes
+        for rule in active:
+            if not remaining:
+                break
+            rejections = rule.rejections(info, state)
+            if not rejections:
+                continue
+            for reason, nodes in rejections:
+                count = int(np.count_nonzero(nodes & standing))
+                if count:
+                    result.rejected[reason] = result.rejected.get(reason, 0) + count
+            for rejection in rejections:
+                standing &= ~rejection.nodes
+            left = int(np.count_nonzero(standing))
+            if left < remaining:
+                result.rejected_by[rule.name] = remaining - left
+            remaining = left
+        return result

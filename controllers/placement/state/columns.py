@@ -1,0 +1,73 @@
+"""Node labels as columns: one small integer per node and label key.
+
+A column turns a question about a label ("zone in {a, b}") into a question about its few distinct
+values, answered once each and spread to all nodes by one numpy gather.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+Mask = NDArray[np.bool_]
+Ids = NDArray[np.int32]
+
+
+class LabelColumn:
+    """The values of one label key over all node slots.
+
+    ``ids[i]`` numbers the value on node *i*; -1 where the node lacks the key. Numbers are given in
+    order of first sight and never change meaning; values of nodes long gone keep theirs.
+    """
+
+    __slots__ = ("_numbers", "ids", "values")
+
+    def __init__(self, capacity: int) -> None:
+        """``capacity`` is the number of node slots."""
+        self.ids: Ids = np.full(capacity, -1, dtype=np.int32)
+        self.values: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def set(self, slot: int, value: str | None) -> None:
+        """Record the value on a node; None when it lacks the key."""
+        if value is None:
+            self.ids[slot] = -1
+            return
+        number = self._numbers.get(value)
+        if number is None:
+            number = self._numbers[value] = len(self.values)
+            self.values.append(value)
+        self.ids[slot] = number
+
+    def number(self, value: str) -> int:
+        """The number of a value, -1 when no node ever had it."""
+        return self._numbers.get(value, -1)
+
+    def grow(self, capacity: int) -> None:
+        """Make room for more slots."""
+        ids: Ids = np.full(capacity, -1, dtype=np.int32)
+        ids[: len(self.ids)] = self.ids
+        self.ids = ids
+
+    def present(self, count: int) -> Mask:
+        """Nodes of the first ``count`` slots that have the key."""
+        found: Mask = self.ids[:count] >= 0
+        return found
+
+    def among(self, values: Collection[str], count: int) -> Mask:
+        """Nodes whose value is one of these."""
+        numbers = [number for value in values if (number := self._numbers.get(value)) is not None]
+        ids = self.ids[:count]
+        if not numbers:
+            return np.zeros(count, dtype=np.bool_)
+        found: Mask = ids == numbers[0] if len(numbers) == 1 else np.isin(ids, numbers)
+        return found
+
+    def where(self, test: Callable[[str], bool], count: int) -> Mask:
+        """Nodes that have the key with a value that passes ``test``."""
+        table = np.zeros(len(self.values) + 1, dtype=np.bool_)  # the last entry answers for -1
+        for number, value in enumerate(self.values):
+            table[number] = test(value)
+        return table[self.ids[:count]]

@@ -1,0 +1,170 @@
+"""Indices over the pods that occupy nodes.
+
+Pods are counted by what they have in common, not one by one: pods with equal namespace and labels
+form a group, pods with an equal affinity term share an entry, and each holds only "how many on
+which slot". A selector is then matched once per group, and the counts become numpy arrays.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controllers.placement.state.profile import ANY_ADDRESS, TERM_KINDS, HostPort, PodProfile, TermKind
+from controllers.placement.state.terms import AffinityTerm
+
+Counts = dict[int, int]
+"""Pods per node slot; slots without any are absent."""
+GroupKey = tuple[str, tuple[tuple[str, str], ...]]
+Slots = NDArray[np.intp]
+
+
+def add_count(counts: Counts, slot: int, amount: int) -> None:
+    """Change a count and drop it at zero."""
+    number = counts.get(slot, 0) + amount
+    if number:
+        counts[slot] = number
+    else:
+        del counts[slot]
+
+
+def as_arrays(counts: Counts) -> tuple[Slots, NDArray[np.int64]]:
+    """(slots, pods on each) of the slots that have any."""
+    return (
+        np.fromiter(counts.keys(), dtype=np.intp, count=len(counts)),
+        np.fromiter(counts.values(), dtype=np.int64, count=len(counts)),
+    )
+
+
+@dataclass(slots=True, eq=False)
+class PodGroup:
+    """Pods that no selector can tell apart."""
+
+    labels: Mapping[str, str]
+    """Their common labels."""
+    pods: Counts = field(default_factory=dict)
+    """All of them per node slot."""
+    staying: Counts = field(default_factory=dict)
+    """Those that are not being deleted, which are the ones that topology spread counts."""
+
+
+@dataclass(slots=True, eq=False)
+class TermEntry:
+    """Pods with the same affinity term."""
+
+    term: AffinityTerm
+    """The term."""
+    pods: Counts = field(default_factory=dict)
+    """Its owners per node slot."""
+
+
+class PodIndex:
+    """Groups, affinity terms, host ports and claims of the pods on nodes."""
+
+    def __init__(self) -> None:
+        """Begin without pods."""
+        self._groups: dict[str, dict[GroupKey, PodGroup]] = {}
+        self._terms: dict[TermKind, dict[AffinityTerm, TermEntry]] = {kind: {} for kind in TERM_KINDS}
+        self._ports: defaultdict[tuple[str, int], dict[str, Counts]] = defaultdict(dict)
+        self._claims: dict[str, Counts] = {}
+        self._node_claims: defaultdict[int, dict[str, int]] = defaultdict(dict)
+
+    def add(self, profile: PodProfile, slot: int, sign: int, *, terminating: bool, claims: tuple[str, ...]) -> None:
+        """Count a pod on a node (sign 1) or take it off again (sign -1)."""
+        self._count_group(profile, slot, sign, terminating=terminating)
+        for kind, terms in profile.terms.items():
+            entries = self._terms[kind]
+            for term in terms:
+                entry = entries.get(term)
+                if entry is None:
+                    entry = entries[term] = TermEntry(term)
+                add_count(entry.pods, slot, sign)
+                if not entry.pods:
+                    del entries[term]
+        for port in profile.host_ports:
+            self._count_port(port, slot, sign)
+        for claim in claims:
+            self._count_claim(claim, slot, sign)
+
+    def groups(self, namespace: str) -> Iterator[PodGroup]:
+        """The groups of a namespace."""
+        return iter(self._groups.get(namespace, {}).values())
+
+    def namespaces(self) -> Iterator[str]:
+        """Namespaces that have pods on nodes."""
+        return iter(self._groups)
+
+    def terms(self, kind: TermKind) -> Iterator[TermEntry]:
+        """The distinct terms of a kind with their owners."""
+        return iter(self._terms[kind].values())
+
+    def has_terms(self, kind: TermKind) -> bool:
+        """Whether any pod has a term of the kind."""
+        return bool(self._terms[kind])
+
+    def port_conflicts(self, port: HostPort) -> Iterator[Counts]:
+        """Users of the port, per node slot, that a pod wanting it conflicts with.
+
+        Any address conflicts with every address; a certain address conflicts with itself and with
+        any address.
+        """
+        address, protocol, number = port
+        users = self._ports.get((protocol, number))
+        if users is None:
+            return
+        for other, counts in users.items():
+            if address in (ANY_ADDRESS, other) or other == ANY_ADDRESS:
+                yield counts
+
+    def claim_users(self, claim: str) -> Counts:
+        """Pods per node slot that use a claim (``namespace/name``)."""
+        return self._claims.get(claim, {})
+
+    def claims_on(self, slot: int) -> Mapping[str, int]:
+        """Claims in use on a node, with the number of their pods there."""
+        return self._node_claims.get(slot, {})
+
+    def slots_with_claims(self) -> Iterator[int]:
+        """Slots of nodes where any claim is in use."""
+        return iter(self._node_claims)
+
+    def _count_group(self, profile: PodProfile, slot: int, sign: int, *, terminating: bool) -> None:
+        groups = self._groups.setdefault(profile.namespace, {})
+        group = groups.get(profile.group_key)
+        if group is None:
+            group = groups[profile.group_key] = PodGroup(profile.labels)
+        add_count(group.pods, slot, sign)
+        if not terminating:
+            add_count(group.staying, slot, sign)
+        if not group.pods:
+            del groups[profile.group_key]
+            if not groups:
+                del self._groups[profile.namespace]
+
+    def _count_port(self, port: HostPort, slot: int, sign: int) -> None:
+        address, protocol, number = port
+        users = self._ports[protocol, number]
+        counts = users.setdefault(address, {})
+        add_count(counts, slot, sign)
+        if not counts:
+            del users[address]
+            if not users:
+                del self._ports[protocol, number]
+
+    def _count_claim(self, claim: str, slot: int, sign: int) -> None:
+        counts = self._claims.setdefault(claim, {})
+        add_count(counts, slot, sign)
+        if not counts:
+            del self._claims[claim]
+        here = self._node_claims[slot]
+        number = here.get(claim, 0) + sign
+        if number:
+            here[claim] = number
+        else:
+            del here[claim]
+            if not here:
+                del self._node_claims[slot]
