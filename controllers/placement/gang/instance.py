@@ -80,6 +80,10 @@ class Instance:
             if self.merged:
                 np.fill_diagonal(self.traffic, 0.0)
                 np.fill_diagonal(self.weight, 0.0)
+        self.has_traffic = bool(bandwidth.any())
+        """Whether any edge demands bandwidth."""
+        self.has_weight = bool(weight.any())
+        """Whether any edge counts in the network term."""
         self.limit: Floats | None = None
         """float64[U', U'], hard limit on the location cost from row to column; None when there is no limit."""
         if limit.size and np.isfinite(limit).any():

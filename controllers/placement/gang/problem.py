@@ -338,5 +338,9 @@ class Weights:
     """Guide: share of its price charged for what is left on a node when no known component fits the rest."""
     balance: float = 0.0
     """Guide: charge for using the scarcer resource of a node faster than the others."""
+    scarcity: float = 0.0
+    """Guide: charge per component for the share of the node's room that it takes (leaves small rooms alone)."""
+    avoid_named: float = 0.0
+    """Guide: charge per component on a node that selectors of other components name."""
     fit: float = 1e-4
     """Guide: charge per component for the share of the node that stays free (positive packs, negative spreads)."""

@@ -37,14 +37,21 @@ class InfrastructureState:
         """float64[P], free bandwidth of each physical link."""
         self.smallest: Floats = np.full(len(infrastructure.resources), np.inf)
         """float64[R], smallest positive request seen so far: less than that on a node is waste."""
+        self.typical: Floats = np.zeros(len(infrastructure.resources))
+        """float64[R], mean request of the components seen so far."""
+        self._seen = 0
         self.named_score: Floats = np.zeros(infrastructure.size)
-        """float64[N], how many committed components had a selector naming the node."""
+        """float64[N], how many committed components named the node, each spread over the nodes it named."""
         share = 1.0 - infrastructure.threshold
         self._reserve = np.asfortranarray(infrastructure.capacity * share[:, None])
-        with np.errstate(invalid="ignore"):
-            reserve = infrastructure.bandwidth_capacity * share
-        self._bandwidth_reserve = np.where(share > 0, reserve, 0.0)
+        limited = np.where(np.isfinite(infrastructure.bandwidth_capacity), infrastructure.bandwidth_capacity, 0.0)
+        self._bandwidth_reserve = limited * share
         self.has_thresholds = bool((share > 0).any())
+        """Whether any node keeps something back."""
+        self.has_max_unit = bool(np.isfinite(infrastructure.max_unit).any())
+        """Whether any node limits its largest component."""
+        self.has_distance = bool((infrastructure.location_cost > 0).any())
+        """Whether network costs differ from 0 at all."""
         self.version = 0
         """Counts changes of free amounts."""
 
@@ -65,6 +72,7 @@ class InfrastructureState:
         twin.bandwidth_free = self.bandwidth_free.copy()
         twin.link_free = self.link_free.copy()
         twin.smallest = self.smallest.copy()
+        twin.typical, twin._seen = self.typical.copy(), self._seen
         twin.named_score = self.named_score.copy()
         twin.version = self.version
         return twin
@@ -89,8 +97,14 @@ class InfrastructureState:
         """Learn what components look like; `commit` does it by itself."""
         positive = np.where(application.requests > 0, application.requests, np.inf)
         np.minimum(self.smallest, positive.min(axis=0, initial=np.inf), out=self.smallest)
+        count = application.size
+        if count:
+            self._seen += count
+            self.typical += (application.requests.sum(axis=0) - count * self.typical) / self._seen
         if application.named is not None:
-            self.named_score += application.named.masks[application.named.group].sum(axis=0)
+            masks = application.named.masks
+            uses = np.bincount(application.named.group, minlength=len(masks)) / np.maximum(masks.sum(axis=1), 1)
+            self.named_score += uses @ masks
 
     def _apply(self, application: Application, assignment: Ints, sign: float) -> None:
         placed = assignment >= 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from controllers.placement.gang.problem import ProblemError
+from controllers.placement.gang.strategies.berth import berth
 from controllers.placement.gang.strategies.greedy import greedy
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class Strategy(Protocol):
         ...
 
 
-STRATEGIES: dict[str, Strategy] = {"greedy": greedy, "berth": greedy}
+STRATEGIES: dict[str, Strategy] = {"berth": berth, "greedy": greedy}
 """Every strategy by its name in a profile."""
 
 DEFAULT = "berth"

@@ -1,0 +1,75 @@
+"""Local improvement: single units, linked pairs and all units of a node change their node while that lowers the cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from controllers.placement.gang.field import Field
+    from controllers.placement.gang.instance import Floats, Indices
+
+__all__ = ["improve"]
+
+_PASSES = 3
+_PAIRS_UP_TO = 16
+"""Applications with more units get no pair moves: there the moves of whole nodes matter."""
+
+
+def improve(field: Field) -> float:
+    """Apply improving moves, best first, in up to three passes; return the change of cost (<= 0)."""
+    gained = 0.0
+    for _ in range(_PASSES):
+        change = _one_pass(field)
+        gained += change
+        if change == 0.0:
+            break
+    return gained
+
+
+def _one_pass(field: Field) -> float:
+    movers, homes = _movers(field)
+    changes = field.moves(movers, homes)
+    best = changes.min(axis=1)
+    gained = 0.0
+    limit = -1e-9 * (1.0 + abs(float(field.static[0, homes[0]])))
+    for row in np.argsort(best, kind="stable").tolist():
+        if best[row] >= limit:
+            break
+        members = np.flatnonzero(movers[row])
+        home = int(homes[row])
+        if (field.where[members] != home).any():
+            continue
+        fresh = field.moves(movers[row : row + 1], homes[row : row + 1])[0]
+        column = int(fresh.argmin())
+        if fresh[column] < limit and field.apply(members, column):
+            gained += float(fresh[column])
+    return gained
+
+
+def _movers(field: Field) -> tuple[Floats, Indices]:
+    """Return the 0/1 matrix of movers and their columns: units, then groups of a node, then linked pairs on a node."""
+    units = field.instance.units
+    where = field.where[:units]
+    placed = np.flatnonzero(where >= 0)
+    rows = [np.eye(field.where.size)[placed]]
+    homes = [where[placed]]
+    used, counts = np.unique(where[placed], return_counts=True)
+    groups = used[counts > 1]
+    if groups.size and len(used) > 1 or (groups.size and len(placed) > 1):
+        member = np.zeros((len(groups), field.where.size))
+        member[:, :units] = where[None] == groups[:, None]
+        rows.append(member)
+        homes.append(groups)
+    if units <= _PAIRS_UP_TO:
+        one, other = np.nonzero(np.triu(field.instance.linked[:units, :units]))
+        joint = (where[one] == where[other]) & (where[one] >= 0)
+        if joint.any():
+            pairs = np.zeros((int(joint.sum()), field.where.size))
+            index = np.arange(len(pairs))
+            pairs[index, one[joint]] = 1.0
+            pairs[index, other[joint]] = 1.0
+            rows.append(pairs)
+            homes.append(where[one[joint]])
+    return np.concatenate(rows), np.concatenate(homes)

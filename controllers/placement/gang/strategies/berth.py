@@ -1,0 +1,140 @@
+"""Strategy `berth` (the default): whole-application candidates, marginal-cost greedy and local improvement.
+
+1. Nothing is searched when the pooled free amounts are too little, or when one node takes all at no cost.
+2. Over a shortlist in price order (one per promising location when network costs matter) two starts compete: the
+   cheapest single node, and a greedy that places units in connectivity order at the least marginal cost.
+3. Up to three passes of moves of single units, of linked pairs and of all units of a node improve the cheaper one.
+4. When no shortlist holds the group: hide nodes with little free bandwidth, then widen the shortlist, then place the
+   most demanding units first.
+
+Guides (`Weights`) look ahead: leftovers that no known component fits, the scarcer resource, fuller nodes first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from controllers.placement.gang.field import BLOCKED, Field
+from controllers.placement.gang.moves import improve
+from controllers.placement.gang.survey import Survey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from controllers.placement.gang.instance import Floats, Indices, Instance
+
+__all__ = ["berth"]
+
+_WIDTH = 64
+_WIDE = 512
+
+
+def berth(instance: Instance, *, partial: bool) -> Indices:
+    """Return one node per unit, -1 where none was found."""
+    nothing = np.full(instance.units, -1, dtype=np.intp)
+    if not instance.units or instance.contradiction is not None or not instance.infrastructure.size:
+        return nothing
+    survey = Survey(instance)
+    if not partial and survey.short():
+        return nothing
+    whole = survey.best_whole()
+    if whole >= 0 and survey.base[whole] == 0 and not instance.fixed_nodes.size:
+        return np.full(instance.units, whole, dtype=np.intp)
+    order = connectivity_order(instance)
+    best: tuple[int, float, Indices] | None = None
+    for columns in _attempts(survey):
+        if best is not None and best[0] == 0 and columns is None:
+            break
+        if columns is None:
+            continue
+        field = Field(instance, columns)
+        candidate = _search(field, order, whole)
+        if best is None or candidate[:2] < best[:2]:
+            best = candidate
+        if best[0] == 0 and not survey.local:
+            break
+    return nothing if best is None else best[2]
+
+
+def _attempts(survey: Survey) -> Iterator[Indices | None]:
+    """Yield shortlists to search; None marks where to stop once a plan is complete."""
+    instance = survey.instance
+    yield from survey.pools(_WIDTH)
+    yield None
+    if instance.has_traffic:
+        demand = instance.traffic.sum(axis=1)
+        for floor in (float(np.median(demand)), float(demand.max()), float(demand.sum()) / 2):
+            yield from survey.pools(_WIDTH, bandwidth_floor=floor)
+            yield None
+    yield from survey.pools(_WIDE)
+
+
+def _search(field: Field, order: list[int], whole: int) -> tuple[int, float, Indices]:
+    """Return the number of units left out, the cost and the nodes of the better of two improved starts."""
+    instance = field.instance
+    left = greedy_fill(field, order)
+    cost = field.total()
+    columns = np.flatnonzero(field.columns == whole)
+    if columns.size and not instance.fixed_nodes.size:
+        other = Field(instance, field.columns)
+        for unit in order:
+            other.place(unit, int(columns[0]))
+        single = other.total()
+        if left or single < cost:
+            field, left, cost = other, 0, single
+    if not left:
+        cost += improve(field)
+    return left, cost, field.nodes()
+
+
+def greedy_fill(field: Field, order: list[int]) -> int:
+    """Place units in `order` where each costs least; return how many fit nowhere."""
+    left = 0
+    for unit in order:
+        costs = field.costs(unit)
+        column = int(costs.argmin())
+        if costs[column] >= BLOCKED / 2:
+            left += 1
+            continue
+        field.place(unit, column)
+    return left
+
+
+def connectivity_order(instance: Instance) -> list[int]:
+    """Return the units so that each is, among the rest, the one tied most strongly to those before it.
+
+    Units with a selector or anchors go first; the strength of a tie is what it costs to cut it.
+    """
+    strength = _strength(instance)
+    units = instance.units
+    totals = np.maximum(instance.infrastructure.capacity.sum(axis=0), 1e-300)
+    size = (instance.requests / totals).max(axis=1)
+    size = size / max(float(size.max()), 1e-300)
+    inner = strength[:units, :units]
+    scale = max(float(inner.max(initial=0.0)), 1e-300)
+    inner = inner / scale
+    pull = strength[:units, units:].sum(axis=1) / scale
+    pull += np.where(instance.has_selector, 1e6, 0.0)
+    first = 1e-3 * inner.sum(axis=1) + 1e-6 * size
+    score = pull + first
+    order = []
+    for _ in range(units):
+        unit = int(score.argmax())
+        order.append(unit)
+        score += inner[unit]
+        score[unit] = -np.inf
+    return order
+
+
+def _strength(instance: Instance) -> Floats:
+    """Return float64[U', U'], symmetric: roughly what cutting the edges between two units costs."""
+    infrastructure, weights = instance.infrastructure, instance.weights
+    strength = np.zeros((instance.size, instance.size))
+    if instance.has_weight and weights.network and instance.state.has_distance:
+        strength += weights.network * (instance.weight + instance.weight.T)
+    if instance.has_traffic:
+        tariff = 2 * weights.bandwidth * float(infrastructure.bandwidth_price.mean())
+        strength += instance.traffic * (tariff if tariff > 0 else 1e-9)
+    return strength

@@ -1,0 +1,208 @@
+"""One look over all N nodes: what could hold a part, what the whole application, and at what price.
+
+Everything here is a handful of passes over node-long arrays; the search itself runs over the shortlists that
+`Survey.pools` cuts out of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from controllers.placement.gang.ledger import SLACK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from controllers.placement.gang.instance import Bools, Floats, Indices, Instance
+
+__all__ = ["Survey"]
+
+_WHOLE = 8
+"""Nodes that hold the whole application in every shortlist."""
+_PER_CLASS = 12
+"""Nodes each class of masks contributes to a shortlist."""
+_LOCATIONS = 3
+"""Locations, or groups of near ones, that get a shortlist of their own."""
+
+
+class Survey:
+    """What an instance finds on the nodes at the moment."""
+
+    def __init__(self, instance: Instance) -> None:
+        """Look over all nodes once."""
+        state, infrastructure = instance.state, instance.infrastructure
+        self.instance = instance
+        self.total: Floats = instance.requests.sum(axis=0)
+        """float64[R], what the whole application requests."""
+        self.kinds: Indices = np.flatnonzero(self.total > 0)
+        """Indices of the resources that are requested at all."""
+        least = instance.requests.min(axis=0, initial=np.inf)
+        count = infrastructure.size
+        self.usable: Floats = state.free - state.reserve if state.has_thresholds else state.free
+        """float64[N, R], free below the threshold; may be negative."""
+        self.partly: Bools = np.ones(count, dtype=np.bool_)
+        """bool[N], nodes with room for the smallest request of each resource, for some unit by masks."""
+        self.wholly: Bools = np.ones(count, dtype=np.bool_)
+        """bool[N], nodes with room for the whole application, for every unit by masks."""
+        for r in self.kinds.tolist():
+            column = self.usable[:, r]
+            slack = SLACK * infrastructure.capacity[:, r]
+            self.partly &= column + slack >= least[r]
+            self.wholly &= column + slack >= self.total[r]
+        named = instance.application.named
+        if named is not None and state.has_thresholds:
+            anyhow = named.masks.any(axis=0)
+            self.usable = np.where(anyhow[:, None], state.free, self.usable)
+            self.partly |= anyhow
+        masks = instance.application.allowed
+        if masks is not None:
+            self.partly &= masks.masks.any(axis=0)
+            self.wholly &= masks.masks.all(axis=0)
+        if instance.apart is not None:
+            self.wholly[:] = False
+        if state.has_max_unit:
+            largest = instance.application.requests.max(axis=0, initial=0.0)
+            self.wholly &= (infrastructure.max_unit >= largest).all(axis=1)
+        self.base: Floats = infrastructure.price @ (instance.weights.price * self.total)
+        """float64[N], cost of the whole application on one node; edges to anchors included."""
+        self.local = bool(instance.weights.network) and instance.has_weight and state.has_distance
+        """Whether network costs matter."""
+        if self.local and instance.fixed_nodes.size:
+            self.base = self.base + self._anchored()
+
+    def _anchored(self) -> Floats:
+        """Return float64[N], weighted network cost of all anchors from each node."""
+        instance, infrastructure = self.instance, self.instance.infrastructure
+        outward = instance.weight[: instance.units, instance.units :].sum(axis=0)
+        inward = instance.weight[instance.units :, : instance.units].sum(axis=0)
+        homes = infrastructure.location[instance.fixed_nodes]
+        cost = infrastructure.location_cost[:, homes] @ outward + inward @ infrastructure.location_cost[homes, :]
+        spread: Floats = cost[infrastructure.location]
+        for position, node in enumerate(instance.fixed_nodes.tolist()):
+            distance = infrastructure.location_cost[infrastructure.location[node], homes[position]]
+            spread[node] -= distance * (outward[position] + inward[position])
+        return instance.weights.network * spread
+
+    def short(self) -> bool:
+        """Return whether even the pooled free amounts of all nodes are too little."""
+        for r in self.kinds.tolist():
+            if float(np.maximum(self.usable[:, r], 0.0).sum()) < self.total[r] * (1 - 1e-12):
+                return True
+        return bool(self.instance.units) and not self.partly.any()
+
+    def best_whole(self) -> int:
+        """Return the cheapest node for the whole application, the fullest one of equals, or -1."""
+        nodes = np.flatnonzero(self.wholly)
+        if not nodes.size:
+            return -1
+        cost = self.base[nodes]
+        nodes = nodes[cost <= cost.min() * (1 + 1e-12)]
+        if nodes.size > 1 and self.instance.weights.fit:
+            share = self._share(nodes)
+            return int(nodes[np.argmin(share if self.instance.weights.fit > 0 else -share)])
+        return int(nodes[0])
+
+    def _share(self, nodes: Indices) -> Floats:
+        """Return float64[len(nodes)], the mean free share of the requested resources."""
+        capacity = self.instance.infrastructure.capacity[nodes]
+        share: Floats = (self.usable[nodes] / np.where(capacity > 0, capacity, 1.0)).mean(axis=1)
+        return share
+
+    def pools(self, width: int, *, bandwidth_floor: float = 0.0) -> Iterator[Indices]:
+        """Yield shortlists of about `width` nodes, the most promising first.
+
+        Nodes with less free bandwidth than `bandwidth_floor` are hidden. A shortlist holds nodes in price order with
+        half as much room again as the application needs (if there is that much), nodes that hold all of it, and nodes
+        for every class of masks.
+        """
+        candidates = self.partly
+        if bandwidth_floor > 0:
+            state = self.instance.state
+            candidates = candidates & (state.bandwidth_free - state.bandwidth_reserve >= bandwidth_floor)
+        seen: list[Indices] = []
+        if self.local:
+            for group in self._areas(candidates):
+                seen.append(self._shortlist(group, width))
+                yield seen[-1]
+        everywhere = self._shortlist(np.flatnonzero(candidates), width)
+        if everywhere.size and not any(np.array_equal(everywhere, other) for other in seen):
+            yield everywhere
+
+    def _areas(self, candidates: Bools) -> Iterator[Indices]:
+        """Yield the nodes of single locations with room for all, else of groups of near locations."""
+        infrastructure = self.instance.infrastructure
+        nodes = np.flatnonzero(candidates)
+        if not nodes.size:
+            return
+        places = infrastructure.location[nodes]
+        count = infrastructure.location_cost.shape[0]
+        room = np.stack(
+            [
+                np.bincount(places, weights=np.maximum(self.usable[nodes, r], 0.0), minlength=count)
+                for r in self.kinds.tolist()
+            ]
+            or [np.bincount(places, minlength=count).astype(np.float64)]
+        )
+        needed = self.total[self.kinds] if self.kinds.size else np.ones(1)
+        cheapest = np.full(count, np.inf)
+        np.minimum.at(cheapest, places, self.base[nodes])
+        # Fewer, larger nodes mean fewer edges between nodes.
+        largest = np.zeros(count)
+        np.maximum.at(largest, places, self._portion(nodes))
+        order = np.lexsort((-largest, cheapest))
+        enough = (room >= needed[:, None]).all(axis=0)
+        single = [place for place in order.tolist() if enough[place]][:_LOCATIONS]
+        for place in single:
+            yield nodes[places == place]
+        if single:
+            return
+        fill = (room / needed[:, None]).min(axis=0)
+        for seed in np.lexsort((cheapest, -fill)).tolist()[:_LOCATIONS]:
+            distance = infrastructure.location_cost[seed] + infrastructure.location_cost[:, seed]
+            distance[seed] = -1.0
+            near = np.argsort(distance, kind="stable")
+            reach = np.cumsum(room[:, near], axis=1)
+            done = np.flatnonzero((reach >= 1.25 * needed[:, None]).all(axis=0))
+            yield nodes[np.isin(places, near[: int(done[0]) + 1] if done.size else near)]
+
+    def _portion(self, nodes: Indices) -> Floats:
+        """Return float64[len(nodes)], the share (at most 1) of the application that fits one node."""
+        if not self.kinds.size:
+            return np.ones(len(nodes))
+        room: Floats = np.minimum((self.usable[np.ix_(nodes, self.kinds)] / self.total[self.kinds]).min(axis=1), 1.0)
+        return np.maximum(room, 0.0)
+
+    def _shortlist(self, nodes: Indices, width: int) -> Indices:
+        """Return the nodes to search among, in price order, at least `width` when there are so many."""
+        chosen = [self._cheapest(nodes, width)]
+        while len(chosen[0]) < len(nodes):
+            room = np.maximum(self.usable[chosen[0]], 0.0).sum(axis=0)
+            if (room >= 1.5 * self.total).all():
+                break
+            chosen[0] = self._cheapest(nodes, 2 * len(chosen[0]))
+        whole = nodes[self.wholly[nodes]]
+        if whole.size:
+            chosen.append(self._cheapest(whole, _WHOLE))
+        masks = self.instance.application.allowed
+        if masks is not None and len(masks.masks) > 1:
+            for row in masks.masks:
+                mine = np.flatnonzero(row & self.partly)
+                chosen.append(self._cheapest(mine, _PER_CLASS))
+        if len(chosen) == 1:
+            return chosen[0]
+        merged = np.concatenate(chosen)
+        _, first = np.unique(merged, return_index=True)
+        return merged[np.sort(first)]
+
+    def _cheapest(self, nodes: Indices, width: int) -> Indices:
+        """Return up to `width` of `nodes` by price, larger room first among equals, in that order."""
+        cost = self.base[nodes]
+        if self.local or not cost.any():
+            # Without prices the order is by room, so that few nodes hold the application.
+            cost = cost - 1e-6 * (1.0 + np.abs(cost)) * self._portion(nodes)
+        if width < len(nodes):
+            nodes_at = np.argpartition(cost, width)[:width]
+            return nodes[nodes_at[np.argsort(cost[nodes_at], kind="stable")]]
+        return nodes[np.argsort(cost, kind="stable")]
