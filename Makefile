@@ -43,3 +43,13 @@ cluster-status: .venv ## show the local cluster's components
 .PHONY: cluster-down
 cluster-down: ## stop and remove the local cluster
 	hack/cluster down --name $(CLUSTER)
+
+# -- generated files ----------------------------------------------------------------------------------------------
+
+.PHONY: manifests
+manifests: .venv ## write crds/ and docs/reference/kinds.md from the models in berth/api
+	$(BIN)/python -m berth.api.crdgen
+
+.PHONY: manifests-check
+manifests-check: .venv ## fail with a diff if they differ from the models
+	$(BIN)/python -m berth.api.crdgen --check

@@ -65,10 +65,13 @@ class WorkloadRef(ApiModel):
 class Dependency(ApiModel):
     """One directed edge: the workload that declares it calls the workload that it names."""
 
+    model_config = ConfigDict(json_schema_extra=rules.schema_rules(rules.DEPENDENCY_RULES))
+
     workload: WorkloadRef = Field(description="Workload that is depended on; its selector must be one of the group's.")
     min_bandwidth: Quantity | None = Field(
         default=None,
         description="Least bandwidth that the edge needs, in bit/s, such as 100M or 1Gi. Unset: no demand.",
+        json_schema_extra={"maxLength": rules.MAX_BANDWIDTH},
     )
     max_network_cost: Int64 | None = Field(
         default=None,

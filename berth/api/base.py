@@ -3,17 +3,20 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 from pydantic.alias_generators import to_camel
+
+from berth.api.errors import InvalidObjectError
 
 
 def _parse_timestamp(value: Any) -> Any:
     """Read RFC 3339 text or a datetime; a datetime without a zone is refused rather than guessed."""
-    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-    if not isinstance(moment, datetime):
-        raise ValueError("a timestamp is RFC 3339 text such as 2026-01-31T12:00:00Z")
+    try:
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{value!r} is no timestamp; write RFC 3339 text such as 2026-01-31T12:00:00Z") from error
     if moment.tzinfo is None:
-        raise ValueError("a timestamp needs a time zone, such as 2026-01-31T12:00:00Z")
+        raise ValueError(f"{value!r} has no time zone; write RFC 3339 text such as 2026-01-31T12:00:00Z")
     return moment.astimezone(UTC)
 
 
@@ -78,10 +81,6 @@ class ApiObject(ApiModel):
         Raises:
             berth.api.errors.InvalidObjectError: the object does not fit; the message names object, field and remedy.
         """
-        from pydantic import ValidationError
-
-        from berth.api.errors import InvalidObjectError
-
         try:
             return cls.model_validate(obj)
         except ValidationError as error:

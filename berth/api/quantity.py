@@ -17,9 +17,6 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-MAX_QUANTITY_LENGTH: Final = 64
-"""Longest text of a quantity that the kinds accept, in characters."""
-
 _SUFFIXES: Final[dict[str, Decimal]] = {
     "n": Decimal("1e-9"),
     "u": Decimal("1e-6"),
@@ -118,7 +115,6 @@ class Quantity:
         return {
             "anyOf": [{"type": "integer"}, {"type": "string"}],
             "x-kubernetes-int-or-string": True,
-            "maxLength": MAX_QUANTITY_LENGTH,
         }
 
     @classmethod

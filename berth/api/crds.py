@@ -1,0 +1,143 @@
+"""The kinds as the API server serves them: names, scope, printer columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from berth.api import appgroup, networktopology
+from berth.api.labels import APPGROUP_GROUP, CATEGORY, DIKTYO_VERSION, NETWORKTOPOLOGY_GROUP
+
+if TYPE_CHECKING:
+    from berth.api.base import ApiObject
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of ``kubectl get``."""
+
+    name: str
+    """Heading."""
+    path: str
+    """JSONPath of the value."""
+    type: str
+    """``integer``, ``string`` or ``date``; a date is shown as an age."""
+    description: str
+    """Meaning of the column."""
+    wide: bool = False
+    """Whether the column is shown by ``-o wide`` only."""
+
+    def to_api(self) -> dict[str, Any]:
+        """Return the entry of ``additionalPrinterColumns``."""
+        entry: dict[str, Any] = {
+            "name": self.name,
+            "type": self.type,
+            "description": self.description,
+            "jsonPath": self.path,
+        }
+        return entry | ({"priority": 1} if self.wide else {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class KindSpec:
+    """One kind: its model and how it is served."""
+
+    model: type[ApiObject]
+    """Model that the schema is generated from."""
+    group: str
+    """API group."""
+    version: str
+    """The one version served and stored."""
+    kind: str
+    """Kind, in CamelCase."""
+    plural: str
+    """Resource name."""
+    singular: str
+    """Singular resource name."""
+    short_names: tuple[str, ...]
+    """Short names for kubectl."""
+    columns: tuple[Column, ...]
+    """Columns of ``kubectl get``."""
+    namespaced: bool = True
+    """Whether objects live in namespaces."""
+    categories: tuple[str, ...] = (CATEGORY,)
+    """Categories for kubectl, such as ``kubectl get berth``."""
+
+
+_AGE: Final = Column(
+    name="Age", type="date", path=".metadata.creationTimestamp", description="Time since the object was created."
+)
+
+
+def _reason(condition: str, *, description: str, heading: str | None = None) -> Column:
+    return Column(
+        name=heading or condition,
+        type="string",
+        path=f'.status.conditions[?(@.type=="{condition}")].reason',
+        description=description,
+        wide=True,
+    )
+
+
+APPGROUP: Final = KindSpec(
+    model=appgroup.AppGroup,
+    group=APPGROUP_GROUP,
+    version=DIKTYO_VERSION,
+    kind=appgroup.KIND,
+    plural=appgroup.PLURAL,
+    singular="appgroup",
+    short_names=("ag",),
+    columns=(
+        Column(name="Members", type="integer", path=".spec.numMembers", description="Pods that the group consists of."),
+        Column(name="Running", type="integer", path=".status.runningWorkloads", description="Pods that run."),
+        Column(
+            name="Algorithm",
+            type="string",
+            path=".spec.topologySortingAlgorithm",
+            description="Algorithm that orders the workloads.",
+        ),
+        Column(
+            name="Order",
+            type="string",
+            path=".status.orderSummary",
+            description="First few workloads of the order, and how many there are.",
+        ),
+        _reason(appgroup.CONDITION_ORDERED, description="Why the order is or is not up to date."),
+        _reason(appgroup.CONDITION_PLACED, description="Why the group is or is not placed."),
+        _AGE,
+    ),
+)
+"""AppGroup as served."""
+
+NETWORKTOPOLOGY: Final = KindSpec(
+    model=networktopology.NetworkTopology,
+    group=NETWORKTOPOLOGY_GROUP,
+    version=DIKTYO_VERSION,
+    kind=networktopology.KIND,
+    plural=networktopology.PLURAL,
+    singular="networktopology",
+    short_names=("nt",),
+    columns=(
+        Column(name="Weight-Sets", type="string", path=".status.weightSets", description="Names of the weight sets."),
+        Column(name="Nodes", type="integer", path=".status.nodeCount", description="Nodes of the cluster."),
+        Column(name="Regions", type="integer", path=".status.regions", description="Regions of the cluster."),
+        Column(name="Zones", type="integer", path=".status.zones", description="Zones of the cluster."),
+        Column(name="Data-Age", type="date", path=".status.dataTime", description="Time since the newest measurement."),
+        _reason(
+            networktopology.CONDITION_SOURCE_AVAILABLE,
+            heading="Source",
+            description="Why the measurements can or cannot be read.",
+        ),
+        _reason(
+            networktopology.CONDITION_WEIGHTS_COMPUTED,
+            heading="Computed",
+            description="Why the computed weights are or are not up to date.",
+        ),
+        _reason(networktopology.CONDITION_COMPLETE, description="Why the costs are or are not complete."),
+        _AGE,
+    ),
+)
+"""NetworkTopology as served."""
+
+KINDS: Final[tuple[KindSpec, ...]] = (APPGROUP, NETWORKTOPOLOGY)
+"""Every kind, in the order of the documentation."""
