@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import json
-import os
 import secrets
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from hack.localcluster import components, credentials, nodes, ports, processes, tools, topology
+from hack.localcluster import nodes as simulated
+from hack.localcluster import processes, topology
 from hack.localcluster.components import Layout, Options
 from hack.localcluster.errors import ClusterError
+from hack.localcluster.instance import Instance, locked
+from hack.localcluster.launch import Launcher
 from hack.localcluster.paths import check_name, clusters_root
 from hack.localcluster.processes import ProcessRecord
 from hack.localcluster.rest import Api
 
-READY_TIMEOUT = 60.0
-"""Seconds that a component may take until it is ready."""
-_ATTEMPTS = 5
-"""Starts of one component when its port turns out to be taken."""
-_PORT_TAKEN = ("address already in use", "bind: permission denied")
+Nodes = Path | str | Sequence[topology.NodeSpec]
+"""A topology file, or the nodes parsed from one."""
 
 
 def _quiet(_message: str) -> None:
@@ -56,28 +53,19 @@ class ComponentStatus:
 class LocalCluster:
     """A control plane of its own in a directory of its own.
 
-    `start` makes one, `open` finds one that runs already; as a context manager it is
-    stopped and removed at the end of the block.
+    `start` makes one, `open` finds one that was started before; as a context manager
+    it is stopped and removed at the end of the block.
     """
 
     def __init__(
-        self,
-        home: Path,
-        *,
-        options: Options,
-        allocated: dict[str, int],
-        die_with_parent: bool = False,
-        report: Callable[[str], None] = _quiet,
+        self, instance: Instance, *, die_with_parent: bool = False, report: Callable[[str], None] = _quiet
     ) -> None:
         """Use `start` or `open` instead."""
-        self.layout = Layout(home=home)
-        self.options = options
-        self._ports = allocated
-        self._die_with_parent = die_with_parent
+        self._instance = instance
         self._report = report
-        self._tools: dict[str, Path] = {}
+        self._launcher = Launcher(instance, die_with_parent=die_with_parent, report=report)
 
-    # -- making and finding -------------------------------------------------------------------------------------
+    # -- making, finding, removing ------------------------------------------------------------------------------
 
     @classmethod
     def start(
@@ -85,8 +73,8 @@ class LocalCluster:
         name: str | None = None,
         *,
         root: Path | None = None,
-        nodes: Path | str | Sequence[topology.NodeSpec] | None = None,
-        scheduler: bool | Path = False,
+        nodes: Nodes | None = None,
+        scheduler: bool | Path | str = False,
         kwok: bool = True,
         options: Options | None = None,
         die_with_parent: bool = False,
@@ -95,53 +83,51 @@ class LocalCluster:
         """Start an instance and return when it is ready.
 
         An instance of that name that exists already is completed: what does not run is started again with the
-        options it was made with, so its objects are still there.
+        options it was made with (and kube-scheduler, if asked for now), so its objects are still there.
 
         Args:
             name: name of the instance; a random one by default.
             root: directory that holds the instance's directory; the shared one of ``hack/cluster`` by default.
-            nodes: topology file, or its nodes, to create as simulated nodes.
+            nodes: simulated nodes to create.
             scheduler: run kube-scheduler; a path is its KubeSchedulerConfiguration.
             kwok: run KWOK, without which no simulated node or pod ever changes.
             options: the finer choices; *scheduler* and *kwok* are added to them.
-            die_with_parent: the kernel kills every component when the calling thread's process ends, however it ends.
+            die_with_parent: the kernel kills every component when the calling thread ends, however it ends (Linux).
             report: receives progress lines.
 
         Raises:
             ClusterError: a tool cannot be built, or a component does not become ready; its log's end is in the message.
         """
         chosen = options or Options()
+        own_config = None if isinstance(scheduler, bool) else str(Path(scheduler).resolve())
         chosen = replace(
             chosen,
             scheduler=bool(scheduler) or chosen.scheduler,
-            scheduler_config=str(Path(scheduler).resolve())
-            if isinstance(scheduler, str | Path)
-            else chosen.scheduler_config,
+            scheduler_config=own_config or chosen.scheduler_config,
             kwok=kwok and chosen.kwok,
         )
-        specs = topology.load(Path(nodes)) if isinstance(nodes, str | Path) else nodes
+        # Everything that can be wrong with the input is looked at before anything starts.
+        specs = _specs(nodes) if nodes is not None else []
         home = (root or clusters_root()).resolve() / check_name(name or f"c{secrets.token_hex(4)}")
         home.mkdir(parents=True, exist_ok=True)
-        with _locked(home):
-            if (home / "instance.json").exists():
-                cluster = cls.open(home.name, root=home.parent, report=report)
-                cluster._die_with_parent = die_with_parent
-                if chosen.scheduler and not cluster.options.scheduler:
-                    cluster.options = replace(cluster.options, scheduler=True, scheduler_config=chosen.scheduler_config)
+        with locked(home):
+            if Instance.exists(home):
+                instance = Instance.load(home)
+                if chosen.scheduler and not instance.options.scheduler:
+                    instance.options = replace(
+                        instance.options, scheduler=True, scheduler_config=chosen.scheduler_config
+                    )
+                    instance.save()
             else:
-                held = _reserved_ports(home.parent)
-                free = ports.allocate(len(components.PORTS), avoid=held)
-                allocated = dict(zip(components.PORTS, free, strict=True))
-                cluster = cls(home, options=chosen, allocated=allocated, die_with_parent=die_with_parent, report=report)
-                cluster._create_credentials()
-                cluster._save()
+                instance = Instance.create(home, chosen)
+            cluster = cls(instance, die_with_parent=die_with_parent, report=report)
             try:
-                cluster._start_all()
+                cluster._launcher.start_all()
                 if specs:
                     cluster.create_nodes(specs)
             except BaseException:
-                # Nothing half-started stays behind; directory and logs do, for whoever looks for the reason.
-                processes.kill_marked(cluster._mark)
+                # Nothing half-started goes on; the directory stays, for whoever looks for the reason in the logs.
+                _kill_all(home)
                 raise
         return cluster
 
@@ -150,20 +136,9 @@ class LocalCluster:
         """The instance *name* that was started before, running or not.
 
         Raises:
-            ClusterError: there is none.
+            ClusterError: there is none, or it is damaged.
         """
-        home = (root or clusters_root()).resolve() / check_name(name)
-        try:
-            document = json.loads((home / "instance.json").read_text())
-            for key in ("apiserver_args", "controller_manager_args"):
-                document["options"][key] = tuple(document["options"][key])
-            return cls(home, options=Options(**document["options"]), allocated=document["ports"], report=report)
-        except FileNotFoundError as error:
-            raise ClusterError(f"there is no cluster {name!r} in {home.parent}: see hack/cluster list") from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise ClusterError(
-                f"{home} is damaged ({error!r}): remove it with hack/cluster down --name {name}"
-            ) from error
+        return cls(Instance.load((root or clusters_root()).resolve() / check_name(name)), report=report)
 
     @staticmethod
     def names(root: Path | None = None) -> list[str]:
@@ -184,21 +159,18 @@ class LocalCluster:
             False if there was nothing to remove.
         """
         home = (root or clusters_root()).resolve() / check_name(name)
-        survivors = processes.kill_marked(str(home))
-        records: list[ProcessRecord] = []
-        for path in (home / "processes").glob("*.json"):
-            # A damaged record has nothing to tell; the mark above found its process.
-            with contextlib.suppress(ClusterError):
-                records.append(ProcessRecord.load(path))
-        processes.stop(records)
+        survivors = _kill_all(home)
         existed = home.exists()
         for entry in home.iterdir() if existed else ():
             if keep_logs and entry.name == "logs":
                 continue
-            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink(missing_ok=True)
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink(missing_ok=True)
         if existed and not keep_logs:
             home.rmdir()
-        return existed or bool(survivors)
+        return existed or survivors
 
     def stop(self, *, keep_logs: bool = False) -> None:
         """Kill every component and delete the instance's directory (except ``logs`` when *keep_logs*)."""
@@ -217,12 +189,22 @@ class LocalCluster:
     @property
     def name(self) -> str:
         """Name of the instance."""
-        return self.layout.home.name
+        return self._instance.name
+
+    @property
+    def layout(self) -> Layout:
+        """Its files."""
+        return self._instance.layout
+
+    @property
+    def options(self) -> Options:
+        """Its options."""
+        return self._instance.options
 
     @property
     def server(self) -> str:
         """URL of the API server."""
-        return f"https://{self.options.bind_address}:{self._ports['kube-apiserver']}"
+        return self._instance.server
 
     @property
     def kubeconfig(self) -> Path:
@@ -237,28 +219,12 @@ class LocalCluster:
     @property
     def token(self) -> str:
         """Bearer token of the administrator (group system:masters)."""
-        return self._token("admin")
-
-    def _token(self, user: str) -> str:
-        for line in self.layout.tokens.read_text().splitlines():
-            token, owner, _ = line.split(",", 2)
-            if owner == user:
-                return token
-        raise ClusterError(f"{self.layout.tokens} has no token of {user}: remove the cluster and start it again")
-
-    @property
-    def _mark(self) -> str:
-        return str(self.layout.home)
+        return self._instance.token("admin")
 
     @property
     def components(self) -> list[str]:
         """Components this instance runs, in start order."""
-        wanted = {
-            "kube-controller-manager": self.options.controller_manager,
-            "kube-scheduler": self.options.scheduler,
-            "kwok": self.options.kwok,
-        }
-        return [name for name in components.PORTS if wanted.get(name, True)]
+        return self._instance.components
 
     def process(self, component: str) -> ProcessRecord:
         """Process of *component*: its ``pid``, ``alive``, ``rss`` (bytes) and ``cpu_seconds``.
@@ -266,22 +232,22 @@ class LocalCluster:
         Raises:
             ClusterError: it was never started.
         """
-        path = self.layout.record(component)
-        if not path.exists():
+        record = self._instance.record(component)
+        if record is None:
             raise ClusterError(f"{component} was never started in {self.name}: it runs {', '.join(self.components)}")
-        return ProcessRecord.load(path)
+        return record
 
     def status(self) -> list[ComponentStatus]:
         """State of every component of this instance."""
         found = []
         for name in self.components:
-            record = self.process(name) if self.layout.record(name).exists() else None
+            record = self._instance.record(name)
             alive = record is not None and record.alive
             found.append(
                 ComponentStatus(
                     name=name,
                     state="running" if alive else "dead" if record else "absent",
-                    port=self._ports[name],
+                    port=self._instance.ports[name],
                     pid=record.pid if record and alive else 0,
                     rss=record.rss if record else 0,
                     cpu_seconds=record.cpu_seconds if record else 0.0,
@@ -294,28 +260,30 @@ class LocalCluster:
 
     def api(self, *, token: str | None = None) -> Api:
         """A connection to the API server as the administrator, or with *token*."""
-        return Api(self.server, token=token if token is not None else self.token, ca_file=self.ca_file)
+        return Api(self.server, token=self.token if token is None else token, ca_file=self.ca_file)
 
     def kubectl(
         self,
         *args: str,
-        input: str | None = None,
+        input: str | None = None,  # noqa: A002 (as subprocess.run calls it)
         check: bool = True,
-        timeout: float = 120.0,  # noqa: A002
+        kubeconfig: Path | None = None,
+        timeout: float = 120.0,
     ) -> subprocess.CompletedProcess[str]:
-        """Run kubectl as the administrator and return its outcome, output captured as text.
+        """Run kubectl and return its outcome, output captured as text.
 
         Args:
             args: its arguments.
             input: text for its standard input.
             check: raise when it fails.
+            kubeconfig: whom to act as; the administrator by default.
             timeout: seconds that it may take.
 
         Raises:
             ClusterError: it failed and *check* is set; the message has its error output.
         """
         answer = subprocess.run(
-            [str(self._tool("kubectl")), f"--kubeconfig={self.kubeconfig}", *args],
+            [str(self._launcher.tool("kubectl")), f"--kubeconfig={kubeconfig or self.kubeconfig}", *args],
             input=input,
             capture_output=True,
             text=True,
@@ -340,45 +308,29 @@ class LocalCluster:
             {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}},
         )
         target = path or self.layout.pki / f"{namespace}.{name}.kubeconfig"
-        self._write_kubeconfig(target, user=name, token=answer["status"]["token"])
+        self._instance.write_kubeconfig(target, user=name, token=answer["status"]["token"])
         return target
 
-    def create_nodes(self, source: Path | str | Sequence[topology.NodeSpec]) -> list[str]:
-        """Create the simulated nodes of a topology file (or its parsed nodes); return the names of the new ones."""
-        specs = topology.load(Path(source)) if isinstance(source, str | Path) else source
+    def create_nodes(self, source: Nodes) -> list[str]:
+        """Create simulated nodes; return the names of the new ones (those that exist already are left alone)."""
+        specs = _specs(source)
         page = self.api().request("GET", "/api/v1/nodes?limit=1")
         offset = len(page["items"]) + page["metadata"].get("remainingItemCount", 0)
         begun = time.monotonic()
-        made, existing = nodes.create(self.api, nodes.manifests(specs, offset=offset))
+        made, existing = simulated.create(self.api, simulated.manifests(specs, offset=offset))
         note = f", {len(existing)} existed already" if existing else ""
         self._report(f"created {len(made)} nodes in {time.monotonic() - begun:.1f} s{note}")
         return made
 
-    def delete_nodes(self, source: Path | str | Sequence[topology.NodeSpec]) -> list[str]:
-        """Delete the nodes of a topology file (or its parsed nodes); return the names of those that were there."""
-        specs = topology.load(Path(source)) if isinstance(source, str | Path) else source
-        return nodes.delete(self.api, nodes.manifests(specs))[0]
+    def delete_nodes(self, source: Nodes) -> list[str]:
+        """Delete the nodes of *source*; return the names of those that were there."""
+        return simulated.delete(self.api, simulated.manifests(_specs(source)))[0]
 
-    # -- starting and disturbing --------------------------------------------------------------------------------
+    # -- disturbing ---------------------------------------------------------------------------------------------
 
     def start_component(self, component: str) -> None:
-        """Start *component* and return when it is ready; nothing happens if it runs.
-
-        Raises:
-            ClusterError: it ends or does not become ready.
-        """
-        if self.layout.record(component).exists() and self.process(component).alive:
-            return
-        for attempt in range(_ATTEMPTS):
-            try:
-                self._launch(component)
-                return
-            except _PortTakenError:
-                if attempt == _ATTEMPTS - 1:
-                    raise
-                self._ports[component] = ports.allocate(1, avoid=_reserved_ports(self.layout.home.parent))[0]
-                self._report(f"{component}: its port was taken meanwhile, trying {self._ports[component]}")
-                self._save()
+        """Start *component* and return when it is ready; nothing happens if it runs."""
+        self._launcher.start([component])
 
     def stop_component(self, component: str, *, grace: float = 10.0) -> None:
         """Stop *component*: SIGTERM, and SIGKILL after *grace* seconds (at once when 0)."""
@@ -395,161 +347,31 @@ class LocalCluster:
 
     def start_scheduler(self, config: Path | str | None = None) -> None:
         """Start kube-scheduler, with the KubeSchedulerConfiguration file *config* if given; replaces one that runs."""
-        self.options = replace(
-            self.options, scheduler=True, scheduler_config=str(Path(config).resolve()) if config else None
-        )
-        self._save()
-        if self.layout.record("kube-scheduler").exists():
+        own = str(Path(config).resolve()) if config else None
+        self._instance.options = replace(self.options, scheduler=True, scheduler_config=own)
+        self._instance.save()
+        if self._instance.alive("kube-scheduler"):
             self.stop_component("kube-scheduler")
         self.start_component("kube-scheduler")
 
     def stop_scheduler(self) -> None:
-        """Stop kube-scheduler; pods that ask for it then wait."""
+        """Stop kube-scheduler for good; pods that ask for it then wait."""
         self.stop_component("kube-scheduler")
-        self.layout.record("kube-scheduler").unlink(missing_ok=True)
-        self.options = replace(self.options, scheduler=False)
-        self._save()
-
-    def _start_all(self) -> None:
-        begun = time.monotonic()
-        # Building may take minutes, so it all happens before the first process starts.
-        self._tools = tools.ensure([*self.components, "kubectl"], report=self._report)
-        begun = time.monotonic()
-        for component in self.components:
-            self.start_component(component)
-        if self.options.controller_manager:
-            api = self.api()
-            self._wait(
-                "the service account of namespace default",
-                lambda: api.healthy("/api/v1/namespaces/default/serviceaccounts/default"),
-            )
-        self._save()
-        self._report(f"cluster {self.name} is ready after {time.monotonic() - begun:.1f} s")
-
-    def _launch(self, component: str) -> None:
-        layout = self.layout
-        if component == "kube-scheduler":
-            layout.config(component).write_text(components.scheduler_config(layout, self.options.scheduler_config))
-        log = layout.log(component)
-        offset = log.stat().st_size if log.exists() else 0
-        record = processes.spawn(
-            component,
-            [
-                str(self._tool(component)),
-                *components.arguments(component, layout, self._ports, self.options),
-            ],
-            mark=self._mark,
-            log=log,
-            record=layout.record(component),
-            cwd=layout.home,
-            die_with_parent=self._die_with_parent,
-        )
-        self._wait(component, self._probe(component), record=record, offset=offset)
-        self._report(f"{component} is ready (pid {record.pid}, port {self._ports[component]})")
-
-    def _probe(self, component: str) -> Callable[[], bool]:
-        port = self._ports[component]
-        if component == "kube-apiserver":
-            return self._apiserver_ready
-        if component in ("etcd", "kwok"):
-            path = "/health" if component == "etcd" else "/healthz"
-            return lambda: Api(f"http://127.0.0.1:{port}", timeout=2).healthy(path)
-        return lambda: Api(f"https://127.0.0.1:{port}", timeout=2).healthy("/healthz")
-
-    def _apiserver_ready(self) -> bool:
-        certificate = self.layout.pki / "apiserver.crt"
-        if not certificate.exists():
-            return False
-        try:
-            authority = credentials.authority_of(certificate.read_text())
-        except ClusterError:
-            return False  # still being written
-        if not self.layout.authority.exists() or self.layout.authority.read_text() != authority:
-            self.layout.authority.write_text(authority)
-        if not self.api().healthy("/readyz"):
-            return False
-        self._write_kubeconfigs()
-        return True
-
-    def _wait(
-        self, what: str, ready: Callable[[], bool], *, record: ProcessRecord | None = None, offset: int = 0
-    ) -> None:
-        deadline = time.monotonic() + READY_TIMEOUT
-        while not ready():
-            if record is not None and not record.alive:
-                output = _tail(Path(record.log), offset)
-                error = _PortTakenError if any(sign in output for sign in _PORT_TAKEN) else ClusterError
-                raise error(f"{what} ended during its start; the end of {record.log}:\n{output[-1500:]}")
-            if time.monotonic() > deadline:
-                end = f"; the end of {record.log}:\n{_tail(Path(record.log), offset)[-1500:]}" if record else ""
-                raise ClusterError(f"{what} is not ready after {READY_TIMEOUT:.0f} s{end}")
-            time.sleep(0.03)
-
-    def _tool(self, name: str) -> Path:
-        if name not in self._tools:
-            self._tools.update(tools.ensure([name], report=self._report))
-        return self._tools[name]
-
-    # -- files --------------------------------------------------------------------------------------------------
-
-    def _create_credentials(self) -> None:
-        for directory in ("logs", "processes", "pki"):
-            (self.layout.home / directory).mkdir(exist_ok=True)
-        self.layout.pki.chmod(0o700)
-        credentials.write_private(self.layout.service_account_key, credentials.new_service_account_key())
-        credentials.write_tokens(self.layout.tokens)
-
-    def _write_kubeconfigs(self) -> None:
-        self._write_kubeconfig(self.kubeconfig, user="admin", token=self.token)
-        for component, user in (
-            ("kube-controller-manager", "system:kube-controller-manager"),
-            ("kube-scheduler", "system:kube-scheduler"),
-            ("kwok", "kwok"),
-        ):
-            self._write_kubeconfig(self.layout.component_kubeconfig(component), user=user, token=self._token(user))
-
-    def _write_kubeconfig(self, path: Path, *, user: str, token: str) -> None:
-        credentials.write_kubeconfig(
-            path,
-            server=self.server,
-            authority=self.ca_file.read_text(),
-            token=token,
-            user=user,
-            name=f"berth-{self.name}",
-        )
-
-    def _save(self) -> None:
-        document: Mapping[str, Any] = {"name": self.name, "ports": self._ports, "options": asdict(self.options)}
-        temporary = self.layout.home / "instance.tmp"
-        temporary.write_text(json.dumps(document, indent=1))
-        temporary.replace(self.layout.home / "instance.json")
+        self._instance.options = replace(self.options, scheduler=False)
+        self._instance.save()
 
 
-class _PortTakenError(ClusterError):
-    """A component could not bind its port."""
+def _specs(source: Nodes) -> Sequence[topology.NodeSpec]:
+    return topology.load(Path(source)) if isinstance(source, str | Path) else source
 
 
-def _tail(log: Path, offset: int) -> str:
-    with log.open("rb") as content:
-        content.seek(offset)
-        return content.read().decode(errors="replace")
-
-
-def _reserved_ports(root: Path) -> set[int]:
-    """Ports of all instances below *root*, running or not: a stopped one may come back."""
-    found: set[int] = set()
-    for path in root.glob("*/instance.json"):
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            found.update(json.loads(path.read_text())["ports"].values())
-    return found
-
-
-@contextlib.contextmanager
-def _locked(home: Path) -> Iterator[None]:
-    """One starter of an instance at a time; the kernel frees the lock when its holder dies."""
-    descriptor = os.open(home, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+def _kill_all(home: Path) -> bool:
+    """SIGKILL every process of the instance in *home*, by mark and by record; whether there was any marked one."""
+    survivors = processes.kill_marked(str(home))
+    records: list[ProcessRecord] = []
+    for path in (home / "processes").glob("*.json"):
+        # A damaged record has nothing to tell; the mark above found its process.
+        with contextlib.suppress(ClusterError):
+            records.append(ProcessRecord.load(path))
+    processes.stop(records)
+    return bool(survivors)

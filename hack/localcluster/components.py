@@ -35,13 +35,13 @@ class Options:
     scheduler_config: str | None = None
     """KubeSchedulerConfiguration file to use instead of the built-in one."""
     controller_manager: bool = True
-    """Whether kube-controller-manager runs; without it there are no service accounts, endpoints or garbage collection."""
+    """Whether kube-controller-manager runs; without it, no service accounts, endpoints or garbage collection."""
     kwok: bool = True
     """Whether KWOK runs."""
     priority_and_fairness: bool = True
     """API Priority and Fairness; when off, the plain limits on requests in flight apply."""
     max_requests_inflight: int = 3000
-    """Reads that the API server serves at a time; the default of 400 is below what a benchmark of many clients needs."""
+    """Reads that the API server serves at a time; its default of 400 is little for a benchmark of many clients."""
     max_mutating_requests_inflight: int = 1500
     """Writes that the API server serves at a time."""
     apiserver_args: tuple[str, ...] = field(default=())
@@ -165,7 +165,7 @@ def controller_manager_args(layout: Layout, ports: Mapping[str, int], options: O
         "--concurrent-replicaset-syncs=20",
         "--concurrent-gc-syncs=40",
         "--concurrent-namespace-syncs=20",
-        # KWOK reports rarely, so that thousands of heartbeats do not drown a benchmark; nobody is to call its nodes dead.
+        # KWOK reports rarely, so that thousands of heartbeats do not drown a benchmark: no node is dead for that.
         "--node-monitor-grace-period=1h",
         *options.controller_manager_args,
     ]

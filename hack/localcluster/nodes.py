@@ -12,10 +12,14 @@ from typing import Any
 
 from hack.localcluster.components import SIMULATED_NODE
 from hack.localcluster.rest import Api, ApiError
+from hack.localcluster.tools import kubernetes_version
 from hack.localcluster.topology import NodeSpec
 
 WORKERS = 32
 """Requests in flight while nodes are created."""
+
+KUBELET_VERSION = f"{kubernetes_version()}-simulated"
+"""What simulated nodes say that they run: a version that tools can parse."""
 
 _FIRST_ADDRESS = ipaddress.ip_address("172.16.0.1")
 
@@ -59,8 +63,8 @@ def manifest(spec: NodeSpec, *, address: str, now: datetime.datetime) -> dict[st
             "nodeInfo": {
                 "architecture": "amd64",
                 "operatingSystem": "linux",
-                "kubeletVersion": "simulated",
-                "containerRuntimeVersion": "simulated",
+                "kubeletVersion": KUBELET_VERSION,
+                "containerRuntimeVersion": "simulated://1.0.0",
                 "kernelVersion": "",
                 "kubeProxyVersion": "",
                 "osImage": "",

@@ -23,7 +23,7 @@ HIGHEST = 32000
 def is_free(port: int, *, host: str = "127.0.0.1") -> bool:
     """Whether a listener on *host*:*port* can be opened right now."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as listener:
-        # A server that was just stopped leaves connections in TIME_WAIT; Go's listeners reuse the address, so the check does too.
+        # A server that just stopped leaves connections in TIME_WAIT; Go's listeners reuse the address, so do we.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))

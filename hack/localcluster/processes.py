@@ -99,7 +99,7 @@ def _boot_id() -> str:
 
 
 def start_stamp(pid: int) -> str | None:
-    """Stamp that tells this process from any earlier or later one of the same pid; None when there is none (or a zombie)."""
+    """Stamp that tells this process from any other of the same pid, before or after; None for none, or a zombie."""
     if pid <= 0:
         return None
     if (_PROC / "self/stat").exists():
@@ -186,7 +186,7 @@ def reap() -> None:
 
 
 def stop(records: Iterable[ProcessRecord], *, grace: float = 0.0, timeout: float = 20.0) -> None:
-    """End the processes: SIGTERM and *grace* seconds first when *grace* is positive, then SIGKILL; return when all are gone.
+    """End the processes and return when all are gone: SIGTERM and *grace* seconds if *grace* is positive, then SIGKILL.
 
     Raises:
         ClusterError: a process survives SIGKILL for *timeout* seconds.

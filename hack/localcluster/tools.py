@@ -186,6 +186,7 @@ def _go_build(go: Path, module: Path, tools: list[Tool], scratch: Path, *, repor
     if build.returncode != 0:
         raise ClusterError("go build failed:\n" + "\n".join(tail))
     for tool in tools:
-        # Same directory tree, so the rename is atomic. go names a program after its package's last element that is not a version: etcd's is called "server".
+        # go names a program after its package's last element that is no version: etcd's is called "server".
+        # Both directories are in one file system, so the rename is atomic.
         element = [part for part in tool.package.split("/") if not re.fullmatch(r"v\d+", part)][-1]
         (scratch / element).rename(scratch.parent / tool.name)

@@ -13,7 +13,7 @@ A file looks like this; only ``regions``, ``name``, ``zones`` and ``nodes`` are 
           - name: eu-west-1b
             nodes:
               - {count: 4}
-              - {count: 2, capacity: {cpu: "32"}, namePattern: "{zone}-big-{index}", taints: [{key: big, effect: NoSchedule}]}
+              - {count: 2, capacity: {cpu: "32"}, taints: [{key: big, effect: NoSchedule}], namePattern: "big-{number}"}
 
 ``capacity``, ``allocatable``, ``labels``, ``annotations``, ``taints`` and ``namePattern`` may stand at the top,
 in a region, in a zone and in a group of nodes: mappings are merged and the inner entry

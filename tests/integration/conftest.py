@@ -9,7 +9,7 @@ simulated_nodes
     Session. Names of the 24 nodes of hack/topologies/demo.yaml in `cluster`: zones eu-west-a, eu-west-b, us-east-a,
     us-east-b, six nodes of 4 CPUs and 16 GiB each. Shared: a test that changes a node uses its own cluster.
 namespace
-    Function. Name of a fresh namespace in `cluster`, with its default service account; deleted, without waiting, afterwards.
+    Function. Name of a fresh namespace in `cluster`, with its default service account; deleted afterwards, unawaited.
 kubectl
     Function. `Kubectl` bound to `cluster` and `namespace`.
 fresh_cluster

@@ -29,7 +29,7 @@ class Kubectl:
         self.namespace = namespace
 
     def __call__(self, *args: str, input: str | None = None, check: bool = True) -> str:  # noqa: A002
-        """Run it and return its standard output; ClusterError with kubectl's message when it fails and *check* is set."""
+        """Run it and return its standard output; ClusterError with kubectl's message if it fails and *check* is set."""
         return self._cluster.kubectl("-n", self.namespace, *args, input=input, check=check).stdout
 
     def refused(self, *args: str, input: str | None = None) -> str:  # noqa: A002
@@ -66,7 +66,7 @@ def eventually(
     timeout: float = 30.0,
     what: str = "condition",
 ) -> Result:
-    """Call *probe* until *accept* takes its result, and return that; AssertionError with the last result after *timeout* s."""
+    """Call *probe* until *accept* takes its result and return that; AssertionError after *timeout* seconds."""
     deadline = time.monotonic() + timeout
     while True:
         result = probe()
