@@ -26,7 +26,9 @@ refuses although upstream's schema lets it pass is a mistake that upstream notic
 - two workloads with one selector, a dependency on a selector outside the group or on the workload itself;
 - `numMembers` below the number of workloads (above it is right: workloads have replicas);
 - a bandwidth that is no quantity, is negative or has more than 20 characters;
-- a selector of more than 63 characters, which no pod label can hold.
+- a selector of more than 63 characters, which no pod label can hold;
+- two weight sets with one name. Their names are the keys of a map, so server-side apply of `UserDefined` leaves the
+  computed sets beside it alone.
 
 `networkCost` may be absent, as in upstream, but means "not known" and not 0; so does an absent `maxNetworkCost` mean
 "no limit". An object without spec is accepted, as in upstream; Berth's controllers report it. A dependency cycle is
@@ -36,8 +38,8 @@ no mistake: the controller condenses it and says so in the condition `Ordered`.
 
 The API server estimates what the rules cost at worst and refuses definitions beyond its budget. Within it an AppGroup
 may have 10,000 workloads with up to 60 dependencies each. etcd is the tighter bound: it refuses a request above
-1.5 MiB, and the status repeats every workload in `topologyOrder`. In JSON a workload takes about 60 bytes plus its kind,
-name and selector, in the spec and again in the status, and so does a dependency in the spec: short names and few
+1.5 MiB, and the status repeats every workload in `topologyOrder`. In JSON a workload takes about 60 bytes plus its
+kind, name and selector, in the spec and again in the status, and so does a dependency in the spec: short names and few
 dependencies make a large group fit. `podsScheduled` is cut at 500 entries.
 """
 

@@ -86,7 +86,8 @@ class NetworkTopologySpec(ApiModel):
     model_config = ConfigDict(json_schema_extra=rules.schema_rules(rules.NETWORKTOPOLOGY_RULES))
 
     weights: tuple[WeightSet, ...] = Field(
-        description="Sets of costs. Berth writes only the sets that it computes.", json_schema_extra={**_ATOMIC}
+        description="Sets of costs, each with a name of its own. Berth writes only the sets that it computes.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
     configmap_name: str = Field(
         description="ConfigMap of the same namespace with measured latencies; without one, costs come from UserDefined."
