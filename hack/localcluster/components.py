@@ -135,7 +135,10 @@ def apiserver_args(layout: Layout, ports: Mapping[str, int], options: Options) -
         # Simulated nodes are created Ready; the plugin would taint them until the node controller has seen each one.
         "--disable-admission-plugins=TaintNodesByCondition",
         "--allow-privileged=true",
+        # A restart takes a second or two: without these it waits up to a minute for open watches.
         "--shutdown-delay-duration=0s",
+        "--shutdown-send-retry-after=true",
+        "--shutdown-watch-termination-grace-period=1s",
         "--profiling=false",
         f"--enable-priority-and-fairness={fairness}",
         f"--max-requests-inflight={options.max_requests_inflight}",
