@@ -9,12 +9,19 @@ import numpy as np
 
 from controllers.placement.filters.gates import SchedulingGates
 from controllers.placement.filters.node_affinity import NodeAffinity
+from controllers.placement.filters.node_features import NodeDeclaredFeatures
 from controllers.placement.filters.node_name import NodeName
+from controllers.placement.filters.pod_affinity import InterPodAffinity
 from controllers.placement.filters.ports import NodePorts
 from controllers.placement.filters.resources import NodeResourcesFit
 from controllers.placement.filters.taints import TaintToleration
+from controllers.placement.filters.topology_spread import PodTopologySpread
 from controllers.placement.filters.unschedulable import NodeUnschedulable
 from controllers.placement.filters.unsupported import UnsupportedFeatures
+from controllers.placement.filters.volume_binding import VolumeBinding
+from controllers.placement.filters.volume_limits import NodeVolumeLimits
+from controllers.placement.filters.volume_restrictions import VolumeRestrictions
+from controllers.placement.filters.volume_zone import VolumeZone
 from controllers.placement.state.profile import PodInfo
 
 if TYPE_CHECKING:
@@ -37,6 +44,13 @@ def default_filters() -> tuple[Filter, ...]:
         NodeAffinity(),
         NodePorts(),
         NodeResourcesFit(),
+        VolumeRestrictions(),
+        NodeVolumeLimits(),
+        VolumeBinding(),
+        VolumeZone(),
+        PodTopologySpread(),
+        InterPodAffinity(),
+        NodeDeclaredFeatures(),
     )
 
 

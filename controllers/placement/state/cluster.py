@@ -27,7 +27,7 @@ from controllers.placement.state.nodes import NodeTable
 from controllers.placement.state.pods import PodIndex
 from controllers.placement.state.profile import PodInfo, PodProfile, ProfileCache
 from controllers.placement.state.selection import NodeSelection
-from controllers.placement.state.volumes import VolumeTable, claim_keys
+from controllers.placement.state.volumes import DiskUse, VolumeTable, claim_keys, disk_uses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -55,6 +55,8 @@ class PodRecord:
     """(resource column, amount) pairs it is charged with."""
     claims: tuple[str, ...]
     """``namespace/name`` of the claims it uses."""
+    disks: tuple[DiskUse, ...]
+    """In-tree disks it mounts."""
     terminating: bool
     """Whether it is being deleted."""
     assumed: bool
@@ -296,6 +298,7 @@ class ClusterState:
             node_name=node_name,
             amounts=self._amounts(profile),
             claims=claim_keys(pod),
+            disks=disk_uses(pod) if pod.spec.volumes else (),
             terminating=pod.metadata.deletion_timestamp is not None,
             assumed=assumed,
             expires_at=expires_at,
@@ -320,4 +323,6 @@ class ClusterState:
 
     def _charge(self, record: PodRecord, slot: int, sign: int) -> None:
         self.nodes.charge(slot, record.amounts, record.profile.scoring_requests, sign)
-        self.pods.add(record.profile, slot, sign, terminating=record.terminating, claims=record.claims)
+        self.pods.add(
+            record.profile, slot, sign, terminating=record.terminating, claims=record.claims, disks=record.disks
+        )

@@ -8,19 +8,20 @@ which slot". A selector is then matched once per group, and the counts become nu
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from controllers.placement.state.profile import ANY_ADDRESS, TERM_KINDS, HostPort, PodProfile, TermKind
+from controllers.placement.state.selectors import Selector
 from controllers.placement.state.terms import AffinityTerm
+from controllers.placement.state.volumes import DiskUse
 
 Counts = dict[int, int]
 """Pods per node slot; slots without any are absent."""
 GroupKey = tuple[str, tuple[tuple[str, str], ...]]
-Slots = NDArray[np.intp]
 
 
 def add_count(counts: Counts, slot: int, amount: int) -> None:
@@ -30,14 +31,6 @@ def add_count(counts: Counts, slot: int, amount: int) -> None:
         counts[slot] = number
     else:
         del counts[slot]
-
-
-def as_arrays(counts: Counts) -> tuple[Slots, NDArray[np.int64]]:
-    """(slots, pods on each) of the slots that have any."""
-    return (
-        np.fromiter(counts.keys(), dtype=np.intp, count=len(counts)),
-        np.fromiter(counts.values(), dtype=np.int64, count=len(counts)),
-    )
 
 
 @dataclass(slots=True, eq=False)
@@ -70,10 +63,20 @@ class PodIndex:
         self._groups: dict[str, dict[GroupKey, PodGroup]] = {}
         self._terms: dict[TermKind, dict[AffinityTerm, TermEntry]] = {kind: {} for kind in TERM_KINDS}
         self._ports: defaultdict[tuple[str, int], dict[str, Counts]] = defaultdict(dict)
+        self._disks: defaultdict[tuple[str, ...], dict[bool, Counts]] = defaultdict(dict)
         self._claims: dict[str, Counts] = {}
         self._node_claims: defaultdict[int, dict[str, int]] = defaultdict(dict)
 
-    def add(self, profile: PodProfile, slot: int, sign: int, *, terminating: bool, claims: tuple[str, ...]) -> None:
+    def add(
+        self,
+        profile: PodProfile,
+        slot: int,
+        sign: int,
+        *,
+        terminating: bool,
+        claims: tuple[str, ...] = (),
+        disks: tuple[DiskUse, ...] = (),
+    ) -> None:
         """Count a pod on a node (sign 1) or take it off again (sign -1)."""
         self._count_group(profile, slot, sign, terminating=terminating)
         for kind, terms in profile.terms.items():
@@ -89,10 +92,29 @@ class PodIndex:
             self._count_port(port, slot, sign)
         for claim in claims:
             self._count_claim(claim, slot, sign)
+        for disk in disks:
+            self._count_disk(disk, slot, sign)
 
     def groups(self, namespace: str) -> Iterator[PodGroup]:
         """The groups of a namespace."""
         return iter(self._groups.get(namespace, {}).values())
+
+    def count(self, groups: Iterable[PodGroup], size: int, *, staying: bool = False) -> NDArray[np.int64]:
+        """int64[size]: pods of these groups per node slot; ``staying`` leaves out those being deleted."""
+        slots: list[int] = []
+        numbers: list[int] = []
+        for group in groups:
+            counts = group.staying if staying else group.pods
+            slots.extend(counts.keys())
+            numbers.extend(counts.values())
+        total = np.zeros(size, dtype=np.int64)
+        if slots:
+            np.add.at(total, np.asarray(slots, dtype=np.intp), np.asarray(numbers, dtype=np.int64))
+        return total
+
+    def matching(self, namespace: str, selector: Selector) -> Iterator[PodGroup]:
+        """The groups of a namespace that a selector selects."""
+        return (group for group in self.groups(namespace) if selector.matches(group.labels))
 
     def namespaces(self) -> Iterator[str]:
         """Namespaces that have pods on nodes."""
@@ -120,6 +142,13 @@ class PodIndex:
             if address in (ANY_ADDRESS, other) or other == ANY_ADDRESS:
                 yield counts
 
+    def disk_conflicts(self, disk: DiskUse) -> Iterator[Counts]:
+        """Users of an in-tree disk, per node slot, that a further user conflicts with."""
+        identity, shareable = disk
+        for other_shareable, counts in self._disks.get(identity, {}).items():
+            if not (shareable and other_shareable):
+                yield counts
+
     def claim_users(self, claim: str) -> Counts:
         """Pods per node slot that use a claim (``namespace/name``)."""
         return self._claims.get(claim, {})
@@ -127,10 +156,6 @@ class PodIndex:
     def claims_on(self, slot: int) -> Mapping[str, int]:
         """Claims in use on a node, with the number of their pods there."""
         return self._node_claims.get(slot, {})
-
-    def slots_with_claims(self) -> Iterator[int]:
-        """Slots of nodes where any claim is in use."""
-        return iter(self._node_claims)
 
     def _count_group(self, profile: PodProfile, slot: int, sign: int, *, terminating: bool) -> None:
         groups = self._groups.setdefault(profile.namespace, {})
@@ -154,6 +179,16 @@ class PodIndex:
             del users[address]
             if not users:
                 del self._ports[protocol, number]
+
+    def _count_disk(self, disk: DiskUse, slot: int, sign: int) -> None:
+        identity, shareable = disk
+        users = self._disks[identity]
+        counts = users.setdefault(shareable, {})
+        add_count(counts, slot, sign)
+        if not counts:
+            del users[shareable]
+            if not users:
+                del self._disks[identity]
 
     def _count_claim(self, claim: str, slot: int, sign: int) -> None:
         counts = self._claims.setdefault(claim, {})
