@@ -7,7 +7,7 @@ The marginal cost of unit j on the k-th node, all others fixed, is
 With `received[j, k]` the traffic of j with units on k, the middle term is
 ``received[j].sum() * tariff[k] + received[j] @ tariff - 2 * received[j, k] * tariff[k]``: one row update per placed
 unit keeps it current. A *mover* is one or several units on one node that change their node together; its rows are sums
-of the rows of its units, less what they exchange among themselves.
+of the rows of its units, less what they exchange among themselves. Resource arrays are [R, K]: sums over R are short.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from controllers.placement.gang.guides import Balance, Waste, static_guides
 from controllers.placement.gang.ledger import SLACK
 
 if TYPE_CHECKING:
@@ -39,107 +40,74 @@ class Field:
         self.instance = instance
         self.columns: Indices = columns
         """int[K], node of each column."""
-        units, size, width = instance.units, instance.size, len(columns)
+        units, size = instance.units, instance.size
         self.where: Indices = np.full(size, -1, dtype=np.intp)
         """int[U'], column of each unit or -1."""
-        self.requests: Floats = np.zeros((size, instance.requests.shape[1]))
-        self.requests[:units] = instance.requests
-        capacity = infrastructure.capacity[columns]
-        self.spare: Floats = state.free[columns] + SLACK * capacity
-        """float64[K, R], free below the threshold after what was placed."""
-        self.extra: Floats | None = None
-        """float64[K, R], what naming a node adds to `spare`."""
+        self.requests: Floats = instance.requests
+        if size > units:
+            self.requests = np.concatenate([instance.requests, np.zeros((size - units, instance.requests.shape[1]))])
+        self.spare: Floats = (state.free[columns] + SLACK * infrastructure.capacity[columns]).T
+        """float64[R, K], free below the threshold after what was placed."""
         if state.has_thresholds:
-            reserve = state.reserve[columns]
-            self.spare -= reserve
-            if instance.application.named is not None:
-                self.extra = reserve
-        np.maximum(self.spare, 0.0, out=self.spare)
-        price = infrastructure.price[columns]
-        self.static: Floats = np.zeros((size, width))
+            self.spare -= state.reserve[columns].T
+        self.spare = np.maximum(self.spare, 0.0, order="C")
+        self.static: Floats = np.zeros((size, len(columns)))
         """float64[U', K], costs and guides that do not depend on other units, `BLOCKED` where a rule forbids."""
-        self.static[:units] = instance.requests @ (weights.price * price).T
-        self._guide(capacity, price)
+        if state.has_price and weights.price:
+            self.static[:units] = instance.requests @ (weights.price * infrastructure.price[columns]).T
+        self.static[:units] += static_guides(instance, columns, self.spare)
+        self.waste = Waste(instance, columns) if Waste.wanted(instance) else None
+        self.balance = Balance(instance, columns) if Balance.wanted(instance) else None
+        self.wasted: Floats = np.zeros(len(columns)) if self.waste is None else self.waste.everywhere(self.spare)
         self._block()
         self._open_edges()
         for position, node in enumerate(fixed.tolist()):
             self.place(units + position, int(np.flatnonzero(columns == node)[0]))
 
-    def _guide(self, capacity: Floats, price: Floats) -> None:
-        """Set up the terms that look ahead: best fit, waste, balance, scarcity, nodes that selectors name."""
-        instance, weights, state = self.instance, self.instance.weights, self.instance.state
-        units = instance.units
-        if weights.fit:
-            share = (self.spare / np.where(capacity > 0, capacity, 1.0)).mean(axis=1)
-            self.static[:units] += weights.fit * share
-        if weights.scarcity:
-            room = np.where(self.spare > 0, self.spare, np.inf)
-            self.static[:units] += weights.scarcity * (instance.requests[:, None, :] / room).max(axis=2)
-        if weights.avoid_named:
-            score = state.named_score[self.columns]
-            masks = instance.application.named
-            if masks is not None:
-                mine = np.stack([instance.named(unit) for unit in range(units)])[:, self.columns]  # type: ignore[arg-type]
-                score = score + mine.any(axis=0)
-                self.static[:units] += np.where(mine, 0.0, weights.avoid_named * np.minimum(score, 1.0))
-            else:
-                self.static[:units] += weights.avoid_named * np.minimum(score, 1.0)
-        self.smallest: Floats | None = None
-        if weights.waste and np.isfinite(state.smallest).any() and price.any():
-            self.smallest = np.where(np.isfinite(state.smallest), state.smallest, 0.0) * (1 - 1e-9)
-            self.value = weights.waste * price
-            self.wasted: Floats = self._waste(self.spare, (self.spare * self.value).sum(axis=1))
-        self.typical: Floats | None = None
-        if weights.balance and state.typical.any():
-            self.typical = 1.0 / np.where(state.typical > 0, state.typical, np.inf)
-            self.unit_cost = weights.balance * float((state.typical * price.mean(axis=0)).sum())
-
     def _block(self) -> None:
-        """Mark nodes that masks or the largest unit of a node forbid."""
-        instance, columns = self.instance, self.columns
-        application, limits = instance.application, instance.infrastructure.max_unit
-        forbidden = np.zeros((instance.units, len(columns)), dtype=np.bool_)
+        """Mark nodes that masks or the largest unit of a node forbid, and what naming a node adds."""
+        instance, columns, units = self.instance, self.columns, self.instance.units
+        application, state = instance.application, instance.state
         if application.allowed is not None:
             if instance.merged:
-                for unit in range(instance.units):
-                    mask = instance.allowed(unit)
-                    assert mask is not None  # noqa: S101
-                    forbidden[unit] = ~mask[columns]
+                rows = np.stack([instance.allowed(unit) for unit in range(units)])[:, columns]  # type: ignore[arg-type]
             else:
-                forbidden = ~application.allowed.masks[:, columns][application.allowed.group]
-        if instance.state.has_max_unit:
-            largest = instance.requests
-            if instance.merged:
-                largest = np.stack([instance.largest(unit) for unit in range(instance.units)])
-            forbidden = forbidden | (largest[:, None, :] > limits[columns][None]).any(axis=2)
-        self.static[: instance.units][forbidden] = BLOCKED
+                rows = application.allowed.masks[:, columns][application.allowed.group]
+            self.static[:units][~rows] = BLOCKED
+        if state.has_max_unit:
+            largest = np.stack([instance.largest(unit) for unit in range(units)])
+            limits = instance.infrastructure.max_unit[columns]
+            self.static[:units][(largest[:, None, :] > limits[None]).any(axis=2)] = BLOCKED
         self.bonus: Floats | None = None
-        if self.extra is not None:
-            named = np.stack([instance.named(unit) for unit in range(instance.units)])[:, columns]  # type: ignore[arg-type]
-            self.bonus = np.zeros((instance.size, len(columns), self.extra.shape[1]))
-            self.bonus[: instance.units] = named[:, :, None] * self.extra
+        """float64[U', R, K], room above the threshold of nodes that a unit names; None when nobody names any."""
+        if application.named is not None and state.has_thresholds:
+            named = np.stack([instance.names(unit)[columns] for unit in range(units)])
+            self.bonus = np.zeros((instance.size, *self.spare.shape))
+            self.bonus[:units] = named[:, None, :] * state.reserve[columns].T
 
     def _open_edges(self) -> None:
         """Set up traffic, network costs, hard limits and separation."""
         instance, columns = self.instance, self.columns
         state, infrastructure, weights = instance.state, instance.infrastructure, instance.weights
-        size, width = instance.size, len(columns)
+        shape = (instance.size, len(columns))
         self.traffic = instance.traffic if instance.has_traffic else None
-        self.tariff: Floats = weights.bandwidth * infrastructure.bandwidth_price[columns]
-        self.bandwidth: Floats = state.bandwidth_free[columns] * (1 + SLACK) - state.bandwidth_reserve[columns]
-        """float64[K], free bandwidth below the threshold; a unit that names the node gets no more here."""
-        self.received: Floats = np.zeros((size, width))
-        """float64[U', K], traffic of each unit with the units on each node."""
-        self.network: Floats | None = None
-        """float64[U', K], weighted network cost of each unit's edges to placed units, were it on each node."""
-        self.weight: Floats = weights.network * instance.weight
+        if self.traffic is not None:
+            self.tariff: Floats = weights.bandwidth * infrastructure.bandwidth_price[columns]
+            self.bandwidth: Floats = state.bandwidth_free[columns] * (1 + SLACK) - state.bandwidth_reserve[columns]
+            """float64[K], free bandwidth below the threshold; a unit that names the node gets no more here."""
+            self.received: Floats = np.zeros(shape)
+            """float64[U', K], traffic of each unit with the units on each node."""
         self.distance: Floats | None = None
-        places = infrastructure.location[columns]
-        if instance.limit is not None or (weights.network and instance.has_weight and state.has_distance):
+        counted = bool(weights.network) and instance.has_weight and state.has_distance
+        if instance.limit is not None or counted:
+            places = infrastructure.location[columns]
             self.distance = infrastructure.location_cost[places[:, None], places]
             np.fill_diagonal(self.distance, 0.0)
-        if self.distance is not None and weights.network and instance.has_weight:
-            self.network = np.zeros((size, width))
+        self.network: Floats | None = None
+        """float64[U', K], weighted network cost of each unit's edges to placed units, were it on each node."""
+        if counted:
+            self.network = np.zeros(shape)
+            self.weight: Floats = weights.network * instance.weight
         self.limits: tuple[Indices, Indices, Floats] | None = None
         if instance.limit is not None:
             origin, target = np.nonzero(np.isfinite(instance.limit))
@@ -149,12 +117,6 @@ class Field:
         if links is not None and self.traffic is not None:
             self.paths = links.incidence(columns.astype(np.int32), infrastructure.location).astype(np.float64)
             self.link: Floats = state.link_free + SLACK * links.capacity
-
-    def _waste(self, rest: Floats, value: Floats) -> Floats:
-        """Return the charge for leftovers `rest` (..., R) worth `value` (...): all of it when no known unit fits."""
-        stuck = (rest < self.smallest).any(axis=-1)
-        charge: Floats = np.where(stuck, value, 0.0)
-        return charge
 
     def place(self, unit: int, column: int) -> None:
         """Put `unit` on the node of `column`."""
@@ -169,17 +131,16 @@ class Field:
         return column
 
     def _book(self, unit: int, column: int, sign: float) -> None:
-        self.spare[column] -= sign * self.requests[unit]
-        if self.smallest is not None:
-            rest = self.spare[column]
-            self.wasted[column] = self._waste(rest, rest @ self.value[column])
+        self.spare[:, column] -= sign * self.requests[unit]
+        if self.waste is not None:
+            self.wasted[column] = self.waste.at(self.spare[:, column : column + 1], column)[0]
         if self.traffic is not None:
-            away = self.received[unit]
-            cut = sign * away
+            cut = sign * self.received[unit]
             cut[column] = 0.0
+            cut[column] = cut.sum()
             self.bandwidth -= cut
-            self.bandwidth[column] -= cut.sum()
             if self.paths is not None:
+                cut[column] = 0.0
                 self.link -= cut @ self.paths[column]
             self.received[:, column] += sign * self.traffic[unit]
         if self.network is not None:
@@ -190,48 +151,86 @@ class Field:
     def costs(self, unit: int) -> Floats:
         """Return float64[K], what the unplaced `unit` would add on each node, guides included, `BLOCKED` or more
         where it does not fit or a rule forbids it."""
-        request = self.requests[unit]
-        cost = self.static[unit].copy()
-        room = self.spare if self.bonus is None else self.spare + self.bonus[unit]
-        rest = room - request
-        blocked = (rest < 0).any(axis=1)
-        if self.smallest is not None:
-            cost += self._waste(rest, (rest * self.value).sum(axis=1)) - self.wasted
-        if self.typical is not None:
-            before = (self.spare * self.typical).min(axis=1)
-            cost += self.unit_cost * (before - (rest * self.typical).min(axis=1))
-        if self.traffic is not None:
-            received = self.received[unit]
-            total = received.sum()
+        blocked: Bools | None = None
+        if self.limits is not None:
+            member = np.zeros((1, self.where.size))
+            member[0, unit] = 1.0
+            blocked = self._far(member)[0]
+        if self.instance.apart is not None:
+            blocked = np.zeros(len(self.columns), dtype=np.bool_) if blocked is None else blocked
+            blocked[self.where[self.instance.apart[unit] & (self.where >= 0)]] = True
+        return self._enter(
+            self.requests[unit],
+            self.static[unit],
+            None if self.traffic is None else self.received[unit],
+            None if self.network is None else self.network[unit],
+            None if self.bonus is None else self.bonus[unit],
+            blocked,
+        )
+
+    def joint_costs(self) -> Floats:
+        """Return float64[K], what all units together would add on each node while none is placed yet."""
+        units = self.instance.units
+        blocked: Bools | None = None
+        if self.limits is not None:
+            member = np.zeros((1, self.where.size))
+            member[0, :units] = 1.0
+            blocked = self._far(member)[0]
+        if self.instance.apart is not None:
+            blocked = np.ones(len(self.columns), dtype=np.bool_)
+        return self._enter(
+            self.requests.sum(axis=0),
+            self.static[:units].sum(axis=0),
+            None if self.traffic is None else self.received[:units].sum(axis=0),
+            None if self.network is None else self.network[:units].sum(axis=0),
+            None if self.bonus is None else self.bonus[:units].min(axis=0),
+            blocked,
+        )
+
+    def _enter(
+        self,
+        request: Floats,
+        static: Floats,
+        received: Floats | None,
+        network: Floats | None,
+        bonus: Floats | None,
+        blocked: Bools | None,
+    ) -> Floats:
+        """Return float64[K], the cost of adding one unit, or several at once, from these rows of the books."""
+        rest = self.spare - request[:, None]
+        full = np.logical_or.reduce((rest if bonus is None else rest + bonus) < 0, axis=0)
+        if blocked is not None:
+            full |= blocked
+        cost = static - self.wasted
+        if self.waste is not None:
+            cost += self.waste.everywhere(rest)
+        if self.balance is not None:
+            cost += self.balance.worth(self.spare) - self.balance.worth(rest)
+        if received is not None:
+            total = float(received.sum())
             if total > 0:
                 cost += total * self.tariff + received @ self.tariff - 2 * received * self.tariff
-                blocked |= total - received > self.bandwidth
-                full = received > self.bandwidth
-                if full.any():
+                full |= total - received > self.bandwidth
+                over = np.flatnonzero(received > self.bandwidth)
+                if over.size:
                     # The neighbours' node cannot carry their end: the unit must join them.
-                    full_columns = np.flatnonzero(full)
-                    outside = np.ones(len(blocked), dtype=np.bool_)
-                    if len(full_columns) == 1:
-                        outside[full_columns] = False
-                    blocked |= outside
+                    outside = np.ones(len(cost), dtype=np.bool_)
+                    outside[over] = over.size > 1
+                    full |= outside
                 if self.paths is not None:
                     use = np.tensordot(self.paths, received, axes=([1], [0]))
-                    blocked |= (use > self.link).any(axis=1)
-        if self.network is not None:
-            cost += self.network[unit]
-        if self.limits is not None:
-            blocked |= self._far(np.eye(1, self.where.size, unit), count=1)[0]
-        if self.instance.apart is not None:
-            blocked[self.where[self.instance.apart[unit] & (self.where >= 0)]] = True
-        cost[blocked] += BLOCKED
+                    full |= ((use > self.link) & (use > 0)).any(axis=1)
+        if network is not None:
+            cost += network
+        cost[full] += BLOCKED
         return cost
 
-    def _far(self, movers: Floats, *, count: int) -> Bools:
+    def _far(self, movers: Floats) -> Bools:
         """Return bool[M, K]: would a hard limit between a member and a placed unit outside be broken?"""
         assert self.limits is not None  # noqa: S101
         assert self.distance is not None  # noqa: S101
         origin, target, limit = self.limits
-        broken = np.zeros((count, self.spare.shape[0]))
+        broken = np.zeros((len(movers), len(self.columns)))
         for inside, outside, table in ((origin, target, self.distance), (target, origin, self.distance.T)):
             home = self.where[outside]
             far = (table[:, home].T > limit[:, None]) & (home >= 0)[:, None]
@@ -246,54 +245,53 @@ class Field:
         moves, and those to where the mover is, cost `BLOCKED` or more. Shared links are checked by `apply`.
         """
         index = np.arange(len(homes))
-        requests = movers @ self.requests
+        requests = (movers @ self.requests).T
         cost = movers @ self.static
-        rest = self.spare[None] - requests[:, None]
+        stay = cost[index, homes]
+        rest = self.spare[:, None, :] - requests[:, :, None]
         room = rest if self.bonus is None else rest + self._least_bonus(movers)
-        blocked = (room < 0).any(axis=2)
-        if self.smallest is not None:
-            value = (self.spare * self.value).sum(axis=1) - requests @ self.value.T
-            cost += self._waste(rest, value) - self.wasted
-            back = self.spare[homes] + requests
-            relief = self._waste(back, (back * self.value[homes]).sum(axis=1)) - self.wasted[homes]
-            cost += relief[:, None]
-            cost[index, homes] -= relief + self._waste(rest[index, homes], value[index, homes]) - self.wasted[homes]
-        if self.typical is not None:
-            now = (self.spare * self.typical).min(axis=1)
-            spent = self.unit_cost * (now - (rest * self.typical).min(axis=2))
-            gained = self.unit_cost * (((self.spare[homes] + requests) * self.typical).min(axis=1) - now[homes])
-            spent[index, homes] = gained
-            cost += spent
+        blocked = np.logical_or.reduce(room < 0, axis=0)
+        back = self.spare[:, homes] + requests
+        if self.waste is not None:
+            cost += self.waste.everywhere(rest)
+            cost -= self.wasted
+            stay -= self.waste.at(back, homes) - self.wasted[homes]
+        if self.balance is not None:
+            now = self.balance.worth(self.spare)
+            cost += now - self.balance.worth(rest)
+            stay += self.balance.worth(back) - now[homes]
         if self.traffic is not None:
             received = movers @ self.received
             received[index, homes] -= ((movers @ self.traffic) * movers).sum(axis=1)
             total = received.sum(axis=1)
-            cost += total[:, None] * self.tariff - 2 * received * self.tariff
-            blocked |= total[:, None] - 2 * received > self.bandwidth
             at_home = received[index, homes]
-            stays = 2 * at_home - total > self.bandwidth[homes]
-            blocked |= stays[:, None]
+            extra = total[:, None] - 2 * received
+            cost += extra * self.tariff
+            stay += (total - 2 * at_home) * self.tariff[homes]
+            blocked |= extra > self.bandwidth
+            blocked |= (2 * at_home - total > self.bandwidth[homes])[:, None]
         if self.network is not None:
             assert self.distance is not None  # noqa: S101
             cost += movers @ self.network
             internal = ((movers @ self.weight) * movers).sum(axis=1)[:, None]
             cost -= internal * (self.distance[homes] + self.distance[:, homes].T)
+            stay += (movers @ self.network)[index, homes]
         if self.limits is not None:
-            blocked |= self._far(movers, count=len(homes))
+            blocked |= self._far(movers)
         if self.instance.apart is not None:
-            occupied = np.zeros((self.where.size, self.spare.shape[0]))
+            occupied = np.zeros((self.where.size, len(self.columns)))
             placed = np.flatnonzero(self.where >= 0)
             occupied[placed, self.where[placed]] = 1.0
             blocked |= (movers @ self.instance.apart @ occupied) > 0
-        change = cost - cost[index, homes][:, None]
-        change[blocked] += BLOCKED
-        change[index, homes] = BLOCKED
-        return change
+        cost -= stay[:, None]
+        cost[blocked] += BLOCKED
+        cost[index, homes] = BLOCKED
+        return cost
 
     def _least_bonus(self, movers: Floats) -> Floats:
-        """Return float64[M, K, R], the part of the threshold that every member of a mover may exceed."""
+        """Return float64[R, M, K], the room above thresholds that every member of a mover may use."""
         assert self.bonus is not None  # noqa: S101
-        return np.stack([self.bonus[np.flatnonzero(row)].min(axis=0) for row in movers])
+        return np.stack([self.bonus[np.flatnonzero(row)].min(axis=0) for row in movers], axis=1)
 
     def apply(self, members: Indices, column: int) -> bool:
         """Move `members` to the node of `column`; undone and False when a shared link would overflow."""
@@ -307,40 +305,6 @@ class Field:
         for unit, home in zip(members.tolist(), before, strict=True):
             self.place(unit, home)
         return False
-
-    def total(self) -> float:
-        """Return objective plus guides of all placed units, comparable between searches of one instance."""
-        placed = np.flatnonzero(self.where[: self.instance.units] >= 0)
-        homes = self.where[placed]
-        cost = float(self.static[placed, homes].sum())
-        if self.traffic is not None:
-            received = self.received[placed]
-            away = received.sum(axis=1) - received[np.arange(len(placed)), homes]
-            cost += float((away * self.tariff[homes]).sum())
-            for fixed in range(self.instance.units, self.instance.size):
-                column = int(self.where[fixed])
-                outside = self.received[fixed].sum() - self.received[fixed, column]
-                cost += float(outside * self.tariff[column])
-        if self.network is not None:
-            fixed_share = self.network[self.instance.units :]
-            homes_fixed = self.where[self.instance.units :]
-            inner = float(self.network[placed, homes].sum())
-            outer = float(fixed_share[np.arange(len(homes_fixed)), homes_fixed].sum())
-            cost += (inner + outer) / 2
-        if self.smallest is not None:
-            touched = np.unique(homes)
-            held = np.zeros_like(self.spare)
-            np.add.at(held, homes, self.requests[placed])
-            start = self.spare[touched] + held[touched]
-            first = self._waste(start, (start * self.value[touched]).sum(axis=1))
-            cost += float((self.wasted[touched] - first).sum())
-        if self.typical is not None:
-            touched = np.unique(homes)
-            held = np.zeros_like(self.spare)
-            np.add.at(held, homes, self.requests[placed])
-            start = ((self.spare[touched] + held[touched]) * self.typical).min(axis=1)
-            cost += self.unit_cost * float((start - (self.spare[touched] * self.typical).min(axis=1)).sum())
-        return cost
 
     def nodes(self) -> Indices:
         """Return int[U], the node of each unit or -1."""

@@ -130,6 +130,11 @@ class Instance:
         """Return bool[N] of the nodes whose threshold a unit may exceed, or None when there is none."""
         return self._combine(self.application.named, unit)
 
+    def names(self, unit: int) -> Bools:
+        """Return bool[N] like `named`, all False when there are no selectors."""
+        mask = self.named(unit)
+        return np.zeros(self.infrastructure.size, dtype=np.bool_) if mask is None else mask
+
     def _combine(self, masks: NodeMasks | None, unit: int) -> Bools | None:
         if masks is None:
             return None

@@ -32,7 +32,7 @@ def _one_pass(field: Field) -> float:
     movers, homes = _movers(field)
     changes = field.moves(movers, homes)
     best = changes.min(axis=1)
-    gained = 0.0
+    gained, moved = 0.0, False
     limit = -1e-9 * (1.0 + abs(float(field.static[0, homes[0]])))
     for row in np.argsort(best, kind="stable").tolist():
         if best[row] >= limit:
@@ -41,10 +41,11 @@ def _one_pass(field: Field) -> float:
         home = int(homes[row])
         if (field.where[members] != home).any():
             continue
-        fresh = field.moves(movers[row : row + 1], homes[row : row + 1])[0]
+        fresh = field.moves(movers[row : row + 1], homes[row : row + 1])[0] if moved else changes[row]
         column = int(fresh.argmin())
         if fresh[column] < limit and field.apply(members, column):
             gained += float(fresh[column])
+            moved = True
     return gained
 
 
@@ -55,9 +56,8 @@ def _movers(field: Field) -> tuple[Floats, Indices]:
     placed = np.flatnonzero(where >= 0)
     rows = [np.eye(field.where.size)[placed]]
     homes = [where[placed]]
-    used, counts = np.unique(where[placed], return_counts=True)
-    groups = used[counts > 1]
-    if groups.size and len(used) > 1 or (groups.size and len(placed) > 1):
+    groups = np.flatnonzero(np.bincount(where[placed]) > 1)
+    if groups.size:
         member = np.zeros((len(groups), field.where.size))
         member[:, :units] = where[None] == groups[:, None]
         rows.append(member)

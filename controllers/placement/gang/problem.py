@@ -338,6 +338,10 @@ class Weights:
     """Guide: share of its price charged for what is left on a node when no known component fits the rest."""
     balance: float = 0.0
     """Guide: charge for using the scarcer resource of a node faster than the others."""
+    rent: float = 0.5
+    """Guide: share charged of what a cheap node saves a typical component against the price at the horizon."""
+    horizon: float = 12.0
+    """Number of applications like the present one whose room, in price order, reaches up to the horizon."""
     scarcity: float = 0.0
     """Guide: charge per component for the share of the node's room that it takes (leaves small rooms alone)."""
     avoid_named: float = 0.0

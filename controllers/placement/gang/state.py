@@ -52,6 +52,8 @@ class InfrastructureState:
         """Whether any node limits its largest component."""
         self.has_distance = bool((infrastructure.location_cost > 0).any())
         """Whether network costs differ from 0 at all."""
+        self.has_price = bool(infrastructure.price.any())
+        """Whether anybody charges for resources."""
         self.version = 0
         """Counts changes of free amounts."""
 

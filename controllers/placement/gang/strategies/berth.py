@@ -49,8 +49,7 @@ def berth(instance: Instance, *, partial: bool) -> Indices:
             break
         if columns is None:
             continue
-        field = Field(instance, columns)
-        candidate = _search(field, order, whole)
+        candidate = _search(instance, columns, order)
         if best is None or candidate[:2] < best[:2]:
             best = candidate
         if best[0] == 0 and not survey.local:
@@ -71,35 +70,40 @@ def _attempts(survey: Survey) -> Iterator[Indices | None]:
     yield from survey.pools(_WIDE)
 
 
-def _search(field: Field, order: list[int], whole: int) -> tuple[int, float, Indices]:
-    """Return the number of units left out, the cost and the nodes of the better of two improved starts."""
-    instance = field.instance
-    left = greedy_fill(field, order)
-    cost = field.total()
-    columns = np.flatnonzero(field.columns == whole)
-    if columns.size and not instance.fixed_nodes.size:
-        other = Field(instance, field.columns)
+def _search(instance: Instance, columns: Indices, order: list[int]) -> tuple[int, float, Indices]:
+    """Return the number of units left out, the cost with guides, and the nodes of the better of two starts, improved."""
+    field = Field(instance, columns)
+    joint = field.joint_costs()
+    single = int(joint.argmin())
+    left, cost = greedy_fill(field, order, stop=float(joint[single]))
+    if joint[single] < BLOCKED / 2 and (left or joint[single] <= cost):
+        for unit in np.flatnonzero(field.where[: instance.units] >= 0).tolist():
+            field.remove(unit)
         for unit in order:
-            other.place(unit, int(columns[0]))
-        single = other.total()
-        if left or single < cost:
-            field, left, cost = other, 0, single
+            field.place(unit, single)
+        left, cost = 0, float(joint[single])
     if not left:
         cost += improve(field)
     return left, cost, field.nodes()
 
 
-def greedy_fill(field: Field, order: list[int]) -> int:
-    """Place units in `order` where each costs least; return how many fit nowhere."""
-    left = 0
+def greedy_fill(field: Field, order: list[int], *, stop: float = np.inf) -> tuple[int, float]:
+    """Place units in `order` where each costs least; return how many fit nowhere and the cost of the others.
+
+    Gives up, leaving the rest unplaced, once the cost reaches `stop`.
+    """
+    left, total = 0, 0.0
     for unit in order:
         costs = field.costs(unit)
         column = int(costs.argmin())
         if costs[column] >= BLOCKED / 2:
             left += 1
             continue
+        total += float(costs[column])
+        if total > stop:
+            return left + 1, total
         field.place(unit, column)
-    return left
+    return left, total
 
 
 def connectivity_order(instance: Instance) -> list[int]:
