@@ -1,0 +1,133 @@
+"""Writes decisions through the Binding API and finds out what really happened.
+
+A binding carries the pod's uid as precondition, so it never lands on a namesake. When the answer is lost or
+says "try later", the pod is read back before anything else is done: bound here, bound elsewhere, gone, or
+still free. As long as that cannot be known, the room stays taken; so nothing is bound twice and no node is
+over-committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import msgspec
+import structlog
+
+from berth.api.labels import ANNOTATION_DECISION
+from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
+from berth.kube.errors import ApiError
+from berth.kube.objects import Pod
+from berth.kube.resources import PODS
+
+log = structlog.get_logger(__name__)
+
+MAX_ATTEMPTS = 6
+"""Bindings sent for one decision before it is given up and planned anew."""
+
+
+class BindOutcome(Enum):
+    """What became of a binding."""
+
+    BOUND = "bound"
+    """the pod is on the decided node"""
+    ELSEWHERE = "elsewhere"
+    """somebody else has bound the pod to another node"""
+    GONE = "gone"
+    """the pod does not exist any more"""
+    REFUSED = "refused"
+    """the API server does not accept it, or not in time; the pod is free"""
+
+
+@dataclass(frozen=True, slots=True)
+class BindResult:
+    """Outcome with its reason."""
+
+    outcome: BindOutcome
+    """what happened"""
+    problem: str = ""
+    """the server's words when the pod is still free"""
+
+
+class _Target(msgspec.Struct, omit_defaults=False, rename="camel"):
+    kind: str
+    name: str
+    api_version: str = "v1"
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+    namespace: str
+    uid: str
+    annotations: dict[str, str]
+
+
+class _Binding(msgspec.Struct, rename="camel"):
+    metadata: _Metadata
+    target: _Target
+    api_version: str = "v1"
+    kind: str = "Binding"
+
+
+class Binder:
+    """Sends bindings, each until its outcome is known."""
+
+    def __init__(self, client: ApiClient, *, pause: Callable[[int], float] = backoff) -> None:
+        """Prepare; `pause` gives the seconds to wait after failed attempt n."""
+        self._client = client
+        self._pause = pause
+
+    async def bind(self, pod: Pod, node: str, *, decision: str) -> BindResult:
+        """Bind a pod and say what became of it; the decision is stored in its annotation by the same call."""
+        meta = pod.metadata
+        body = _Binding(
+            metadata=_Metadata(meta.name, meta.namespace, meta.uid, {ANNOTATION_DECISION: decision}),
+            target=_Target(kind="Node", name=node),
+        )
+        problem = ""
+        for attempt in range(MAX_ATTEMPTS):
+            wait = self._pause(attempt)
+            try:
+                await self._client.create(PODS, body, namespace=meta.namespace, name=meta.name, subresource="binding")
+                return BindResult(BindOutcome.BOUND)
+            except ApiError as error:
+                if error.not_found:
+                    return BindResult(BindOutcome.GONE)
+                problem = str(error)
+                if not error.retryable and not error.conflict:
+                    return BindResult(BindOutcome.REFUSED, problem)
+                final = error.conflict
+                wait = max(wait, error.retry_after or 0.0)
+            except TRANSPORT_ERRORS as error:
+                problem, final = str(error) or repr(error), False
+            known = await self._look(pod, node)
+            if known is not None:
+                return known
+            if final:
+                break
+            await asyncio.sleep(wait)
+        return BindResult(BindOutcome.REFUSED, problem)
+
+    async def _look(self, pod: Pod, node: str) -> BindResult | None:
+        """Where the pod is now; None while it is free. Asks until the API server answers."""
+        attempt = 0
+        while True:
+            try:
+                current = await self._client.get(PODS, pod.metadata.name, namespace=pod.metadata.namespace)
+            except ApiError as error:
+                if error.not_found:
+                    return BindResult(BindOutcome.GONE)
+                log.warning("cannot tell whether a pod is bound", pod=pod.key, error=str(error))
+            except TRANSPORT_ERRORS as error:
+                log.warning("cannot tell whether a pod is bound", pod=pod.key, error=str(error) or repr(error))
+            else:
+                if current.metadata.uid != pod.metadata.uid:
+                    return BindResult(BindOutcome.GONE)
+                if not current.spec.node_name:
+                    return None
+                here = current.spec.node_name == node
+                return BindResult(BindOutcome.BOUND if here else BindOutcome.ELSEWHERE)
+            await asyncio.sleep(self._pause(attempt))
+            attempt += 1

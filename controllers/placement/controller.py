@@ -1,0 +1,275 @@
+"""The placement controller: watches, the scheduling loop, the binding workers.
+
+watches --> picture (state, members, groups, costs) --> queue --> cycle --> decisions --> binder
+   ^                                                      |                                  |
+   +---------------- confirmed by the pod's own event ----+------- planned again if refused -+
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import structlog
+import yaml
+
+from berth.kube.controller import ControllerContext, run_together
+from berth.kube.memory import settle_memory
+from berth.kube.objects import CustomObject, Namespace, Node, Pod
+from berth.kube.reflector import ChangeType, Reflector
+from berth.kube.resources import APP_GROUPS, NAMESPACES, NETWORK_TOPOLOGIES, NODES, PODS
+from controllers.placement import events
+from controllers.placement.binder import Binder, BindOutcome, BindResult
+from controllers.placement.cluster import ClusterPicture
+from controllers.placement.config import ConfigurationError, PlacementConfiguration, parse_configuration
+from controllers.placement.metrics import BIND_SECONDS, BINDINGS, NODE_REJECTIONS, PENDING, UNBOUND
+from controllers.placement.network.costs import NetworkCosts
+from controllers.placement.planning.decision import Decision, annotation
+from controllers.placement.planning.planner import Planner
+from controllers.placement.queue import PlacementQueue, UnitKey
+from controllers.placement.reporter import ConditionReporter
+from controllers.placement.scheduling import GROUP_UNIT, Outlet, SchedulingCycle, unit_key
+
+log = structlog.get_logger(__name__)
+
+
+def load_configuration(path: str | None) -> PlacementConfiguration:
+    """Read the configuration file; None gives the defaults.
+
+    Raises:
+        ConfigurationError: a field is unknown or wrong, or the file is no YAML.
+        OSError: the file cannot be read.
+    """
+    if path is None:
+        return PlacementConfiguration()
+    text = Path(path).read_text()
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"{path}: not valid YAML: {error}") from error
+    return parse_configuration(document, source=path)
+
+
+class PlacementController:
+    """Second scheduler of the cluster."""
+
+    name = "placement"
+
+    def __init__(self, context: ControllerContext) -> None:
+        """Prepare without I/O, but for the configuration file."""
+        self._context = context
+        self.configuration = load_configuration(context.options.get("placement_config"))
+        clock = time.monotonic
+        self.picture = ClusterPicture(clock=clock)
+        self.queue = PlacementQueue(clock=clock, arrival_of=self._arrival_of)
+        self._binder = Binder(context.client)
+        self._reporter = ConditionReporter(context.client)
+        outlet = Outlet(bind=self._decided, note=context.recorder.record, unschedulable=self._reporter.unschedulable)
+        self.cycle = SchedulingCycle(self.picture, self.queue, self.configuration, outlet)
+        self._unbound: asyncio.Queue[tuple[Decision, NetworkCosts, float]] = asyncio.Queue()
+        self._wake = asyncio.Event()
+        self._watches: dict[str, Reflector[Any]] = {}
+        self._groups_seen: dict[str, CustomObject] = {}
+
+    async def run(self) -> None:
+        """Schedule until cancelled."""
+        self._make_watches()
+        watching = [watch.run() for watch in self._watches.values()]
+        bindings = [self._bind_for_ever() for _ in range(self.configuration.bindings_in_flight)]
+        await run_together(*watching, *bindings, self._reporter.run(), self._schedule_for_ever())
+
+    def _make_watches(self) -> None:
+        client = self._context.client
+        nodes = Reflector(client, NODES)
+        nodes.add_handler(self._on_node)
+        namespaces = Reflector(client, NAMESPACES)
+        namespaces.add_handler(self._on_namespace)
+        pods = Reflector(client, PODS)
+        pods.add_handler(self._on_pod)
+        groups = Reflector(client, APP_GROUPS)
+        groups.add_handler(self._on_group)
+        topologies = Reflector(client, NETWORK_TOPOLOGIES)
+        topologies.add_handler(self._on_topology)
+        self._watches = {
+            "nodes": nodes,
+            "namespaces": namespaces,
+            "pods": pods,
+            "appgroups": groups,
+            "networktopologies": topologies,
+        }
+        for name, watch in self._watches.items():
+            watch.add_batch_handler(self._wake.set)
+            self._context.watch(f"placement {name}", watch)
+
+    # Watch events
+
+    def _on_pod(self, change: ChangeType, pod: Pod) -> None:
+        picture, uid = self.picture, pod.metadata.uid
+        result = picture.drop_pod(pod) if change is ChangeType.DELETED else picture.put_pod(pod)
+        ours = self.configuration.profile_for(pod.spec.scheduler_name) is not None
+        if result.waiting and ours and change is not ChangeType.DELETED:
+            self.queue.add(pod, unit_key(pod, result.group))
+        else:
+            self.queue.remove(uid)
+            self._reporter.forget(uid)
+        if result.rejected and ours:
+            NODE_REJECTIONS.labels(pod.status.reason).inc()
+            self._context.recorder.record(events.rejected_by_node(pod, seconds=self.picture.avoided.ttl))
+        if result.freed:
+            self.queue.wake_sleepers()
+
+    def _on_node(self, change: ChangeType, node: Node) -> None:
+        if change is ChangeType.DELETED:
+            self.picture.state.remove_node(node.metadata.name)
+            return
+        helps, settings = self.picture.put_node(node)
+        if settings:
+            for planner in self._planners():
+                planner.view.settings_changed()
+        if helps:
+            self.queue.wake_sleepers()
+
+    def _on_namespace(self, change: ChangeType, namespace: Namespace) -> None:
+        if change is ChangeType.DELETED:
+            self.picture.state.remove_namespace(namespace.metadata.name)
+        else:
+            self.picture.state.upsert_namespace(namespace)
+            self.queue.wake_sleepers()
+
+    def _on_group(self, change: ChangeType, obj: CustomObject) -> None:
+        key = (obj.metadata.namespace, obj.metadata.name)
+        name = "/".join(key)
+        if change is ChangeType.DELETED:
+            self._groups_seen.pop(name, None)
+            self.picture.drop_group(key)
+            self._wake_group(key)
+            return
+        previous = self._groups_seen.get(name)
+        self._groups_seen[name] = obj
+        if self.picture.put_group(obj, previous) is not None:
+            self._wake_group(key)
+
+    def _on_topology(self, change: ChangeType, obj: CustomObject) -> None:
+        name = f"{obj.metadata.namespace}/{obj.metadata.name}"
+        if change is ChangeType.DELETED:
+            self.picture.drop_topology(name)
+        else:
+            problem = self.picture.put_topology(obj)
+            if problem is not None:
+                log.warning("network topology ignored", topology=name, problem=problem)
+        self.queue.wake_sleepers()
+
+    def _wake_group(self, key: tuple[str, str]) -> None:
+        for profile in self.configuration.profiles:
+            self.queue.wake((GROUP_UNIT, *key, profile.scheduler_name))
+
+    def _arrival_of(self, key: UnitKey) -> str | None:
+        if key[0] != GROUP_UNIT:
+            return None
+        group = self.picture.groups.get((key[1], key[2]))
+        return group.created if group is not None else None
+
+    def _planners(self) -> list[Planner]:
+        return list(self.cycle.planners.values())
+
+    # Scheduling
+
+    async def _schedule_for_ever(self) -> None:
+        for watch in self._watches.values():
+            await watch.synced.wait()
+        settle_memory()
+        log.info("placing", nodes=self.picture.state.node_count, waiting=len(self.queue))
+        # Bindings are drained before more is planned, so that a late urgent pod does not find all room assumed away.
+        backlog = 8 * self.configuration.bindings_in_flight
+        while True:
+            self._wake.clear()
+            while self._unbound.qsize() < backlog:
+                unit = self.queue.pop()
+                if unit is None:
+                    break
+                try:
+                    self.cycle.look_at(unit)
+                except Exception:
+                    # One odd unit must not stop the others; it is looked at again later.
+                    log.exception("planning failed", unit="/".join(unit.key))
+                    self.queue.back_off(unit)
+                await asyncio.sleep(0)
+            PENDING.set(len(self.queue))
+            await self._until_woken()
+
+    async def _until_woken(self) -> None:
+        due = self.queue.next_due()
+        timeout = None if due is None else max(0.0, due - self.picture.clock())
+        try:
+            async with asyncio.timeout(timeout):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    # Binding
+
+    def _decided(self, decision: Decision, costs: NetworkCosts) -> None:
+        self._reporter.forget(decision.pod.metadata.uid)
+        self._unbound.put_nowait((decision, costs, self.picture.clock()))
+        UNBOUND.set(self._unbound.qsize())
+
+    async def _bind_for_ever(self) -> None:
+        while True:
+            decision, costs, decided = await self._unbound.get()
+            UNBOUND.set(self._unbound.qsize())
+            problem = self._no_longer_possible(decision)
+            if problem is not None:
+                self._context.recorder.record(events.node_changed(decision, problem))
+                self._again(decision)
+            else:
+                result = await self._binder.bind(decision.pod, decision.node, decision=annotation(decision, costs))
+                self._settle(decision, result, decided)
+            self._wake.set()
+
+    def _no_longer_possible(self, decision: Decision) -> str | None:
+        """What happened to the node since the decision, None when it still takes the pod."""
+        state = self.picture.state
+        record = state.record(decision.pod.metadata.uid)
+        if record is None:
+            return "the pod has ended or was deleted"
+        slot = state.node_index.get(decision.node)
+        if slot is None:
+            return "the node was deleted"
+        node = state.node(slot)
+        if node.spec.unschedulable:
+            return "the node was cordoned"
+        over = state.used[slot] > state.allocatable[slot]
+        needed = state.request_vector(record.profile) > 0
+        if (over & needed).any():
+            return "the node has too little room left"
+        return None
+
+    def _settle(self, decision: Decision, result: BindResult, decided: float) -> None:
+        BINDINGS.labels(result.outcome.value).inc()
+        if result.outcome is BindOutcome.BOUND:
+            BIND_SECONDS.observe(self.picture.clock() - decided)
+            self._context.recorder.record(events.scheduled(decision))
+        elif result.outcome is BindOutcome.REFUSED:
+            log.warning("binding refused", pod=decision.pod.key, node=decision.node, problem=result.problem)
+            self._context.recorder.record(events.bind_failed(decision, result.problem))
+            self._again(decision)
+        elif result.outcome is BindOutcome.GONE:
+            self._planner_of(decision).forget(decision)
+        # ELSEWHERE: the pod's own event moves it in the state; until then its room here stays taken.
+
+    def _again(self, decision: Decision) -> None:
+        """Give the room back and let the pod wait again, around whatever of its group is bound."""
+        self._planner_of(decision).forget(decision)
+        pod = self._watches["pods"].objects.get(decision.pod.key)
+        if pod is None or pod.metadata.uid != decision.pod.metadata.uid or pod.spec.node_name:
+            return
+        self._on_pod(ChangeType.MODIFIED, pod)
+        unit = self.queue.unit_of(pod.metadata.uid)
+        if unit is not None:
+            self.queue.back_off(unit)
+            self.queue.retry_at(unit, unit.not_before)
+
+    def _planner_of(self, decision: Decision) -> Planner:
+        return self.cycle.planners[decision.pod.spec.scheduler_name]

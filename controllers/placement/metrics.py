@@ -1,0 +1,38 @@
+"""Everything the placement controller measures."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, Gauge, Histogram
+
+PENDING = Gauge("berth_placement_pending_pods", "Pods that wait for a node.")
+UNBOUND = Gauge("berth_placement_unbound_decisions", "Decisions that wait for their binding to be written.")
+ATTEMPTS = Counter(
+    "berth_placement_attempts_total",
+    "Units of scheduling looked at, by kind (group, pod) and result.",
+    ["unit", "result"],
+)
+DECISION_SECONDS = Histogram(
+    "berth_placement_decision_duration_seconds",
+    "Time to plan one unit (an AppGroup's waiting pods, or one pod), by kind.",
+    ["unit"],
+    buckets=(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1),
+)
+DECISION_SECONDS_PER_POD = Histogram(
+    "berth_placement_decision_per_pod_seconds",
+    "Planning time of a unit divided by its pods.",
+    buckets=(0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1),
+)
+BIND_SECONDS = Histogram(
+    "berth_placement_bind_duration_seconds",
+    "Time from a decision to its confirmed binding.",
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+BINDINGS = Counter("berth_placement_bindings_total", "Bindings by outcome.", ["outcome"])
+EDGE_COST = Histogram(
+    "berth_placement_edge_cost",
+    "Mean network cost of a pod's dependency edges when it was placed.",
+    buckets=(0, 1, 2, 5, 10, 20, 50, 100, 200),
+)
+NODE_REJECTIONS = Counter(
+    "berth_placement_node_rejections_total", "Pods that a kubelet refused, by reason.", ["reason"]
+)

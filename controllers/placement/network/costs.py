@@ -1,0 +1,120 @@
+"""Network costs between the places where nodes stand, read from a NetworkTopology.
+
+The cost rules are those of the NetworkOverhead plugin (sig-scheduling KEP 260): 0 on one node, 1 inside a
+zone, the zone cost inside a region, the region cost between regions, 100 when no cost is known. Where a
+weight set states a cost for two zones of different regions, that more precise figure is used instead of
+the regions' (the plugin looks only at regions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from berth.api.base import format_timestamp
+from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF, WEIGHTS_USER_DEFINED
+from berth.api.networktopology import NetworkTopology, iter_costs
+
+SAME_ZONE_COST = 1.0
+"""Cost between two nodes of one zone."""
+UNKNOWN_COST = 100.0
+"""Cost assumed where none is known."""
+DEFAULT_WEIGHT_SETS = (WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF, WEIGHTS_USER_DEFINED)
+"""Weight sets by preference: a pair of places takes its cost from the first set that has it."""
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a node stands; empty text for a label that it lacks."""
+
+    region: str = ""
+    """value of topology.kubernetes.io/region"""
+    zone: str = ""
+    """value of topology.kubernetes.io/zone"""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkCosts:
+    """Costs between regions and between zones."""
+
+    source: str = ""
+    """``namespace/name`` of the NetworkTopology, empty when there is none."""
+    weight_sets: tuple[str, ...] = ()
+    """Names of the weight sets that were read, by preference."""
+    data_time: str = ""
+    """When the newest measurement was made, RFC 3339; empty when not known."""
+    zones: dict[Pair, float] = field(default_factory=dict)
+    """Cost by (origin zone, destination zone)."""
+    regions: dict[Pair, float] = field(default_factory=dict)
+    """Cost by (origin region, destination region)."""
+
+    @property
+    def available(self) -> bool:
+        """False when there is no NetworkTopology, or an empty one: every cost is unknown then."""
+        return bool(self.zones or self.regions)
+
+    def between(self, origin: Place, destination: Place) -> float | None:
+        """Cost between two different nodes at these places; None when not known."""
+        if origin.zone and origin == destination:
+            return SAME_ZONE_COST
+        if origin.zone and destination.zone:
+            known = self.zones.get((origin.zone, destination.zone))
+            if known is not None:
+                return known
+        if origin.region and destination.region and origin.region != destination.region:
+            return self.regions.get((origin.region, destination.region))
+        return None
+
+    def matrix(self, places: Sequence[Place]) -> npt.NDArray[np.float64]:
+        """Costs between places as float64[L, L], origin by destination; unknown ones are 100."""
+        size = len(places)
+        costs = np.full((size, size), UNKNOWN_COST)
+        for row, origin in enumerate(places):
+            for column, destination in enumerate(places):
+                known = self.between(origin, destination)
+                if known is not None:
+                    costs[row, column] = known
+        return costs
+
+
+NO_COSTS = NetworkCosts()
+
+
+def read_costs(topology: NetworkTopology, *, weight_sets: Sequence[str] = DEFAULT_WEIGHT_SETS) -> NetworkCosts:
+    """Take the costs out of a NetworkTopology; entries without a cost stay unknown."""
+    zones: dict[Pair, float] = {}
+    regions: dict[Pair, float] = {}
+    present = [name for name in weight_sets if topology.weight_set(name) is not None]
+    for name in present:
+        weights = topology.weight_set(name)
+        if weights is None:
+            continue
+        for key, table in ((LABEL_ZONE, zones), (LABEL_REGION, regions)):
+            for origin, destination, cost in iter_costs(weights, key):
+                if cost.network_cost is not None:
+                    table.setdefault((origin, destination), float(cost.network_cost))
+    moment = topology.status.data_time or topology.status.weight_calculation_time
+    return NetworkCosts(
+        source=topology.key,
+        weight_sets=tuple(present),
+        data_time=format_timestamp(moment) if moment else "",
+        zones=zones,
+        regions=regions,
+    )
+
+
+def choose_topology(names: Iterable[str], *, namespace: str, preferred: str | None) -> str | None:
+    """Pick the NetworkTopology (``namespace/name``) that serves an application of `namespace`.
+
+    The configured one if it exists, else the first by name in the application's namespace, else the first
+    by namespace and name anywhere: a network belongs to the cluster, not to a namespace.
+    """
+    ordered = sorted(names)
+    if preferred is not None and preferred in ordered:
+        return preferred
+    return next((name for name in ordered if name.startswith(f"{namespace}/")), ordered[0] if ordered else None)

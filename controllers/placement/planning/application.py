@@ -1,0 +1,144 @@
+"""The waiting pods of an AppGroup as the gang engine's Application."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from controllers.placement.gang.problem import Anchors, Application, NodeMasks
+from controllers.placement.network.groups import Group, Member
+from controllers.placement.planning.edges import PodEdge, pod_edges
+from controllers.placement.state.cluster import ClusterState
+from controllers.placement.state.profile import ANY_ADDRESS, HostPort, PodInfo
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A waiting pod with the nodes it may go to."""
+
+    info: PodInfo
+    """the pod and its compiled template"""
+    mask: Bools
+    """bool[N]; identical pods share one array object"""
+
+
+def build_application(
+    group: Group | None,
+    candidates: Sequence[Candidate],
+    members: Sequence[Member],
+    state: ClusterState,
+    *,
+    enforce_limits: bool,
+) -> Application:
+    """Translate waiting pods, in the given order, into components with edges and anchors.
+
+    Args:
+        group: their AppGroup; None for pods without one, which have no edges.
+        candidates: the pods to place.
+        members: all live pods of the group, the candidates among them.
+        state: the cluster, for requests and node slots.
+        enforce_limits: False when no network costs are known: maxNetworkCost cannot be judged then.
+    """
+    masks: dict[int, int] = {}
+    rows: list[Bools] = []
+    for candidate in candidates:
+        if id(candidate.mask) not in masks:
+            masks[id(candidate.mask)] = len(rows)
+            rows.append(candidate.mask)
+    group_of = np.array([masks[id(candidate.mask)] for candidate in candidates], dtype=np.int32)
+    component = {c.info.pod.metadata.uid: number for number, c in enumerate(candidates)}
+    edges: list[tuple[int, int]] = []
+    anchors: list[tuple[int, int, bool]] = []
+    edge_data: list[PodEdge] = []
+    anchor_data: list[PodEdge] = []
+    for edge in pod_edges(group, members) if group is not None else ():
+        caller, callee = component.get(edge.dependent.uid), component.get(edge.dependency.uid)
+        if caller is not None and callee is not None:
+            edges.append((caller, callee))
+            edge_data.append(edge)
+            continue
+        inside, outside = (caller, edge.dependency) if caller is not None else (callee, edge.dependent)
+        slot = state.node_index.get(outside.node)
+        if inside is not None and slot is not None:
+            anchors.append((inside, slot, caller is None))
+            anchor_data.append(edge)
+
+    def limits(data: Sequence[PodEdge]) -> npt.NDArray[np.float64]:
+        return np.array([edge.max_cost if enforce_limits else np.inf for edge in data], dtype=np.float64)
+
+    named = np.array([names_nodes(candidate.info) for candidate in candidates], dtype=np.bool_)
+    return Application.of(
+        np.array([state.request_vector(candidate.info.profile) for candidate in candidates], dtype=np.float64),
+        names=[candidate.info.pod.metadata.name for candidate in candidates],
+        edges=np.array(edges, dtype=np.int32).reshape(-1, 2),
+        bandwidth=np.array([edge.bandwidth for edge in edge_data], dtype=np.float64),
+        max_cost=limits(edge_data),
+        allowed=NodeMasks(masks=np.array(rows), group=group_of),
+        anchors=Anchors.of(
+            [item[0] for item in anchors],
+            [item[1] for item in anchors],
+            bandwidth=np.array([edge.bandwidth for edge in anchor_data], dtype=np.float64),
+            max_cost=limits(anchor_data),
+            incoming=np.array([item[2] for item in anchors], dtype=np.bool_),
+        ),
+        separate=_port_conflicts(candidates),
+        named=NodeMasks(masks=np.array(rows), group=group_of) if named.all() else _named_masks(candidates, named),
+        has_selector=named,
+    )
+
+
+def names_nodes(info: PodInfo) -> bool:
+    """Whether the pod's own selector or required affinity singles out nodes: PHARE's selector exception."""
+    return bool(info.profile.node_selector) or info.profile.required_affinity is not None
+
+
+def _named_masks(candidates: Sequence[Candidate], named: Bools) -> NodeMasks | None:
+    if not named.any():
+        return None
+    nothing = np.zeros_like(candidates[0].mask)
+    return NodeMasks.per_component(
+        np.array([c.mask if is_named else nothing for c, is_named in zip(candidates, named, strict=True)])
+    )
+
+
+def _port_conflicts(candidates: Sequence[Candidate]) -> list[tuple[int, int]]:
+    users = [(number, c.info.profile.host_ports) for number, c in enumerate(candidates) if c.info.profile.host_ports]
+    return [
+        (first, second)
+        for (first, first_ports), (second, second_ports) in combinations(users, 2)
+        if any(_clash(one, other) for one in first_ports for other in second_ports)
+    ]
+
+
+def _clash(one: HostPort, other: HostPort) -> bool:
+    return one[1:] == other[1:] and (one[0] == other[0] or ANY_ADDRESS in (one[0], other[0]))
+
+
+def edge_costs(
+    group: Group, members: Sequence[Member], places: Mapping[str, int], location_cost: npt.NDArray[np.float64]
+) -> dict[str, tuple[int, float]]:
+    """Number and summed network cost of the placed edges of each pod, by uid; an edge counts for both ends.
+
+    Args:
+        group: the AppGroup.
+        members: its pods, those without a node are left out.
+        places: index into `location_cost` by node name.
+        location_cost: float64[L, L], origin by destination.
+    """
+    totals: dict[str, tuple[int, float]] = {}
+    for edge in pod_edges(group, [member for member in members if member.node]):
+        origin, destination = places.get(edge.dependent.node), places.get(edge.dependency.node)
+        if origin is None or destination is None:
+            continue
+        same = edge.dependent.node == edge.dependency.node
+        cost = 0.0 if same else float(location_cost[origin, destination])
+        for uid in (edge.dependent.uid, edge.dependency.uid):
+            count, total = totals.get(uid, (0, 0.0))
+            totals[uid] = (count + 1, total + cost)
+    return totals

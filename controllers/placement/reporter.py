@@ -1,0 +1,90 @@
+"""Tells people and other controllers that a pod has no node: its condition PodScheduled, as kube-scheduler does.
+
+Cluster autoscalers act on this condition. Writes are queued, at most one waits per pod, and a condition that
+is already there is not written again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from datetime import UTC, datetime
+
+import structlog
+
+from berth.kube.client import TRANSPORT_ERRORS, ApiClient
+from berth.kube.errors import ApiError
+from berth.kube.objects import Pod
+from berth.kube.resources import PODS
+
+log = structlog.get_logger(__name__)
+
+CONDITION = "PodScheduled"
+UNSCHEDULABLE = "Unschedulable"
+
+
+class ConditionReporter:
+    """Writes PodScheduled=False conditions in the background."""
+
+    def __init__(self, client: ApiClient, *, writers: int = 4) -> None:
+        """Prepare; `writers` requests are in flight at the most."""
+        self._client = client
+        self._writers = writers
+        self._waiting: OrderedDict[str, tuple[Pod, str, str]] = OrderedDict()
+        self._written: dict[str, tuple[str, str]] = {}
+        self._wake = asyncio.Event()
+
+    def unschedulable(self, pod: Pod, message: str, *, reason: str = UNSCHEDULABLE) -> None:
+        """Have the condition written unless it says the same already."""
+        uid = pod.metadata.uid
+        if self._written.get(uid) == (reason, message):
+            return
+        if any(
+            c.type == CONDITION and c.status == "False" and (c.reason, c.message) == (reason, message)
+            for c in pod.status.conditions
+        ):
+            return
+        self._waiting[uid] = (pod, reason, message)
+        self._wake.set()
+
+    def forget(self, uid: str) -> None:
+        """The pod is placed or gone: say nothing more about it."""
+        self._waiting.pop(uid, None)
+        self._written.pop(uid, None)
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._writers):
+                group.create_task(self._drain())
+
+    async def _drain(self) -> None:
+        while True:
+            while not self._waiting:
+                self._wake.clear()
+                await self._wake.wait()
+            uid, (pod, reason, message) = self._waiting.popitem(last=False)
+            self._written[uid] = (reason, message)
+            try:
+                await self._write(pod, reason, message)
+            except ApiError as error:
+                self._written.pop(uid, None)
+                if not error.not_found:
+                    log.warning("condition not written", pod=pod.key, error=str(error))
+            except TRANSPORT_ERRORS as error:
+                self._written.pop(uid, None)
+                log.warning("condition not written", pod=pod.key, error=str(error) or repr(error))
+
+    async def _write(self, pod: Pod, reason: str, message: str) -> None:
+        condition = {
+            "type": CONDITION,
+            "status": "False",
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        # The uid makes the write conditional: a namesake created in the meantime is left alone.
+        body = {"metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [condition]}}
+        await self._client.strategic_patch(
+            PODS, pod.metadata.name, body, namespace=pod.metadata.namespace, subresource="status"
+        )
