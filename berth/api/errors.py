@@ -24,6 +24,13 @@ _REMEDIES: Final[dict[str, str]] = {
     "greater_than_equal": "raise the value to the minimum",
     "less_than_equal": "lower the value to the maximum",
 }
+_PROBLEMS: Final[dict[str, str]] = {
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "model_type": "must be a map of fields",
+    "dict_type": "must be a map of fields",
+}
+"""Where pydantic speaks of Python types, the words of someone who writes YAML."""
 _FALLBACK_REMEDY: Final = "correct the value; `kubectl explain` describes the field"
 _LONGEST_VALUE: Final = 60
 
@@ -70,7 +77,7 @@ def _problem(item: Any) -> str:
     text = str(item["msg"])
     if kind == "value_error":
         return text.removeprefix("Value error, ")  # our own validators state the remedy themselves
-    text = text[:1].lower() + text[1:]
+    text = _PROBLEMS.get(kind, text[:1].lower() + text[1:])
     found = "" if kind == "missing" else f", found {_shorten(item['input'])}"
     return f"{text}{found}; {_REMEDIES.get(kind, _FALLBACK_REMEDY)}"
 

@@ -1,0 +1,153 @@
+"""Quantities: grammar, rounding, order, and their place in a model. Sizes in a CRD are covered by test_schema."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from berth.api.quantity import Quantity, QuantityError, format_bits, parse_quantity
+
+AMOUNTS = [
+    ("0", "0"),
+    ("100", "100"),
+    ("100m", "0.1"),
+    ("1.5", "1.5"),
+    ("1.", "1"),
+    (".5", "0.5"),
+    ("+5", "5"),
+    ("-5", "-5"),
+    ("64Mi", str(64 * 2**20)),
+    ("1Ki", "1024"),
+    ("1.5Gi", str(3 * 2**29)),
+    ("2Ti", str(2**41)),
+    ("1Pi", str(2**50)),
+    ("1Ei", str(2**60)),
+    ("250u", "0.00025"),
+    ("7n", "0.000000007"),
+    ("3k", "3000"),
+    ("10M", "10000000"),
+    ("1G", "1000000000"),
+    ("1T", "1000000000000"),
+    ("1P", "1000000000000000"),
+    ("1E", "1000000000000000000"),
+    ("1e9", "1000000000"),
+    ("1E3", "1000"),
+    ("5e-3", "0.005"),
+    ("12e+2", "1200"),
+]
+
+
+@pytest.mark.parametrize(("text", "amount"), AMOUNTS, ids=[text for text, _ in AMOUNTS])
+def test_amount(text: str, amount: str) -> None:
+    assert Quantity(text).amount == Decimal(amount)
+    assert parse_quantity(text) == Decimal(amount)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "10 Mbit/s",
+        "1 Gi",
+        "Mi",
+        "1Kib",
+        "1K",
+        "10MB",
+        "1e",
+        "1e1.5",
+        "--1",
+        "1.2.3",
+        "0x10",
+        "١",
+        "1Mi\n",
+        "NaN",
+        "1e101",
+    ],
+)
+def test_bad_text_is_refused_with_the_text_and_a_remedy(text: str) -> None:
+    with pytest.raises(QuantityError) as caught:
+        Quantity(text)
+    assert repr(text) in str(caught.value)
+    assert "write" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [1.5, None, True, [], Decimal(1)], ids=repr)
+def test_other_types_are_refused(value: object) -> None:
+    with pytest.raises(TypeError, match="a string or an int"):
+        Quantity(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "whole", "milli"),
+    [
+        ("100m", 1, 100),
+        ("1", 1, 1000),
+        ("0.1m", 1, 1),
+        ("1500m", 2, 1500),
+        ("-100m", 0, -100),
+        ("-1500m", -1, -1500),
+        ("64Mi", 67108864, 67108864000),
+        ("1n", 1, 1),
+        ("0", 0, 0),
+    ],
+)
+def test_whole_and_milli_values_are_rounded_up(text: str, whole: int, milli: int) -> None:
+    assert (Quantity(text).value(), Quantity(text).milli_value()) == (whole, milli)
+
+
+@pytest.mark.parametrize(("text", "nanos"), [("0.1n", 1), ("1.5n", 2), ("-0.1n", -1), ("1e-12", 1)])
+def test_finer_than_nano_is_rounded_away_from_zero(text: str, nanos: int) -> None:
+    assert Quantity(text).amount == Decimal(nanos).scaleb(-9)
+
+
+@pytest.mark.parametrize(("left", "right"), [("1k", "1000"), ("1Gi", "1024Mi"), ("0.5", "500m"), ("1e3", "1k")])
+def test_equal_amounts_are_equal_and_one_key(left: str, right: str) -> None:
+    assert Quantity(left) == Quantity(right)
+    assert {Quantity(left): "x"}[Quantity(right)] == "x"
+    assert str(Quantity(left)) == left
+
+
+def test_a_quantity_is_not_its_text() -> None:
+    assert Quantity("1") != "1"
+    assert repr(Quantity("1Gi")) == "Quantity('1Gi')"
+    with pytest.raises(TypeError):
+        sorted([Quantity("1"), "2"])
+
+
+@given(st.integers(-(10**18), 10**18), st.integers(-(10**18), 10**18))
+def test_order_is_the_order_of_amounts(left: int, right: int) -> None:
+    assert (Quantity(left) < Quantity(right)) == (left < right)
+    assert (Quantity(left) >= Quantity(right)) == (left >= right)
+
+
+@given(st.integers(0, 2**62))
+def test_a_formatted_amount_reads_back_exactly(bits: int) -> None:
+    text = format_bits(bits)
+    assert Quantity(text).value() == bits
+    assert len(text) <= len(str(bits))
+
+
+@pytest.mark.parametrize(
+    ("bits", "text"),
+    [(0, "0"), (999, "999"), (1000, "1k"), (250_000_000, "250M"), (1_500_000_000, "1500M"), (2**30, str(2**30))],
+)
+def test_format_uses_the_largest_exact_suffix(bits: int, text: str) -> None:
+    assert format_bits(bits) == text
+
+
+class _Holder(BaseModel):
+    amount: Quantity | None = None
+
+
+@pytest.mark.parametrize(("raw", "text"), [("64Mi", "64Mi"), (5, "5"), (Quantity("1k"), "1k"), (None, None)], ids=repr)
+def test_in_a_model_it_reads_both_forms_and_writes_its_text(raw: object, text: str | None) -> None:
+    assert _Holder.model_validate({"amount": raw}).model_dump(mode="json") == {"amount": text}
+
+
+@pytest.mark.parametrize("raw", ["10 Mbit/s", 1.5, True, {}], ids=repr)
+def test_in_a_model_a_bad_one_is_a_validation_error(raw: object) -> None:
+    with pytest.raises(ValidationError, match="quantity"):
+        _Holder.model_validate({"amount": raw})
