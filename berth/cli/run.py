@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from berth.kube.connection import ConnectionConfigError
 from berth.kube.lease import LeaseTiming
 from berth.kube.logs import configure_logs
-from berth.kube.process import RunOptions, UnknownControllerError, available_controllers, run_controllers
+from berth.kube.process import SETUP_ERRORS, RunOptions, available_controllers, run_controllers
+
+EXIT_GRACE = 1.0
+"""Seconds that tasks left over may take to end after the controllers have stopped."""
 
 
 class LogFormat(StrEnum):
@@ -53,36 +57,49 @@ def run(
         str | None, typer.Option(help="Namespace of the Leases. Default: the connection's namespace.")
     ] = None,
     lease_duration: Annotated[
-        float, typer.Option(help="Seconds until another replica takes over from a dead one.")
+        float, typer.Option(min=1.0, max=3600.0, help="Seconds until another replica takes over from a dead one.")
     ] = 15.0,
     health_host: Annotated[str, typer.Option(help="Address of /healthz, /readyz and /metrics.")] = "0.0.0.0",  # noqa: S104 - kubelet probes come from outside the pod
-    health_port: Annotated[int, typer.Option(help="Port of the same; 0 picks a free one and logs it.")] = 8080,
+    health_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the same; 0 picks a free one and logs it.")
+    ] = 8080,
     placement_config: Annotated[
         Path | None, typer.Option(help="Profiles of the placement controller (YAML). Default: built in.")
     ] = None,
     log_level: Annotated[LogLevel, typer.Option(help="Least severity that is logged.")] = LogLevel.info,
     log_format: Annotated[LogFormat, typer.Option(help="JSON lines, or text for a terminal.")] = LogFormat.json,
 ) -> None:
-    """Run one or several controllers until SIGTERM or Ctrl-C."""
+    """Run one or several controllers until SIGTERM or Ctrl-C.
+
+    Exit status: 0 stopped by a signal, 1 a controller failed or lost its leadership, 2 wrong options or environment.
+    """
     configure_logs(level=log_level.value, as_json=log_format is LogFormat.json)
+    options = RunOptions(
+        kubeconfig=str(kubeconfig) if kubeconfig else None,
+        context=context,
+        leader_elect=leader_elect,
+        lease_namespace=lease_namespace,
+        lease_timing=LeaseTiming.of(lease_duration),
+        health_host=health_host,
+        health_port=health_port,
+        controller_options={"placement_config": str(placement_config) if placement_config else None},
+    )
     try:
-        options = RunOptions(
-            kubeconfig=str(kubeconfig) if kubeconfig else None,
-            context=context,
-            leader_elect=leader_elect,
-            lease_namespace=lease_namespace,
-            lease_timing=LeaseTiming(
-                duration=lease_duration, renew_deadline=lease_duration * 2 / 3, retry_period=lease_duration * 2 / 15
-            ),
-            health_host=health_host,
-            health_port=health_port,
-            controller_options={"placement_config": str(placement_config) if placement_config else None},
-        )
-        code = asyncio.run(run_controllers(controllers, options))
-    except (UnknownControllerError, ConnectionConfigError, ValueError) as error:
+        code = asyncio.run(_run(controllers, options))
+    except SETUP_ERRORS as error:
         typer.echo(f"berth run: {error}", err=True)
         raise typer.Exit(2) from error
-    except OSError as error:
-        typer.echo(f"berth run: {error}; choose another port with --health-port", err=True)
-        raise typer.Exit(2) from error
     raise typer.Exit(code)
+
+
+async def _run(controllers: list[str], options: RunOptions) -> int:
+    code = 1
+    try:
+        code = await run_controllers(controllers, options)
+    finally:
+        # asyncio waits for every task that is left; one that ignores its cancellation must not keep a process
+        # alive that has lost its leadership.
+        exit_anyway = threading.Timer(EXIT_GRACE, os._exit, (code or 1,))
+        exit_anyway.daemon = True
+        exit_anyway.start()
+    return code

@@ -3,6 +3,7 @@
 Only what Berth needs: get, paged list, watch lines, create, merge patch, server-side apply, delete.
 Requests that are safe to repeat are repeated after 429, 5xx and connection errors, with jittered
 backoff that honours Retry-After; creations are not, because their answer may be lost after they took effect.
+After 401 the credentials are read again and any request is sent once more, since a refused one had no effect.
 """
 
 from __future__ import annotations
@@ -10,27 +11,33 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import aiohttp
 import msgspec
+import structlog
+from yarl import URL
 
-from berth.kube.connection import Connection
+from berth.kube.connection import Connection, ConnectionConfigError
 from berth.kube.errors import ApiError, error_from_response
 from berth.kube.metrics import API_LATENCY, API_REQUESTS
 from berth.kube.resources import Resource
 
 T = TypeVar("T")
 
+log = structlog.get_logger(__name__)
+
 MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 JSON = "application/json"
 USER_AGENT = "berth"
 LIST_PAGE = 500
-TRANSPORT_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, ConnectionError, OSError)
-"""What a broken connection raises; ApiError is an answer and not among them."""
+TRANSPORT_ERRORS = (aiohttp.ClientError, OSError, ConnectionConfigError)
+"""What a broken connection raises (TimeoutError is an OSError), and credentials that cannot be read at the moment;
+ApiError is an answer and not among them."""
 
 
 class ListMeta(msgspec.Struct, rename="camel"):
@@ -58,7 +65,8 @@ class ApiClient:
 
     Raises in every method:
         ApiError: the server answered with an error status.
-        aiohttp.ClientError, TimeoutError: it could not be reached, also after the retries.
+        aiohttp.ClientError, OSError (with TimeoutError): it could not be reached, also after the retries.
+        ConnectionConfigError: the credentials cannot be read, also after the retries.
     """
 
     def __init__(
@@ -88,8 +96,13 @@ class ApiClient:
         self._encoder = msgspec.json.Encoder()
 
     async def __aenter__(self) -> Self:
-        """Open the session."""
-        connector = aiohttp.TCPConnector(limit=self._max_connections, ssl=self.connection.ssl_context())
+        """Open the session.
+
+        Raises:
+            ConnectionConfigError: the certificates are unusable.
+        """
+        self.connection.ssl_context()
+        connector = aiohttp.TCPConnector(limit=self._max_connections)
         self._session = aiohttp.ClientSession(connector=connector, headers={"User-Agent": self._user_agent})
         return self
 
@@ -114,8 +127,12 @@ class ApiClient:
         label_selector: str | None = None,
         field_selector: str | None = None,
         limit: int = LIST_PAGE,
-    ) -> AsyncIterator[RawList]:
-        """Read a collection page by page; the pages are one consistent snapshot."""
+    ) -> AsyncGenerator[RawList, None]:
+        """Read a collection page by page; the pages are one consistent snapshot.
+
+        Raises:
+            ApiError: with :attr:`ApiError.expired` when the snapshot was compacted away between two pages.
+        """
         params: dict[str, str] = {"limit": str(limit)}
         if label_selector:
             params["labelSelector"] = label_selector
@@ -152,9 +169,21 @@ class ApiClient:
         namespace: str | None = None,
         name: str | None = None,
         subresource: str | None = None,
+        repeat: bool = False,
     ) -> bytes:
-        """POST an object (or a subresource such as a pod's binding), exactly once; returns the server's answer."""
-        return await self._request("POST", resource, resource.path(namespace, name, subresource), body=body)
+        """POST an object (or a subresource such as a pod's binding); returns the server's answer.
+
+        Args:
+            resource: kind of the object, or of the object with the subresource.
+            body: what to send.
+            namespace: where.
+            name: the object that has the subresource.
+            subresource: e.g. ``binding``.
+            repeat: send again on trouble as reads are; a Conflict may then be the answer to our own first try.
+                By default the request is sent exactly once.
+        """
+        send = self._repeat if repeat else self._request
+        return await send("POST", resource, resource.path(namespace, name, subresource), body=body)
 
     async def replace(
         self,
@@ -180,6 +209,19 @@ class ApiClient:
         """PATCH with a JSON merge patch; repeated on trouble because it is idempotent."""
         path = resource.path(namespace, name, subresource)
         return await self._repeat("PATCH", resource, path, body=body, content_type=MERGE_PATCH)
+
+    async def strategic_patch(
+        self,
+        resource: Resource[Any],
+        name: str,
+        body: Any,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+    ) -> bytes:
+        """PATCH a built-in kind with a strategic merge patch (lists merge by key); repeated on trouble."""
+        path = resource.path(namespace, name, subresource)
+        return await self._repeat("PATCH", resource, path, body=body, content_type=STRATEGIC_PATCH)
 
     async def apply(
         self,
@@ -217,7 +259,7 @@ class ApiClient:
         field_selector: str | None = None,
         timeout_seconds: int = 300,
         silence_seconds: float = 90.0,
-    ) -> AsyncIterator[list[bytes]]:
+    ) -> AsyncGenerator[list[bytes], None]:
         """Follow a collection; yields the complete lines of every network read, so that a burst is one batch.
 
         Args:
@@ -241,12 +283,13 @@ class ApiClient:
             params["fieldSelector"] = field_selector
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=5.0, sock_read=silence_seconds)
         session = self._open_session()
-        url = self.connection.server + resource.path(namespace)
+        url = URL(self.connection.server + resource.path(namespace), encoded=True)
+        generation = self.connection.generation
         headers = await self.connection.headers()
-        async with session.get(url, params=params, headers=headers, timeout=timeout) as response:
+        async with session.get(url, params=params, headers=headers, timeout=timeout, **self._route()) as response:
             API_REQUESTS.labels("WATCH", resource.plural, str(response.status)).inc()
             if response.status == 401:
-                await self.connection.reload()
+                await self._renew(generation)
             if response.status != 200:
                 raise error_from_response(response.status, await response.read(), response.headers.get("Retry-After"))
             rest = b""
@@ -294,26 +337,63 @@ class ApiClient:
         content_type: str = JSON,
         verb: str | None = None,
     ) -> bytes:
-        session = self._open_session()
+        """Send a request once, or twice if the first is refused for credentials that have been renewed since."""
         verb = verb or method
+        for final in (False, True):
+            generation = self.connection.generation
+            status, answer, retry_after = await self._send(method, resource, path, params, body, content_type, verb)
+            if status != 401 or final or not await self._renew(generation):
+                break
+        if status >= 300:
+            raise error_from_response(status, answer, retry_after)
+        return answer
+
+    async def _send(
+        self,
+        method: str,
+        resource: Resource[Any],
+        path: str,
+        params: dict[str, str] | None,
+        body: Any,
+        content_type: str,
+        verb: str,
+    ) -> tuple[int, bytes, str | None]:
+        session = self._open_session()
         headers = await self.connection.headers()
         data = None
         if body is not None:
             headers["Content-Type"] = content_type
             data = self._encoder.encode(body)
-        url = self.connection.server + path
+        url = URL(self.connection.server + path, encoded=True)
         started = time.perf_counter()
-        async with session.request(
-            method, url, params=params, data=data, headers=headers, timeout=self._timeout
-        ) as response:
-            answer = await response.read()
+        try:
+            async with session.request(
+                method, url, params=params, data=data, headers=headers, timeout=self._timeout, **self._route()
+            ) as response:
+                answer = await response.read()
+        except TRANSPORT_ERRORS:
+            API_REQUESTS.labels(verb, resource.plural, "error").inc()
+            raise
         API_LATENCY.labels(verb, resource.plural).observe(time.perf_counter() - started)
         API_REQUESTS.labels(verb, resource.plural, str(response.status)).inc()
-        if response.status == 401:
-            await self.connection.reload()
-        if response.status >= 300:
-            raise error_from_response(response.status, answer, response.headers.get("Retry-After"))
-        return answer
+        return response.status, answer, response.headers.get("Retry-After")
+
+    def _route(self) -> dict[str, Any]:
+        """TLS and proxy, per request: renewed client certificates then need no new session."""
+        route: dict[str, Any] = {"ssl": self.connection.ssl_context()}
+        if self.connection.server_hostname:
+            route["server_hostname"] = self.connection.server_hostname
+        if self.connection.proxy:
+            route["proxy"] = self.connection.proxy
+        return route
+
+    async def _renew(self, generation: int) -> bool:
+        """Read refused credentials again; False when there are no newer ones."""
+        try:
+            return await self.connection.reload(seen=generation)
+        except ConnectionConfigError as error:
+            log.warning("credentials cannot be renewed", error=str(error))
+            return False
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:

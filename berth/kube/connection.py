@@ -6,18 +6,24 @@ module turns its result into the few values that Berth's own client and kopf nee
 
 from __future__ import annotations
 
+import asyncio
 import os
 import ssl
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import yaml
 from kubernetes_asyncio import config as kube_config
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException
 from kubernetes_asyncio.config.incluster_config import InClusterConfigLoader
 
-SERVICE_ACCOUNT_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
-SERVICE_ACCOUNT_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where the kubelet puts token, ca.crt and namespace of a pod's service account."""
+RELOAD_INTERVAL = 5.0
+"""Least seconds between two readings of the credentials: a refused identity must not run a plugin per request."""
 
 
 class ConnectionConfigError(Exception):
@@ -29,7 +35,7 @@ class Connection:
     """One API server with one identity."""
 
     configuration: Configuration
-    """kubernetes_asyncio's view of the credentials; refreshed in place."""
+    """kubernetes_asyncio's view of the credentials; replaced by :meth:`reload`."""
 
     namespace: str
     """Namespace used where none is named: the kubeconfig context's, or the service account's."""
@@ -40,44 +46,106 @@ class Connection:
     context: str | None = None
     """Context of the kubeconfig, None for its current one."""
 
+    generation: int = 0
+    """How often the credentials were read again."""
+
     _ssl: ssl.SSLContext | None = field(default=None, repr=False)
+    _reloading: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+    _reloaded_at: float | None = field(default=None, repr=False)
 
     @property
     def server(self) -> str:
         """URL of the API server without a trailing slash."""
         return str(self.configuration.host).rstrip("/")
 
+    @property
+    def server_hostname(self) -> str | None:
+        """Name to expect in the server's certificate (``tls-server-name``), None for the one in the URL."""
+        return self.configuration.tls_server_name or None
+
+    @property
+    def proxy(self) -> str | None:
+        """HTTP proxy on the way to the server (``proxy-url``)."""
+        return self.configuration.proxy or None
+
     def ssl_context(self) -> ssl.SSLContext:
-        """The TLS settings, made once: reading certificates is slow."""
+        """The TLS settings, made once: reading certificates is slow.
+
+        Raises:
+            ConnectionConfigError: a certificate or key cannot be read or does not belong together.
+        """
         if self._ssl is None:
             configuration = self.configuration
-            context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-            if not configuration.verify_ssl:
-                context.check_hostname = False
-                context.verify_mode = ssl.CERT_NONE
-            if configuration.cert_file:
-                context.load_cert_chain(configuration.cert_file, configuration.key_file)
+            try:
+                context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+                # Python 3.13 turns on checks that the authorities of many clusters fail; kubectl has none of them.
+                context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+                if not configuration.verify_ssl:
+                    context.check_hostname = False
+                    context.verify_mode = ssl.CERT_NONE
+                if configuration.cert_file:
+                    context.load_cert_chain(configuration.cert_file, configuration.key_file)
+            except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+                raise ConnectionConfigError(
+                    f"{self._source()}: certificates are unusable: {error}; "
+                    "check certificate-authority, client-certificate and client-key"
+                ) from error
             self._ssl = context
         return self._ssl
 
     async def headers(self) -> dict[str, str]:
-        """Headers that authenticate a request; tokens from files are re-read as they rotate."""
-        settings = await self.configuration.auth_settings()
-        return {str(auth["key"]): str(auth["value"]) for auth in settings.values() if auth["in"] == "header"}
+        """Headers that authenticate a request; tokens from files are re-read as they rotate.
 
-    async def reload(self) -> None:
+        Raises:
+            ConnectionConfigError: the service account's token is gone.
+        """
+        try:
+            settings = await self.configuration.auth_settings()
+        except (ConfigException, OSError) as error:
+            raise ConnectionConfigError(f"{self._source()}: {error}") from error
+        # Token files usually end in a newline, which a header cannot hold.
+        return {str(auth["key"]): str(auth["value"]).strip() for auth in settings.values() if auth["in"] == "header"}
+
+    async def reload(self, *, seen: int | None = None) -> bool:
         """Read the credentials again, after the API server has refused them.
+
+        Args:
+            seen: :attr:`generation` that was refused; nothing is read if the credentials are newer already, so that
+                many refused requests run a credential plugin once, nor within :data:`RELOAD_INTERVAL` of the last time.
+
+        Returns:
+            True if the credentials are newer than those that were refused.
 
         Raises:
             ConnectionConfigError: the kubeconfig or service account is gone or unusable.
         """
-        fresh = await load_connection(kubeconfig=self.kubeconfig, context=self.context)
-        self.configuration = fresh.configuration
-        self._ssl = None
+        async with self._reloading:
+            if seen is not None and seen != self.generation:
+                return True
+            now = time.monotonic()
+            if seen is not None and self._reloaded_at is not None and now - self._reloaded_at < RELOAD_INTERVAL:
+                return False
+            self._reloaded_at = now
+            fresh = (
+                await load_connection(kubeconfig=self.kubeconfig, context=self.context)
+                if self.kubeconfig
+                else _service_account()
+            )
+            self.configuration = fresh.configuration
+            self._ssl = None
+            self.generation += 1
+            return True
+
+    def _source(self) -> str:
+        return f"kubeconfig {self.kubeconfig}" if self.kubeconfig else f"service account in {SERVICE_ACCOUNT}"
 
 
 async def load_connection(*, kubeconfig: str | None = None, context: str | None = None) -> Connection:
     """Find the API server: the named kubeconfig, then $KUBECONFIG, then the service account, then ~/.kube/config.
+
+    Args:
+        kubeconfig: file, or several separated by ``:``, which are merged as kubectl does.
+        context: context to use instead of the file's current one.
 
     Raises:
         ConnectionConfigError: none of them is usable.
@@ -85,14 +153,25 @@ async def load_connection(*, kubeconfig: str | None = None, context: str | None 
     path = kubeconfig or os.environ.get("KUBECONFIG") or None
     if path is None and context is None and _inside_cluster():
         return _service_account()
-    configuration = Configuration()
     path = path or _default_kubeconfig()
+    configuration = Configuration()
     try:
-        await kube_config.load_kube_config(config_file=path, context=context, client_configuration=configuration)
-        _, active = kube_config.list_kube_config_contexts(config_file=path)
-    except (ConfigException, OSError, KeyError, TypeError, ValueError) as error:
+        _check_exists(path)
+        loader = await kube_config.load_kube_config(
+            config_file=path, context=context, client_configuration=configuration
+        )
+        active: Any = loader.current_context
+        if not getattr(loader, "host", None):
+            raise ConfigException("the context's cluster has no server")
+    except (ConfigException, OSError, yaml.YAMLError) as error:
         raise ConnectionConfigError(
             f"kubeconfig {path}: {error}; name a readable file with --kubeconfig or $KUBECONFIG"
+        ) from error
+    except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
+        # How kubernetes_asyncio meets files that are YAML but no kubeconfig; these errors say nothing to people.
+        raise ConnectionConfigError(
+            f"kubeconfig {path}: not a kubeconfig with clusters, contexts and users ({error!r}); "
+            "name another file with --kubeconfig or $KUBECONFIG"
         ) from error
     namespace = (active or {}).get("context", {}).get("namespace") or "default"
     return Connection(configuration=configuration, namespace=namespace, kubeconfig=path, context=context)
@@ -102,15 +181,26 @@ def _default_kubeconfig() -> str:
     return str(Path("~/.kube/config").expanduser())
 
 
+def _check_exists(paths: str) -> None:
+    if not any(Path(path).expanduser().exists() for path in paths.split(os.pathsep) if path):
+        raise FileNotFoundError("no such file")
+
+
 def _inside_cluster() -> bool:
-    return "KUBERNETES_SERVICE_HOST" in os.environ and SERVICE_ACCOUNT_TOKEN.exists()
+    return "KUBERNETES_SERVICE_HOST" in os.environ and (SERVICE_ACCOUNT / "token").exists()
 
 
 def _service_account() -> Connection:
     configuration = Configuration()
     loader = InClusterConfigLoader(
-        token_filename=str(SERVICE_ACCOUNT_TOKEN), cert_filename=str(SERVICE_ACCOUNT_TOKEN.parent / "ca.crt")
+        token_filename=str(SERVICE_ACCOUNT / "token"), cert_filename=str(SERVICE_ACCOUNT / "ca.crt")
     )
-    loader.load_and_set(configuration)
-    namespace = SERVICE_ACCOUNT_NAMESPACE.read_text().strip() if SERVICE_ACCOUNT_NAMESPACE.exists() else "default"
+    try:
+        loader.load_and_set(configuration)
+        file = SERVICE_ACCOUNT / "namespace"
+        namespace = file.read_text().strip() if file.exists() else "default"
+    except (ConfigException, OSError) as error:
+        raise ConnectionConfigError(
+            f"service account in {SERVICE_ACCOUNT}: {error}; check automountServiceAccountToken of the pod"
+        ) from error
     return Connection(configuration=configuration, namespace=namespace)

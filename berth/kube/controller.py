@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -29,14 +30,24 @@ class ControllerContext:
     """unique name of this process"""
     options: dict[str, Any] = field(default_factory=dict)
     """command line options that belong to one controller, e.g. ``placement_config``"""
+    standby: Callable[[], bool] = lambda: False
+    """True while another process leads and this one waits"""
 
     def watch(self, name: str, reflector: Reflector[Any]) -> None:
-        """Make health depend on the age of a reflector's watch and readiness on its first list."""
-        self.checks.add_health(
-            f"watch {name}",
-            lambda: None if reflector.healthy else f"no word from the API server for {reflector.age:.0f} s",
-        )
-        self.checks.add_ready(f"sync {name}", lambda: None if reflector.synced.is_set() else "first list not complete")
+        """Make health depend on the age of a reflector's watch and readiness on its first list.
+
+        A process that waits for leadership is ready: a rolling update would otherwise wait for it while it waits
+        for the old process to end.
+        """
+
+        def health() -> str | None:
+            return None if reflector.healthy else f"no word from the API server for {reflector.age:.0f} s"
+
+        def ready() -> str | None:
+            return None if self.standby() or reflector.synced.is_set() else "first list not complete"
+
+        self.checks.add_health(f"watch {name}", health)
+        self.checks.add_ready(f"sync {name}", ready)
 
 
 class Controller(Protocol):
@@ -46,7 +57,11 @@ class Controller(Protocol):
     """name on the command line and of the Lease (``berth-<name>``)"""
 
     def __init__(self, context: ControllerContext) -> None:
-        """Prepare without I/O."""
+        """Prepare without talking to the API server.
+
+        Raises:
+            ValueError, OSError: an option is wrong or names an unreadable file; the text says which and what to do.
+        """
 
     async def run(self) -> None:
         """Work until cancelled; clean up on the way out."""

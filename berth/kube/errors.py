@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
+
+MAX_RETRY_AFTER = 60.0
+"""Longest wait in seconds that a Retry-After header can impose; a broken proxy must not stop a controller for hours."""
 
 
 class _Status(msgspec.Struct, rename="camel"):
@@ -31,7 +36,12 @@ class ApiError(Exception):
     @property
     def retryable(self) -> bool:
         """True when the same request may well succeed later: throttling, timeouts, server trouble."""
-        return self.status in (408, 429) or self.status >= 500
+        return self.status in (408, 429) or (self.status >= 500 and self.status != 501)
+
+    @property
+    def unauthorized(self) -> bool:
+        """True when the credentials are not (or no longer) accepted; the request had no effect."""
+        return self.status == 401
 
     @property
     def not_found(self) -> bool:
@@ -50,14 +60,29 @@ class ApiError(Exception):
 
 
 def error_from_response(status: int, body: bytes, retry_after: str | None) -> ApiError:
-    """Make the exception for an HTTP response; bodies that are no metav1.Status are shown as they are."""
+    """Make the exception for an HTTP response.
+
+    Args:
+        status: HTTP status code.
+        body: what came with it; a body that is no metav1.Status (a proxy's page) is shown as it is, cut at 500 bytes.
+        retry_after: the Retry-After header. Only its form in seconds is used, as the API server sends it.
+    """
     try:
         parsed = msgspec.json.decode(body, type=_Status)
         reason, message = parsed.reason, parsed.message
-    except msgspec.DecodeError:
+    except ValueError:  # msgspec.DecodeError and UnicodeDecodeError are both among them
         reason, message = "", body[:500].decode(errors="replace").strip()
+    return ApiError(
+        status=status,
+        reason=reason or f"HTTP{status}",
+        message=message or "the server sent no explanation",
+        retry_after=_seconds(retry_after),
+    )
+
+
+def _seconds(retry_after: str | None) -> float | None:
     try:
-        seconds = float(retry_after) if retry_after else None
-    except ValueError:
-        seconds = None
-    return ApiError(status=status, reason=reason or f"HTTP{status}", message=message, retry_after=seconds)
+        seconds = float(retry_after) if retry_after else math.nan
+    except ValueError:  # the form with a date
+        return None
+    return min(seconds, MAX_RETRY_AFTER) if seconds >= 0 else None

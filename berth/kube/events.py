@@ -2,7 +2,8 @@
 
 Writing never delays the caller: notes go to a bounded queue and a few writers drain it. The same note
 about the same object is counted in the Event's series instead of being written again, at intervals
-that double, so that a pod which stays pending for a day leaves a handful of writes.
+that double up to half an hour: a pod which stays pending for a day costs some fifty writes, and its
+Event never runs out meanwhile (the API server keeps Events for an hour after the last write).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,7 +27,13 @@ from berth.kube.resources import EVENTS
 log = structlog.get_logger(__name__)
 
 NOTE_LIMIT = 1024
-"""events.k8s.io refuses longer notes."""
+"""Bytes; events.k8s.io refuses longer notes."""
+NAME_LIMIT = 128
+"""Bytes of reportingInstance, reason and action that events.k8s.io accepts."""
+FIRST_INTERVAL = 30.0
+"""Seconds before a repeated note is written for the first time."""
+LONGEST_INTERVAL = 1800.0
+"""Seconds between writes of a repeated note at most, half of the time that an Event lives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +66,44 @@ class Note:
     reason: str
     """one CamelCase word for machines, e.g. FailedScheduling"""
     message: str
-    """a sentence for people; cut at 1024 characters"""
+    """a sentence for people; cut at 1024 bytes of UTF-8"""
     action: str
     """what was being done, e.g. Binding"""
     warning: bool = False
     """True for type Warning, False for Normal"""
 
 
+def shortened(text: str, limit: int) -> str:
+    """`text`, cut with an ellipsis so that its UTF-8 form has at most `limit` bytes."""
+    data = text.encode()
+    if len(data) <= limit:
+        return text
+    return data[: limit - len("…".encode())].decode(errors="ignore") + "…"
+
+
 @dataclass(slots=True)
-class _Series:
-    """How often a note came since it was first written."""
+class Series:
+    """How often a note came since it was first recorded, and when that is worth a write."""
 
     event_name: str
-    count: int
+    """metadata.name of the Event"""
     next_write: float
-    interval: float
+    """time of the next write on the clock that :meth:`due` is asked with, seconds"""
+    count: int = 1
+    """occurrences"""
+    interval: float = FIRST_INTERVAL
+    """seconds from one write to the next"""
+    written: bool = False
+    """True once the Event is known to exist"""
+
+    def due(self, now: float) -> bool:
+        """Count one more occurrence; True if the Event should be written now."""
+        self.count += 1
+        if now < self.next_write:
+            return False
+        self.interval = min(self.interval * 2, LONGEST_INTERVAL)
+        self.next_write = now + self.interval
+        return True
 
 
 class EventRecorder:
@@ -93,38 +123,35 @@ class EventRecorder:
         """
         self._client = client
         self._controller = controller
-        self._instance = instance
-        self._queue: asyncio.Queue[tuple[Note, _Series | None]] = asyncio.Queue(maxsize=capacity)
+        self._instance = shortened(instance, NAME_LIMIT)
+        self._queue: asyncio.Queue[tuple[Note, Series]] = asyncio.Queue(maxsize=capacity)
         self._writers = writers
-        self._series: TTLCache[tuple[str, str, str], _Series] = TTLCache(maxsize=20_000, ttl=3600)
+        self._series: TTLCache[tuple[str, str, str], Series] = TTLCache(maxsize=20_000, ttl=2 * LONGEST_INTERVAL)
 
     def record(self, note: Note) -> None:
         """Queue a note; never blocks and never raises."""
-        message = note.message if len(note.message) <= NOTE_LIMIT else note.message[: NOTE_LIMIT - 1] + "…"
-        note = Note(note.regarding, note.reason, message, note.action, note.warning)
-        key = (note.regarding.uid, note.reason, message)
-        series = self._series.get(key)
+        note = replace(note, message=shortened(note.message, NOTE_LIMIT))
+        key = (note.regarding.uid, note.reason, note.message)
         now = time.monotonic()
-        if series is not None:
-            series.count += 1
-            if now < series.next_write:
-                return
-            series.interval *= 2
-            series.next_write = now + series.interval
-            item: tuple[Note, _Series | None] = (note, series)
-        else:
-            self._series[key] = _Series(self._name(note), count=1, next_write=now + 30.0, interval=30.0)
-            item = (note, None)
+        series = self._series.get(key)
+        if series is None:
+            series = Series(self._name(note), next_write=now + FIRST_INTERVAL)
+        elif not series.due(now):
+            return
         try:
-            self._queue.put_nowait(item)
+            self._queue.put_nowait((note, series))
         except asyncio.QueueFull:
             EVENTS_DROPPED.labels("queue_full").inc()
+            series.next_write = now  # the next occurrence may have more luck
+        # Stored again at every write, which begins its time to live anew.
+        self._series[key] = series
 
     async def run(self) -> None:
         """Write until cancelled; then what still waits is written for at most two seconds."""
         tasks = [asyncio.create_task(self._drain()) for _ in range(self._writers)]
         try:
-            await asyncio.gather(*tasks)
+            # Not gather: that would cancel the writers together with us, and what waits would be lost.
+            await asyncio.wait(tasks)
         finally:
             try:
                 async with asyncio.timeout(2.0):
@@ -142,30 +169,44 @@ class EventRecorder:
                 await self._write(note, series)
             except ApiError as error:
                 # 404: the namespace is gone, 403: it is being deleted; both are ordinary at an object's end.
-                if error.status not in (403, 404, 409):
+                if error.status not in (403, 404):
                     log.warning("event refused", reason=note.reason, error=str(error))
                 EVENTS_DROPPED.labels("refused").inc()
-            except TRANSPORT_ERRORS:
+            except TRANSPORT_ERRORS as error:
+                log.info("event not written", reason=note.reason, error=str(error) or repr(error))
                 EVENTS_DROPPED.labels("unreachable").inc()
+            except Exception:
+                # A note that cannot even be encoded must not take the writer with it.
+                log.exception("event not written", reason=note.reason)
+                EVENTS_DROPPED.labels("invalid").inc()
             finally:
                 self._queue.task_done()
 
-    async def _write(self, note: Note, series: _Series | None) -> None:
+    async def _write(self, note: Note, series: Series) -> None:
         namespace = note.regarding.namespace or "default"
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        if series is not None:
-            patch = {"series": {"count": max(2, series.count), "lastObservedTime": now}}
-            try:
-                await self._client.merge_patch(EVENTS, series.event_name, patch, namespace=namespace)
-                return
-            except ApiError as error:
-                if not error.not_found:
-                    raise
-                # The Event has run out in the meantime: write it anew.
-        name = series.event_name if series is not None else self._name(note)
-        await self._client.create(
-            EVENTS, self._body(note, name=name, namespace=namespace, now=now), namespace=namespace
-        )
+        if series.written and await self._count(series, namespace, now):
+            return
+        # New, never arrived, or run out in the meantime.
+        body = self._body(note, name=series.event_name, namespace=namespace, now=now)
+        try:
+            await self._client.create(EVENTS, body, namespace=namespace, repeat=True)
+        except ApiError as error:
+            # Names are stable, so a conflict is our own Event: its answer was lost, or it is older than our memory.
+            if not error.conflict:
+                raise
+        series.written = True
+
+    async def _count(self, series: Series, namespace: str, now: str) -> bool:
+        """Write how often the note came; False if its Event is not there."""
+        patch = {"series": {"count": series.count, "lastObservedTime": now}}
+        try:
+            await self._client.merge_patch(EVENTS, series.event_name, patch, namespace=namespace)
+        except ApiError as error:
+            if not error.not_found:
+                raise
+            return False
+        return True
 
     def _body(self, note: Note, *, name: str, namespace: str, now: str) -> dict[str, Any]:
         regarding = {
@@ -183,8 +224,8 @@ class EventRecorder:
             "eventTime": now,
             "reportingController": self._controller,
             "reportingInstance": self._instance,
-            "action": note.action,
-            "reason": note.reason,
+            "action": shortened(note.action, NAME_LIMIT),
+            "reason": shortened(note.reason, NAME_LIMIT),
             "note": note.message,
             "type": "Warning" if note.warning else "Normal",
             "regarding": regarding,
@@ -194,4 +235,4 @@ class EventRecorder:
         """Stable per object, reason, message and process, so that a repeated write meets its own Event."""
         text = "\0".join((note.regarding.uid, note.reason, note.message, self._instance))
         digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-        return f"{note.regarding.name[:200]}.{digest}"
+        return f"{note.regarding.name[:200].rstrip('-.')}.{digest}"

@@ -2,13 +2,17 @@
 
 Exactly one replica of a component works at a time. Elapsed time is measured with the monotonic clock
 from the moment a renewal was *observed*, never by comparing the Lease's timestamps with the local
-clock, so a stepped or skewed clock neither steals nor loses leadership. A leader that could not renew
-for `renew_deadline` stops working before anyone else may start (`renew_deadline` < `duration`).
+clock, so a stepped or skewed clock neither steals nor loses leadership. A leader counts its time from
+the moment it *sent* its last successful renewal, before anybody could observe it, and stops working
+`renew_deadline` later, before anyone else may start (`renew_deadline` < `duration`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
+import random
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -25,13 +29,16 @@ from berth.kube.resources import LEASES
 
 log = structlog.get_logger(__name__)
 
+RELEASE_TIMEOUT = 2.0
+"""Seconds that handing over may take on the way out."""
+
 
 @dataclass(frozen=True, slots=True)
 class LeaseTiming:
     """How long leadership lasts; the defaults are those of Kubernetes' own components."""
 
     duration: float = 15.0
-    """Seconds after the last renewal when others may take over."""
+    """Seconds after the last renewal when others may take over; written to the Lease in whole seconds, rounded up."""
     renew_deadline: float = 10.0
     """Seconds without a successful renewal after which the leader stops."""
     retry_period: float = 2.0
@@ -39,12 +46,38 @@ class LeaseTiming:
 
     def __post_init__(self) -> None:
         """Check the order that makes two leaders impossible."""
-        if not self.duration > self.renew_deadline > self.retry_period > 0:
-            raise ValueError("lease timing must satisfy duration > renew_deadline > retry_period > 0")
+        if not math.inf > self.duration > self.renew_deadline > self.retry_period > 0:
+            raise ValueError(
+                "lease timing must satisfy duration > renew_deadline > retry_period > 0, not "
+                f"{self.duration:g} > {self.renew_deadline:g} > {self.retry_period:g} > 0"
+            )
+
+    @classmethod
+    def of(cls, duration: float) -> LeaseTiming:
+        """Timing for a duration in seconds, with the proportions of the defaults (15 : 10 : 2).
+
+        Raises:
+            ValueError: the duration is not a positive number.
+        """
+        return cls(duration=duration, renew_deadline=duration * 2 / 3, retry_period=duration * 2 / 15)
+
+    @property
+    def published(self) -> int:
+        """leaseDurationSeconds: rounded up, since others take over by it."""
+        return math.ceil(self.duration)
+
+
+class LeadershipLost(Exception):  # noqa: N818 - an outcome, named as Kubernetes names it
+    """The Lease could not be renewed in time, or somebody else has it; the work it protects was told to stop."""
 
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _clock() -> float:
+    """Seconds that no clock setting changes and, on Linux, that go on while the machine is suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
 
 class LeaderElection:
@@ -70,59 +103,100 @@ class LeaderElection:
         self._observed_version = ""
         self._observed_at = 0.0
         self._lease: dict[str, Any] | None = None
+        self._written = False
         self.is_leader = False
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """Wait for leadership, run `work`, and return when `work` ends or leadership is lost.
 
-        Leadership is released on the way out, so that a clean shutdown hands over at once.
+        Leadership is kept until `work` has ended, also when that takes a while after cancellation, and is
+        then released, so that a clean shutdown hands over at once. After a loss `work` is cancelled, and
+        waited for no longer than until others may start.
 
         Raises:
-            LeadershipLost: renewing failed for `renew_deadline`; the process should exit and start anew.
+            LeadershipLost: see there; the process should exit at once and start anew.
         """
-        await self._acquire()
-        self._set_leader(True)
-        log.info("became leader", lease=f"{self._namespace}/{self._name}", identity=self._identity)
-        worker = asyncio.ensure_future(work())
-        keeper = asyncio.create_task(self._keep())
         try:
-            done, _ = await asyncio.wait({worker, keeper}, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            renewed = await self._acquire()
+            self._set_leader(True)
+            log.info("became leader", lease=f"{self._namespace}/{self._name}", identity=self._identity)
+            await self._lead(work, renewed)
+        finally:
+            await self._release()
+
+    async def _lead(self, work: Callable[[], Awaitable[None]], renewed: float) -> None:
+        worker = asyncio.ensure_future(work())
+        keeper = asyncio.create_task(self._keep(renewed))
+        stopping = True
+        try:
+            await asyncio.wait({worker, keeper}, return_when=asyncio.FIRST_COMPLETED)
+            stopping = keeper.done()
         finally:
             self._set_leader(False)
-            for task in (worker, keeper):
-                task.cancel()
-            await asyncio.gather(worker, keeper, return_exceptions=True)
-            await self._release()
+            if not worker.done():
+                worker.cancel()
+                # While the work cleans up, the keeper goes on renewing, unless it is what has failed.
+                if not keeper.done():
+                    await asyncio.wait({worker, keeper}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({worker}, timeout=self._timing.duration - self._timing.renew_deadline)
+            keeper.cancel()
+            await asyncio.wait({keeper})
+            lost = None if keeper.cancelled() else keeper.exception()
+            failure = worker.exception() if worker.done() and not worker.cancelled() else None
+            if not worker.done():
+                self._written = False  # nothing is handed over while the work goes on
+                log.critical("work goes on although its leadership is lost", lease=self._name)
+            elif stopping and failure is not None:
+                log.error("work failed while it was stopped", lease=self._name, exc_info=failure)
+        error = lost or failure
+        if error is not None:
+            raise error
 
     def _set_leader(self, leader: bool) -> None:
         self.is_leader = leader
         LEADER.labels(self._name).set(1 if leader else 0)
 
-    async def _acquire(self) -> None:
-        while not await self._try_acquire():
-            await asyncio.sleep(self._timing.retry_period)
-
-    async def _keep(self) -> None:
-        renewed = time.monotonic()
+    async def _acquire(self) -> float:
+        """Wait for the Lease; returns the time of the request that got it."""
         while True:
-            await asyncio.sleep(self._timing.retry_period)
-            left = renewed + self._timing.renew_deadline - time.monotonic()
-            try:
-                async with asyncio.timeout(max(left, 0.001)):
-                    ok = await self._try_acquire()
-            except TimeoutError:
-                ok = False
-            if ok:
-                renewed = time.monotonic()
-            elif time.monotonic() - renewed >= self._timing.renew_deadline:
-                raise LeadershipLost(f"lease {self._namespace}/{self._name} could not be renewed")
+            sent = _clock()
+            if await self._try():
+                return sent
+            # Jitter, because candidates that started together would go on meeting each other.
+            await asyncio.sleep(self._timing.retry_period * random.uniform(1.0, 1.2))  # noqa: S311 - not a secret
 
-    async def _try_acquire(self) -> bool:
+    async def _keep(self, renewed: float) -> None:
+        """Renew for ever.
+
+        Raises:
+            LeadershipLost: at the deadline, or as soon as somebody else is seen to hold the Lease.
+        """
+        while True:
+            left = renewed + self._timing.renew_deadline - _clock()
+            await asyncio.sleep(max(0.0, min(self._timing.retry_period, left)))
+            sent = _clock()
+            left = renewed + self._timing.renew_deadline - sent
+            if left <= 0:
+                raise LeadershipLost(
+                    f"lease {self._namespace}/{self._name} could not be renewed for {self._timing.renew_deadline:g} s"
+                )
+            try:
+                async with asyncio.timeout(left):
+                    if await self._try(renewing=True):
+                        renewed = sent
+            except TimeoutError:
+                self._lease = None  # whether the write arrived is unknown
+            holder = self._holder()
+            if holder != self._identity and holder:
+                raise LeadershipLost(f"lease {self._namespace}/{self._name} is held by {holder}")
+
+    def _holder(self) -> str:
+        return str((self._lease or {}).get("spec", {}).get("holderIdentity") or "")
+
+    async def _try(self, *, renewing: bool = False) -> bool:
         """One attempt to take or renew the Lease; False when another holds it or the API server is in trouble."""
         try:
-            return await self._attempt()
+            return await self._attempt(renewing=renewing)
         except ApiError as error:
             if not error.conflict:
                 log.warning("lease attempt failed", lease=self._name, error=str(error))
@@ -131,64 +205,76 @@ class LeaderElection:
         self._lease = None
         return False
 
-    async def _attempt(self) -> bool:
-        lease = self._lease if self.is_leader else None
-        if lease is None:
-            try:
-                lease = await self._client.get(LEASES, self._name, namespace=self._namespace)
-            except ApiError as error:
-                if not error.not_found:
-                    raise
-                body = {
-                    "apiVersion": LEASES.api_version,
-                    "kind": LEASES.kind,
-                    "metadata": {"name": self._name, "namespace": self._namespace},
-                    "spec": self._spec(transitions=0, acquired=_now()),
-                }
-                self._remember(await self._client.create(LEASES, body, namespace=self._namespace))
-                return True
-        spec = lease.get("spec") or {}
-        version = lease["metadata"]["resourceVersion"]
-        holder = spec.get("holderIdentity") or ""
-        if version != self._observed_version:
-            self._observed_version, self._observed_at = version, time.monotonic()
+    async def _attempt(self, *, renewing: bool) -> bool:
+        if self._lease is None or self._holder() != self._identity:
+            self._lease = await self._read()
+        if self._lease is None:
+            body = {
+                "apiVersion": LEASES.api_version,
+                "kind": LEASES.kind,
+                "metadata": {"name": self._name, "namespace": self._namespace},
+                "spec": self._spec(transitions=0, acquired=_now()),
+            }
+            self._written = True
+            self._remember(await self._client.create(LEASES, body, namespace=self._namespace))
+            return True
+        spec = self._lease.get("spec") or {}
+        holder = self._holder()
         if holder and holder != self._identity:
             duration = float(spec.get("leaseDurationSeconds") or self._timing.duration)
-            if time.monotonic() - self._observed_at < duration:
+            if renewing or _clock() - self._observed_at < duration:
                 return False
         took_over = holder != self._identity
         transitions = int(spec.get("leaseTransitions") or 0) + (1 if took_over else 0)
         acquired = _now() if took_over else spec.get("acquireTime") or _now()
-        body = {**lease, "spec": self._spec(transitions=transitions, acquired=acquired)}
+        body = {**self._lease, "spec": self._spec(transitions=transitions, acquired=acquired)}
+        self._written = True
         self._remember(await self._client.replace(LEASES, self._name, body, namespace=self._namespace))
         return True
 
+    async def _read(self) -> dict[str, Any] | None:
+        """Read the Lease and note when its version was first seen; None if there is none."""
+        try:
+            lease = await self._client.get(LEASES, self._name, namespace=self._namespace)
+        except ApiError as error:
+            if error.not_found:
+                return None
+            raise
+        version = lease["metadata"]["resourceVersion"]
+        if version != self._observed_version:
+            self._observed_version, self._observed_at = version, _clock()
+        return lease
+
     def _spec(self, *, transitions: int, acquired: str) -> dict[str, Any]:
+        # The times are for people: nothing of Berth compares them with anything.
         return {
             "holderIdentity": self._identity,
-            "leaseDurationSeconds": max(1, round(self._timing.duration)),
+            "leaseDurationSeconds": self._timing.published,
             "acquireTime": acquired,
             "renewTime": _now(),
             "leaseTransitions": transitions,
         }
 
     def _remember(self, answer: bytes) -> None:
-        self._lease = msgspec.json.decode(answer, type=dict[str, Any])
-        self._observed_version = self._lease["metadata"]["resourceVersion"]
-        self._observed_at = time.monotonic()
+        lease = msgspec.json.decode(answer, type=dict[str, Any])
+        self._lease = lease
+        self._observed_version, self._observed_at = lease["metadata"]["resourceVersion"], _clock()
 
     async def _release(self) -> None:
         """Empty the holder so that a successor need not wait; failing is harmless, the Lease runs out."""
-        if self._lease is None or self._lease["spec"].get("holderIdentity") != self._identity:
+        if not self._written:
             return
-        body = {**self._lease, "spec": {**self._lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}}
         try:
-            async with asyncio.timeout(2.0):
+            async with asyncio.timeout(RELEASE_TIMEOUT):
+                # Read anew: a renewal may have been cut off after it took effect.
+                self._lease = await self._read()
+                if self._lease is None or self._holder() != self._identity:
+                    return
+                spec = {**self._lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
+                body = {**self._lease, "spec": spec}
                 await self._client.replace(LEASES, self._name, body, namespace=self._namespace)
         except (ApiError, *TRANSPORT_ERRORS) as error:
             log.info("lease not released", lease=self._name, error=str(error) or repr(error))
-        self._lease = None
-
-
-class LeadershipLost(Exception):  # noqa: N818 - an outcome, named as Kubernetes names it
-    """The Lease could not be renewed in time; whatever it protected has been stopped."""
+        finally:
+            self._lease = None
+            self._written = False

@@ -7,6 +7,9 @@ import sys
 
 import structlog
 
+# Without local variables: they hold tokens and whole API objects.
+_TRACEBACKS = structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False))
+
 
 def configure_logs(*, level: str = "info", as_json: bool = True) -> None:
     """Send structlog and standard logging (kopf, aiohttp) to stderr in one format.
@@ -23,9 +26,11 @@ def configure_logs(*, level: str = "info", as_json: bool = True) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
     ]
     final: list[structlog.typing.Processor] = (
-        [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        [_TRACEBACKS, structlog.processors.JSONRenderer()]
         if as_json
-        else [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        else [
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
+        ]
     )
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

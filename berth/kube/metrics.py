@@ -22,6 +22,14 @@ WATCH_EVENTS = Counter("berth_watch_events_total", "Watch events received by res
 WATCH_AGE = Gauge(
     "berth_watch_age_seconds", "Seconds since the API server last said anything on a watch.", ["resource"]
 )
+UNREADABLE = Counter(
+    "berth_unreadable_objects_total",
+    "Objects left out because their fields do not have the expected types.",
+    ["resource"],
+)
+HANDLER_FAILURES = Counter(
+    "berth_handler_failures_total", "Changes of objects whose handling failed; the log has the reason.", ["resource"]
+)
 CACHED_OBJECTS = Gauge("berth_cached_objects", "Objects in the local copy of a resource.", ["resource"])
 LEADER = Gauge("berth_leader", "1 while this process holds the Lease of the component.", ["component"])
 EVENTS_DROPPED = Counter(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import secrets
 import signal
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Any
@@ -15,19 +16,31 @@ from typing import Any
 import structlog
 
 from berth.kube.client import ApiClient
-from berth.kube.connection import Connection, load_connection
+from berth.kube.connection import Connection, ConnectionConfigError, load_connection
 from berth.kube.controller import Controller, ControllerContext, run_together
 from berth.kube.events import EventRecorder
 from berth.kube.lease import LeaderElection, LeadershipLost, LeaseTiming
-from berth.kube.serving import Checks, HealthServer
+from berth.kube.serving import Checks, HealthPortError, HealthServer
 
 log = structlog.get_logger(__name__)
 
 ENTRY_POINT_GROUP = "berth.controllers"
 
 
+SHUTDOWN_GRACE = 20.0
+"""Seconds that controllers may take to stop, below the 30 that a pod is given."""
+
+
 class UnknownControllerError(Exception):
-    """A controller was named that is not installed; the text lists those that are."""
+    """A controller was named that is not installed or cannot be imported; the text lists those that are."""
+
+
+class ControllerConfigError(Exception):
+    """A controller refuses its options; the text says which and what to do."""
+
+
+SETUP_ERRORS = (UnknownControllerError, ControllerConfigError, ConnectionConfigError, HealthPortError)
+"""What is wrong with the command line or the environment, rather than with a controller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,63 +74,141 @@ def load_controllers(names: list[str]) -> dict[str, type[Controller]]:
     """Import controllers by name.
 
     Raises:
-        UnknownControllerError: a name is not installed.
+        UnknownControllerError: a name is not installed, or its module cannot be imported.
     """
     known = available_controllers()
     for name in names:
         if name not in known:
             raise UnknownControllerError(f"unknown controller {name!r}; choose from: {', '.join(sorted(known))}")
-    return {name: known[name].load() for name in dict.fromkeys(names)}
+    classes: dict[str, type[Controller]] = {}
+    for name in dict.fromkeys(names):
+        try:
+            classes[name] = known[name].load()
+        except (ImportError, AttributeError) as error:
+            raise UnknownControllerError(
+                f"controller {name!r} ({known[name].value}) cannot be imported: {error}; reinstall kube-berth"
+            ) from error
+    return classes
 
 
 async def run_controllers(names: list[str], options: RunOptions) -> int:
     """Run controllers until SIGTERM or SIGINT; returns the exit code (0 stopped, 1 failed or leadership lost).
 
+    A second signal ends the process at once.
+
     Raises:
         UnknownControllerError: a name is not installed.
+        ControllerConfigError: a controller refuses its options.
         ConnectionConfigError: no usable credentials.
-        OSError: the health port is taken.
+        HealthPortError: the health port is taken.
     """
+    stop = asyncio.Event()
+    with _signals(stop):
+        work = asyncio.ensure_future(_run(names, options, stop))
+        stopped = asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                log.info("stopping")
+                work.cancel()
+                await asyncio.wait({work}, timeout=SHUTDOWN_GRACE)
+        finally:
+            stopped.cancel()
+            work.cancel()
+    if not work.done():
+        log.error("controllers do not stop, giving up on them", seconds=SHUTDOWN_GRACE)
+        return 1
+    return 0 if work.cancelled() else work.result()
+
+
+@contextmanager
+def _signals(stop: asyncio.Event) -> Iterator[None]:
+    """Set `stop` on SIGTERM and SIGINT; afterwards both do again what they do by default."""
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+
+    def release() -> None:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+    def stop_once() -> None:
+        release()
+        stop.set()
+
+    for number in numbers:
+        loop.add_signal_handler(number, stop_once)
+    try:
+        yield
+    finally:
+        release()
+
+
+async def _run(names: list[str], options: RunOptions, stop: asyncio.Event) -> int:
     classes = load_controllers(names)
     connection = await load_connection(kubeconfig=options.kubeconfig, context=options.context)
+    connection.ssl_context()  # unusable certificates are better told now than by every request
     identity = f"{os.environ.get('POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}"
     checks = Checks()
+    rooms = [_Room.build(name, cls, connection, options, checks, identity) for name, cls in classes.items()]
     server = HealthServer(checks, host=options.health_host, port=options.health_port)
     await server.start()
-    log.info("started", controllers=list(classes), server=connection.server, health_port=server.port, identity=identity)
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    work = asyncio.ensure_future(
-        run_together(*(_run_one(cls, connection, options, checks, identity) for cls in classes.values()))
-    )
-    stopped = asyncio.ensure_future(stop.wait())
+    failures: list[Exception] = []
+
+    async def guarded(room: _Room) -> None:
+        try:
+            await room.run()
+            raise RuntimeError(f"controller {room.name} ended by itself")
+        except Exception as error:
+            # Told before the others are stopped, since that may take its time.
+            failures.append(error)
+            if isinstance(error, LeadershipLost):
+                log.error("leadership lost, exiting so that a fresh process can compete", error=str(error))
+            else:
+                log.error("controller failed", controller=room.name, exc_info=error)
+            stop.set()
+
     try:
-        await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        if not work.done():
-            log.info("stopping")
-            work.cancel()
-            await asyncio.wait({work})
-            return 0
-        failure = work.exception()
-        if failure is None:
-            return 0
-        if isinstance(failure, LeadershipLost):
-            log.error("leadership lost, exiting so that a fresh process can compete", error=str(failure))
-        else:
-            log.error("controller failed", exc_info=failure)
-        return 1
+        log.info("started", controllers=names, server=connection.server, health_port=server.port, identity=identity)
+        await run_together(*(guarded(room) for room in rooms))
+    except asyncio.CancelledError:
+        if not failures:
+            raise
     finally:
-        stopped.cancel()
         await server.stop()
+    return 1 if failures else 0
 
 
-async def _run_one(
-    cls: type[Controller], connection: Connection, options: RunOptions, checks: Checks, identity: str
-) -> None:
-    async with ApiClient(connection, user_agent=f"berth-{cls.name}") as client:
-        recorder = EventRecorder(client, controller=f"berth.dev/{cls.name}", instance=identity)
+@dataclass(slots=True)
+class _Room:
+    """One controller with what belongs to it."""
+
+    name: str
+    client: ApiClient
+    recorder: EventRecorder
+    controller: Controller
+    election: LeaderElection | None
+
+    @classmethod
+    def build(
+        cls,
+        name: str,
+        kind: type[Controller],
+        connection: Connection,
+        options: RunOptions,
+        checks: Checks,
+        identity: str,
+    ) -> _Room:
+        client = ApiClient(connection, user_agent=f"berth-{name}")
+        recorder = EventRecorder(client, controller=f"berth.dev/{name}", instance=identity)
+        election = None
+        if options.leader_elect:
+            election = LeaderElection(
+                client,
+                name=f"berth-{name}",
+                namespace=options.lease_namespace or connection.namespace,
+                identity=identity,
+                timing=options.lease_timing,
+            )
         context = ControllerContext(
             connection=connection,
             client=client,
@@ -125,27 +216,19 @@ async def _run_one(
             checks=checks,
             identity=identity,
             options=options.controller_options,
+            standby=lambda: election is not None and not election.is_leader,
         )
-        controller = cls(context)
-        recording = asyncio.create_task(recorder.run())
         try:
-            if not options.leader_elect:
-                await controller.run()
-                return
-            election = LeaderElection(
-                client,
-                name=f"berth-{cls.name}",
-                namespace=options.lease_namespace or connection.namespace,
-                identity=identity,
-                timing=options.lease_timing,
-            )
-            await election.run(controller.run)
-        finally:
-            recording.cancel()
-            await asyncio.gather(recording, return_exceptions=True)
+            controller = kind(context)
+        except (ValueError, OSError) as error:
+            raise ControllerConfigError(f"controller {name}: {error}") from error
+        return cls(name, client, recorder, controller, election)
 
-
-def settle_memory() -> None:
-    """Take everything loaded so far out of the garbage collector's sight; call it after the first lists."""
-    gc.collect()
-    gc.freeze()
+    async def run(self) -> None:
+        async with self.client:
+            recording = asyncio.create_task(self.recorder.run())
+            try:
+                await (self.election.run(self.controller.run) if self.election else self.controller.run())
+            finally:
+                recording.cancel()
+                await asyncio.wait({recording})

@@ -2,25 +2,27 @@
 
 States: listing -> following -> (connection ends) following from the last version -> (410 Gone) listing.
 A relist is compared with the copy, so that objects deleted while the watch was broken are reported
-as deleted; that is what operator frameworks commonly miss.
+as deleted; that is what operator frameworks commonly miss. Listing also begins anew when a watch says
+nothing at all or its version goes back: both are what a restored etcd looks like.
 """
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import random
 import time
 from collections.abc import Callable
+from contextlib import aclosing
 from enum import Enum
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 import structlog
 
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.errors import ApiError
-from berth.kube.metrics import CACHED_OBJECTS, WATCH_AGE, WATCH_EVENTS, WATCH_RESTARTS
+from berth.kube.memory import collection_paused
+from berth.kube.metrics import CACHED_OBJECTS, HANDLER_FAILURES, UNREADABLE, WATCH_AGE, WATCH_EVENTS, WATCH_RESTARTS
 from berth.kube.objects import ObjectMeta
 from berth.kube.resources import Resource
 
@@ -60,16 +62,27 @@ class _ErrorStatus(msgspec.Struct, rename="camel"):
     message: str = ""
 
 
-class _BookmarkObject(msgspec.Struct):
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+class _Identity(msgspec.Struct, rename="camel"):
+    """What is read of bookmarks, and of objects whose other fields cannot be read."""
+
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+
+
+class _Identified(msgspec.Struct):
+    metadata: _Identity
 
 
 _EVENT_DECODER = msgspec.json.Decoder(_WatchEvent)
-_BOOKMARK_DECODER = msgspec.json.Decoder(_BookmarkObject)
+_IDENTITY_DECODER = msgspec.json.Decoder(_Identified)
 _STATUS_DECODER = msgspec.json.Decoder(_ErrorStatus)
 
+_running: dict[str, list[Reflector[Any]]] = {}
+"""Running reflectors by resource, for the gauges: one process may follow a resource in several namespaces."""
 
-def object_key(metadata: ObjectMeta) -> str:
+
+def object_key(metadata: ObjectMeta | _Identity) -> str:
     """``namespace/name``, or the name alone outside namespaces."""
     return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
 
@@ -86,6 +99,7 @@ class Reflector(Generic[T]):
         label_selector: str | None = None,
         field_selector: str | None = None,
         stale_after: float = 180.0,
+        silence_seconds: float = 90.0,
     ) -> None:
         """Prepare; nothing is read before :meth:`run`.
 
@@ -95,7 +109,8 @@ class Reflector(Generic[T]):
             namespace: only this namespace.
             label_selector: only objects that match.
             field_selector: only objects that match.
-            stale_after: seconds without a word from the server after which :meth:`healthy` is False.
+            stale_after: seconds without a word from the server after which :attr:`healthy` is False.
+            silence_seconds: a watch that says nothing for so long is given up; bookmarks come about once a minute.
         """
         self.resource = resource
         self.objects: dict[str, T] = {}
@@ -105,70 +120,98 @@ class Reflector(Generic[T]):
         self._label_selector = label_selector
         self._field_selector = field_selector
         self._stale_after = stale_after
+        self._silence_seconds = silence_seconds
         self._decoder = msgspec.json.Decoder(resource.type)
+        # One pass over a line is half as fast again as finding the object first and then decoding it.
+        event_type = msgspec.defstruct("WatchEvent", [("type", str), ("object", resource.type)], gc=False)
+        self._event_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(event_type)
         self._handlers: list[Handler[T]] = []
         self._batch_handlers: list[Callable[[], None]] = []
         self._version = ""
-        self._last_contact = time.monotonic()
+        self._failures = 0
+        self._last_contact: float | None = None
+        self._counts: dict[str, int] = {}
 
     def add_handler(self, handler: Handler[T]) -> None:
-        """Have `handler` called for every change from now on; before :meth:`run` it sees everything."""
+        """Have `handler` called for every change from now on; before :meth:`run` it sees everything.
+
+        A handler that raises is logged and counted in berth_handler_failures_total; the others are called all the same.
+        """
         self._handlers.append(handler)
 
     def add_batch_handler(self, handler: Callable[[], None]) -> None:
-        """Have `handler` called once after each batch of changes."""
+        """Have `handler` called once after each batch of changes, with the same care for one that raises."""
         self._batch_handlers.append(handler)
 
     @property
     def age(self) -> float:
-        """Seconds since the server last answered or sent anything."""
-        return time.monotonic() - self._last_contact
+        """Seconds since the server last answered or sent anything; 0 while :meth:`run` does not run."""
+        return 0.0 if self._last_contact is None else time.monotonic() - self._last_contact
 
     @property
     def healthy(self) -> bool:
         """False once the server has been silent for too long: the copy can no longer be trusted."""
-        WATCH_AGE.labels(self.resource.plural).set(self.age)
         return self.age < self._stale_after
 
     async def run(self) -> None:
         """Follow for ever; ends only by cancellation."""
-        failures = 0
-        while True:
-            try:
-                if not self._version:
-                    await self._list()
-                failures = 0
-                await self._follow()
-            except ApiError as error:
-                if error.expired:
-                    WATCH_RESTARTS.labels(self.resource.plural, "expired").inc()
-                    log.info("watch expired, listing again", resource=self.resource.plural)
-                    self._version = ""
-                    continue
-                failures = await self._pause(failures, error)
-            except TRANSPORT_ERRORS as error:
-                failures = await self._pause(failures, error)
-            except msgspec.DecodeError as error:
-                self._version = ""
-                failures = await self._pause(failures, error)
+        self._last_contact = time.monotonic()
+        self._register()
+        try:
+            while True:
+                await self._step()
+        finally:
+            self._last_contact = None
+            _running[self.resource.plural].remove(self)
 
-    async def _pause(self, failures: int, error: Exception) -> int:
+    def _register(self) -> None:
+        plural = self.resource.plural
+        running = _running.setdefault(plural, [])
+        running.append(self)
+        WATCH_AGE.labels(plural).set_function(lambda: max((r.age for r in running), default=0.0))
+        CACHED_OBJECTS.labels(plural).set_function(lambda: sum(len(r.objects) for r in running))
+
+    async def _step(self) -> None:
+        """List if need be, follow until the watch ends, and wait if it ended in trouble."""
+        try:
+            if not self._version:
+                await self._list()
+            await self._follow()
+        except ApiError as error:
+            if error.expired:
+                self._version = ""
+            if error.expired and self._failures == 0:
+                # The first time this is the ordinary end of an old version; when repeated it is trouble.
+                self._failures = 1
+                WATCH_RESTARTS.labels(self.resource.plural, "expired").inc()
+                log.info("watch expired, listing again", resource=self.resource.plural, reason=error.reason)
+                return
+            await self._pause(error)
+        except TRANSPORT_ERRORS as error:
+            await self._pause(error)
+        except ValueError as error:  # what msgspec raises for bytes that are not the API's JSON
+            self._version = ""
+            await self._pause(error)
+
+    async def _pause(self, error: Exception) -> None:
         WATCH_RESTARTS.labels(self.resource.plural, "error").inc()
-        wait = backoff(failures, base=0.1, cap=10.0)
+        wait = backoff(self._failures, base=0.1, cap=10.0)
         if isinstance(error, ApiError) and error.retry_after:
             wait = max(wait, error.retry_after)
-        level = log.info if failures == 0 else log.warning
+        level = log.info if self._failures == 0 else log.warning
+        hint = {"hint": "is the kind installed?"} if isinstance(error, ApiError) and error.not_found else {}
         level(
-            "watch interrupted", resource=self.resource.plural, error=str(error) or repr(error), retry_in=round(wait, 2)
+            "watch interrupted",
+            resource=self.resource.plural,
+            error=str(error) or repr(error),
+            retry_in=round(wait, 2),
+            **hint,
         )
+        self._failures += 1
         await asyncio.sleep(wait)
-        return failures + 1
 
     async def _list(self) -> None:
-        first = not self.synced.is_set()
-        if first:
-            gc.disable()  # a collection per few thousand new objects makes big first lists many times slower
-        try:
+        with collection_paused(active=not self.synced.is_set()):
             fresh: dict[str, T] = {}
             version = ""
             pages = self._client.list_pages(
@@ -177,18 +220,33 @@ class Reflector(Generic[T]):
                 label_selector=self._label_selector,
                 field_selector=self._field_selector,
             )
-            async for page in pages:
-                self._last_contact = time.monotonic()
-                version = page.metadata.resource_version
-                for raw in page.items or ():
-                    item = self._decoder.decode(raw)
-                    fresh[object_key(item.metadata)] = item
+            async with aclosing(pages):
+                async for page in pages:
+                    self._last_contact = time.monotonic()
+                    version = page.metadata.resource_version
+                    for raw in page.items or ():
+                        self._take(raw, fresh)
             self._replace(fresh)
             self._version = version
-        finally:
-            if first:
-                gc.enable()
         self.synced.set()
+
+    def _take(self, raw: msgspec.Raw, fresh: dict[str, T]) -> None:
+        """Add one object of a list to `fresh`; one that cannot be read stays as it was known."""
+        try:
+            item = self._decoder.decode(raw)
+        except ValueError as error:
+            key = self._unreadable(raw, error)
+            if key in self.objects:
+                fresh[key] = self.objects[key]
+        else:
+            fresh[object_key(item.metadata)] = item
+
+    def _unreadable(self, raw: msgspec.Raw, error: ValueError) -> str:
+        """Report an object that does not decode (one odd object must not stop the rest); returns its key."""
+        key = object_key(_IDENTITY_DECODER.decode(raw).metadata)
+        UNREADABLE.labels(self.resource.plural).inc()
+        log.error("object left out, it cannot be read", resource=self.resource.plural, object=key, error=str(error))
+        return key
 
     def _replace(self, fresh: dict[str, T]) -> None:
         """Swap the copy for a fresh list and report the difference."""
@@ -206,6 +264,7 @@ class Reflector(Generic[T]):
         self._end_batch()
 
     async def _follow(self) -> None:
+        plural = self.resource.plural
         chunks = self._client.watch_chunks(
             self.resource,
             resource_version=self._version,
@@ -213,32 +272,50 @@ class Reflector(Generic[T]):
             label_selector=self._label_selector,
             field_selector=self._field_selector,
             timeout_seconds=random.randint(290, 590),  # noqa: S311 - spreads reconnects, not a secret
+            silence_seconds=self._silence_seconds,
         )
         started = time.monotonic()
-        async for lines in chunks:
-            self._last_contact = time.monotonic()
-            for line in lines:
-                if line:
-                    self._apply(line)
-            self._end_batch()
-        WATCH_RESTARTS.labels(self.resource.plural, "ended").inc()
-        if time.monotonic() - started < 1.0:
-            await asyncio.sleep(backoff(1))  # a server that ends every watch at once must not be hammered
+        heard = False
+        try:
+            async with aclosing(chunks):
+                async for lines in chunks:
+                    self._last_contact = time.monotonic()
+                    try:
+                        for line in lines:
+                            if line:
+                                self._apply(line)
+                    finally:
+                        self._end_batch()
+                    heard = True
+                    self._failures = 0
+        except TimeoutError:
+            if not heard:
+                self._version = ""
+            raise
+        WATCH_RESTARTS.labels(plural, "ended").inc()
+        if time.monotonic() - started >= 1.0:
+            self._failures = 0
+        else:
+            # A server that ends every watch at once must not be hammered.
+            self._failures += 1
+            await asyncio.sleep(backoff(self._failures))
 
     def _apply(self, line: bytes) -> None:
-        event = _EVENT_DECODER.decode(line)
-        WATCH_EVENTS.labels(self.resource.plural, event.type).inc()
-        if event.type == "BOOKMARK":
-            self._version = _BOOKMARK_DECODER.decode(event.object).metadata.resource_version
+        """Take in one line of a watch."""
+        try:
+            event = self._event_decoder.decode(line)
+        except ValueError as error:
+            self._apply_other(line, error)
             return
-        if event.type == "ERROR":
-            status = _STATUS_DECODER.decode(event.object)
-            # Any error inside the stream leaves gaps unknown, so the version is given up as after a 410.
-            raise ApiError(status=410, reason=status.reason or "Error", message=status.message)
-        item = self._decoder.decode(event.object)
+        kind = event.type
+        if kind not in ("ADDED", "MODIFIED", "DELETED"):
+            self._apply_other(line, ValueError(f"watch event of unknown type {kind!r}"))
+            return
+        self._counts[kind] = self._counts.get(kind, 0) + 1
+        item: T = event.object
         key = object_key(item.metadata)
         known = self.objects.get(key)
-        if event.type == "DELETED":
+        if kind == "DELETED":
             if known is not None:
                 self._change(ChangeType.DELETED, key, item)
         elif known is None:
@@ -250,6 +327,32 @@ class Reflector(Generic[T]):
             self._change(ChangeType.MODIFIED, key, item)
         self._version = item.metadata.resource_version
 
+    def _apply_other(self, line: bytes, error: ValueError) -> None:
+        """Take in a bookmark, an error, or an object that cannot be read.
+
+        Raises:
+            ApiError: the server ends the watch, or its version went back; status 410 in both cases, because what
+                happened in between is unknown.
+            ValueError: the line is no watch event.
+        """
+        event = _EVENT_DECODER.decode(line)
+        self._counts[event.type] = self._counts.get(event.type, 0) + 1
+        if event.type == "ERROR":
+            status = _STATUS_DECODER.decode(event.object)
+            raise ApiError(status=410, reason=status.reason or "Error", message=status.message)
+        version = _IDENTITY_DECODER.decode(event.object).metadata.resource_version
+        if event.type == "BOOKMARK":
+            if version.isdigit() and self._version.isdigit() and int(version) < int(self._version):
+                message = f"the server is at version {version}, behind {self._version}"
+                raise ApiError(status=410, reason="VersionWentBack", message=message)
+        elif event.type in ("ADDED", "MODIFIED", "DELETED"):
+            key = self._unreadable(event.object, error)
+            if event.type == "DELETED" and key in self.objects:
+                self._change(ChangeType.DELETED, key, self.objects[key])
+        else:
+            raise error
+        self._version = version
+
     def _change(self, change: ChangeType, key: str, item: T) -> None:
         if change is ChangeType.DELETED:
             del self.objects[key]
@@ -260,9 +363,16 @@ class Reflector(Generic[T]):
                 handler(change, item)
             except Exception:
                 # One odd object must not stop the watch for all others.
+                HANDLER_FAILURES.labels(self.resource.plural).inc()
                 log.exception("handler failed", resource=self.resource.plural, object=key, change=change.value)
 
     def _end_batch(self) -> None:
-        CACHED_OBJECTS.labels(self.resource.plural).set(len(self.objects))
+        for kind, count in self._counts.items():
+            WATCH_EVENTS.labels(self.resource.plural, kind).inc(count)
+        self._counts.clear()
         for handler in self._batch_handlers:
-            handler()
+            try:
+                handler()
+            except Exception:
+                HANDLER_FAILURES.labels(self.resource.plural).inc()
+                log.exception("batch handler failed", resource=self.resource.plural)

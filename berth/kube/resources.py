@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+from urllib.parse import quote
 
 from berth.kube import objects
 
@@ -33,17 +34,35 @@ class Resource(Generic[T]):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """URL path of the collection, of one object, or of its subresource."""
+        """URL path of the collection, of one object, or of its subresource.
+
+        Args:
+            namespace: only this namespace; ignored for kinds outside namespaces.
+            name: the object.
+            subresource: part of the object, e.g. ``status``.
+
+        Raises:
+            ValueError: an object of a namespaced kind is named without namespace, or a subresource without object.
+        """
+        if name and self.namespaced and not namespace:
+            raise ValueError(f"{self.kind} {name!r} needs a namespace: {self.plural} live in namespaces")
+        if subresource and not name:
+            raise ValueError(f"subresource {subresource!r} of {self.plural} needs the name of an object")
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         parts = [root]
         if self.namespaced and namespace:
-            parts.append(f"namespaces/{namespace}")
+            parts.append(f"namespaces/{_segment(namespace)}")
         parts.append(self.plural)
         if name:
-            parts.append(name)
+            parts.append(_segment(name))
         if subresource:
             parts.append(subresource)
         return "/".join(parts)
+
+
+def _segment(text: str) -> str:
+    """One path segment: a name typed by a person must not lead to another object's path."""
+    return quote(text, safe=":") if text not in (".", "..") else text.replace(".", "%2E")
 
 
 PODS = Resource("", "v1", "pods", "Pod", objects.Pod)

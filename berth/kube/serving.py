@@ -16,16 +16,16 @@ class Checks:
 
     def __init__(self) -> None:
         """Start without checks: healthy and ready."""
-        self._health: dict[str, Check] = {}
-        self._ready: dict[str, Check] = {}
+        self._health: list[tuple[str, Check]] = []
+        self._ready: list[tuple[str, Check]] = []
 
     def add_health(self, name: str, check: Check) -> None:
-        """A failing health check means: restart me."""
-        self._health[name] = check
+        """A failing health check means: restart me. Several checks may have the same name; one raising has failed."""
+        self._health.append((name, check))
 
     def add_ready(self, name: str, check: Check) -> None:
         """A failing readiness check means: I am not up to date yet."""
-        self._ready[name] = check
+        self._ready.append((name, check))
 
     def health(self) -> dict[str, str]:
         """Failing health checks and what they say."""
@@ -33,17 +33,30 @@ class Checks:
 
     def ready(self) -> dict[str, str]:
         """Failing health and readiness checks and what they say."""
-        return self._failing(self._health) | self._failing(self._ready)
+        return self._failing([*self._health, *self._ready])
 
     @staticmethod
-    def _failing(checks: dict[str, Check]) -> dict[str, str]:
-        return {name: problem for name, check in checks.items() if (problem := check()) is not None}
+    def _failing(checks: list[tuple[str, Check]]) -> dict[str, str]:
+        failing: dict[str, str] = {}
+        for name, check in checks:
+            try:
+                problem = check()
+            except Exception as error:
+                problem = f"the check itself failed: {error!r}"
+            if problem is not None:
+                # Two controllers in one process may both follow pods; neither problem may hide the other.
+                failing[name] = f"{failing[name]}; {problem}" if name in failing else problem
+        return failing
 
 
 def _answer(failing: dict[str, str]) -> web.Response:
     if not failing:
         return web.Response(text="ok\n")
     return web.Response(status=503, text="".join(f"{name}: {problem}\n" for name, problem in failing.items()))
+
+
+class HealthPortError(Exception):
+    """The health server cannot listen where it should."""
 
 
 class HealthServer:
@@ -60,16 +73,22 @@ class HealthServer:
         """Listen.
 
         Raises:
-            OSError: the port is taken; choose another with --health-port.
+            HealthPortError: address or port cannot be used; the text says what to do.
         """
         app = web.Application()
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/readyz", self._readyz)
         app.router.add_get("/metrics", self._metrics)
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self.port)
-        await site.start()
+        try:
+            await web.TCPSite(self._runner, self._host, self.port).start()
+        except (OSError, OverflowError) as error:
+            await self.stop()
+            raise HealthPortError(
+                f"cannot listen on {self._host}:{self.port} for /healthz and /metrics: {error}; "
+                "choose another --health-port (0: any free one) or --health-host"
+            ) from error
         self.port = int(self._runner.addresses[0][1])
 
     async def stop(self) -> None:
