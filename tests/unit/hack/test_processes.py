@@ -46,6 +46,10 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+def wait_gone(record: ProcessRecord) -> None:
+    wait_until(lambda: not record.alive)
+
+
 def test_spawned_process_is_alive_recorded_and_in_its_own_session(spawn: Spawn, tmp_path: Path) -> None:
     record = spawn()
     assert record.alive
@@ -57,8 +61,7 @@ def test_spawned_process_is_alive_recorded_and_in_its_own_session(spawn: Spawn, 
 
 def test_output_goes_to_the_log_and_restarts_append(spawn: Spawn, tmp_path: Path) -> None:
     for word in ("one", "two"):
-        record = spawn("/bin/sh", "-c", f"echo {word}; echo {word} >&2", name="echo")
-        wait_until(lambda record=record: not record.alive)
+        wait_gone(spawn("/bin/sh", "-c", f"echo {word}; echo {word} >&2", name="echo"))
     assert (tmp_path / "logs" / "echo.log").read_text() == "one\none\ntwo\ntwo\n"
 
 
@@ -145,7 +148,7 @@ def test_die_with_parent(tmp_path: Path) -> None:
         record = ProcessRecord.load(tmp_path / "child.json")
         wait_until(lambda: (Path("/proc") / str(record.pid) / "comm").read_text() == "sleep\n")
         parent.send_signal(signal.SIGKILL)
-    wait_until(lambda: not record.alive)
+    wait_gone(record)
 
 
 @pytest.mark.parametrize(

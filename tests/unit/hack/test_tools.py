@@ -24,8 +24,10 @@ def manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "go.sum": "",
         "kubernetes/go.mod": "module k8s.io/kubernetes\n",
         "base/go.mod": "module k8s.io/component-base\n",
-        "base/version/version.go": "package version\n\nvar gitVersion string\n\nfunc Get() string { return gitVersion }\n",
-        "hello/v3/main.go": 'package main\n\nimport "k8s.io/component-base/version"\n\nfunc main() { print(version.Get()) }\n',
+        "base/version/version.go": "package version\n\nvar gitVersion string\n\n"
+        "func Get() string { return gitVersion }\n",
+        "hello/v3/main.go": 'package main\n\nimport "k8s.io/component-base/version"\n\n'
+        "func main() { print(version.Get()) }\n",
         "broken/main.go": "package main\n\nfunc main() { nonsense() }\n",
         "kwok/go.mod": "module example.test/kwok\n\nrequire sigs.k8s.io/kwok v0.1.0\n",
         "kwok/go.sum": "",
@@ -49,7 +51,7 @@ def manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_pins() -> None:
     assert tools.kubernetes_version().startswith("v1.")
     assert tools.pinned_version("sigs.k8s.io/kwok", tools.MODULES / "kwok" / "go.mod").startswith("v0.")
-    with pytest.raises(ClusterError, match="requires no k8s.io/kubernete:"):
+    with pytest.raises(ClusterError, match=r"requires no k8s\.io/kubernete:"):
         tools.pinned_version("k8s.io/kubernete", tools.MODULES / "go.mod")
 
 
