@@ -1,0 +1,100 @@
+"""What the API server accepts: upstream's manifests unchanged, the examples, and large groups."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from berth.api import rules
+from berth.api.appgroup import AppGroup
+from tests.support.cluster import REPOSITORY, Kubectl
+from tests.support.kinds import app_group, network_topology, ref, weight_set, workload
+
+UPSTREAM = sorted((REPOSITORY / "tests" / "data" / "upstream").glob("*.yaml"))
+EXAMPLES = sorted((REPOSITORY / "examples").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", UPSTREAM, ids=[path.stem for path in UPSTREAM])
+def test_upstream_manifest_applies_unchanged(path: Path, kubectl: Kubectl) -> None:
+    wanted = yaml.safe_load(path.read_text())
+    kubectl("apply", "-f", str(path))
+    # Nothing is dropped, added or rewritten: what a person wrote is what upstream's plugins read.
+    assert kubectl.get(wanted["kind"].lower(), wanted["metadata"]["name"])["spec"] == wanted["spec"]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
+def test_example_applies_without_a_warning(path: Path, kubectl: Kubectl) -> None:
+    kubectl("apply", "--dry-run=server", "--validate=strict", "-f", str(path))
+    kubectl("apply", "-f", str(path))
+
+
+def test_example_four_applies_after_example_two(kubectl: Kubectl) -> None:
+    for name in ("02-networktopology.yaml", "04-configmap-netperf.yaml"):
+        kubectl("apply", "-f", str(REPOSITORY / "examples" / name))
+    [only] = kubectl.get("nt")["items"]
+    assert only["spec"]["configmapName"] == "netperf-metrics"
+
+
+LENIENT = [
+    pytest.param({k: v for k, v in app_group().items() if k != "spec"}, id="appgroup-without-spec"),
+    pytest.param(app_group(), id="no-workloads"),
+    pytest.param(app_group(workload("a"), numMembers=2_147_483_647), id="more-members-than-workloads"),
+    pytest.param(app_group(workload("a", "b"), workload("b", "a")), id="cycle"),
+    pytest.param(app_group(workload("a", "b", "b"), workload("b")), id="same-dependency-twice"),
+    pytest.param(app_group(workload("a", "b", minBandwidth=0), workload("b")), id="bandwidth-zero"),
+    pytest.param(
+        app_group(workload("a", "b", minBandwidth="9223372036854775807"), workload("b")), id="bandwidth-largest"
+    ),
+    pytest.param(app_group({"workload": ref("a"), "dependencies": []}), id="empty-dependencies"),
+    pytest.param(
+        app_group(
+            workload("hub", *(f"w{i}" for i in range(rules.MAX_DEPENDENCIES))),
+            *(workload(f"w{i}") for i in range(rules.MAX_DEPENDENCIES)),
+        ),
+        id="most-dependencies",
+    ),
+    pytest.param(app_group(workload("x" * rules.MAX_SELECTOR)), id="longest-selector"),
+    pytest.param({k: v for k, v in network_topology().items() if k != "spec"}, id="networktopology-without-spec"),
+    pytest.param(network_topology(weight_set(a={"b": 2**62})), id="cost-of-64-bits"),
+    pytest.param(
+        network_topology(weight_set(a={"b": {"networkCost": 1, "bandwidthCapacity": "0.000000000000000000000001E"}})),
+        id="long-capacity",
+    ),
+]
+
+
+@pytest.mark.parametrize("raw", LENIENT)
+def test_unusual_objects_that_upstream_accepts(raw: dict[str, Any], kubectl: Kubectl) -> None:
+    kubectl("create", "-f", "-", input=json.dumps(raw))
+
+
+def test_the_longest_list_of_workloads_is_accepted_and_ordered_in_the_status(kubectl: Kubectl) -> None:
+    # 10,000 workloads by short names, in the spec and in the status, just fit into etcd's 1.5 MiB.
+    names = [f"w{number}" for number in range(rules.MAX_WORKLOADS)]
+    slim = [{"workload": {"kind": "D", "name": name, "selector": name}} for name in names]
+    kubectl("create", "-f", "-", input=json.dumps(app_group(*slim, name="large")))
+    order = [{"workload": item["workload"], "index": index} for index, item in enumerate(slim, start=1)]
+    patch = json.dumps({"status": {"topologyOrder": order}})
+    kubectl("patch", "ag", "large", "--subresource=status", "--type=merge", "--patch-file=/dev/stdin", input=patch)
+    stored = AppGroup.parse(kubectl.get("ag", "large"))
+    assert len(stored.spec.workloads) == rules.MAX_WORKLOADS
+    assert [entry.index for entry in stored.status.topology_order] == list(range(1, rules.MAX_WORKLOADS + 1))
+
+
+def test_five_thousand_workloads_with_dependencies_are_checked_within_the_budget(kubectl: Kubectl) -> None:
+    names = [f"w{number:04}" for number in range(5000)]
+    chain = [workload(name, following) for name, following in zip(names, [*names[1:], "w4999x"], strict=True)]
+    refused = kubectl.refused("create", "-f", "-", input=json.dumps(app_group(*chain, name="large")))
+    assert 'workload "w4999" depends on "w4999x"' in refused
+    chain[-1] = workload(names[-1])
+    kubectl("create", "-f", "-", input=json.dumps(app_group(*chain, name="large")))
+
+
+def test_a_group_beyond_etcds_limit_is_refused_in_words(kubectl: Kubectl) -> None:
+    long = [workload(f"{number:05}-{'x' * 57}") for number in range(rules.MAX_WORKLOADS)]
+    refused = kubectl.refused("create", "-f", "-", input=json.dumps(app_group(*long, name="huge")))
+    assert "too large" in refused
