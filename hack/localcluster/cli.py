@@ -41,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     """The argument parser of ``hack/cluster``."""
     root = argparse.ArgumentParser(
         prog="hack/cluster",
+        allow_abbrev=False,
         description="A real Kubernetes control plane on this machine: etcd, kube-apiserver, kube-controller-manager, "
         "optionally kube-scheduler, and KWOK for simulated nodes.",
         epilog=_EPILOG,
@@ -111,7 +112,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _command(commands: Any, name: str, description: str, *, named: bool = True) -> argparse.ArgumentParser:
     made: argparse.ArgumentParser = commands.add_parser(
-        name, help=description, description=f"{description[0].upper()}{description[1:]}."
+        name, allow_abbrev=False, help=description, description=f"{description[0].upper()}{description[1:]}."
     )
     if named:
         made.add_argument("--name", default=DEFAULT_NAME, help="instance (default: %(default)s)")
