@@ -12,6 +12,7 @@ and whoever works on it reads it first.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -104,6 +105,8 @@ class Operator:
         raise OperatorStopped(f"{self._name}: watching ended by itself")
 
     def _run_in_thread(self) -> None:
+        # It warns that it leaves signals alone, which is why it runs here.
+        logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
         settings = kopf.OperatorSettings()
         settings.posting.enabled = False
         settings.posting.loggers = False
@@ -112,6 +115,7 @@ class Operator:
         settings.process.ultimate_exiting_timeout = None
         settings.networking.request_timeout = 30.0
         settings.networking.connect_timeout = 5.0
+        settings.queueing.exit_timeout = 0.1  # handlers only pass events on, there is nothing to wait for
         settings.watching.reconnect_backoff = 0.5
         # Every watch begins anew after this long, which is how a quiet one shows that it is alive.
         settings.watching.server_timeout = WATCH_SECONDS
@@ -158,7 +162,7 @@ class Operator:
         return None if age < self._stale_after else f"no word from the API server for {age:.0f} s"
 
     def _unsynced(self, resource: Resource[Any]) -> str | None:
-        if resource.plural in self._contact:
+        if self._context.standby() or resource.plural in self._contact:
             return None
         return self._missing.get(resource.plural) or "first list not complete"
 

@@ -1,0 +1,38 @@
+"""The path algorithms that can be chosen, by the name of the weight set that they write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from berth.api.labels import WEIGHTS_DIJKSTRA
+from controllers.networktopology import bellman_ford, dijkstra
+from controllers.networktopology.graph import Graph, PathCosts
+
+PathAlgorithm = Callable[[Graph], PathCosts]
+"""Computes the cheapest path's cost for every ordered pair of places."""
+
+WEIGHTS_BELLMAN_FORD: Final = "BellmanFord"
+"""Weight set of shortest-path costs by Bellman-Ford; the same costs as Dijkstra's, computed independently."""
+
+ALGORITHMS: Final[dict[str, PathAlgorithm]] = {
+    WEIGHTS_DIJKSTRA: dijkstra.all_pairs,
+    WEIGHTS_BELLMAN_FORD: bellman_ford.all_pairs,
+}
+"""Algorithm by name; the first is the default."""
+
+
+class UnknownAlgorithmError(ValueError):
+    """A path algorithm was named that does not exist; the text lists those that do."""
+
+
+def path_algorithm(name: str) -> PathAlgorithm:
+    """Return an algorithm by name.
+
+    Raises:
+        UnknownAlgorithmError: there is none of that name.
+    """
+    try:
+        return ALGORITHMS[name]
+    except KeyError:
+        raise UnknownAlgorithmError(f"unknown path algorithm {name!r}; choose from: {', '.join(ALGORITHMS)}") from None

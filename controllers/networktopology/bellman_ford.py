@@ -1,0 +1,37 @@
+"""The Bellman-Ford algorithm: cheapest paths by relaxing every link until nothing changes.
+
+Source: R. Bellman, "On a routing problem", Quarterly of Applied Mathematics 16 (1958). Costs here are never
+negative, so the rounds end after at most V - 1 of them; one place takes O(V E).
+"""
+
+from __future__ import annotations
+
+from controllers.networktopology.graph import Graph, PathCosts
+
+
+def from_origin(graph: Graph, origin: str) -> dict[str, int]:
+    """Return the cost of the cheapest path from ``origin`` to every other place that it reaches."""
+    return _relax(origin, list(graph.links()))
+
+
+def all_pairs(graph: Graph) -> PathCosts:
+    """Return the cheapest path's cost for every ordered pair of places that a path connects."""
+    links = list(graph.links())
+    return {origin: _relax(origin, links) for origin in graph.places}
+
+
+def _relax(origin: str, links: list[tuple[str, str, int]]) -> dict[str, int]:
+    best = {origin: 0}
+    changed = True
+    while changed:
+        changed = False
+        for start, end, step in links:
+            so_far = best.get(start)
+            if so_far is None:
+                continue
+            known = best.get(end)
+            if known is None or so_far + step < known:
+                best[end] = so_far + step
+                changed = True
+    del best[origin]
+    return best

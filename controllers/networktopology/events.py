@@ -1,0 +1,65 @@
+"""Every Event that this controller writes about a NetworkTopology."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from berth.api.conditions import Condition
+from berth.api.networktopology import (
+    API_VERSION,
+    CONDITION_COMPLETE,
+    CONDITION_SOURCE_AVAILABLE,
+    CONDITION_WEIGHTS_COMPUTED,
+    KIND,
+)
+from berth.kube.events import Note, Reference
+from controllers.networktopology.status import REASON_PARTLY_USABLE, Finding
+
+_ACTIONS: Final[Mapping[str, str]] = {
+    CONDITION_SOURCE_AVAILABLE: "ReadSource",
+    CONDITION_WEIGHTS_COMPUTED: "ComputeWeights",
+    CONDITION_COMPLETE: "CheckCosts",
+}
+
+
+def reference(obj: Mapping[str, Any]) -> Reference:
+    """Return the reference to a raw NetworkTopology."""
+    metadata = obj["metadata"]
+    return Reference(API_VERSION, KIND, metadata["namespace"], metadata["name"], metadata["uid"])
+
+
+def weights_updated(regarding: Reference, finding: Finding) -> Note:
+    """Normal: computed weight sets were written; the message says which and from what."""
+    return Note(regarding, "WeightsUpdated", finding.message, "ComputeWeights")
+
+
+def weights_removed(regarding: Reference, names: Iterable[str]) -> Note:
+    """Warning: computed weight sets were taken out because nothing is left to compute them from."""
+    text = f"{', '.join(sorted(names))} removed: there is nothing to compute from any more."
+    return Note(regarding, "WeightsRemoved", text, "ComputeWeights", warning=True)
+
+
+def write_refused(regarding: Reference, problem: str) -> Note:
+    """Warning: the API server refused the computed weight sets."""
+    return Note(regarding, "WeightsRefused", problem, "ComputeWeights", warning=True)
+
+
+def invalid_object(regarding: Reference, problem: str) -> Note:
+    """Warning: the object cannot be read as a NetworkTopology."""
+    return Note(regarding, "InvalidNetworkTopology", problem, "ReadSpec", warning=True)
+
+
+def condition_changes(regarding: Reference, before: Iterable[Condition], found: Iterable[Finding]) -> list[Note]:
+    """Return a note for every condition whose status or reason is new; one that is fine from the start is no news.
+
+    A warning where something is missing or unusable, Normal where it is fine again.
+    """
+    known = {condition.type: condition for condition in before}
+    notes = []
+    for finding in found:
+        past = known.get(finding.type)
+        troubled = not finding.holds or finding.reason == REASON_PARTLY_USABLE
+        if troubled if past is None else past.reason != finding.reason:
+            notes.append(Note(regarding, finding.reason, finding.message, _ACTIONS[finding.type], warning=troubled))
+    return notes

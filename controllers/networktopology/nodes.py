@@ -1,0 +1,70 @@
+"""Follows the nodes of the cluster for their region and zone labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from berth.kube.client import ApiClient
+from berth.kube.objects import ObjectMeta
+from berth.kube.reflector import ChangeType, Reflector
+from berth.kube.resources import Resource
+from controllers.networktopology.places import NodePlace, Places, survey
+
+
+class LabelledNode(msgspec.Struct, gc=False):
+    """corev1.Node, cut down to its metadata."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+
+NODE_LABELS = Resource("", "v1", "nodes", "Node", LabelledNode, namespaced=False)
+"""Nodes without spec and status: their images and conditions are most of a node and change all the time."""
+
+
+class NodeWatch:
+    """Keeps the places of all nodes and tells when they change; heartbeats are no change."""
+
+    def __init__(self, client: ApiClient, *, changed: Callable[[], None]) -> None:
+        """Prepare.
+
+        Args:
+            client: open API client.
+            changed: called after a batch of events in which a node came, went or moved.
+        """
+        self.reflector: Reflector[LabelledNode] = Reflector(client, NODE_LABELS)
+        self.reflector.add_handler(self._node_changed)
+        self.reflector.add_batch_handler(self._batch_ended)
+        self._changed = changed
+        self._nodes: dict[str, NodePlace] = {}
+        self._dirty = False
+        self._places: Places | None = None
+
+    @property
+    def places(self) -> Places:
+        """Where the nodes are now; the same object until something changes."""
+        if self._places is None:
+            self._places = survey(self._nodes)
+        return self._places
+
+    async def run(self) -> None:
+        """Follow for ever; ends only by cancellation."""
+        await self.reflector.run()
+
+    def _node_changed(self, change: ChangeType, node: LabelledNode) -> None:
+        name = node.metadata.name
+        place = None if change is ChangeType.DELETED else NodePlace.of(node.metadata.labels)
+        if place == self._nodes.get(name):
+            return
+        if place is None:
+            del self._nodes[name]
+        else:
+            self._nodes[name] = place
+        self._dirty = True
+
+    def _batch_ended(self) -> None:
+        if self._dirty:
+            self._dirty = False
+            self._places = None
+            self._changed()

@@ -1,0 +1,86 @@
+"""Computed weight sets in the shape of ``spec.weights``, and what of them an object already has.
+
+Everything is ordered: region before zone, origins and destinations by name. The same costs therefore give the same
+JSON, and nothing is written when nothing has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from controllers.networktopology.aggregation import Pair
+from controllers.networktopology.compute import Costs
+
+FIELD_MANAGER: Final = "berth-networktopology"
+"""Name under which the API server keeps track of what this controller owns."""
+
+
+def weight_set(name: str, costs: Costs) -> dict[str, Any]:
+    """Return one weight set as the API has it; a level without any cost has no entry."""
+    levels = ((LABEL_REGION, costs.regions), (LABEL_ZONE, costs.zones))
+    return {
+        "name": name,
+        "topologyList": [{"topologyKey": key, "originList": origin_list(pairs)} for key, pairs in levels if pairs],
+    }
+
+
+def origin_list(costs: Mapping[Pair, int]) -> list[dict[str, Any]]:
+    """Return costs by ordered pair as an originList, sorted by origin and destination."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for origin, destination in sorted(costs):
+        rows.setdefault(origin, []).append({"destination": destination, "networkCost": costs[origin, destination]})
+    return [{"origin": origin, "costList": row} for origin, row in rows.items()]
+
+
+def weight_sets(sets: Mapping[str, Costs]) -> list[dict[str, Any]]:
+    """Return the computed sets in their order, as the API has them."""
+    return [weight_set(name, costs) for name, costs in sets.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """What ``metadata.managedFields`` says about this controller's part of the spec."""
+
+    names: frozenset[str] = frozenset()
+    """weight sets that this controller applied and that are still its own"""
+    time: datetime | None = None
+    """when they last changed"""
+
+
+def ownership(managed_fields: Iterable[Mapping[str, Any]]) -> Ownership:
+    """Return what this controller owns of ``spec.weights``.
+
+    The API server keeps this for every field manager, so it survives restarts and is true after a crash between
+    two writes.
+    """
+    for entry in managed_fields:
+        if entry.get("manager") != FIELD_MANAGER or entry.get("operation") != "Apply" or entry.get("subresource"):
+            continue
+        fields = entry.get("fieldsV1", {}).get("f:spec", {}).get("f:weights", {})
+        keys = [msgspec.json.decode(field[2:]) for field in fields if field.startswith("k:")]
+        names = frozenset(key["name"] for key in keys if "name" in key)
+        moment = entry.get("time")
+        return Ownership(names, datetime.fromisoformat(moment) if moment and names else None)
+    return Ownership()
+
+
+def needs_write(live: Iterable[Mapping[str, Any]], wanted: Iterable[Mapping[str, Any]], owned: frozenset[str]) -> bool:
+    """Return whether the object's weights differ from the wanted computed sets.
+
+    Args:
+        live: ``spec.weights`` of the object.
+        wanted: computed sets; empty when nothing can be computed.
+        owned: weight sets that this controller owns. One that is owned and not wanted has to go; a set of the same
+            name that people wrote themselves stays until there is something to put in its place.
+    """
+    present = {item["name"]: item for item in live}
+    wanted_by_name = {item["name"]: item for item in wanted}
+    if any(present.get(name) != item for name, item in wanted_by_name.items()):
+        return True
+    return any(name in present and name not in wanted_by_name for name in owned)
