@@ -1,0 +1,187 @@
+"""A queue of keys to work on: each key once, not before its time, never by two workers at once.
+
+A key is the name of something whose whole state is looked at when its turn comes, so it does not matter
+how often it was added. The states of a key::
+
+    absent --add--> due at a time --its turn--> active --done--> absent
+                      ^  add: the earlier time counts    |  added meanwhile: due again
+                      +------------- failed: due after a backoff -+
+
+An earlier time wins, so a delay is a window that the first change opens: later changes inside it are
+gathered, none of them extends it, and an urgent one (delay 0) closes it at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
+
+import structlog
+
+from berth.kube.client import backoff
+
+log = structlog.get_logger(__name__)
+
+K = TypeVar("K", bound=Hashable)
+
+
+class DueKeys(Generic[K]):
+    """Which keys are due when: the queue's state, without tasks and without a clock of its own.
+
+    Times are seconds of any one monotonic clock.
+    """
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._due: dict[K, float] = {}
+        self._heap: list[tuple[float, int, K]] = []
+        self._active: set[K] = set()
+        self._again: dict[K, float] = {}
+        self._failures: dict[K, int] = {}
+        self._serial = 0
+
+    def __len__(self) -> int:
+        """Return the number of keys that wait; active ones count only if they were added again."""
+        return len(self._due) + len(self._again)
+
+    @property
+    def idle(self) -> bool:
+        """True when nothing waits and nothing is active."""
+        return not self._due and not self._active
+
+    def add(self, key: K, when: float) -> None:
+        """Have ``key`` worked on at ``when``, or earlier if it is already due earlier."""
+        if key in self._active:
+            self._again[key] = min(when, self._again.get(key, when))
+            return
+        known = self._due.get(key)
+        if known is not None and known <= when:
+            return
+        self._due[key] = when
+        self._serial += 1
+        heapq.heappush(self._heap, (when, self._serial, key))
+
+    def pop(self, now: float) -> K | None:
+        """Return the key that has been due the longest and mark it active; None when none is due."""
+        self._prune()
+        if not self._heap or self._heap[0][0] > now:
+            return None
+        _, _, key = heapq.heappop(self._heap)
+        del self._due[key]
+        self._active.add(key)
+        return key
+
+    def next_due(self) -> float | None:
+        """Return the time at which the next key is due; None when no key waits."""
+        self._prune()
+        return self._heap[0][0] if self._heap else None
+
+    def done(self, key: K) -> None:
+        """Take ``key`` as worked on with success; if it was added meanwhile it is due again."""
+        self._failures.pop(key, None)
+        self._release(key)
+
+    def failed(self, key: K, retry: Callable[[int], float]) -> int:
+        """Take ``key`` as failed and return how often it has failed in a row.
+
+        It is due at ``retry(n)`` after ``n`` earlier failures, even if it was added meanwhile: whatever
+        made it fail would fail again at once.
+        """
+        count = self._failures.get(key, 0)
+        self._failures[key] = count + 1
+        self._again.pop(key, None)
+        self._release(key)
+        self.add(key, retry(count))
+        return count + 1
+
+    def _release(self, key: K) -> None:
+        self._active.discard(key)
+        again = self._again.pop(key, None)
+        if again is not None:
+            self.add(key, again)
+
+    def _prune(self) -> None:
+        """Drop heap entries that an earlier time or an earlier turn has made void."""
+        while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
+            heapq.heappop(self._heap)
+
+
+class WorkQueue(Generic[K]):
+    """Runs a coroutine for every key that is due, several keys at a time."""
+
+    def __init__(self, *, base_backoff: float = 0.2, max_backoff: float = 60.0) -> None:
+        """Prepare.
+
+        Args:
+            base_backoff: seconds after which a key is tried again after its first failure, at most; doubled each time.
+            max_backoff: upper bound of the same.
+        """
+        self._keys: DueKeys[K] = DueKeys()
+        self._changed = asyncio.Event()
+        self._base = base_backoff
+        self._cap = max_backoff
+
+    def __len__(self) -> int:
+        """Return the number of keys that wait."""
+        return len(self._keys)
+
+    @property
+    def idle(self) -> bool:
+        """True when nothing waits and nothing is being worked on."""
+        return self._keys.idle
+
+    def add(self, key: K, *, delay: float = 0.0) -> None:
+        """Have ``key`` worked on in ``delay`` seconds, or earlier if it is already due earlier.
+
+        To be called in the event loop's thread; never blocks.
+        """
+        self._keys.add(key, asyncio.get_running_loop().time() + delay)
+        self._changed.set()
+
+    async def run(self, work: Callable[[K], Awaitable[None]], *, workers: int = 4) -> None:
+        """Call ``work`` for every key that is due, for ever; ends by cancellation only.
+
+        An exception of ``work`` is logged and the key tried again after a backoff; other keys go on.
+        """
+        tasks = [asyncio.create_task(self._worker(work)) for _ in range(workers)]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _worker(self, work: Callable[[K], Awaitable[None]]) -> None:
+        while True:
+            key = await self._next()
+            try:
+                await work(key)
+            except asyncio.CancelledError:
+                self._keys.done(key)
+                raise
+            except Exception as error:
+                failures = self._keys.failed(key, self._retry_at)
+                log.warning("work failed, will be tried again", key=str(key), failures=failures, error=repr(error))
+            else:
+                self._keys.done(key)
+            self._changed.set()
+
+    def _retry_at(self, failures: int) -> float:
+        return asyncio.get_running_loop().time() + backoff(failures, base=self._base, cap=self._cap)
+
+    async def _next(self) -> K:
+        loop = asyncio.get_running_loop()
+        while True:
+            # Cleared before looking: a key added after the look sets it again, so that none is overslept.
+            self._changed.clear()
+            key = self._keys.pop(loop.time())
+            if key is not None:
+                return key
+            due = self._keys.next_due()
+            try:
+                async with asyncio.timeout_at(due):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue

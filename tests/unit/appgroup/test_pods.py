@@ -1,0 +1,149 @@
+"""The index of pods: membership by namespace and label, and which changes matter."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.api.labels import LABEL_APPGROUP, LABEL_WORKLOAD
+from berth.kube.objects import ObjectMeta
+from controllers.appgroup.pods import GroupKey, GroupPod, GroupPodSpec, GroupPodStatus, PodIndex
+
+SHOP = GroupKey("default", "shop")
+BANK = GroupKey("default", "bank")
+
+
+def pod(
+    name: str = "web-1",
+    *,
+    group: str | None = "shop",
+    workload: str | None = "web",
+    namespace: str = "default",
+    node: str = "",
+    phase: str = "Pending",
+    uid: str = "u1",
+    deleting: bool = False,
+    annotations: dict[str, str] | None = None,
+) -> GroupPod:
+    labels = {LABEL_APPGROUP: group, LABEL_WORKLOAD: workload}
+    metadata = ObjectMeta(
+        name=name,
+        namespace=namespace,
+        uid=uid,
+        labels={key: value for key, value in labels.items() if value is not None},
+        annotations=annotations or {},
+        creation_timestamp="2026-03-01T10:00:00Z",
+        deletion_timestamp="2026-03-01T11:00:00Z" if deleting else None,
+    )
+    return GroupPod(metadata=metadata, spec=GroupPodSpec(node_name=node), status=GroupPodStatus(phase=phase))
+
+
+def test_facts() -> None:
+    index = PodIndex()
+    index.update(pod(node="n1", phase="Running", deleting=True))
+    (facts,) = index.of(SHOP)
+    assert facts._asdict() == {
+        "name": "web-1",
+        "uid": "u1",
+        "workload": "web",
+        "node": "n1",
+        "phase": "Running",
+        "created": datetime(2026, 3, 1, 10, tzinfo=UTC),
+        "deleting": True,
+    }
+
+
+CHANGES = [
+    pytest.param(pod(), pod(), (), id="same again"),
+    pytest.param(pod(), pod(annotations={"a": "b"}), (), id="annotation"),
+    pytest.param(pod(), pod(node="n1"), (SHOP,), id="bound"),
+    pytest.param(pod(), pod(phase="Running"), (SHOP,), id="phase"),
+    pytest.param(pod(), pod(deleting=True), (SHOP,), id="deletion begins"),
+    pytest.param(pod(), pod(uid="u2"), (SHOP,), id="replaced by another of its name"),
+    pytest.param(pod(), pod(workload="cart"), (SHOP,), id="other workload"),
+    pytest.param(pod(), pod(group="bank"), (SHOP, BANK), id="other group"),
+    pytest.param(pod(), pod(group=None), (SHOP,), id="label removed"),
+    pytest.param(pod(group=None), pod(), (SHOP,), id="label added"),
+    pytest.param(pod(group=None), pod(group=None, node="n1"), (), id="never a member"),
+    pytest.param(pod(), pod(workload=None), (SHOP,), id="workload label removed"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "changed"), CHANGES)
+def test_changed_groups(before: GroupPod, after: GroupPod, changed: tuple[GroupKey, ...]) -> None:
+    index = PodIndex()
+    index.update(before)
+    assert index.update(after) == changed
+
+
+def test_equal_names_in_other_namespaces_are_other_groups() -> None:
+    index = PodIndex()
+    index.update(pod(namespace="a"))
+    index.update(pod(namespace="b", uid="u2"))
+    assert [facts.uid for facts in index.of(GroupKey("a", "shop"))] == ["u1"]
+    assert [facts.uid for facts in index.of(GroupKey("b", "shop"))] == ["u2"]
+
+
+def test_removal() -> None:
+    index = PodIndex()
+    index.update(pod())
+    assert index.remove(pod().metadata) == (SHOP,)
+    assert index.remove(pod().metadata) == ()
+    assert list(index.of(SHOP)) == []
+    assert len(index) == 0
+
+
+def test_removal_after_a_move_reaches_the_new_group() -> None:
+    index = PodIndex()
+    index.update(pod())
+    index.update(pod(group="bank"))
+    # The last object of a deletion may carry labels older than the move.
+    assert index.remove(pod(group="shop").metadata) == (BANK,)
+
+
+@pytest.mark.parametrize(
+    ("phase", "finished"), [("Pending", False), ("Running", False), ("Succeeded", True), ("Failed", True)]
+)
+def test_finished(phase: str, finished: bool) -> None:
+    index = PodIndex()
+    index.update(pod(phase=phase))
+    assert [facts.finished for facts in index.of(SHOP)] == [finished]
+
+
+_names = st.sampled_from(["a", "b", "c"])
+_changes = st.one_of(
+    st.builds(
+        pod,
+        _names,
+        group=st.sampled_from(["shop", "bank", None]),
+        node=st.sampled_from(["", "n1"]),
+        namespace=st.sampled_from(["default", "other"]),
+    ),
+    st.tuples(_names, st.sampled_from(["default", "other"])),
+)
+
+
+@given(st.lists(_changes, max_size=30))
+def test_index_equals_a_recount(changes: list[GroupPod | tuple[str, str]]) -> None:
+    index = PodIndex()
+    truth: dict[tuple[str, str], GroupPod] = {}
+    for change in changes:
+        if isinstance(change, GroupPod):
+            truth[change.metadata.namespace, change.metadata.name] = change
+            index.update(change)
+        else:
+            name, namespace = change
+            truth.pop((namespace, name), None)
+            index.remove(ObjectMeta(name=name, namespace=namespace))
+    for namespace in ("default", "other"):
+        for group in ("shop", "bank"):
+            expected = {
+                (name, item.spec.node_name)
+                for (where, name), item in truth.items()
+                if where == namespace and item.metadata.labels.get(LABEL_APPGROUP) == group
+            }
+            assert {(facts.name, facts.node) for facts in index.of(GroupKey(namespace, group))} == expected
+    assert len(index) == sum(1 for item in truth.values() if LABEL_APPGROUP in item.metadata.labels)
