@@ -15,7 +15,7 @@ import numpy.typing as npt
 from controllers.placement.gang.outcome import Evaluation
 
 if TYPE_CHECKING:
-    from controllers.placement.gang.problem import Application, Infrastructure, Weights
+    from controllers.placement.gang.problem import Application, Floats, Infrastructure, Weights
 
 __all__ = ["evaluate"]
 
@@ -37,10 +37,12 @@ def evaluate(
     first, second = first[cut], second[cut]
     edge_cost = application.weight[cut] * distance[where[node[first]], where[node[second]]]
     for end in (first, second):
-        np.add.at(network, end, edge_cost / 2)
-        np.add.at(bandwidth, end, application.bandwidth[cut] * tariff[node[end]])
+        network += np.bincount(end, weights=edge_cost / 2, minlength=count)
+        bandwidth += np.bincount(end, weights=application.bandwidth[cut] * tariff[node[end]], minlength=count)
 
     anchors = application.anchors
+    if not anchors.component.size:
+        return _weighted(weights, network, price, bandwidth)
     here, there = node[anchors.component], anchors.node
     cut = (here >= 0) & (here != there)
     here, there, end = here[cut], there[cut], anchors.component[cut]
@@ -48,10 +50,13 @@ def evaluate(
     origin, target = where[np.where(incoming, there, here)], where[np.where(incoming, here, there)]
     np.add.at(network, end, anchors.weight[cut] * distance[origin, target])
     np.add.at(bandwidth, end, anchors.bandwidth[cut] * (tariff[here] + tariff[there]))
+    return _weighted(weights, network, price, bandwidth)
 
+
+def _weighted(weights: Weights, network: Floats, price: Floats, bandwidth: Floats) -> Evaluation:
     terms = {
         "network": weights.network * network,
         "price": weights.price * price,
         "bandwidth": weights.bandwidth * bandwidth,
     }
-    return Evaluation(cost=float(sum(term.sum() for term in terms.values())), terms=terms)
+    return Evaluation(cost=float(sum(float(term.sum()) for term in terms.values())), terms=terms)

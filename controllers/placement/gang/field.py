@@ -70,7 +70,7 @@ class Field:
         application, state = instance.application, instance.state
         if application.allowed is not None:
             if instance.merged:
-                rows = np.stack([instance.allowed(unit) for unit in range(units)])[:, columns]  # type: ignore[arg-type]
+                rows = np.stack([instance.permits(unit)[columns] for unit in range(units)])
             else:
                 rows = application.allowed.masks[:, columns][application.allowed.group]
             self.static[:units][~rows] = BLOCKED
@@ -133,7 +133,7 @@ class Field:
     def _book(self, unit: int, column: int, sign: float) -> None:
         self.spare[:, column] -= sign * self.requests[unit]
         if self.waste is not None:
-            self.wasted[column] = self.waste.at(self.spare[:, column : column + 1], column)[0]
+            self.wasted[column] = self.waste.on(self.spare[:, column].tolist(), column)
         if self.traffic is not None:
             cut = sign * self.received[unit]
             cut[column] = 0.0
@@ -209,20 +209,20 @@ class Field:
         if received is not None:
             total = float(received.sum())
             if total > 0:
-                cost += total * self.tariff + received @ self.tariff - 2 * received * self.tariff
-                full |= total - received > self.bandwidth
-                over = np.flatnonzero(received > self.bandwidth)
-                if over.size:
+                away = total - received
+                cost += (away - received) * self.tariff
+                cost += received @ self.tariff
+                full |= away > self.bandwidth
+                over = received > self.bandwidth
+                if np.count_nonzero(over):
                     # The neighbours' node cannot carry their end: the unit must join them.
-                    outside = np.ones(len(cost), dtype=np.bool_)
-                    outside[over] = over.size > 1
-                    full |= outside
+                    full |= ~over if np.count_nonzero(over) == 1 else True
                 if self.paths is not None:
                     use = np.tensordot(self.paths, received, axes=([1], [0]))
                     full |= ((use > self.link) & (use > 0)).any(axis=1)
         if network is not None:
             cost += network
-        cost[full] += BLOCKED
+        cost += full * BLOCKED
         return cost
 
     def _far(self, movers: Floats) -> Bools:
@@ -233,7 +233,7 @@ class Field:
         broken = np.zeros((len(movers), len(self.columns)))
         for inside, outside, table in ((origin, target, self.distance), (target, origin, self.distance.T)):
             home = self.where[outside]
-            far = (table[:, home].T > limit[:, None]) & (home >= 0)[:, None]
+            far = (limit[:, None] < table[:, home].T) & (home >= 0)[:, None]
             crossing = movers[:, inside] * (1 - movers[:, outside])
             broken += crossing @ far
         return broken > 0
@@ -284,7 +284,7 @@ class Field:
             occupied[placed, self.where[placed]] = 1.0
             blocked |= (movers @ self.instance.apart @ occupied) > 0
         cost -= stay[:, None]
-        cost[blocked] += BLOCKED
+        cost += blocked * BLOCKED
         cost[index, homes] = BLOCKED
         return cost
 

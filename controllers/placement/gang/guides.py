@@ -25,10 +25,12 @@ def static_guides(instance: Instance, columns: Indices, spare: Floats) -> Floats
     if weights.fit:
         capacity = instance.infrastructure.capacity[columns].T
         total = total + weights.fit * (spare / np.where(capacity > 0, capacity, 1.0)).mean(axis=0)
-    if weights.scarcity:
+    selective = state.has_named or instance.application.named is not None
+    if weights.scarcity and selective:
         room = np.where(spare > 0, spare, np.inf)
-        total = total + weights.scarcity * (instance.requests[:, :, None] / room).max(axis=1)
-    if weights.avoid_named:
+        open_to_all = instance.infrastructure.threshold[columns] >= 1
+        total = total + weights.scarcity * open_to_all * (instance.requests[:, :, None] / room).max(axis=1)
+    if weights.avoid_named and selective:
         total = total + weights.avoid_named * _named(instance, columns)
     if weights.rent and state.has_price and state.typical.any():
         total = total + _rent(instance, columns, spare)
@@ -36,13 +38,19 @@ def static_guides(instance: Instance, columns: Indices, spare: Floats) -> Floats
 
 
 def _named(instance: Instance, columns: Indices) -> Floats:
-    """Return how strongly other components' selectors claim each node, 0 for a unit that names it itself."""
+    """Return how strongly other components' selectors claim each node, 0 for a unit that names it itself.
+
+    A node with a usage threshold keeps room for them by itself and needs no avoiding.
+    """
     score = instance.state.named_score[columns]
+    guarded = instance.infrastructure.threshold[columns] < 1
     masks = instance.application.named
     if masks is None:
-        return np.minimum(score, 1.0)
-    mine = np.stack([instance.names(unit)[columns] for unit in range(instance.units)])
-    return np.where(mine, 0.0, np.minimum(score + mine.any(axis=0), 1.0))
+        return np.where(guarded, 0.0, np.minimum(score, 1.0))
+    rows = [instance.names(unit) for unit in range(instance.units)]
+    mine = np.stack([row[columns] for row in rows])
+    claims = np.stack([row[columns] for row in rows if row.sum() <= instance.state.selective] or [mine[0] & False])
+    return np.where(mine | guarded, 0.0, np.minimum(score + claims.any(axis=0), 1.0))
 
 
 def _rent(instance: Instance, columns: Indices, spare: Floats) -> Floats:
@@ -75,12 +83,17 @@ class Waste:
         """Take prices of the nodes and the smallest requests seen so far."""
         smallest = instance.state.smallest
         self.smallest: Floats = (np.where(np.isfinite(smallest), smallest, 0.0) * (1 - 1e-9))[:, None]
+        self._least: list[float] = self.smallest[:, 0].tolist()
         self.value: Floats = np.ascontiguousarray(instance.infrastructure.price[columns].T) * instance.weights.waste
 
     @staticmethod
     def wanted(instance: Instance) -> bool:
         """Return whether the charge can be anything but 0."""
-        return bool(instance.weights.waste) and instance.state.has_price and bool(np.isfinite(instance.state.smallest).any())
+        return (
+            bool(instance.weights.waste)
+            and instance.state.has_price
+            and bool(np.isfinite(instance.state.smallest).any())
+        )
 
     def everywhere(self, rest: Floats) -> Floats:
         """Return the charge float64[..., K] for leftovers float64[R, ..., K] of all nodes."""
@@ -90,7 +103,16 @@ class Waste:
 
     def at(self, rest: Floats, columns: Indices) -> Floats:
         """Return the charge float64[M] for leftovers float64[R, M], the m-th on the m-th of `columns`."""
-        charge: Floats = ((rest < self.smallest) * rest * self.value[:, columns]).sum(axis=0)
+        charge: Floats = np.add.reduce((rest < self.smallest) * rest * self.value[:, columns], axis=0)
+        return charge
+
+    def on(self, rest: list[float], column: int) -> float:
+        """Return the charge for the leftovers (R amounts) of one node."""
+        value = self.value[:, column].tolist()
+        charge = 0.0
+        for amount, worth, least in zip(rest, value, self._least, strict=True):
+            if amount < least:
+                charge += amount * worth
         return charge
 
 

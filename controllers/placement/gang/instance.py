@@ -130,6 +130,11 @@ class Instance:
         """Return bool[N] of the nodes whose threshold a unit may exceed, or None when there is none."""
         return self._combine(self.application.named, unit)
 
+    def permits(self, unit: int) -> Bools:
+        """Return bool[N] like `allowed`, all True when there are no masks."""
+        mask = self.allowed(unit)
+        return np.ones(self.infrastructure.size, dtype=np.bool_) if mask is None else mask
+
     def names(self, unit: int) -> Bools:
         """Return bool[N] like `named`, all False when there are no selectors."""
         mask = self.named(unit)

@@ -1,4 +1,4 @@
-"""Local improvement: single units, linked pairs and all units of a node change their node while that lowers the cost."""
+"""Local improvement: units, linked pairs and all units of a node change their node while that lowers the cost."""
 
 from __future__ import annotations
 

@@ -35,6 +35,8 @@ class ProblemError(ValueError):
 def _shaped(owner: str, name: str, value: npt.ArrayLike, shape: tuple[int, ...], fortran: bool = False) -> Floats:
     """Return `value` as float64 broadcast to `shape`, or say which field of which object is wrong."""
     array = np.asarray(value, dtype=np.float64)
+    if array.ndim == 0:
+        return np.full(shape, array, order="F" if fortran else "C")
     if array.shape != shape:
         try:
             array = np.broadcast_to(array, shape)
@@ -342,9 +344,10 @@ class Weights:
     """Guide: share charged of what a cheap node saves a typical component against the price at the horizon."""
     horizon: float = 12.0
     """Number of applications like the present one whose room, in price order, reaches up to the horizon."""
-    scarcity: float = 0.0
-    """Guide: charge per component for the share of the node's room that it takes (leaves small rooms alone)."""
-    avoid_named: float = 0.0
-    """Guide: charge per component on a node that selectors of other components name."""
+    scarcity: float = 0.1
+    """Guide, only while selectors name particular nodes: charge per component for the share of a node's room that it
+    takes, so that small rooms stay open for those who cannot go elsewhere."""
+    avoid_named: float = 1.0
+    """Guide: charge per component on a node that a selector of another component names in particular."""
     fit: float = 1e-4
     """Guide: charge per component for the share of the node that stays free (positive packs, negative spreads)."""

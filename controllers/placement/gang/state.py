@@ -21,6 +21,9 @@ Bools = npt.NDArray[np.bool_]
 
 __all__ = ["InfrastructureState"]
 
+_SELECTIVE = 0.1
+"""Share of all nodes up to which a selector counts as naming particular nodes."""
+
 
 class InfrastructureState:
     """Mutable free amounts of an `Infrastructure`. Not safe for use from several threads at once."""
@@ -42,6 +45,10 @@ class InfrastructureState:
         self._seen = 0
         self.named_score: Floats = np.zeros(infrastructure.size)
         """float64[N], how many committed components named the node, each spread over the nodes it named."""
+        self.has_named = False
+        """Whether any committed component had a selective selector."""
+        self.selective = max(1.0, _SELECTIVE * infrastructure.size)
+        """A selector that names more nodes than that claims none of them."""
         share = 1.0 - infrastructure.threshold
         self._reserve = np.asfortranarray(infrastructure.capacity * share[:, None])
         limited = np.where(np.isfinite(infrastructure.bandwidth_capacity), infrastructure.bandwidth_capacity, 0.0)
@@ -54,6 +61,8 @@ class InfrastructureState:
         """Whether network costs differ from 0 at all."""
         self.has_price = bool(infrastructure.price.any())
         """Whether anybody charges for resources."""
+        self.has_equal_prices = len(np.unique(infrastructure.price, axis=0)) < infrastructure.size
+        """Whether two nodes charge the same."""
         self.version = 0
         """Counts changes of free amounts."""
 
@@ -75,7 +84,7 @@ class InfrastructureState:
         twin.link_free = self.link_free.copy()
         twin.smallest = self.smallest.copy()
         twin.typical, twin._seen = self.typical.copy(), self._seen
-        twin.named_score = self.named_score.copy()
+        twin.named_score, twin.has_named = self.named_score.copy(), self.has_named
         twin.version = self.version
         return twin
 
@@ -104,9 +113,10 @@ class InfrastructureState:
             self._seen += count
             self.typical += (application.requests.sum(axis=0) - count * self.typical) / self._seen
         if application.named is not None:
-            masks = application.named.masks
-            uses = np.bincount(application.named.group, minlength=len(masks)) / np.maximum(masks.sum(axis=1), 1)
-            self.named_score += uses @ masks
+            masks, sizes = application.named.masks, application.named.masks.sum(axis=1)
+            uses = np.bincount(application.named.group, minlength=len(masks)) / np.maximum(sizes, 1)
+            self.named_score += np.where(sizes <= self.selective, uses, 0.0) @ masks
+            self.has_named = bool(self.named_score.any())
 
     def _apply(self, application: Application, assignment: Ints, sign: float) -> None:
         placed = assignment >= 0

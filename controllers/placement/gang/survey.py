@@ -21,6 +21,8 @@ __all__ = ["Survey"]
 
 _WHOLE = 8
 """Nodes that hold the whole application in every shortlist."""
+_ROOMY = 8
+"""Nodes with the most room in every shortlist, where prices do not tell nodes apart."""
 _PER_CLASS = 12
 """Nodes each class of masks contributes to a shortlist."""
 _LOCATIONS = 3
@@ -53,13 +55,13 @@ class Survey:
             self.wholly &= column + slack >= self.total[r]
         named = instance.application.named
         if named is not None and state.has_thresholds:
-            anyhow = named.masks.any(axis=0)
+            anyhow: Bools = np.logical_or.reduce(named.masks, axis=0)
             self.usable = np.where(anyhow[:, None], state.free, self.usable)
             self.partly |= anyhow
         masks = instance.application.allowed
         if masks is not None:
-            self.partly &= masks.masks.any(axis=0)
-            self.wholly &= masks.masks.all(axis=0)
+            self.partly &= np.logical_or.reduce(masks.masks, axis=0)
+            self.wholly &= np.logical_and.reduce(masks.masks, axis=0)
         if instance.apart is not None:
             self.wholly[:] = False
         if state.has_max_unit:
@@ -150,7 +152,7 @@ class Survey:
         np.minimum.at(cheapest, places, self.base[nodes])
         # Fewer, larger nodes mean fewer edges between nodes.
         largest = np.zeros(count)
-        np.maximum.at(largest, places, self._portion(nodes))
+        np.maximum.at(largest, places, np.minimum(self._portion(nodes), 1.0))
         order = np.lexsort((-largest, cheapest))
         enough = (room >= needed[:, None]).all(axis=0)
         single = [place for place in order.tolist() if enough[place]][:_LOCATIONS]
@@ -168,11 +170,11 @@ class Survey:
             yield nodes[np.isin(places, near[: int(done[0]) + 1] if done.size else near)]
 
     def _portion(self, nodes: Indices) -> Floats:
-        """Return float64[len(nodes)], the share (at most 1) of the application that fits one node."""
-        if not self.kinds.size:
-            return np.ones(len(nodes))
-        room: Floats = np.minimum((self.usable[np.ix_(nodes, self.kinds)] / self.total[self.kinds]).min(axis=1), 1.0)
-        return np.maximum(room, 0.0)
+        """Return float64[len(nodes)], how many times the application fits each node."""
+        portion: Floats = np.full(len(nodes), np.inf)
+        for r in self.kinds.tolist():
+            np.minimum(portion, self.usable[nodes, r] / self.total[r], out=portion)
+        return np.maximum(portion, 0.0) if self.kinds.size else np.ones(len(nodes))
 
     def _shortlist(self, nodes: Indices, width: int) -> Indices:
         """Return the nodes to search among, in price order, at least `width` when there are so many."""
@@ -182,9 +184,11 @@ class Survey:
             if (room >= 1.5 * self.total).all():
                 break
             chosen[0] = self._cheapest(nodes, 2 * len(chosen[0]))
-        whole = nodes[self.wholly[nodes]]
+        whole: Indices = nodes[self.wholly[nodes]]
         if whole.size:
             chosen.append(self._cheapest(whole, _WHOLE))
+        if self.instance.state.has_equal_prices and len(nodes) > width:
+            chosen.append(nodes[np.argpartition(-self._portion(nodes), _ROOMY)[:_ROOMY]])
         masks = self.instance.application.allowed
         if masks is not None and len(masks.masks) > 1:
             for row in masks.masks:
@@ -199,9 +203,11 @@ class Survey:
     def _cheapest(self, nodes: Indices, width: int) -> Indices:
         """Return up to `width` of `nodes` by price, larger room first among equals, in that order."""
         cost = self.base[nodes]
-        if self.local or not cost.any():
-            # Without prices the order is by room, so that few nodes hold the application.
-            cost = cost - 1e-6 * (1.0 + np.abs(cost)) * self._portion(nodes)
+        if self.local or self.instance.state.has_equal_prices:
+            # At equal prices the order is by room, so that few nodes hold the application.
+            # Of those that hold all of it, the fuller ones come first.
+            portion = self._portion(nodes)
+            cost = cost - (1.0 + np.abs(cost)) * (1e-6 * np.minimum(portion, 1.0) - 1e-9 * np.minimum(portion, 100.0))
         if width < len(nodes):
             nodes_at = np.argpartition(cost, width)[:width]
             return nodes[nodes_at[np.argsort(cost[nodes_at], kind="stable")]]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from controllers.placement.gang.problem import ProblemError
 from controllers.placement.gang.strategies.berth import berth
 from controllers.placement.gang.strategies.greedy import greedy
+from controllers.placement.gang.strategies.phare import phare
 
 if TYPE_CHECKING:
     from controllers.placement.gang.instance import Indices, Instance
@@ -26,7 +27,7 @@ class Strategy(Protocol):
         ...
 
 
-STRATEGIES: dict[str, Strategy] = {"berth": berth, "greedy": greedy}
+STRATEGIES: dict[str, Strategy] = {"berth": berth, "greedy": greedy, "phare": phare}
 """Every strategy by its name in a profile."""
 
 DEFAULT = "berth"

@@ -71,7 +71,7 @@ def _attempts(survey: Survey) -> Iterator[Indices | None]:
 
 
 def _search(instance: Instance, columns: Indices, order: list[int]) -> tuple[int, float, Indices]:
-    """Return the number of units left out, the cost with guides, and the nodes of the better of two starts, improved."""
+    """Return units left out, cost with guides, and nodes of the better of two starts, improved."""
     field = Field(instance, columns)
     joint = field.joint_costs()
     single = int(joint.argmin())
