@@ -12,6 +12,7 @@ and whoever works on it reads it first.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -23,7 +24,7 @@ import aiohttp
 import kopf
 import structlog
 
-from berth.kube.client import TRANSPORT_ERRORS, ApiClient
+from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.controller import ControllerContext
 from berth.kube.errors import ApiError
 from berth.kube.metrics import WATCH_AGE, WATCH_EVENTS
@@ -36,12 +37,10 @@ EventHandler = Callable[[str | None, Mapping[str, Any]], None]
 
 WATCH_SECONDS = 60
 """Seconds that one watch lasts; the next one continues where it ended."""
+STOP_SECONDS = 5.0
+"""Seconds that kopf gets to stop, below the grace period of a pod."""
 RETRY_KIND = 5.0
 """Seconds between looks whether a kind is installed."""
-
-
-class OperatorStopped(Exception):  # noqa: N818 - an outcome, not a mistake of the caller
-    """kopf ended by itself; the process should exit so that a fresh one starts over."""
 
 
 class Operator:
@@ -65,7 +64,6 @@ class Operator:
         self._missing: dict[str, str] = {}
         self._generation: int | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop = threading.Event()
         kopf.on.login(registry=self._registry, id=f"{name}-login")(self._login)
 
     def on_event(self, resource: Resource[Any], handler: EventHandler) -> None:
@@ -75,7 +73,8 @@ class Operator:
         async def forward(type: str | None, body: Mapping[str, Any], **_: Any) -> None:  # noqa: A002 - kopf's name
             if self._loop is not None:
                 WATCH_EVENTS.labels(resource.plural, type or "LISTED").inc()
-                self._loop.call_soon_threadsafe(handler, type, dict(body))
+                with contextlib.suppress(RuntimeError):  # the loop is closed, the process is ending
+                    self._loop.call_soon_threadsafe(handler, type, dict(body))
 
         kopf.on.event(
             resource.group, resource.version, resource.plural, registry=self._registry, id=f"{self._name}-event"
@@ -84,42 +83,66 @@ class Operator:
         self._context.checks.add_ready(f"sync {resource.plural}", lambda: self._unsynced(resource))
 
     async def run(self) -> None:
-        """Follow until cancelled.
-
-        Raises:
-            OperatorStopped: kopf failed or ended by itself.
-        """
+        """Follow for ever; ends by cancellation only. kopf is begun anew when it fails."""
         self._loop = asyncio.get_running_loop()
         for resource in self._kinds:
             await self._wait_for_kind(self._context.client, resource)
-        self._stop.clear()
-        running = asyncio.ensure_future(asyncio.to_thread(self._run_in_thread))
-        try:
-            await asyncio.shield(running)
-        except asyncio.CancelledError:
-            self._stop.set()
-            await asyncio.wait({running})
-            raise
-        except Exception as error:
-            raise OperatorStopped(f"{self._name}: watching failed: {error!r}") from error
-        raise OperatorStopped(f"{self._name}: watching ended by itself")
+        failures = 0
+        while True:
+            started = time.monotonic()
+            problem = await self._run_once()
+            failures = 0 if time.monotonic() - started > WATCH_SECONDS else failures + 1
+            wait = backoff(failures, base=1.0, cap=30.0)
+            log.warning("watch failed, beginning anew", name=self._name, error=problem, retry_in=round(wait, 1))
+            await asyncio.sleep(wait)
 
-    def _run_in_thread(self) -> None:
-        # It warns that it leaves signals alone, which is why it runs here.
+    async def _run_once(self) -> str:
+        """Run kopf in a thread until it ends, and return why; cancellation stops it.
+
+        The thread is a daemon and is given up after :data:`STOP_SECONDS`, so that it cannot hold up the process.
+        """
+        main = asyncio.get_running_loop()
+        stop = threading.Event()
+        ended: asyncio.Future[str] = main.create_future()
+
+        def tell(problem: str) -> None:
+            if not ended.done():
+                ended.set_result(problem)
+
+        def work() -> None:
+            problem = "kopf ended by itself"
+            try:
+                asyncio.run(self._operate(stop))
+            except Exception as error:
+                problem = repr(error)
+            with contextlib.suppress(RuntimeError):  # the main loop is closed: nobody waits any more
+                main.call_soon_threadsafe(tell, problem)
+
+        threading.Thread(target=work, name=f"kopf-{self._name}", daemon=True).start()
+        try:
+            return await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            stop.set()
+            await asyncio.wait({ended}, timeout=STOP_SECONDS)
+            raise
+
+    async def _operate(self, stop: threading.Event) -> None:
+        # kopf warns that it leaves signals alone, which is why it runs in a thread.
         logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
         settings = kopf.OperatorSettings()
-        settings.posting.enabled = False
+        settings.posting.enabled = False  # Events come from the event recorder
         settings.posting.loggers = False
-        settings.scanning.disabled = True
-        settings.peering.standalone = True
+        settings.scanning.disabled = True  # the kinds are known
+        settings.peering.standalone = True  # the Lease elects the leader
         settings.process.ultimate_exiting_timeout = None
         settings.networking.request_timeout = 30.0
         settings.networking.connect_timeout = 5.0
+        settings.networking.error_backoffs = (0.1, 0.2, 0.5, 1, 1, 2, 2, 3, 5)  # an API server restarts in seconds
         settings.queueing.exit_timeout = 0.1  # handlers only pass events on, there is nothing to wait for
         settings.watching.reconnect_backoff = 0.5
         # Every watch begins anew after this long, which is how a quiet one shows that it is alive.
         settings.watching.server_timeout = WATCH_SECONDS
-        asyncio.run(kopf.operator(registry=self._registry, settings=settings, clusterwide=True, stop_flag=self._stop))
+        await kopf.operator(registry=self._registry, settings=settings, clusterwide=True, stop_flag=stop)
 
     async def _login(self, **_: Any) -> kopf.AiohttpSession:
         """Open kopf's session with the process's credentials; called again after the server has refused them."""

@@ -39,32 +39,33 @@ class NetworkTopologyController:
         path_algorithm(self._algorithm)
         self._queue: WorkQueue[str] = WorkQueue()
         self._known: set[str] = set()
+        self._nodes = NodeWatch(context.client, changed=self._on_nodes)
+        self._operator = Operator(context, name=self.name)
+        self._operator.on_event(TOPOLOGIES, self._on_topology)
+        context.watch("nodes", self._nodes.reflector)
 
     async def run(self) -> None:
         """Work until cancelled."""
         context = self._context
-        nodes = NodeWatch(context.client, changed=self._on_nodes)
-        context.watch("nodes", nodes.reflector)
-        operator = Operator(context, name=self.name)
-        operator.on_event(TOPOLOGIES, self._on_topology)
         # Every watch keeps a connection, so they must not share the limit of ordinary requests.
         async with ApiClient(context.connection, user_agent=f"berth-{self.name}", max_connections=0) as watching:
             configmaps = ConfigMapWatches(watching, changed=self._on_configmap)
             reconciler = Reconciler(
                 client=context.client,
                 recorder=context.recorder,
-                nodes=nodes,
+                nodes=self._nodes,
                 configmaps=configmaps,
                 again=lambda key, delay: self._queue.add(key, delay=delay),
                 algorithm=self._algorithm,
             )
             try:
-                await run_together(nodes.run(), operator.run(), self._work(nodes, reconciler))
+                await run_together(self._nodes.run(), self._operator.run(), self._work(reconciler))
             finally:
                 await configmaps.close()
 
-    async def _work(self, nodes: NodeWatch, reconciler: Reconciler) -> None:
-        await nodes.reflector.synced.wait()
+    async def _work(self, reconciler: Reconciler) -> None:
+        # Without the nodes' places every cost would be missing for a moment.
+        await self._nodes.reflector.synced.wait()
 
         async def work(key: str) -> None:
             if not await reconciler.reconcile(key):

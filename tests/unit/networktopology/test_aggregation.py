@@ -1,0 +1,96 @@
+"""Samples between nodes to costs between places: the median and its rounding, directions, what is left out."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controllers.networktopology.aggregation import PairCost, aggregate, median_cost
+from controllers.networktopology.sources.base import Measurement
+
+SAMPLES = st.lists(st.integers(min_value=0, max_value=3_600_000), min_size=1)
+PLACE = {"n1": "A", "n2": "A", "n3": "B", "n4": "B", "n5": "C"}
+
+
+def place_of(node: str) -> str:
+    return PLACE.get(node, "")
+
+
+@pytest.mark.parametrize(
+    ("samples", "cost"),
+    [
+        pytest.param([7], 7, id="one sample"),
+        pytest.param([9, 1, 5], 5, id="middle of three"),
+        pytest.param([4, 6], 5, id="mean of two"),
+        pytest.param([4, 5], 5, id="half rounds up"),
+        pytest.param([1, 2, 9, 10], 6, id="mean of the middle two, rounded up"),
+        pytest.param([1, 1, 1, 10_000], 1, id="one broken link does not move it"),
+        pytest.param([0], 1, id="below a millisecond costs 1"),
+        pytest.param([0, 0, 0], 1, id="all below a millisecond"),
+        pytest.param([0, 1], 1, id="half a millisecond"),
+    ],
+)
+def test_median_cost(samples: list[int], cost: int) -> None:
+    assert median_cost(samples) == cost
+
+
+def test_no_samples_have_no_cost() -> None:
+    with pytest.raises(ValueError, match="unknown, not 0"):
+        median_cost([])
+
+
+@given(samples=SAMPLES)
+def test_median_cost_is_the_median_rounded_up(samples: list[int]) -> None:
+    assert median_cost(samples) == max(1, math.ceil(median(samples)))
+
+
+@pytest.mark.parametrize(
+    ("measurements", "expected"),
+    [
+        pytest.param([], {}, id="nothing measured"),
+        pytest.param([("n1", "n3", 4)], {("A", "B"): PairCost(4, 1)}, id="one direction says nothing about the other"),
+        pytest.param(
+            [("n1", "n3", 4), ("n3", "n1", 40)],
+            {("A", "B"): PairCost(4, 1), ("B", "A"): PairCost(40, 1)},
+            id="asymmetry is kept",
+        ),
+        pytest.param(
+            [("n1", "n3", 4), ("n1", "n4", 6), ("n2", "n3", 100)],
+            {("A", "B"): PairCost(6, 3)},
+            id="node pairs together",
+        ),
+        pytest.param([("n1", "n2", 3)], {}, id="inside one place"),
+        pytest.param([("n1", "gone", 3), ("gone", "n1", 3)], {}, id="node without a place"),
+        pytest.param(
+            [("n5", "n1", 2), ("n1", "n5", 2)],
+            {("A", "C"): PairCost(2, 1), ("C", "A"): PairCost(2, 1)},
+            id="pairs are sorted",
+        ),
+    ],
+)
+def test_aggregate(measurements: list[tuple[str, str, int]], expected: dict[tuple[str, str], PairCost]) -> None:
+    found = aggregate([Measurement(*item) for item in measurements], place_of)
+    assert found == expected
+    assert list(found) == sorted(expected)
+
+
+MEASUREMENTS = st.lists(
+    st.builds(Measurement, st.sampled_from(list(PLACE)), st.sampled_from(list(PLACE)), st.integers(0, 1000))
+)
+
+
+@given(measurements=MEASUREMENTS)
+def test_a_cost_lies_between_its_samples_and_is_never_0(measurements: list[Measurement]) -> None:
+    for (origin, destination), found in aggregate(measurements, place_of).items():
+        samples = [m.milliseconds for m in measurements if (PLACE[m[0]], PLACE[m[1]]) == (origin, destination)]
+        assert found.samples == len(samples)
+        assert max(1, min(samples)) <= found.cost <= max(1, *samples)
+
+
+@given(measurements=MEASUREMENTS)
+def test_order_of_samples_does_not_matter(measurements: list[Measurement]) -> None:
+    assert list(aggregate(measurements, place_of).items()) == list(aggregate(measurements[::-1], place_of).items())

@@ -1,0 +1,121 @@
+"""The upstream ConfigMap's keys and values; what cannot be used is reported and never becomes a cost."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controllers.networktopology.sources.base import Measurement, SourceState
+from controllers.networktopology.sources.configmap import KEY_PREFIX, parse, parse_milliseconds, split_key
+
+NODES = {"n1", "n2", "edge.example.com"}
+WRITTEN = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def key(origin: str, destination: str) -> str:
+    return f"netperf.p90.latency.milliseconds.origin.{origin}.destination.{destination}"
+
+
+def test_measurements_are_read_in_key_order() -> None:
+    data = {key("n2", "n1"): "7", key("n1", "n2"): "5", key("n1", "edge.example.com"): "12"}
+    reading = parse(data, name="ConfigMap a/b", nodes=NODES, time=WRITTEN)
+    assert reading.measurements == (
+        Measurement("n1", "edge.example.com", 12),
+        Measurement("n1", "n2", 5),
+        Measurement("n2", "n1", 7),
+    )
+    assert (reading.state, reading.name, reading.time) == (SourceState.READ, "ConfigMap a/b", WRITTEN)
+    assert (reading.malformed, reading.unknown_nodes) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [
+        pytest.param("0", 0, id="below a millisecond"),
+        pytest.param("12", 12, id="whole"),
+        pytest.param(" 12\n", 12, id="spaces and line end of a file"),
+        pytest.param("007", 7, id="leading zeros"),
+        pytest.param("3600000", 3_600_000, id="one hour"),
+        pytest.param("3600001", None, id="over an hour"),
+        pytest.param("9" * 5000, None, id="absurdly long"),
+        pytest.param("", None, id="empty"),
+        pytest.param("abc", None, id="word"),
+        pytest.param("12ms", None, id="with unit"),
+        pytest.param("12.5", None, id="fraction"),
+        pytest.param("1e3", None, id="exponent"),
+        pytest.param("-3", None, id="negative"),
+        pytest.param("+3", None, id="sign"),
+        pytest.param("1_000", None, id="underscore"),
+        pytest.param("١٢", None, id="digits of another script"),
+        pytest.param("NaN", None, id="not a number"),
+    ],
+)
+def test_values(text: str, milliseconds: int | None) -> None:
+    assert parse_milliseconds(text) == milliseconds
+
+
+@given(text=st.text(max_size=20))
+def test_any_text_is_a_latency_or_refused(text: str) -> None:
+    value = parse_milliseconds(text)
+    assert value is None or (0 <= value <= 3_600_000 and int(text) == value)
+
+
+@pytest.mark.parametrize("value", ["", "abc", "12.5", "-1"])
+def test_a_bad_value_is_named_and_gives_no_measurement(value: str) -> None:
+    reading = parse({key("n1", "n2"): value, key("n2", "n1"): "4"}, name="c", nodes=NODES)
+    assert reading.measurements == (Measurement("n2", "n1", 4),)
+    assert reading.malformed == (f"{key('n1', 'n2')} is {value!r}",)
+
+
+def test_a_long_value_is_cut() -> None:
+    (problem,) = parse({key("n1", "n2"): "x" * 10_000}, name="c", nodes=NODES).malformed
+    assert len(problem) < 150
+    assert problem.endswith("…'")
+
+
+@pytest.mark.parametrize(
+    ("name", "malformed", "unknown"),
+    [
+        pytest.param(key("n1", "gone"), False, True, id="unknown destination"),
+        pytest.param(key("gone", "n1"), False, True, id="unknown origin"),
+        pytest.param(KEY_PREFIX + "n1", True, False, id="no destination"),
+        pytest.param(KEY_PREFIX + ".destination.n1", True, False, id="empty origin"),
+        pytest.param(KEY_PREFIX + "n1.destination.", True, False, id="empty destination"),
+        pytest.param("netperf.p50.latency.milliseconds.origin.n1.destination.n2", False, False, id="other percentile"),
+        pytest.param("notes.txt", False, False, id="other file"),
+    ],
+)
+def test_keys_that_give_no_measurement(name: str, malformed: bool, unknown: bool) -> None:
+    reading = parse({name: "5"}, name="c", nodes=NODES, time=WRITTEN)
+    assert reading.state is SourceState.EMPTY
+    assert reading.measurements == ()
+    assert reading.time is None
+    assert bool(reading.malformed) == malformed
+    assert bool(reading.unknown_nodes) == unknown
+    assert all(name in problem for problem in (*reading.malformed, *reading.unknown_nodes))
+
+
+@pytest.mark.parametrize(
+    ("origin", "destination", "nodes"),
+    [
+        pytest.param("a", "b", {"a", "b"}, id="plain"),
+        pytest.param("a.destination.b", "c", {"a.destination.b", "c"}, id="origin contains the separator"),
+        pytest.param("a", "b.destination.c", {"a", "b.destination.c"}, id="destination contains the separator"),
+        pytest.param("x", "y.destination.z", set(), id="unknown nodes: the first split"),
+    ],
+)
+def test_split_key(origin: str, destination: str, nodes: set[str]) -> None:
+    assert split_key(key(origin, destination), nodes) == (origin, destination)
+
+
+NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,8}[a-z0-9])?", fullmatch=True)
+
+
+@given(pairs=st.dictionaries(st.tuples(NAMES, NAMES), st.integers(0, 3_600_000), max_size=8))
+def test_what_is_published_is_read_back(pairs: dict[tuple[str, str], int]) -> None:
+    nodes = {name for pair in pairs for name in pair}
+    reading = parse({key(*pair): str(value) for pair, value in pairs.items()}, name="c", nodes=nodes)
+    assert {(m.origin, m.destination): m.milliseconds for m in reading.measurements} == pairs

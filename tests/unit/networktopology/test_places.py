@@ -1,0 +1,78 @@
+"""Where nodes are: regions and zones from labels, and labels that are missing or contradict each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from controllers.networktopology.places import NodePlace, Places, survey
+
+
+def cluster(**nodes: str) -> Places:
+    """Places of nodes given as ``name="region/zone"``."""
+    return survey({name: NodePlace(*place.split("/")) for name, place in nodes.items()})
+
+
+@pytest.mark.parametrize(
+    ("labels", "place"),
+    [
+        pytest.param({LABEL_REGION: "r", LABEL_ZONE: "z", "other": "x"}, NodePlace("r", "z"), id="both"),
+        pytest.param({LABEL_ZONE: "z"}, NodePlace("", "z"), id="zone only"),
+        pytest.param({}, NodePlace("", ""), id="none"),
+    ],
+)
+def test_place_of_labels(labels: dict[str, str], place: NodePlace) -> None:
+    assert NodePlace.of(labels) == place
+
+
+def test_survey() -> None:
+    places = cluster(n3="us/b", n1="eu/a", n2="eu/a", n4="eu/c")
+    assert places.regions == ("eu", "us")
+    assert places.zones == ("a", "b", "c")
+    assert places.region_of == {"a": "eu", "b": "us", "c": "eu"}
+    assert places.region_pairs() == [("eu", "us"), ("us", "eu")]
+    assert places.zone_pairs() == [("a", "c"), ("c", "a")]
+    assert (places.unlabelled, dict(places.split_zones)) == ((), {})
+
+
+def test_lookups_of_one_node() -> None:
+    places = cluster(n1="eu/a", n2="eu/")
+    assert (places.zone_of("n1"), places.region_of_node("n1")) == ("a", "eu")
+    assert (places.zone_of("n2"), places.region_of_node("n2")) == ("", "eu")
+    assert (places.zone_of("gone"), places.region_of_node("gone")) == ("", "")
+
+
+def test_an_empty_cluster() -> None:
+    assert survey({}) == Places()
+    assert (Places().region_pairs(), Places().zone_pairs()) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("place", "regions", "zones"),
+    [
+        pytest.param("eu/", ("eu",), (), id="no zone"),
+        pytest.param("/a", (), ("a",), id="no region"),
+        pytest.param("/", (), (), id="neither"),
+    ],
+)
+def test_nodes_without_labels_are_listed(place: str, regions: tuple[str, ...], zones: tuple[str, ...]) -> None:
+    places = cluster(n1=place)
+    assert places.unlabelled == ("n1",)
+    assert (places.regions, places.zones) == (regions, zones)
+    assert places.region_of == {}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "region"),
+    [
+        pytest.param({"n1": "eu/a", "n2": "us/a", "n3": "us/a"}, "us", id="majority"),
+        pytest.param({"n1": "us/a", "n2": "eu/a"}, "eu", id="tie: alphabetical"),
+        pytest.param({"n1": "/a", "n2": "/a", "n3": "us/a"}, "us", id="nodes without a region do not vote"),
+    ],
+)
+def test_region_of_a_zone(nodes: dict[str, str], region: str) -> None:
+    assert cluster(**nodes).region_of == {"a": region}
+
+
+def test_zones_in_several_regions_are_listed() -> None:
+    assert dict(cluster(n1="us/a", n2="eu/a", n3="eu/b").split_zones) == {"a": ("eu", "us")}
