@@ -138,7 +138,7 @@ class AppGroupStatus(ApiModel):
     )
     running_workloads: Int32 | None = Field(default=None, ge=0, description="Number of running pods of the group.")
     schedule_start_time: Timestamp | None = Field(
-        default=None, description="When the first pod of the group was scheduled."
+        default=None, description="When scheduling of the group began: creation of its first pod."
     )
     topology_calculation_time: Timestamp | None = Field(default=None, description="When topologyOrder last changed.")
     algorithm: str | None = Field(default=None, description="Algorithm that topologyOrder was computed with.")
