@@ -1,0 +1,79 @@
+"""The load: Online Boutique, many times over, as AppGroups and bare pods."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+REGION_COST = 100
+ZONE_COST = 10
+
+
+@functools.cache
+def _template() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    group = yaml.safe_load((EXAMPLES / "01-appgroup-online-boutique.yaml").read_text())
+    deployments = [
+        item
+        for item in yaml.safe_load_all((EXAMPLES / "03-online-boutique-deployments.yaml").read_text())
+        if item and item["kind"] == "Deployment"
+    ]
+    return group, deployments
+
+
+def application(name: str, *, scheduler: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """One Online Boutique: its AppGroup and its eleven pods."""
+    group, deployments = copy.deepcopy(_template())
+    group["metadata"]["name"] = name
+    pods = []
+    for deployment in deployments:
+        template = deployment["spec"]["template"]
+        labels = {**template["metadata"]["labels"], "appgroup.diktyo.x-k8s.io": name}
+        spec = {**template["spec"], "schedulerName": scheduler, "terminationGracePeriodSeconds": 0}
+        pods.append(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": f"{name}-{deployment['metadata']['name']}", "labels": labels},
+                "spec": spec,
+            }
+        )
+    return group, pods
+
+
+def network_topology(zones: list[tuple[str, str]]) -> dict[str, Any]:
+    """Costs of 10 between the zones of a region and 100 between regions, for (region, zone) pairs."""
+    regions = sorted({region for region, _ in zones})
+
+    def origins(names: list[str], related: dict[str, list[str]], cost: int) -> list[dict[str, Any]]:
+        return [{"origin": a, "costList": [{"destination": b, "networkCost": cost} for b in related[a]]} for a in names]
+
+    other_regions = {a: [b for b in regions if b != a] for a in regions}
+    neighbours = {zone: [z for r, z in zones if r == region and z != zone] for region, zone in zones}
+    return {
+        "apiVersion": "networktopology.diktyo.x-k8s.io/v1alpha1",
+        "kind": "NetworkTopology",
+        "metadata": {"name": "bench", "namespace": "default"},
+        "spec": {
+            "configmapName": "",
+            "weights": [
+                {
+                    "name": "UserDefined",
+                    "topologyList": [
+                        {
+                            "topologyKey": "topology.kubernetes.io/region",
+                            "originList": origins(regions, other_regions, REGION_COST),
+                        },
+                        {
+                            "topologyKey": "topology.kubernetes.io/zone",
+                            "originList": origins([z for _, z in zones], neighbours, ZONE_COST),
+                        },
+                    ],
+                }
+            ],
+        },
+    }
