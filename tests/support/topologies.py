@@ -1,0 +1,63 @@
+"""NetworkTopologies, places and readings in a line, for tests of any tier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from berth.api.networktopology import API_VERSION, KIND, NetworkTopology
+from controllers.networktopology.places import NodePlace, Places, survey
+from controllers.networktopology.sources.base import Measurement, Reading, SourceState
+
+Stated = dict[str, int | dict[str, Any]]
+"""``{"a>b": 5}`` is the cost 5 from a to b; a dict instead of 5 gives all fields of the entry."""
+
+NO_SOURCE = Reading(SourceState.NONE)
+
+
+def level(key: str, stated: Stated) -> dict[str, Any]:
+    """Entry of topologyList."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for pair, cost in stated.items():
+        origin, destination = pair.split(">")
+        fields = cost if isinstance(cost, dict) else {"networkCost": cost}
+        rows.setdefault(origin, []).append({"destination": destination, **fields})
+    return {"topologyKey": key, "originList": [{"origin": origin, "costList": row} for origin, row in rows.items()]}
+
+
+def weight_set(name: str, *, regions: Stated | None = None, zones: Stated | None = None) -> dict[str, Any]:
+    """Entry of spec.weights."""
+    levels = [(LABEL_REGION, regions), (LABEL_ZONE, zones)]
+    return {"name": name, "topologyList": [level(key, stated) for key, stated in levels if stated]}
+
+
+def raw_topology(*weights: dict[str, Any], configmap: str = "", **metadata: Any) -> dict[str, Any]:
+    """NetworkTopology as the API server shows it."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": "net", "namespace": "shop", "uid": "u-1", "generation": 3, **metadata},
+        "spec": {"configmapName": configmap, "weights": list(weights)},
+    }
+
+
+def topology(*weights: dict[str, Any], configmap: str = "") -> NetworkTopology:
+    """NetworkTopology as a model."""
+    return NetworkTopology.parse(raw_topology(*weights, configmap=configmap))
+
+
+def stated(*, regions: Stated | None = None, zones: Stated | None = None) -> NetworkTopology:
+    """NetworkTopology whose UserDefined set states these costs."""
+    return topology(weight_set("UserDefined", regions=regions, zones=zones))
+
+
+def places(**nodes: str) -> Places:
+    """Places of nodes given as ``name="region/zone"``."""
+    return survey({name: NodePlace(*place.split("/")) for name, place in nodes.items()})
+
+
+def measured(**latencies: int) -> Reading:
+    """Reading of a ConfigMap with milliseconds between nodes given as ``n1_n2=5``."""
+    pairs = [(*pair.split("_"), value) for pair, value in latencies.items()]
+    measurements = tuple(Measurement(*pair) for pair in pairs)
+    return Reading(SourceState.READ, "ConfigMap shop/netperf", measurements=measurements)

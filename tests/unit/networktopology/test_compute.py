@@ -1,0 +1,189 @@
+"""Weight sets from measurements and stated costs together with the places of nodes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controllers.networktopology.algorithms import ALGORITHMS, UnknownAlgorithmError
+from controllers.networktopology.compute import MAX_COST, Computation, Costs, compute
+from controllers.networktopology.places import NodePlace, survey
+from controllers.networktopology.sources.base import Measurement, Reading, SourceState
+from tests.support.topologies import NO_SOURCE, measured, places, stated, topology
+
+# The conformance example of the network-aware plugins: four zones in two regions, two nodes each.
+EIGHT_NODES = places(
+    n1="us-west-1/Z1",
+    n2="us-west-1/Z1",
+    n3="us-west-1/Z2",
+    n4="us-west-1/Z2",
+    n5="us-east-1/Z3",
+    n6="us-east-1/Z3",
+    n7="us-east-1/Z4",
+    n8="us-east-1/Z4",
+)
+THREE_ZONES = places(n1="r/A", n2="r/B", n3="r/C")
+
+
+class TestStatedCosts:
+    def test_conformance_example(self) -> None:
+        net = stated(
+            regions={"us-west-1>us-east-1": 20, "us-east-1>us-west-1": 20},
+            zones={"Z1>Z2": 5, "Z2>Z1": 5, "Z3>Z4": 10, "Z4>Z3": 10},
+        )
+        found = compute(net, NO_SOURCE, EIGHT_NODES)
+        assert found.sets == {
+            "Dijkstra": Costs(
+                {("us-east-1", "us-west-1"): 20, ("us-west-1", "us-east-1"): 20},
+                {("Z1", "Z2"): 5, ("Z2", "Z1"): 5, ("Z3", "Z4"): 10, ("Z4", "Z3"): 10},
+            )
+        }
+        assert (found.basis, found.samples, found.measured) == ("UserDefined", 6, False)
+        assert (found.missing_regions, found.missing_zones) == ((), ())
+
+    def test_a_missing_pair_is_filled_by_the_path_through_others(self) -> None:
+        found = compute(stated(zones={"A>B": 2, "B>C": 3}), NO_SOURCE, THREE_ZONES)
+        assert found.sets["Dijkstra"].zones == {("A", "B"): 2, ("A", "C"): 5, ("B", "C"): 3}
+        assert found.missing_zones == (("B", "A"), ("C", "A"), ("C", "B"))
+
+    def test_a_region_cost_is_no_detour_between_zones_of_one_region(self) -> None:
+        net = stated(regions={"us-west-1>us-east-1": 20, "us-east-1>us-west-1": 20})
+        found = compute(net, NO_SOURCE, EIGHT_NODES)
+        assert found.sets["Dijkstra"].zones == {}
+        assert found.missing_zones == (("Z1", "Z2"), ("Z2", "Z1"), ("Z3", "Z4"), ("Z4", "Z3"))
+
+    def test_a_stated_link_across_regions_may_carry_a_path(self) -> None:
+        found = compute(stated(zones={"Z1>Z3": 3, "Z3>Z2": 4}), NO_SOURCE, EIGHT_NODES)
+        assert found.sets["Dijkstra"].zones == {("Z1", "Z2"): 7}
+
+    def test_zone_costs_across_regions_are_not_given(self) -> None:
+        found = compute(stated(zones={"Z1>Z3": 3}), NO_SOURCE, EIGHT_NODES)
+        assert found.sets["Dijkstra"] == Costs({("us-west-1", "us-east-1"): 3}, {})
+
+    def test_zones_that_no_node_carries_yet_are_computed(self) -> None:
+        found = compute(stated(zones={"new-1>new-2": 4}), NO_SOURCE, EIGHT_NODES)
+        assert found.sets["Dijkstra"].zones == {("new-1", "new-2"): 4}
+
+    def test_a_path_longer_than_the_api_can_carry_is_capped(self) -> None:
+        found = compute(stated(zones={"A>B": MAX_COST, "B>C": MAX_COST}), NO_SOURCE, THREE_ZONES)
+        assert found.sets["Dijkstra"].zones["A", "C"] == MAX_COST
+
+
+class TestMeasurements:
+    def test_both_sets_from_the_configmap(self) -> None:
+        reading = measured(n1_n3=10, n2_n4=20, n3_n1=5, n1_n5=100, n5_n1=90)
+        found = compute(stated(regions={"us-west-1>us-east-1": 1}), reading, EIGHT_NODES)
+        costs = Costs(
+            {("us-east-1", "us-west-1"): 90, ("us-west-1", "us-east-1"): 100}, {("Z1", "Z2"): 15, ("Z2", "Z1"): 5}
+        )
+        assert found.sets == {"Dijkstra": costs, "NetperfCosts": costs}
+        assert list(found.sets) == ["Dijkstra", "NetperfCosts"]
+        assert (found.basis, found.samples, found.measured) == ("ConfigMap shop/netperf", 5, True)
+
+    def test_only_the_path_costs_are_filled(self) -> None:
+        found = compute(topology(), measured(n1_n2=3, n2_n3=3, n1_n3=10), THREE_ZONES)
+        assert found.sets["Dijkstra"].zones == {("A", "B"): 3, ("A", "C"): 6, ("B", "C"): 3}
+        assert found.sets["NetperfCosts"].zones == {("A", "B"): 3, ("A", "C"): 10, ("B", "C"): 3}
+
+    def test_a_latency_of_0_costs_1(self) -> None:
+        assert compute(topology(), measured(n1_n2=0), THREE_ZONES).sets["Dijkstra"].zones == {("A", "B"): 1}
+
+    def test_measurements_outweigh_stated_costs_also_where_they_are_missing(self) -> None:
+        found = compute(stated(zones={"B>A": 7}), measured(n1_n2=3), THREE_ZONES)
+        assert found.sets["Dijkstra"].zones == {("A", "B"): 3}
+        assert ("B", "A") in found.missing_zones
+
+    def test_a_path_may_lead_through_another_region(self) -> None:
+        found = compute(topology(), measured(n1_n5=4, n5_n3=6), EIGHT_NODES)
+        assert found.sets["Dijkstra"].zones == {("Z1", "Z2"): 10}
+        assert "Z1" not in {zone for pair in found.sets["NetperfCosts"].zones for zone in pair}
+
+    @pytest.mark.parametrize("state", [SourceState.NONE, SourceState.MISSING, SourceState.EMPTY])
+    def test_without_measurements_stated_costs_count(self, state: SourceState) -> None:
+        found = compute(stated(zones={"A>B": 2}), Reading(state, "ConfigMap shop/netperf"), THREE_ZONES)
+        assert list(found.sets) == ["Dijkstra"]
+        assert found.basis == "UserDefined"
+
+
+@pytest.mark.parametrize(
+    ("reading", "basis"),
+    [
+        pytest.param(NO_SOURCE, "", id="no source at all"),
+        pytest.param(Reading(SourceState.MISSING, "ConfigMap shop/netperf"), "", id="ConfigMap missing"),
+        pytest.param(measured(n1_n2=4), "ConfigMap shop/netperf", id="measured nodes without labels"),
+    ],
+)
+def test_nothing_to_compute_gives_no_set(reading: Reading, basis: str) -> None:
+    found = compute(topology(), reading, places(n1="/", n2="/"))
+    assert (found.sets, found.basis) == ({}, basis)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_set_bears_the_name_of_the_algorithm(algorithm: str) -> None:
+    found = compute(topology(), measured(n1_n2=3, n2_n3=3, n1_n3=10), THREE_ZONES, algorithm=algorithm)
+    assert list(found.sets) == [algorithm, "NetperfCosts"]
+    assert found.sets[algorithm].zones["A", "C"] == 6
+
+
+def test_an_unknown_algorithm_is_refused() -> None:
+    with pytest.raises(UnknownAlgorithmError):
+        compute(topology(), NO_SOURCE, THREE_ZONES, algorithm="Magic")
+
+
+NODES = st.dictionaries(
+    st.sampled_from([f"n{number}" for number in range(12)]),
+    st.builds(NodePlace, st.sampled_from(["", "r", "s"]), st.sampled_from(["", "A", "B", "C", "D"])),
+)
+MEASUREMENTS = st.lists(
+    st.builds(Measurement, *[st.sampled_from([f"n{number}" for number in range(12)])] * 2, st.integers(0, 500)),
+    max_size=30,
+)
+
+
+def computed(nodes: dict[str, NodePlace], measurements: list[Measurement]) -> Computation:
+    reading = Reading(SourceState.READ, "ConfigMap shop/netperf", measurements=tuple(measurements))
+    return compute(topology(), reading, survey(nodes))
+
+
+@given(nodes=NODES, measurements=MEASUREMENTS)
+def test_no_cost_is_invented(nodes: dict[str, NodePlace], measurements: list[Measurement]) -> None:
+    found = computed(nodes, measurements)
+    surveyed = survey(nodes)
+    for costs in found.sets.values():
+        for level, known in ((costs.regions, surveyed.regions), (costs.zones, surveyed.zones)):
+            for (origin, destination), cost in level.items():
+                assert cost >= 1
+                assert origin != destination
+                assert {origin, destination} <= set(known)
+    if not measurements:
+        assert found.sets == {}
+
+
+@given(nodes=NODES, measurements=MEASUREMENTS)
+def test_every_pair_with_nodes_has_a_cost_or_is_missing(
+    nodes: dict[str, NodePlace], measurements: list[Measurement]
+) -> None:
+    found = computed(nodes, measurements)
+    costs = found.sets.get("Dijkstra", Costs())
+    for pair in survey(nodes).region_pairs():
+        assert (pair in costs.regions) != (pair in found.missing_regions)
+    for pair in survey(nodes).zone_pairs():
+        assert (pair in costs.zones) != (pair in found.missing_zones)
+
+
+@given(nodes=NODES, measurements=MEASUREMENTS)
+def test_paths_are_never_dearer_than_direct_measurements(
+    nodes: dict[str, NodePlace], measurements: list[Measurement]
+) -> None:
+    sets = computed(nodes, measurements).sets
+    direct, paths = sets.get("NetperfCosts", Costs()), sets.get("Dijkstra", Costs())
+    assert all(paths.regions[pair] <= cost for pair, cost in direct.regions.items())
+    assert all(paths.zones[pair] <= cost for pair, cost in direct.zones.items())
+
+
+@given(nodes=NODES, measurements=MEASUREMENTS)
+def test_both_algorithms_agree(nodes: dict[str, NodePlace], measurements: list[Measurement]) -> None:
+    reading = Reading(SourceState.READ, measurements=tuple(measurements))
+    found = [compute(topology(), reading, survey(nodes), algorithm=name).sets.get(name) for name in ALGORITHMS]
+    assert found[0] == found[1]
