@@ -37,10 +37,11 @@ no mistake: the controller condenses it and says so in the condition `Ordered`.
 ## Sizes
 
 The API server estimates what the rules cost at worst and refuses definitions beyond its budget. Within it an AppGroup
-may have 10,000 workloads with up to 60 dependencies each. etcd is the tighter bound: it refuses a request above
-1.5 MiB, and the status repeats every workload in `topologyOrder`. In JSON a workload takes about 60 bytes plus its
-kind, name and selector, in the spec and again in the status, and so does a dependency in the spec: short names and few
-dependencies make a large group fit. `podsScheduled` is cut at 500 entries.
+may have 10,000 workloads with up to 60 dependencies each. etcd is the tighter bound: it refuses an object above
+1.5 MiB, and the status repeats every workload in `topologyOrder`. In JSON, kind, name and selector of a workload take
+about 50 bytes plus their texts, in the spec and again in the status, and so does a dependency in the spec. What fits,
+tried on a real API server: 10,000 workloads with the shortest names and no dependencies; 4,000 Deployments with
+13-character names and two dependencies each. `podsScheduled` is cut at 500 entries.
 """
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from random import Random
 from typing import Any
 
 import pytest
 
 from berth.api import rules
+from berth.api.appgroup import API_VERSION, PLURAL, AppGroup
+from berth.api.checks import appgroup_problems
+from hack.localcluster import LocalCluster
+from hack.localcluster.rest import Api, ApiError
 from tests.support.cluster import Kubectl
 from tests.support.kinds import app_group, network_topology, ref, weight_set, workload
 
@@ -131,6 +136,42 @@ REFUSED = [
 def test_refused_with_a_message_that_helps(raw: dict[str, Any], words: list[str], kubectl: Kubectl) -> None:
     answer = kubectl.refused("create", "-f", "-", input=json.dumps(raw))
     assert [word for word in words if word not in answer] == [], answer
+
+
+def generated_group(random: Random) -> dict[str, Any]:
+    """A small group, about half of them with something wrong."""
+    names = random.sample("abcdefgh", k=random.randint(1, 5))
+    if random.random() < 0.2:
+        names.append(names[0])
+    known = [*names, "z"] if random.random() < 0.2 else names
+    entries = []
+    for own in names:
+        targets = [
+            name for name in random.choices(known, k=random.randint(0, 3)) if name != own or random.random() < 0.2
+        ]
+        bandwidth = random.choice(["10M", "1Gi", 5, "0", "-1k"] if random.random() < 0.1 else ["10M", 7])
+        entries.append(workload(own, *targets, minBandwidth=bandwidth))
+    return app_group(*entries, numMembers=max(1, len(names) - (random.random() < 0.1)))
+
+
+def refusal(api: Api, namespace: str, raw: dict[str, Any]) -> str:
+    """What the API server says against *raw*; empty when it would take it."""
+    try:
+        api.request("POST", f"/apis/{API_VERSION}/namespaces/{namespace}/{PLURAL}?dryRun=All", raw)
+    except ApiError as error:
+        return str(error)
+    return ""
+
+
+def test_python_and_the_api_server_agree_on_every_rule(cluster: LocalCluster, namespace: str) -> None:
+    random, api = Random(20260131), cluster.api()
+    groups = [generated_group(random) for _ in range(150)]
+    told = [(refusal(api, namespace, raw), appgroup_problems(AppGroup.parse(raw).spec)) for raw in groups]
+    api.close()
+    assert [pair for pair in told if bool(pair[0]) != bool(pair[1])] == []
+    assert 30 < sum(1 for answer, _ in told if " 422 " in answer) < 120, (
+        "about half of the groups are meant to be sound"
+    )
 
 
 def test_rules_guard_changes_too(kubectl: Kubectl) -> None:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.api.conditions import MAX_MESSAGE, Condition, ConditionStatus, find_condition, is_true, set_condition
@@ -99,6 +99,7 @@ def test_times_are_written_in_utc_and_whole_seconds() -> None:
     assert item.to_api()["lastTransitionTime"] == "2026-01-31T12:00:00Z"
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("ABC"), st.booleans()), max_size=12))
 def test_types_stay_unique_and_the_last_word_wins(history: list[tuple[str, bool]]) -> None:
     have = conditions(*history)
