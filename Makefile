@@ -47,9 +47,21 @@ cluster-down: ## stop and remove the local cluster
 # -- generated files ----------------------------------------------------------------------------------------------
 
 .PHONY: manifests
-manifests: .venv ## write crds/ and docs/reference/kinds.md from the models in berth/api
+manifests: .venv ## write crds/ and docs/reference/ from the models of the kinds and of the configuration
 	$(BIN)/python -m berth.api.crdgen
+	$(BIN)/python -m controllers.placement.config_docs
 
 .PHONY: manifests-check
 manifests-check: .venv ## fail with a diff if they differ from the models
 	$(BIN)/python -m berth.api.crdgen --check
+	$(BIN)/python -m controllers.placement.config_docs --check
+
+# -- demo -----------------------------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: .venv ## place Online Boutique on a local cluster (or KUBECONFIG=file) and show what was decided and why
+	$(BIN)/python -m hack.demo $(if $(findstring command,$(origin KUBECONFIG)),--kubeconfig $(KUBECONFIG))
+
+.PHONY: demo-down
+demo-down: .venv ## stop the demo's cluster and controllers
+	$(BIN)/python -m hack.demo --down
