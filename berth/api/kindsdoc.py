@@ -80,7 +80,7 @@ def _section(kind: KindSpec, crd: dict[str, Any]) -> str:
             for path, node, required in _fields(part, schema["properties"][part], required=False)
         ]
         lines.append("")
-    rules = list(_rules("spec", schema["properties"]["spec"]))
+    rules = dict.fromkeys(_rules("spec", schema["properties"]["spec"]))
     if rules:
         lines += [f"### {kind.kind} rules", "", "Checked by the API server when an object is written.", ""]
         lines += [f"- `{path}`: {message}" for path, message in rules]
@@ -119,8 +119,8 @@ def _bounds(node: dict[str, Any]) -> str:
         ("minimum", "from {}"),
         ("maximum", "to {}"),
         ("maxItems", "at most {}"),
-        ("minLength", "at least {} characters"),
-        ("maxLength", "at most {} characters"),
+        ("minLength", "from {} character"),
+        ("maxLength", "to {} characters"),
     )
     stated = [text.format(node[key]) for key, text in parts if key in node]
     if "enum" in node:
