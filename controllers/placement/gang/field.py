@@ -145,8 +145,12 @@ class Field:
             self.received[:, column] += sign * self.traffic[unit]
         if self.network is not None:
             assert self.distance is not None  # noqa: S101
-            self.network += (sign * self.weight[:, unit])[:, None] * self.distance[:, column]
-            self.network += (sign * self.weight[unit])[:, None] * self.distance[column]
+            rows = self.instance.neighbours(unit)
+            inward, outward = sign * self.weight[rows, unit, None], sign * self.weight[unit, rows, None]
+            if self.instance.state.symmetric:
+                self.network[rows] += (inward + outward) * self.distance[column]
+            else:
+                self.network[rows] += inward * self.distance[:, column] + outward * self.distance[column]
 
     def costs(self, unit: int) -> Floats:
         """Return float64[K], what the unplaced `unit` would add on each node, guides included, `BLOCKED` or more
@@ -244,13 +248,67 @@ class Field:
         `movers` is a 0/1 matrix [M, U'] of members on one node each, `homes` int[M] that node's column. Infeasible
         moves, and those to where the mover is, cost `BLOCKED` or more. Shared links are checked by `apply`.
         """
+        forbidden = np.zeros((len(homes), len(self.columns)), dtype=np.bool_)
+        if self.limits is not None:
+            forbidden |= self._far(movers)
+        if self.instance.apart is not None:
+            occupied = np.zeros((self.where.size, len(self.columns)))
+            placed = np.flatnonzero(self.where >= 0)
+            occupied[placed, self.where[placed]] = 1.0
+            forbidden |= (movers @ self.instance.apart @ occupied) > 0
+        return self._shift(
+            homes,
+            forbidden,
+            (movers @ self.requests).T,
+            movers @ self.static,
+            None if self.bonus is None else self._least_bonus(movers),
+            None if self.traffic is None else (movers @ self.received, ((movers @ self.traffic) * movers).sum(axis=1)),
+            None if self.network is None else (movers @ self.network, ((movers @ self.weight) * movers).sum(axis=1)),
+        )
+
+    def change(self, members: Indices, home: int) -> Floats:
+        """Return float64[K], the row of `moves` for one mover given by its members."""
+        if self.limits is not None or self.instance.apart is not None or self.bonus is not None:
+            mover = np.zeros((1, self.where.size))
+            mover[0, members] = 1.0
+            row: Floats = self.moves(mover, np.array([home]))[0]
+            return row
+        traffic = network = None
+        block = np.ix_(members, members)
+        if self.traffic is not None:
+            traffic = (self.received[members].sum(axis=0, keepdims=True), self.traffic[block].sum(keepdims=True)[0])
+        if self.network is not None:
+            network = (self.network[members].sum(axis=0, keepdims=True), self.weight[block].sum(keepdims=True)[0])
+        only: Floats = self._shift(
+            np.array([home]),
+            np.zeros((1, len(self.columns)), dtype=np.bool_),
+            self.requests[members].sum(axis=0)[:, None],
+            self.static[members].sum(axis=0, keepdims=True),
+            None,
+            traffic,
+            network,
+        )[0]
+        return only
+
+    def _shift(
+        self,
+        homes: Indices,
+        blocked: Bools,
+        requests: Floats,
+        cost: Floats,
+        bonus: Floats | None,
+        traffic: tuple[Floats, Floats] | None,
+        network: tuple[Floats, Floats] | None,
+    ) -> Floats:
+        """Return float64[M, K], the change of cost for movers given by the sums of their rows in the books.
+
+        `traffic` and `network` come with what the members of each mover exchange among themselves, counted in both
+        directions. `blocked` and `cost` are overwritten.
+        """
         index = np.arange(len(homes))
-        requests = (movers @ self.requests).T
-        cost = movers @ self.static
         stay = cost[index, homes]
         rest = self.spare[:, None, :] - requests[:, :, None]
-        room = rest if self.bonus is None else rest + self._least_bonus(movers)
-        blocked = np.logical_or.reduce(room < 0, axis=0)
+        blocked |= np.logical_or.reduce((rest if bonus is None else rest + bonus) < 0, axis=0)
         back = self.spare[:, homes] + requests
         if self.waste is not None:
             cost += self.waste.everywhere(rest)
@@ -260,9 +318,9 @@ class Field:
             now = self.balance.worth(self.spare)
             cost += now - self.balance.worth(rest)
             stay += self.balance.worth(back) - now[homes]
-        if self.traffic is not None:
-            received = movers @ self.received
-            received[index, homes] -= ((movers @ self.traffic) * movers).sum(axis=1)
+        if traffic is not None:
+            received, internal = traffic
+            received[index, homes] -= internal
             total = received.sum(axis=1)
             at_home = received[index, homes]
             extra = total[:, None] - 2 * received
@@ -270,19 +328,11 @@ class Field:
             stay += (total - 2 * at_home) * self.tariff[homes]
             blocked |= extra > self.bandwidth
             blocked |= (2 * at_home - total > self.bandwidth[homes])[:, None]
-        if self.network is not None:
+        if network is not None:
             assert self.distance is not None  # noqa: S101
-            cost += movers @ self.network
-            internal = ((movers @ self.weight) * movers).sum(axis=1)[:, None]
-            cost -= internal * (self.distance[homes] + self.distance[:, homes].T)
-            stay += (movers @ self.network)[index, homes]
-        if self.limits is not None:
-            blocked |= self._far(movers)
-        if self.instance.apart is not None:
-            occupied = np.zeros((self.where.size, len(self.columns)))
-            placed = np.flatnonzero(self.where >= 0)
-            occupied[placed, self.where[placed]] = 1.0
-            blocked |= (movers @ self.instance.apart @ occupied) > 0
+            near, internal = network
+            cost += near - internal[:, None] * (self.distance[homes] + self.distance[:, homes].T)
+            stay += near[index, homes]
         cost -= stay[:, None]
         cost += blocked * BLOCKED
         cost[index, homes] = BLOCKED
@@ -305,6 +355,53 @@ class Field:
         for unit, home in zip(members.tolist(), before, strict=True):
             self.place(unit, home)
         return False
+
+    def standing(self, units: Indices) -> Floats:
+        """Return float64[len(units), K], the cost of each unit on each node, all others fixed; limits are ignored."""
+        cost = self.static[units]
+        if self.traffic is not None:
+            received = self.received[units]
+            cost += (received.sum(axis=1)[:, None] - 2 * received) * self.tariff
+        if self.network is not None:
+            cost += self.network[units]
+        return cost
+
+    def tie(self, units: Indices) -> Floats:
+        """Return float64[len(units), len(units)], what the edges between two units cost where they are."""
+        homes, block = self.where[units], np.ix_(units, units)
+        cost = np.zeros((len(units), len(units)))
+        if self.traffic is not None:
+            cost += self.traffic[block] * (self.tariff[homes][:, None] + self.tariff[homes]) / 2
+        if self.network is not None:
+            assert self.distance is not None  # noqa: S101
+            cost += self.weight[block] * self.distance[homes[:, None], homes]
+        return cost
+
+    def swap(self, first: int, second: int) -> float:
+        """Exchange the nodes of two units; undone (and 0.0) unless that is allowed and lowers the cost."""
+        here, there = self.remove(first), self.remove(second)
+        before = self._join(((first, here), (second, there)))
+        self.remove(first)
+        self.remove(second)
+        after = self._join(((first, there), (second, here)))
+        if after < before - 1e-9:
+            return after - before
+        for unit in (first, second):
+            if self.where[unit] >= 0:
+                self.remove(unit)
+        self.place(first, here)
+        self.place(second, there)
+        return 0.0
+
+    def _join(self, wanted: tuple[tuple[int, int], ...]) -> float:
+        """Place units at columns and return what that adds; stops at the first that is not allowed there."""
+        added = 0.0
+        for unit, column in wanted:
+            added += float(self.costs(unit)[column])
+            if added >= BLOCKED / 2:
+                return added
+            self.place(unit, column)
+        return added
 
     def nodes(self) -> Indices:
         """Return int[U], the node of each unit or -1."""

@@ -50,6 +50,7 @@ class Instance:
         self.has_selector[self.unit_of[application.has_selector]] = True
         self._masks: dict[int, Bools] = {}
         self._members: list[list[int]] | None = None
+        self._neighbours: list[Indices] | None = None
 
     def _compile_edges(self, application: Application) -> None:
         anchors = application.anchors
@@ -129,6 +130,13 @@ class Instance:
     def named(self, unit: int) -> Bools | None:
         """Return bool[N] of the nodes whose threshold a unit may exceed, or None when there is none."""
         return self._combine(self.application.named, unit)
+
+    def neighbours(self, unit: int) -> Indices:
+        """Return the units, fixed ones included, that `unit` has an edge with."""
+        if self._neighbours is None:
+            ends = self.linked.sum(axis=1).cumsum()[:-1]
+            self._neighbours = np.split(np.nonzero(self.linked)[1], ends)
+        return self._neighbours[unit]
 
     def permits(self, unit: int) -> Bools:
         """Return bool[N] like `allowed`, all True when there are no masks."""

@@ -59,6 +59,8 @@ class InfrastructureState:
         """Whether any node limits its largest component."""
         self.has_distance = bool((infrastructure.location_cost > 0).any())
         """Whether network costs differ from 0 at all."""
+        self.symmetric = bool((infrastructure.location_cost == infrastructure.location_cost.T).all())
+        """Whether network costs are the same in both directions."""
         self.has_price = bool(infrastructure.price.any())
         """Whether anybody charges for resources."""
         self.has_equal_prices = len(np.unique(infrastructure.price, axis=0)) < infrastructure.size

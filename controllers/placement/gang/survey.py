@@ -26,7 +26,9 @@ _ROOMY = 8
 _PER_CLASS = 12
 """Nodes each class of masks contributes to a shortlist."""
 _LOCATIONS = 3
-"""Locations, or groups of near ones, that get a shortlist of their own."""
+"""Locations, or groups of near ones, that get a shortlist of their own; one for large applications."""
+_SMALL = 64
+"""Units up to which an application is searched in several locations."""
 
 
 class Survey:
@@ -128,6 +130,8 @@ class Survey:
             for group in self._areas(candidates):
                 seen.append(self._shortlist(group, width))
                 yield seen[-1]
+            if seen and not self.instance.state.has_price and not self.instance.fixed_nodes.size:
+                return
         everywhere = self._shortlist(np.flatnonzero(candidates), width)
         if everywhere.size and not any(np.array_equal(everywhere, other) for other in seen):
             yield everywhere
@@ -138,6 +142,7 @@ class Survey:
         nodes = np.flatnonzero(candidates)
         if not nodes.size:
             return
+        areas = _LOCATIONS if self.instance.units <= _SMALL else 1
         places = infrastructure.location[nodes]
         count = infrastructure.location_cost.shape[0]
         room = np.stack(
@@ -154,14 +159,14 @@ class Survey:
         largest = np.zeros(count)
         np.maximum.at(largest, places, np.minimum(self._portion(nodes), 1.0))
         order = np.lexsort((-largest, cheapest))
-        enough = (room >= needed[:, None]).all(axis=0)
-        single = [place for place in order.tolist() if enough[place]][:_LOCATIONS]
+        enough: Bools = np.logical_and.reduce(room >= needed[:, None], axis=0)
+        single = [place for place in order.tolist() if enough[place]][:areas]
         for place in single:
             yield nodes[places == place]
         if single:
             return
         fill = (room / needed[:, None]).min(axis=0)
-        for seed in np.lexsort((cheapest, -fill)).tolist()[:_LOCATIONS]:
+        for seed in np.lexsort((cheapest, -fill)).tolist()[:areas]:
             distance = infrastructure.location_cost[seed] + infrastructure.location_cost[:, seed]
             distance[seed] = -1.0
             near = np.argsort(distance, kind="stable")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from controllers.placement.gang.field import BLOCKED, Field
-from controllers.placement.gang.moves import improve
+from controllers.placement.gang.moves import improve, polish
 from controllers.placement.gang.survey import Survey
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def berth(instance: Instance, *, partial: bool) -> Indices:
     if whole >= 0 and survey.base[whole] == 0 and not instance.fixed_nodes.size:
         return np.full(instance.units, whole, dtype=np.intp)
     order = connectivity_order(instance)
-    best: tuple[int, float, Indices] | None = None
+    best: tuple[int, float, Field] | None = None
     for columns in _attempts(survey):
         if best is not None and best[0] == 0 and columns is None:
             break
@@ -54,7 +54,11 @@ def berth(instance: Instance, *, partial: bool) -> Indices:
             best = candidate
         if best[0] == 0 and not survey.local:
             break
-    return nothing if best is None else best[2]
+    if best is None:
+        return nothing
+    if best[0] == 0 and best[2].network is not None:
+        polish(best[2])
+    return best[2].nodes()
 
 
 def _attempts(survey: Survey) -> Iterator[Indices | None]:
@@ -70,8 +74,8 @@ def _attempts(survey: Survey) -> Iterator[Indices | None]:
     yield from survey.pools(_WIDE)
 
 
-def _search(instance: Instance, columns: Indices, order: list[int]) -> tuple[int, float, Indices]:
-    """Return units left out, cost with guides, and nodes of the better of two starts, improved."""
+def _search(instance: Instance, columns: Indices, order: list[int]) -> tuple[int, float, Field]:
+    """Return units left out, cost with guides, and books of the better of two starts, improved."""
     field = Field(instance, columns)
     joint = field.joint_costs()
     single = int(joint.argmin())
@@ -84,7 +88,7 @@ def _search(instance: Instance, columns: Indices, order: list[int]) -> tuple[int
         left, cost = 0, float(joint[single])
     if not left:
         cost += improve(field)
-    return left, cost, field.nodes()
+    return left, cost, field
 
 
 def greedy_fill(field: Field, order: list[int], *, stop: float = np.inf) -> tuple[int, float]:
