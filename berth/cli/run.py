@@ -93,13 +93,10 @@ def run(
 
 
 async def _run(controllers: list[str], options: RunOptions) -> int:
-    code = 1
-    try:
-        code = await run_controllers(controllers, options)
-    finally:
-        # asyncio waits for every task that is left; one that ignores its cancellation must not keep a process
-        # alive that has lost its leadership.
-        exit_anyway = threading.Timer(EXIT_GRACE, os._exit, (code or 1,))
-        exit_anyway.daemon = True
-        exit_anyway.start()
+    code = await run_controllers(controllers, options)
+    # asyncio waits for every task that is left; one that ignores its cancellation must not keep a process
+    # alive that has lost its leadership.
+    exit_anyway = threading.Timer(EXIT_GRACE, os._exit, (code or 1,))
+    exit_anyway.daemon = True
+    exit_anyway.start()
     return code

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.kube.workqueue import DueKeys, WorkQueue
+
+
+def add(base: float, failures: int) -> float:
+    return base + failures
+
+
+def at(when: float, _failures: int) -> float:
+    return when
 
 
 def test_keys_come_in_the_order_of_their_times() -> None:
@@ -89,7 +98,7 @@ def test_failures_wait_and_are_counted_until_a_success() -> None:
     counts = []
     for round_ in range(3):
         assert keys.pop(10.0 * round_) == "a"
-        counts.append(keys.failed("a", lambda count, base=10.0 * round_: base + count))
+        counts.append(keys.failed("a", partial(add, 10.0 * round_)))
     assert counts == [1, 2, 3]
     assert keys.next_due() == 22.0
     assert keys.pop(22.0) == "a"
@@ -141,7 +150,7 @@ def test_no_addition_is_ever_lost(steps: list[tuple[str, str, int]]) -> None:
             if action == "done":
                 keys.done(key)
             else:
-                keys.failed(key, lambda _, at=now + number: at)
+                keys.failed(key, partial(at, now + number))
                 owed.add(key)
         assert len(keys) == len(owed)
     for key in active:

@@ -1,0 +1,31 @@
+"""What all tests share: a test that leaves asyncio tasks behind fails, since its successors would run beside them."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator
+
+import pytest
+
+
+@pytest.fixture
+async def no_task_leaks() -> AsyncIterator[None]:
+    """Fail if tasks begun since are still there at the end."""
+    before = asyncio.all_tasks()
+    yield
+    for _ in range(10):  # what was cancelled at the very end needs a few rounds of the loop to finish
+        await asyncio.sleep(0)
+    left = [task for task in asyncio.all_tasks() - before if task is not asyncio.current_task()]
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+    if left:
+        pytest.fail(f"asyncio tasks left running: {', '.join(repr(task.get_coro()) for task in left)}")
+
+
+@pytest.fixture(autouse=True)
+def _guard_tasks(request: pytest.FixtureRequest) -> None:
+    """Apply :func:`no_task_leaks` to asynchronous tests; the others need no loop."""
+    if inspect.iscoroutinefunction(getattr(request, "function", None)):
+        request.getfixturevalue("no_task_leaks")

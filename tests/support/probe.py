@@ -1,0 +1,157 @@
+"""A controller made for the tests of the process around controllers, and ``berth`` with it as an installed controller.
+
+``python -m tests.support.probe run probe ...`` is ``berth run probe ...``. What the controller does is chosen by the
+environment variable PROBE: ``wait`` (follow namespaces and never end), ``idle`` (never end, no API access), ``fail``,
+``end``, ``refuse`` (its options), ``stuck`` (ignore cancellation), ``slow`` (clean up for a while), ``note`` (record an
+Event about the namespace default while it is stopped).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from berth.kube import process
+from berth.kube.controller import ControllerContext
+from berth.kube.events import Note, Reference
+from berth.kube.reflector import Reflector
+from berth.kube.resources import NAMESPACES
+
+process_controllers = process.available_controllers
+
+log = structlog.get_logger(__name__)
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CHILD = REPOSITORY / "hack" / "localcluster" / "child.py"
+"""Runs a command that the kernel kills when its parent ends."""
+
+
+class Probe:
+    """See the module."""
+
+    name = "probe"
+
+    def __init__(self, context: ControllerContext) -> None:
+        """Prepare what PROBE asks for."""
+        self._mode = os.environ.get("PROBE", "idle")
+        self._context = context
+        if self._mode == "refuse":
+            raise ValueError("placement_config: no such profile; name one of: default")
+        self._namespaces = Reflector(context.client, NAMESPACES)
+        if self._mode in ("wait", "note"):
+            context.watch("namespaces", self._namespaces)
+
+    async def run(self) -> None:
+        """Do what PROBE asks for."""
+        log.info("working")
+        if self._mode == "fail":
+            raise RuntimeError("the probe failed")
+        if self._mode == "end":
+            return
+        try:
+            if self._mode in ("wait", "note"):
+                await self._namespaces.run()
+            await asyncio.Event().wait()
+        finally:
+            await self._stop()
+
+    async def _stop(self) -> None:
+        if self._mode == "slow":
+            await asyncio.sleep(0.3)
+            log.info("cleaned up")
+        if self._mode == "stuck":
+            log.info("cancellation ignored")
+            while True:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.Event().wait()
+        if self._mode == "note":
+            subject = Reference.of(self._namespaces.objects["default"].metadata, kind="Namespace")
+            self._context.recorder.record(Note(subject, "Stopped", "the probe was stopped", "Stopping"))
+
+
+class Running:
+    """A ``berth`` process."""
+
+    def __init__(self, popen: subprocess.Popen[str]) -> None:
+        """Wrap the process."""
+        self.popen = popen
+        self.lines: list[dict[str, Any]] = []
+
+    def until(self, event: str) -> dict[str, Any]:
+        """Read log lines until one says `event`, and return it."""
+        assert self.popen.stderr is not None
+        for text in self.popen.stderr:
+            self.lines.append(json.loads(text) if text.startswith("{") else {"event": text.rstrip("\n")})
+            if self.lines[-1]["event"] == event:
+                return self.lines[-1]
+        raise AssertionError(f"the process ended without {event!r}; its log: {self.lines}")
+
+    def stop(self, number: int = signal.SIGTERM, *, timeout: float = 30.0) -> int:
+        """Send a signal, read the rest of the log and return the exit status."""
+        self.popen.send_signal(number)
+        return self.wait(timeout=timeout)
+
+    def wait(self, *, timeout: float = 30.0) -> int:
+        """Read the rest of the log and return the exit status."""
+        _, rest = self.popen.communicate(timeout=timeout)
+        self.lines += [json.loads(text) if text.startswith("{") else {"event": text} for text in rest.splitlines()]
+        return self.popen.returncode
+
+    @property
+    def text(self) -> str:
+        """Everything logged, for searching."""
+        return "\n".join(json.dumps(line) for line in self.lines)
+
+
+@contextmanager
+def berth(*arguments: str, mode: str = "idle", env: dict[str, str] | None = None) -> Iterator[Running]:
+    """``berth ARGUMENTS`` with the probe installed; killed at the end of the block, by the kernel if we die."""
+    command = [sys.executable, "-I", "-S", str(CHILD), str(os.getpid()), sys.executable, "-m", "tests.support.probe"]
+    clean = {key: value for key, value in os.environ.items() if key not in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST")}
+    with subprocess.Popen(
+        [*command, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=REPOSITORY,
+        env={**clean, "PROBE": mode, "COLUMNS": "200", "NO_COLOR": "1", **(env or {})},
+    ) as popen:
+        try:
+            yield Running(popen)
+        finally:
+            popen.kill()
+
+
+def installed() -> dict[str, EntryPoint]:
+    """The installed controllers and the probe, under two names, and one that cannot be imported."""
+    group = process.ENTRY_POINT_GROUP
+    return {
+        **process_controllers(),
+        "probe": EntryPoint("probe", "tests.support.probe:Probe", group),
+        "twin": EntryPoint("twin", "tests.support.probe:Probe", group),
+        "broken": EntryPoint("broken", "tests.support.nowhere:Broken", group),
+    }
+
+
+def main() -> None:
+    """Run ``berth`` with the probe as a further controller."""
+    process.available_controllers = installed
+    from berth.cli.main import main as berth_main
+
+    berth_main()
+
+
+if __name__ == "__main__":
+    main()

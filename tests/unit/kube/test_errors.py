@@ -1,0 +1,73 @@
+"""ApiError and its making from responses. How the client reacts to it is in the integration tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from berth.kube.errors import MAX_RETRY_AFTER, ApiError, error_from_response
+
+
+def error(status: int) -> ApiError:
+    return ApiError(status=status, reason="R", message="m")
+
+
+@pytest.mark.parametrize(
+    ("body", "reason", "message"),
+    [
+        pytest.param(
+            b'{"kind":"Status","message":"pods \\"a\\" not found","reason":"NotFound","code":404}',
+            "NotFound",
+            'pods "a" not found',
+            id="status",
+        ),
+        pytest.param(b"<html>bad gateway</html>", "HTTP404", "<html>bad gateway</html>", id="html of a proxy"),
+        pytest.param(b'{"message":null}', "HTTP404", '{"message":null}', id="null message"),
+        pytest.param(b"[]", "HTTP404", "[]", id="json but no object"),
+        pytest.param(b'{"message":"\xff"}', "HTTP404", '{"message":"�"}', id="not utf-8"),
+        pytest.param(b"", "HTTP404", "the server sent no explanation", id="empty"),
+        pytest.param(b'{"kind":"Status"}', "HTTP404", "the server sent no explanation", id="status without message"),
+        pytest.param(b"x" * 9000, "HTTP404", "x" * 500, id="long page is cut"),
+    ],
+)
+def test_message_and_reason_come_from_the_body(body: bytes, reason: str, message: str) -> None:
+    made = error_from_response(404, body, None)
+    assert (made.status, made.reason, made.message) == (404, reason, message)
+    assert str(made) == f"404 {reason}: {message}"
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        pytest.param(None, None, id="absent"),
+        pytest.param("", None, id="empty"),
+        pytest.param("1", 1.0, id="seconds"),
+        pytest.param("0", 0.0, id="zero"),
+        pytest.param("2.5", 2.5, id="fraction"),
+        pytest.param("-3", None, id="negative"),
+        pytest.param("nan", None, id="nan would end every comparison"),
+        pytest.param("inf", MAX_RETRY_AFTER, id="infinite"),
+        pytest.param("86400", MAX_RETRY_AFTER, id="a day is capped"),
+        pytest.param("Wed, 21 Oct 2026 07:28:00 GMT", None, id="date"),
+    ],
+)
+def test_retry_after_is_read_in_seconds(header: str | None, seconds: float | None) -> None:
+    assert error_from_response(429, b"", header).retry_after == seconds
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+def test_trouble_of_the_server_is_retryable(status: int) -> None:
+    assert error(status).retryable
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 501])
+def test_refusals_are_not_retryable(status: int) -> None:
+    assert not error(status).retryable
+
+
+@pytest.mark.parametrize(
+    ("status", "property_name"),
+    [(401, "unauthorized"), (404, "not_found"), (409, "conflict"), (410, "expired")],
+)
+def test_each_meaning_has_one_status(status: int, property_name: str) -> None:
+    for other in (400, 401, 403, 404, 409, 410, 422, 500):
+        assert getattr(error(other), property_name) is (other == status)

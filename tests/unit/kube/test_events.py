@@ -1,0 +1,143 @@
+"""When notes are written, how they are cut and named. Writing itself: tests/integration/test_kube_events.py."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import REGISTRY
+
+from berth.kube.client import ApiClient
+from berth.kube.events import (
+    FIRST_INTERVAL,
+    LONGEST_INTERVAL,
+    NAME_LIMIT,
+    NOTE_LIMIT,
+    EventRecorder,
+    Note,
+    Reference,
+    Series,
+    shortened,
+)
+from berth.kube.objects import ObjectMeta
+
+DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+def note(message: str = "0/3 nodes fit", *, name: str = "web-0", uid: str = "u1", reason: str = "Failed") -> Note:
+    return Note(Reference("v1", "Pod", "shop", name, uid), reason, message, "Scheduling", warning=True)
+
+
+def recorder(client: ApiClient, **arguments: Any) -> EventRecorder:
+    return EventRecorder(client, **{"controller": "berth.dev/test", "instance": "me_1", **arguments})
+
+
+def waiting(subject: EventRecorder) -> int:
+    return subject._queue.qsize()
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "result"),
+    [
+        pytest.param("abc", 3, "abc", id="fits exactly"),
+        pytest.param("abcdefgh", 7, "abcd…", id="cut, the ellipsis takes three bytes"),
+        pytest.param("äöüäöü", 9, "äöü…", id="cut between characters"),
+        pytest.param("äöüäöü", 10, "äöü…", id="never inside a character"),
+        pytest.param("", 5, "", id="empty"),
+    ],
+)
+def test_shortened(text: str, limit: int, result: str) -> None:
+    assert shortened(text, limit) == result
+
+
+@given(text=st.text(max_size=300), limit=st.integers(min_value=3, max_value=400))
+def test_shortened_fits_and_keeps_the_beginning(text: str, limit: int) -> None:
+    result = shortened(text, limit)
+    assert len(result.encode()) <= limit
+    assert result == text or (result.endswith("…") and text.startswith(result[:-1]))
+
+
+def test_series_intervals_double_up_to_half_an_hour() -> None:
+    series = Series("e", next_write=FIRST_INTERVAL)
+    writes = [float(second) for second in range(1, 86_400) if series.due(float(second))]
+    gaps = [round(later - earlier) for earlier, later in pairwise(writes)]
+    assert writes[0] == FIRST_INTERVAL
+    assert gaps[:7] == [60, 120, 240, 480, 960, 1800, 1800]
+    assert max(gaps) == LONGEST_INTERVAL
+    assert 45 <= len(writes) <= 60  # a day of a pending pod
+    assert series.count == 86_400
+
+
+def test_series_in_long_silence_is_written_at_the_next_occurrence() -> None:
+    series = Series("e", next_write=FIRST_INTERVAL)
+    assert not series.due(29.9)
+    assert series.due(5000.0)
+    assert not series.due(5059.9)
+
+
+async def test_the_same_note_is_queued_once_and_counted(closed_client: ApiClient) -> None:
+    subject = recorder(closed_client)
+    for _ in range(50):
+        subject.record(note())
+    assert waiting(subject) == 1
+    (series,) = subject._series.values()
+    assert series.count == 50
+
+
+@pytest.mark.parametrize(
+    "other", [note("1/3 nodes fit"), note(uid="u2"), note(reason="Bound")], ids=["message", "object", "reason"]
+)
+async def test_a_note_that_differs_is_another_event(closed_client: ApiClient, other: Note) -> None:
+    subject = recorder(closed_client)
+    subject.record(note())
+    subject.record(other)
+    assert waiting(subject) == 2
+    assert len({series.event_name for series in subject._series.values()}) == 2
+
+
+async def test_overflow_is_counted_and_does_not_silence_the_note(closed_client: ApiClient) -> None:
+    subject = recorder(closed_client, capacity=2)
+    before = REGISTRY.get_sample_value("berth_events_dropped_total", {"reason": "queue_full"}) or 0.0
+    for number in range(5):
+        subject.record(note(uid=f"u{number}"))
+    assert waiting(subject) == 2
+    assert REGISTRY.get_sample_value("berth_events_dropped_total", {"reason": "queue_full"}) == before + 3
+    subject._queue.get_nowait()
+    subject.record(note(uid="u4"))  # dropped above, so it must not wait for its series' interval
+    assert waiting(subject) == 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["web-0", "a" * 253, "a" * 199 + "-" + "b" * 53, "a" * 198 + ".-" + "b" * 53, "x.y.z"],
+    ids=["short", "longest", "cut at a dash", "cut at a dot and a dash", "dots"],
+)
+async def test_event_names_are_valid_and_stable(closed_client: ApiClient, name: str) -> None:
+    subject = recorder(closed_client)
+    made = subject._name(note(name=name))
+    assert DNS_SUBDOMAIN.fullmatch(made)
+    assert len(made) <= 253
+    assert made == subject._name(note(name=name))
+    assert made != recorder(closed_client, instance="me_2")._name(note(name=name))
+
+
+async def test_body_keeps_to_the_limits_of_the_api(closed_client: ApiClient) -> None:
+    subject = recorder(closed_client, instance="i" * 300)
+    subject.record(note("ü" * 2000))
+    queued, series = subject._queue.get_nowait()
+    body = subject._body(queued, name=series.event_name, namespace="shop", now="2026-01-01T00:00:00.000000Z")
+    assert len(body["note"].encode()) <= NOTE_LIMIT
+    assert body["note"].endswith("ü…")
+    assert len(body["reportingInstance"].encode()) <= NAME_LIMIT
+    assert body["type"] == "Warning"
+    assert body["regarding"] == {"apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "web-0", "uid": "u1"}
+
+
+def test_reference_of_an_object() -> None:
+    metadata = ObjectMeta(name="boutique", namespace="shop", uid="u9")
+    made = Reference.of(metadata, kind="AppGroup", api_version="appgroup.diktyo.x-k8s.io/v1alpha1")
+    assert made == Reference("appgroup.diktyo.x-k8s.io/v1alpha1", "AppGroup", "shop", "boutique", "u9")

@@ -1,0 +1,65 @@
+"""Timing of leader election. The election itself: tests/integration/test_kube_lease.py."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.kube import lease
+from berth.kube.lease import LeaseTiming
+
+
+def test_defaults_are_those_of_kubernetes() -> None:
+    timing = LeaseTiming()
+    assert (timing.duration, timing.renew_deadline, timing.retry_period) == (15.0, 10.0, 2.0)
+    assert LeaseTiming.of(15.0) == timing
+
+
+@pytest.mark.parametrize(
+    ("duration", "renew_deadline", "retry_period"),
+    [
+        pytest.param(10, 10, 2, id="deadline not below duration"),
+        pytest.param(10, 12, 2, id="deadline above duration: two leaders"),
+        pytest.param(15, 10, 10, id="one attempt only"),
+        pytest.param(15, 10, 11, id="no attempt before the deadline"),
+        pytest.param(15, 10, 0, id="no pause"),
+        pytest.param(15, 10, -1, id="negative pause"),
+        pytest.param(0, 0, 0, id="zeros"),
+        pytest.param(math.nan, 10, 2, id="nan"),
+        pytest.param(15, math.nan, 2, id="nan deadline"),
+        pytest.param(math.inf, 10, 2, id="for ever"),
+    ],
+)
+def test_timing_that_allows_two_leaders_is_refused(duration: float, renew_deadline: float, retry_period: float) -> None:
+    with pytest.raises(ValueError, match=r"duration > renew_deadline > retry_period > 0, not "):
+        LeaseTiming(duration=duration, renew_deadline=renew_deadline, retry_period=retry_period)
+
+
+@given(duration=st.floats(min_value=0.01, max_value=10_000))
+def test_any_duration_keeps_the_order_and_the_proportions(duration: float) -> None:
+    timing = LeaseTiming.of(duration)
+    assert timing.duration > timing.renew_deadline > timing.retry_period > 0
+    assert timing.renew_deadline == pytest.approx(duration * 10 / 15)
+    assert timing.retry_period == pytest.approx(duration * 2 / 15)
+
+
+@pytest.mark.parametrize("duration", [0, -5, math.nan, math.inf])
+def test_no_timing_for_a_senseless_duration(duration: float) -> None:
+    with pytest.raises(ValueError, match="lease timing must satisfy"):
+        LeaseTiming.of(duration)
+
+
+@given(duration=st.floats(min_value=0.01, max_value=10_000))
+def test_published_duration_never_ends_before_the_real_one(duration: float) -> None:
+    published = LeaseTiming.of(duration).published
+    assert published >= duration
+    assert published < duration + 1
+
+
+def test_the_clock_is_not_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = lease._clock()
+    monkeypatch.setattr("time.time", lambda: 0.0)
+    assert before <= lease._clock() < before + 60

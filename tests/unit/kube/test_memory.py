@@ -1,0 +1,58 @@
+"""The garbage collector rests while big first lists load, and comes back however that ends."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from berth.kube.memory import collection_paused, settle_memory
+
+
+@pytest.fixture(autouse=True)
+def _restore() -> Iterator[None]:
+    gc.enable()
+    yield
+    gc.enable()
+    gc.unfreeze()
+
+
+def test_paused_inside_and_back_afterwards() -> None:
+    with collection_paused():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_inactive_changes_nothing() -> None:
+    with collection_paused(active=False):
+        assert gc.isenabled()
+
+
+def test_back_after_an_error() -> None:
+    with pytest.raises(RuntimeError), collection_paused():
+        raise RuntimeError
+    assert gc.isenabled()
+
+
+def test_overlapping_lists_wait_for_the_last_one() -> None:
+    first, second = ExitStack(), ExitStack()
+    first.enter_context(collection_paused())
+    second.enter_context(collection_paused())
+    first.close()
+    assert not gc.isenabled()
+    second.close()
+    assert gc.isenabled()
+
+
+def test_a_collector_that_was_off_stays_off() -> None:
+    gc.disable()
+    with collection_paused():
+        assert not gc.isenabled()
+    assert not gc.isenabled()
+
+
+def test_settle_freezes_what_is_there() -> None:
+    settle_memory()
+    assert gc.get_freeze_count() > 0
