@@ -79,6 +79,13 @@ STORAGE_CLASSES = Resource(
     "storage.k8s.io", "v1", "storageclasses", "StorageClass", objects.StorageClass, namespaced=False
 )
 CSI_NODES = Resource("storage.k8s.io", "v1", "csinodes", "CSINode", objects.CSINode, namespaced=False)
+CSI_DRIVERS = Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", objects.CSIDriver, namespaced=False)
+CSI_STORAGE_CAPACITIES = Resource(
+    "storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity", objects.CSIStorageCapacity
+)
+VOLUME_ATTACHMENTS = Resource(
+    "storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", objects.VolumeAttachment, namespaced=False
+)
 LEASES: Resource[dict[str, Any]] = Resource("coordination.k8s.io", "v1", "leases", "Lease", dict)
 EVENTS: Resource[dict[str, Any]] = Resource("events.k8s.io", "v1", "events", "Event", dict)
 APP_GROUPS = Resource("appgroup.diktyo.x-k8s.io", "v1alpha1", "appgroups", "AppGroup", objects.CustomObject)

@@ -38,6 +38,10 @@ class PodChange:
     """the pod's kubelet refused it just now"""
     group: GroupKey | None = None
     """AppGroup of the pod"""
+    assigned: bool = False
+    """the pod got a node, or other labels on it: rules about other pods may be met now"""
+    joined: bool = False
+    """the pod is new among the members of its group"""
 
 
 @dataclass(slots=True)
@@ -76,17 +80,31 @@ class ClusterPicture:
                     self.avoided[owner.uid, pod.spec.node_name] = True
             change = self.drop_pod(pod)
             return PodChange(freed=change.freed, rejected=rejected, group=change.group)
+        known_group = self.members.group_of(uid)
         if pod.spec.node_name:
             moved = before is None or before.node_name != pod.spec.node_name
+            assigned = before is None or before.assumed or before.profile.labels != pod.metadata.labels
             self.state.upsert_pod(pod)
-            key = self.members.upsert(pod, node=pod.spec.node_name)
-            if moved:
-                self.ledger.mark(key)
-            return PodChange(freed=moved and before is not None, group=key)
+            key = self._join(pod, known_group, node=pod.spec.node_name)
+            return PodChange(
+                freed=moved and before is not None, group=key, assigned=assigned, joined=key not in (None, known_group)
+            )
+        ready = pod.metadata.deletion_timestamp is None and not pod.spec.scheduling_gates
+        if before is None and not ready:
+            # A gated pod is no member to plan with yet, one that is being deleted is none any more.
+            self.ledger.mark(self.members.remove(uid))
+            return PodChange()
         # An event that still shows an assumed pod waiting is older than our binding.
-        key = self.members.upsert(pod, node=before.node_name if before is not None else "")
-        ready = before is None and pod.metadata.deletion_timestamp is None and not pod.spec.scheduling_gates
-        return PodChange(waiting=ready, group=key)
+        key = self._join(pod, known_group, node=before.node_name if before is not None else "")
+        return PodChange(waiting=before is None, group=key, joined=key not in (None, known_group))
+
+    def _join(self, pod: Pod, known_group: GroupKey | None, *, node: str) -> GroupKey | None:
+        """Note where a member of a group is, and the groups whose bandwidth that changes."""
+        key, changed = self.members.upsert(pod, node=node)
+        if changed:
+            self.ledger.mark(known_group)
+            self.ledger.mark(key)
+        return key
 
     def drop_pod(self, pod: Pod) -> PodChange:
         """A pod ended or was deleted."""
@@ -110,6 +128,7 @@ class ClusterPicture:
             or old.spec.taints != node.spec.taints
             or old.spec.unschedulable != node.spec.unschedulable
             or old.status.allocatable != node.status.allocatable
+            or old.status.declared_features != node.status.declared_features
         )
         return changed or settings, settings
 

@@ -5,14 +5,16 @@ Every field's description is its documentation; docs/reference/placement-configu
 
 from __future__ import annotations
 
+import difflib
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
-from berth.api.errors import explain_validation_error
+from berth.api.errors import explain_validation_error, field_path
 from berth.api.labels import SCHEDULER_NAME
+from berth.api.quantity import QuantityError, parse_quantity
 from controllers.placement.gang.strategies import DEFAULT as DEFAULT_STRATEGY
 from controllers.placement.gang.strategies import STRATEGIES
 from controllers.placement.network.costs import DEFAULT_WEIGHT_SETS
@@ -26,7 +28,9 @@ class ConfigurationError(ValueError):
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, allow_inf_nan=False
+    )
 
 
 class AfterWait(StrEnum):
@@ -79,8 +83,8 @@ class ObjectiveWeights(_Model):
 class TopologyReference(_Model):
     """The NetworkTopology whose costs are used."""
 
-    namespace: str = Field(description="Namespace of the NetworkTopology.")
-    name: str = Field(description="Name of the NetworkTopology.")
+    namespace: str = Field(min_length=1, description="Namespace of the NetworkTopology.")
+    name: str = Field(min_length=1, description="Name of the NetworkTopology.")
 
 
 class Link(_Model):
@@ -94,11 +98,31 @@ class Link(_Model):
     )
     nodes: list[str] = Field(default_factory=list, description="Nodes whose every connection uses the link.")
 
+    @field_validator("capacity", mode="before")
+    @classmethod
+    def _readable_capacity(cls, value: Any) -> str:
+        """A capacity that cannot be read must stop the start, not the first plan."""
+        try:
+            bits = parse_quantity(value)
+        except (QuantityError, TypeError) as error:
+            raise ValueError(f"capacity {value!r} is no quantity; write bit/s such as 10G or 500M") from error
+        if bits <= 0:
+            raise ValueError(f"capacity {value!r} is not above 0; write bit/s such as 10G or leave the link out")
+        return str(value)
+
+    @model_validator(mode="after")
+    def _used_by_someone(self) -> Self:
+        if not self.zones and not self.nodes:
+            raise ValueError(f"link {self.name!r} has neither zones nor nodes and would never count; add one of them")
+        return self
+
 
 class Profile(_Model):
     """How the pods of one scheduler name are placed."""
 
-    scheduler_name: str = Field(default=SCHEDULER_NAME, description="spec.schedulerName of the pods it is for.")
+    scheduler_name: str = Field(
+        default=SCHEDULER_NAME, min_length=1, description="spec.schedulerName of the pods it is for."
+    )
     network_topology: TopologyReference | None = Field(
         default=None,
         description="NetworkTopology to use. Unset: one of the AppGroup's namespace, otherwise the only or first one.",
@@ -109,7 +133,7 @@ class Profile(_Model):
     )
     gang: GangSettings = Field(default_factory=GangSettings, description="Placing an AppGroup as a whole.")
     weights: ObjectiveWeights = Field(default_factory=ObjectiveWeights, description="Terms of the objective.")
-    prices: dict[str, float] = Field(
+    prices: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default_factory=dict,
         description=(
             "Price per unit (core, GiB, GiB for storage, one for extended resources, Gbit/s for `bandwidth`) where a "
@@ -126,6 +150,14 @@ class Profile(_Model):
         ),
     )
     links: list[Link] = Field(default_factory=list, description="Physical links shared by several pairs of nodes.")
+
+    @model_validator(mode="after")
+    def _unique_links(self) -> Self:
+        names = [link.name for link in self.links]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"link {name!r} is listed {names.count(name)} times; give every link its own name")
+        return self
 
 
 class PlacementConfiguration(_Model):
@@ -168,5 +200,41 @@ def parse_configuration(document: Any, *, source: str) -> PlacementConfiguration
     try:
         return PlacementConfiguration.model_validate(document)
     except ValidationError as error:
-        problems = "; ".join(explain_validation_error(document, error))
+        known = explain_validation_error(document, error)
+        found = zip(error.errors(include_url=False), known, strict=True)
+        problems = "; ".join(
+            _unknown_field(item["loc"]) if item["type"] == "extra_forbidden" else _in_words(text)
+            for item, text in found
+        )
         raise ConfigurationError(f"{source}: {problems}") from error
+
+
+_KUBECTL = "`kubectl explain` describes the field"
+_DOCUMENTED = "docs/reference/placement-configuration.md describes the field"
+
+
+def _in_words(text: str) -> str:
+    """The sentence about one field, for a file instead of an object on the API server."""
+    return f"{KIND}: {text.partition(': ')[2].replace(_KUBECTL, _DOCUMENTED)}"
+
+
+def _unknown_field(location: tuple[int | str, ...]) -> str:
+    """Sentence about a field that does not exist: its path, the nearest known name, the names there are."""
+    model: type[BaseModel] | None = PlacementConfiguration
+    for part in location[:-1]:
+        if isinstance(part, str) and model is not None:
+            model = model_of(model, part)
+    name = str(location[-1])
+    names = sorted(field.alias or key for key, field in model.model_fields.items()) if model is not None else []
+    near = difflib.get_close_matches(name, names, n=1)
+    remedy = f"write {near[0]!r}" if near else f"remove it or use one of {', '.join(names)}"
+    return f"{KIND}: {field_path(location)}: there is no such field; {remedy}"
+
+
+def model_of(model: type[BaseModel], alias: str) -> type[BaseModel] | None:
+    """The model behind a field, itself or in a list; None for fields with plain values."""
+    info = next((f for key, f in model.model_fields.items() if alias in (f.alias, key)), None)
+    if info is None:
+        return None
+    kinds = [info.annotation, *get_args(info.annotation)]
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,13 @@ from controllers.placement.config import ConfigurationError, PlacementConfigurat
 from controllers.placement.metrics import BIND_SECONDS, BINDINGS, NODE_REJECTIONS, PENDING, UNBOUND
 from controllers.placement.network.costs import NetworkCosts
 from controllers.placement.planning.decision import Decision, annotation
+from controllers.placement.planning.infrastructure import read_settings
 from controllers.placement.planning.planner import Planner
 from controllers.placement.queue import PlacementQueue, UnitKey
 from controllers.placement.reporter import ConditionReporter
 from controllers.placement.scheduling import GROUP_UNIT, Outlet, SchedulingCycle, unit_key
+from controllers.placement.volume_binder import VolumeBinder
+from controllers.placement.volume_watches import volume_watches
 
 log = structlog.get_logger(__name__)
 
@@ -65,6 +69,7 @@ class PlacementController:
         self.picture = ClusterPicture(clock=clock)
         self.queue = PlacementQueue(clock=clock, arrival_of=self._arrival_of)
         self._binder = Binder(context.client)
+        self._volumes = VolumeBinder(context.client, self.picture.state)
         self._reporter = ConditionReporter(context.client)
         outlet = Outlet(bind=self._decided, note=context.recorder.record, unschedulable=self._reporter.unschedulable)
         self.cycle = SchedulingCycle(self.picture, self.queue, self.configuration, outlet)
@@ -78,7 +83,7 @@ class PlacementController:
         self._make_watches()
         watching = [watch.run() for watch in self._watches.values()]
         bindings = [self._bind_for_ever() for _ in range(self.configuration.bindings_in_flight)]
-        await run_together(*watching, *bindings, self._reporter.run(), self._schedule_for_ever())
+        await run_together(*watching, *bindings, self._volumes.run(), self._reporter.run(), self._schedule_for_ever())
 
     def _make_watches(self) -> None:
         client = self._context.client
@@ -98,6 +103,7 @@ class PlacementController:
             "pods": pods,
             "appgroups": groups,
             "networktopologies": topologies,
+            **volume_watches(client, self.picture.state.volumes, changed=self._on_volumes),
         }
         for name, watch in self._watches.items():
             watch.add_batch_handler(self._wake.set)
@@ -114,20 +120,29 @@ class PlacementController:
         else:
             self.queue.remove(uid)
             self._reporter.forget(uid)
+            if result.joined and result.group is not None:
+                self._wake_group(result.group)
         if result.rejected and ours:
             NODE_REJECTIONS.labels(pod.status.reason).inc()
             self._context.recorder.record(events.rejected_by_node(pod, seconds=self.picture.avoided.ttl))
         if result.freed:
             self.queue.wake_sleepers()
+            self._volumes.pod_gone(uid)
+        elif result.assigned:
+            self.queue.wake_sleepers(lambda unit: unit.follows_pods)
 
     def _on_node(self, change: ChangeType, node: Node) -> None:
         if change is ChangeType.DELETED:
             self.picture.state.remove_node(node.metadata.name)
+            self._volumes.changed()
+            self.queue.wake_sleepers(lambda unit: unit.follows_pods)
             return
         helps, settings = self.picture.put_node(node)
         if settings:
             for planner in self._planners():
                 planner.view.settings_changed()
+            for problem in read_settings(node).problems:
+                self._context.recorder.record(events.bad_annotation(node, problem))
         if helps:
             self.queue.wake_sleepers()
 
@@ -160,6 +175,10 @@ class PlacementController:
             if problem is not None:
                 log.warning("network topology ignored", topology=name, problem=problem)
         self.queue.wake_sleepers()
+
+    def _on_volumes(self) -> None:
+        self._volumes.changed()
+        self.queue.wake_sleepers(lambda unit: unit.follows_volumes)
 
     def _wake_group(self, key: tuple[str, str]) -> None:
         for profile in self.configuration.profiles:
@@ -197,10 +216,11 @@ class PlacementController:
                     self.queue.back_off(unit)
                 await asyncio.sleep(0)
             PENDING.set(len(self.queue))
-            await self._until_woken()
+            await self._until_woken(full=self._unbound.qsize() >= backlog)
 
-    async def _until_woken(self) -> None:
-        due = self.queue.next_due()
+    async def _until_woken(self, *, full: bool) -> None:
+        """Wait for a change or a timer; while decisions pile up, timers change nothing and a binding wakes us."""
+        due = None if full else self.queue.next_due()
         timeout = None if due is None else max(0.0, due - self.picture.clock())
         try:
             async with asyncio.timeout(timeout):
@@ -220,9 +240,14 @@ class PlacementController:
             decision, costs, decided = await self._unbound.get()
             UNBOUND.set(self._unbound.qsize())
             problem = self._no_longer_possible(decision)
-            if problem is not None:
+            if self.picture.state.record(decision.pod.metadata.uid) is None:
+                self._planner_of(decision).forget(decision)  # the pod has ended or was deleted
+            elif problem is not None:
                 self._context.recorder.record(events.node_changed(decision, problem))
                 self._again(decision)
+            elif self._volumes.needed(decision.pod):
+                done = partial(self._volumes_done, decision, costs, decided)
+                self._volumes.submit(decision.pod, decision.node, done)
             else:
                 result = await self._binder.bind(decision.pod, decision.node, decision=annotation(decision, costs))
                 self._settle(decision, result, decided)
@@ -233,7 +258,7 @@ class PlacementController:
         state = self.picture.state
         record = state.record(decision.pod.metadata.uid)
         if record is None:
-            return "the pod has ended or was deleted"
+            return None
         slot = state.node_index.get(decision.node)
         if slot is None:
             return "the node was deleted"
@@ -245,6 +270,16 @@ class PlacementController:
         if (over & needed).any():
             return "the node has too little room left"
         return None
+
+    def _volumes_done(self, decision: Decision, costs: NetworkCosts, decided: float, problem: str | None) -> None:
+        """The claims of a decided pod are bound, or cannot be."""
+        if problem is None:
+            self._unbound.put_nowait((decision, costs, decided))
+        else:
+            if self.picture.state.record(decision.pod.metadata.uid) is not None:
+                self._context.recorder.record(events.volumes_failed(decision, problem))
+            self._again(decision)
+        self._wake.set()
 
     def _settle(self, decision: Decision, result: BindResult, decided: float) -> None:
         BINDINGS.labels(result.outcome.value).inc()
@@ -265,11 +300,11 @@ class PlacementController:
         pod = self._watches["pods"].objects.get(decision.pod.key)
         if pod is None or pod.metadata.uid != decision.pod.metadata.uid or pod.spec.node_name:
             return
-        self._on_pod(ChangeType.MODIFIED, pod)
-        unit = self.queue.unit_of(pod.metadata.uid)
-        if unit is not None:
-            self.queue.back_off(unit)
-            self.queue.retry_at(unit, unit.not_before)
+        result = self.picture.put_pod(pod)
+        if result.waiting:
+            self.queue.put_back(pod, unit_key(pod, result.group))
+        # The room that the decision held is free again.
+        self.queue.wake_sleepers()
 
     def _planner_of(self, decision: Decision) -> Planner:
         return self.cycle.planners[decision.pod.spec.scheduler_name]

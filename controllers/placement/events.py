@@ -26,10 +26,13 @@ def failed(failure: Failure) -> Note:
     return Note(_pod(failure.pod), "FailedScheduling", failure.message, SCHEDULING, warning=True)
 
 
-def waiting_for_members(pod: Pod, group: Group, *, present: int, missing: tuple[str, ...], seconds: float) -> Note:
-    """The pod's AppGroup is not complete yet."""
+def waiting_for_members(
+    pod: Pod, group: Group, *, present: int, missing: tuple[str, ...], seconds: float | None
+) -> Note:
+    """The pod's AppGroup is not complete yet; `seconds` None means that it waits as long as it takes."""
     what = f"; workloads without a pod: {', '.join(missing[:5])}" if missing else ""
-    message = f"AppGroup {group.key[1]} has {present} of {group.members} pods{what}; waits up to {seconds:.0f} s"
+    limit = "until they are there" if seconds is None else f"up to {seconds:.0f} s"
+    message = f"AppGroup {group.key[1]} has {present} of {group.members} pods{what}; waits {limit}"
     return Note(_pod(pod), "WaitingForMembers", message, SCHEDULING)
 
 
@@ -63,6 +66,12 @@ def bind_failed(decision: Decision, problem: str) -> Note:
     return Note(_pod(decision.pod), "BindingFailed", message, BINDING, warning=True)
 
 
+def volumes_failed(decision: Decision, problem: str) -> Note:
+    """The pod's claims could not be bound for the chosen node."""
+    message = f"Volumes for node {decision.node} are not there, the pod is planned again: {problem}"
+    return Note(_pod(decision.pod), "VolumesNotBound", message, BINDING, warning=True)
+
+
 def node_changed(decision: Decision, problem: str) -> Note:
     """The node changed between plan and binding."""
     message = f"Node {decision.node} changed before the pod was bound, it is planned again: {problem}"
@@ -79,7 +88,7 @@ def rejected_by_node(pod: Pod, *, seconds: float) -> Note:
 
 
 def group_placed(group: Group, *, pods: int, nodes: int, edges: int, cost: float) -> Note:
-    """The waiting pods of an AppGroup were planned together."""
+    """The waiting pods of an AppGroup were planned together; edges and cost are those of all its placed pods."""
     regarding = Reference(API_VERSION, KIND, group.key[0], group.key[1], group.uid)
     mean = cost / edges if edges else 0.0
     message = f"Placed {pods} pods on {nodes} nodes; mean network cost {mean:.3g} over {edges} dependency edges"

@@ -20,7 +20,7 @@ from controllers.placement.network.costs import NetworkCosts
 from controllers.placement.network.groups import Group
 from controllers.placement.planning.decision import Decision, Outcome
 from controllers.placement.planning.planner import Planner, workload_of
-from controllers.placement.queue import PlacementQueue, Unit, UnitKey
+from controllers.placement.queue import PlacementQueue, Unit, UnitKey, pod_order
 
 GROUP_UNIT = "group"
 POD_UNIT = "pod"
@@ -71,7 +71,7 @@ class SchedulingCycle:
 
     def look_at(self, unit: Unit) -> None:
         """Place the unit's pods, or say why not and when to look again."""
-        pods = list(unit.pods.values())
+        pods = sorted(unit.pods.values(), key=lambda pod: pod_order(pod, 0))
         profile = self._configuration.profile_for(pods[0].spec.scheduler_name)
         if profile is None:
             return
@@ -92,7 +92,7 @@ class SchedulingCycle:
         if not self._picture.members.complete(group):
             keep = profile.gang.after_wait is AfterWait.KEEP_WAITING
             if keep or not over:
-                self._wait_for_members(unit, pods, group, profile)
+                self._wait_for_members(unit, pods, group, profile, over=over)
                 return
         for pod in pods:
             if workload_of(pod) not in group.index:
@@ -103,18 +103,26 @@ class SchedulingCycle:
         if not outcome.complete and not over:
             self._queue.retry_at(unit, unit.first_seen + profile.gang.wait_seconds)
 
-    def _wait_for_members(self, unit: Unit, pods: list[Pod], group: Group, profile: Profile) -> None:
+    def _wait_for_members(self, unit: Unit, pods: list[Pod], group: Group, profile: Profile, *, over: bool) -> None:
         members = self._picture.members.of(group.key)
         present = {member.workload for member in members}
         missing = tuple(selector for selector in group.selectors if selector not in present)
         for pod in pods:
             self._outlet.note(
                 events.waiting_for_members(
-                    pod, group, present=len(members), missing=missing, seconds=profile.gang.wait_seconds
+                    pod,
+                    group,
+                    present=len(members),
+                    missing=missing,
+                    seconds=None if profile.gang.after_wait is AfterWait.KEEP_WAITING else profile.gang.wait_seconds,
                 )
             )
         ATTEMPTS.labels(GROUP_UNIT, "waiting").inc()
-        self._queue.retry_at(unit, unit.first_seen + profile.gang.wait_seconds)
+        if over:
+            # KeepWaiting: only a new member helps, and that wakes the unit.
+            self._queue.back_off(unit)
+        else:
+            self._queue.retry_at(unit, unit.first_seen + profile.gang.wait_seconds)
 
     def _without_group(
         self,
@@ -155,11 +163,11 @@ class SchedulingCycle:
                 EDGE_COST.observe(decision.edge_cost / decision.edges)
             self._outlet.bind(decision, costs)
         if group is not None and len(outcome.decisions) > 1:
-            cost = sum(decision.edge_cost for decision in outcome.decisions) / 2
-            edges = sum(decision.edges for decision in outcome.decisions) // 2
             nodes = len({decision.node for decision in outcome.decisions})
             self._outlet.note(
-                events.group_placed(group, pods=len(outcome.decisions), nodes=nodes, edges=edges, cost=cost)
+                events.group_placed(
+                    group, pods=len(outcome.decisions), nodes=nodes, edges=outcome.edges, cost=outcome.edge_cost
+                )
             )
         for failure in outcome.failures:
             self._outlet.note(events.failed(failure))

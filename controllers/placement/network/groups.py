@@ -61,8 +61,10 @@ def read_group(obj: CustomObject) -> Group:
         return Group(key=key, uid=obj.metadata.uid, problem=str(error))
     selectors = tuple(item.workload.selector for item in parsed.spec.workloads)
     index = {selector: place for place, selector in enumerate(selectors, start=1)}
-    if len(parsed.status.topology_order) == len(selectors):
-        index |= {item.workload.selector: item.index for item in parsed.status.topology_order}
+    order = {item.workload.selector: item.index for item in parsed.status.topology_order}
+    if order.keys() == index.keys():
+        # Otherwise the status is older than the spec.
+        index = order
     known = set(selectors)
     edges = tuple(
         GroupEdge(
@@ -109,18 +111,25 @@ class GroupMembers:
         self._groups: dict[GroupKey, dict[str, Member]] = {}
         self._group_of: dict[str, GroupKey] = {}
 
-    def upsert(self, pod: Pod, *, node: str) -> GroupKey | None:
-        """Note a live pod on `node` (empty: waiting); returns its group, None when it has none."""
+    def upsert(self, pod: Pod, *, node: str) -> tuple[GroupKey | None, bool]:
+        """Note a live pod on `node` (empty: waiting).
+
+        Returns its group (None when it has none) and whether group, workload or node are new.
+        """
         place = membership(pod.metadata.labels)
         uid = pod.metadata.uid
         if place is None or pod.finished:
-            return self.remove(uid)
+            left = self.remove(uid)
+            return None, left is not None
         key = (pod.metadata.namespace, place.appgroup)
         if self._group_of.get(uid, key) != key:
             self.remove(uid)
+        members = self._groups.setdefault(key, {})
+        member = Member(uid, pod.key, place.workload, node)
+        changed = members.get(uid) != member
         self._group_of[uid] = key
-        self._groups.setdefault(key, {})[uid] = Member(uid, pod.key, place.workload, node)
-        return key
+        members[uid] = member
+        return key, changed
 
     def remove(self, uid: str) -> GroupKey | None:
         """Forget a pod; returns the group it belonged to."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from controllers.placement.config import Profile
 from controllers.placement.filters.pipeline import FilterResult
 from controllers.placement.gang.state import InfrastructureState
-from controllers.placement.network.neighbours import Neighbour, normalise, view_neighbours
+from controllers.placement.network.neighbours import Neighbour, NeighbourView, normalise, view_neighbours
 from controllers.placement.planning.decision import MAX_RUNNER_UPS, Alternative
 from controllers.placement.scores.pipeline import ScorePipeline
 from controllers.placement.state.cluster import ClusterState
@@ -84,13 +84,7 @@ class SinglePlanner:
             enforce_limits: whether maxNetworkCost can be judged.
         """
         state, model = self._state, infrastructure.infrastructure
-        result = self._feasible(info)
-        view = view_neighbours(
-            neighbours, location=model.location, location_cost=model.location_cost, enforce_limits=enforce_limits
-        )
-        if result.feasible:
-            reject(result, "node(s) exceeded maxNetworkCost towards a placed dependency", view.violated)
-            self._reject_by_budget(result, info, neighbours, infrastructure, named=named)
+        result, view = self.admit(info, neighbours, infrastructure, named=named, enforce_limits=enforce_limits)
         slots = np.flatnonzero(result.mask)
         if not slots.size:
             return Choice(-1, 0.0, {}, (), result, view.edges, 0.0)
@@ -120,6 +114,26 @@ class SinglePlanner:
         )
         return Choice(best, float(total[best]), by_term(best), runner_ups, result, view.edges, float(view.cost[best]))
 
+    def admit(
+        self,
+        info: PodInfo,
+        neighbours: Sequence[Neighbour],
+        infrastructure: InfrastructureState,
+        *,
+        named: bool,
+        enforce_limits: bool,
+    ) -> tuple[FilterResult, NeighbourView]:
+        """Which nodes may take the pod under every rule, network limits and budgets included; arguments as above."""
+        model = infrastructure.infrastructure
+        result = self._feasible(info)
+        view = view_neighbours(
+            neighbours, location=model.location, location_cost=model.location_cost, enforce_limits=enforce_limits
+        )
+        if result.feasible:
+            reject(result, "node(s) exceeded maxNetworkCost towards a placed dependency", view.violated)
+            self._reject_by_budget(result, info, neighbours, infrastructure, named=named)
+        return result, view
+
     def _reject_by_budget(
         self,
         result: FilterResult,
@@ -146,11 +160,13 @@ class SinglePlanner:
         left = infrastructure.bandwidth_free - reserve
         towards: dict[int, float] = {}
         for neighbour in neighbours:
-            towards[neighbour.node] = towards.get(neighbour.node, 0.0) + neighbour.bandwidth
+            if neighbour.bandwidth:
+                towards[neighbour.node] = towards.get(neighbour.node, 0.0) + neighbour.bandwidth
         need = np.full(state.size, demand)
         for node, amount in towards.items():
             need[node] -= amount
-        short = need > left
+        # A node whose budget is overdrawn already still takes a pod that adds nothing to it.
+        short = (need > left) & (need > 0)
         for node, amount in towards.items():
             if amount > left[node]:
                 elsewhere = np.ones(state.size, dtype=np.bool_)

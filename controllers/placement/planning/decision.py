@@ -13,6 +13,8 @@ from controllers.placement.network.costs import NetworkCosts
 from controllers.placement.network.groups import GroupKey
 
 MAX_RUNNER_UPS = 3
+MAX_REASONS = 8
+"""Reasons for rejected nodes that the annotation keeps, those of most nodes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,10 @@ class Outcome:
     """placed pods; assumed in the state already"""
     failures: tuple[Failure, ...] = ()
     """pods without a node"""
+    edges: int = 0
+    """placed dependency edges of the whole AppGroup, older pods included; counted for joint plans only"""
+    edge_cost: float = 0.0
+    """their summed network cost"""
 
     @property
     def complete(self) -> bool:
@@ -111,7 +117,8 @@ def annotation(decision: Decision, costs: NetworkCosts) -> str:
     document["feasible"] = decision.feasible
     document["nodes"] = decision.nodes
     if decision.rejected:
-        document["rejected"] = dict(decision.rejected)
+        most = sorted(decision.rejected.items(), key=lambda item: (-item[1], item[0]))
+        document["rejected"] = dict(most[:MAX_REASONS])
     if costs.available:
         document["network"] = {"topology": costs.source, "weights": list(costs.weight_sets)}
         if costs.data_time:

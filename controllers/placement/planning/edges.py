@@ -1,12 +1,15 @@
 """Dependency edges between pods: what a group's workload edges become when workloads have replicas.
 
 A dependency of workload a on workload b with minBandwidth w means that every pod of a needs w towards b;
-its calls are spread over the replicas of b, so each pair of pods is charged w divided by b's replicas.
+its calls are spread over the live replicas of b (waiting ones included: they are about to be placed), so each
+pair of pods is charged w divided by b's replicas, rounded up to whole bit/s: sums of whole numbers are exact in
+whatever order they are added and taken away.
 Every pair counts once in the network cost, as in the NetworkOverhead plugin.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +29,8 @@ class PodEdge:
     bandwidth: float
     """bit/s"""
     max_cost: float
-    """limit on the network cost, at least the cost inside a zone: same zone always satisfies"""
+    """limit on the network cost, at least the cost inside a zone: same zone always satisfies
+    (so a limit of 0 also admits another zone at that cost)"""
 
 
 def pod_edges(group: Group, members: Sequence[Member]) -> Iterator[PodEdge]:
@@ -38,7 +42,7 @@ def pod_edges(group: Group, members: Sequence[Member]) -> Iterator[PodEdge]:
         callees = by_workload.get(edge.dependency, ())
         if not callees:
             continue
-        share = edge.bandwidth / len(callees)
+        share = float(math.ceil(edge.bandwidth / len(callees)))
         limit = max(edge.max_cost, SAME_ZONE_COST)
         for caller in by_workload.get(edge.dependent, ()):
             for callee in callees:
@@ -75,7 +79,7 @@ class BandwidthLedger:
             group = groups.get(key)
             if group is None or not any(edge.bandwidth for edge in group.edges):
                 continue
-            fresh = group_bandwidth(pod_edges(group, self._members.placed(key)))
+            fresh = group_bandwidth(pod_edges(group, self._members.of(key)))
             self._by_group[key] = fresh
             for pair, amount in fresh.items():
                 self._add(pair, amount)
@@ -87,6 +91,8 @@ class BandwidthLedger:
             del self.pairs[pair]
         for node in pair:
             self.nodes[node] += amount
+            if not self.nodes[node]:
+                del self.nodes[node]
 
 
 def group_bandwidth(edges: Iterable[PodEdge]) -> dict[NodePair, float]:
@@ -94,6 +100,6 @@ def group_bandwidth(edges: Iterable[PodEdge]) -> dict[NodePair, float]:
     usage: defaultdict[NodePair, float] = defaultdict(float)
     for edge in edges:
         first, second = edge.dependent.node, edge.dependency.node
-        if edge.bandwidth and first != second:
+        if edge.bandwidth and first and second and first != second:
             usage[min(first, second), max(first, second)] += edge.bandwidth
     return dict(usage)

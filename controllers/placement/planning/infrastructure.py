@@ -95,10 +95,11 @@ def read_settings(node: Node) -> NodeSettings:
                 threshold = share
         elif name.startswith(MAX_UNIT_PREFIX):
             try:
-                parse_quantity(value)
+                if parse_quantity(value) < 0:
+                    raise QuantityError(f"{value!r} is below 0")
                 max_units[name] = value
             except QuantityError:
-                report(name, value, "a quantity such as 4 or 8Gi")
+                report(name, value, "a quantity >= 0 such as 4 or 8Gi")
     return NodeSettings(prices, max_units, threshold, tuple(problems))
 
 

@@ -16,6 +16,7 @@ from berth.api.labels import membership
 from berth.kube.objects import Pod
 from controllers.placement.config import Profile
 from controllers.placement.filters.pipeline import FilterPipeline, FilterResult
+from controllers.placement.filters.pod_affinity import InterPodAffinity
 from controllers.placement.gang.outcome import Plan
 from controllers.placement.gang.plan import plan
 from controllers.placement.gang.problem import Weights
@@ -28,11 +29,12 @@ from controllers.placement.planning.application import Candidate, build_applicat
 from controllers.placement.planning.decision import Alternative, Decision, Failure, Outcome
 from controllers.placement.planning.edges import BandwidthLedger, pod_edges
 from controllers.placement.planning.infrastructure import InfrastructureView
+from controllers.placement.planning.volumes import assume_volumes, forget_volumes
 from controllers.placement.queue import pod_order
 from controllers.placement.scores.pipeline import ScorePipeline
 from controllers.placement.state.cluster import ClusterState
 from controllers.placement.state.profile import PodInfo
-from controllers.placement.state.volumes import claim_keys
+from controllers.placement.state.volumes import claim_keys, disk_uses
 
 ALONE = "alone"
 
@@ -112,12 +114,12 @@ class Planner:
         answer = plan(
             infrastructure, application, self._weights, self._profile.gang.strategy, partial=partial, explain=True
         )
-        infrastructure.observe(application)
         for missing in answer.unplaced:
             pod = candidates[missing.component].info.pod
             failures.append(Failure(pod, missing.reason, missing.rejected, group.key))
         if answer.unplaced and not partial:
             return Outcome(failures=self._all_fail(group, candidates, failures))
+        infrastructure.observe(application)
         decisions = self._take(group, candidates, results, answer, infrastructure)
         return self._settle(group, decisions, failures, costs, partial=partial)
 
@@ -158,18 +160,20 @@ class Planner:
     def assume(self, decision: Decision) -> None:
         """Take the room that a decision needs."""
         self._state.assume(decision.pod, decision.node)
+        assume_volumes(decision.pod, decision.node, self._state)
         self._members.move(decision.pod.metadata.uid, node=decision.node)
         self._ledger.mark(decision.group)
 
     def forget(self, decision: Decision) -> None:
-        """Give the room of a decision back: it was not bound."""
-        self._state.forget(decision.pod.metadata.uid)
-        self._members.move(decision.pod.metadata.uid, node="")
-        self._ledger.mark(decision.group)
+        """Give the room of a decision back: it was not bound. A pod that is bound after all stays where it is."""
+        if self._state.forget(decision.pod.metadata.uid):
+            self._members.move(decision.pod.metadata.uid, node="")
+            self._ledger.mark(decision.group)
+        forget_volumes(decision.pod, self._state)
 
-    def _feasible(self, info: PodInfo) -> FilterResult:
+    def _feasible(self, info: PodInfo, *, skip: Collection[str] = ()) -> FilterResult:
         """Run the filters, and keep the pod away from nodes that lately rejected one like it."""
-        result = self._filters.evaluate(info, self._state)
+        result = self._filters.evaluate(info, self._state, skip=skip)
         slots = [slot for name in self._avoided(info.pod) if (slot := self._state.node_index.get(name)) is not None]
         if slots:
             nodes = np.zeros(self._state.size, dtype=np.bool_)
@@ -189,16 +193,20 @@ class Planner:
         self, group: Group, pods: Sequence[Pod]
     ) -> tuple[list[Candidate], list[FilterResult], list[Failure]]:
         """Filter every pod, once per template; pods that fit nowhere become failures."""
-        known: dict[tuple[int, tuple[str, ...]], FilterResult] = {}
+        known: dict[tuple[object, ...], FilterResult] = {}
         candidates: list[Candidate] = []
         results: list[FilterResult] = []
         failures: list[Failure] = []
         for pod in pods:
             info = self._state.info(pod)
-            key = (id(info.profile), claim_keys(pod))
+            key = (id(info.profile), frozenset(self._avoided(pod)), *_beyond_profile(pod))
             result = known.get(key)
             if result is None:
-                result = known[key] = self._feasible(info)
+                result = self._feasible(info)
+                if not result.feasible and info.profile.terms_of("affinity"):
+                    # The pods it wants to be near may be in this very plan: that is judged once they are assumed.
+                    result = self._feasible(info, skip=(InterPodAffinity.name,))
+                known[key] = result
             if result.feasible:
                 candidates.append(Candidate(info, result.mask))
                 results.append(result)
@@ -267,21 +275,18 @@ class Planner:
         """Assume the decisions; pods with rules about other pods are checked, and moved if need be."""
         settled: list[Decision] = []
         held: list[Decision] = []
-        for decision in decisions:
-            if _depends_on_others(self._state.info(decision.pod)):
-                held.append(decision)
-            else:
-                self.assume(decision)
-                settled.append(decision)
-        for decision in held:
-            mask = self._feasible(self._state.info(decision.pod)).mask
-            if mask[self._state.node_index[decision.node]]:
-                self.assume(decision)
-                settled.append(decision)
-                continue
-            single = self.place_pod(decision.pod, group, costs)
-            settled.extend(replace(moved, planned_with=decision.planned_with) for moved in single.decisions)
-            failures.extend(single.failures)
+        try:
+            for decision in decisions:
+                if _depends_on_others(self._state.info(decision.pod)):
+                    held.append(decision)
+                else:
+                    self.assume(decision)
+                    settled.append(decision)
+            failures = [*failures, *self._settle_held(group, held, settled, costs)]
+        except Exception:
+            for decision in settled:
+                self.forget(decision)
+            raise
         if failures and not partial:
             for decision in settled:
                 self.forget(decision)
@@ -290,9 +295,43 @@ class Planner:
                     group, [Candidate(self._state.info(d.pod), np.zeros(0, dtype=np.bool_)) for d in settled], failures
                 )
             )
-        return Outcome(decisions=tuple(self._with_edges(group, settled)), failures=tuple(failures))
+        return self._with_edges(group, settled, failures)
 
-    def _with_edges(self, group: Group, decisions: Sequence[Decision]) -> list[Decision]:
+    def _settle_held(
+        self, group: Group, held: Sequence[Decision], settled: list[Decision], costs: NetworkCosts
+    ) -> list[Failure]:
+        """Assume pods with rules about others where these hold; one whose rule needs a later pod gets another turn."""
+        while held:
+            later: list[Decision] = []
+            failures: list[Failure] = []
+            for decision in held:
+                if self._still_good(decision, group, costs):
+                    self.assume(decision)
+                    settled.append(decision)
+                    continue
+                single = self.place_pod(decision.pod, group, costs)
+                settled.extend(replace(moved, planned_with=decision.planned_with) for moved in single.decisions)
+                if single.failures:
+                    failures.extend(single.failures)
+                    later.append(decision)
+            if len(later) == len(held):
+                return failures
+            held = later
+        return []
+
+    def _still_good(self, decision: Decision, group: Group, costs: NetworkCosts) -> bool:
+        """Whether a planned node still admits the pod with what has been assumed, and moved, so far."""
+        info = self._state.info(decision.pod)
+        result, _ = self._single.admit(
+            info,
+            self._neighbours(decision.pod, group),
+            self._infrastructure(costs),
+            named=names_nodes(info),
+            enforce_limits=costs.available,
+        )
+        return bool(result.mask[self._state.node_index[decision.node]])
+
+    def _with_edges(self, group: Group, decisions: Sequence[Decision], failures: Sequence[Failure]) -> Outcome:
         """Add the network cost of each pod's edges, now that all are placed."""
         model = self.view.model
         members = self._members.of(group.key)
@@ -302,11 +341,16 @@ class Planner:
             if (slot := self._state.node_index.get(member.node)) is not None
         }
         totals = edge_costs(group, members, places, model.location_cost)
-        return [
-            replace(decision, edges=count, edge_cost=cost)
-            for decision in decisions
-            for count, cost in [totals.get(decision.pod.metadata.uid, (0, 0.0))]
-        ]
+        return Outcome(
+            decisions=tuple(
+                replace(decision, edges=count, edge_cost=cost)
+                for decision in decisions
+                for count, cost in [totals.get(decision.pod.metadata.uid, (0, 0.0))]
+            ),
+            failures=tuple(failures),
+            edges=sum(count for count, _ in totals.values()) // 2,
+            edge_cost=sum(cost for _, cost in totals.values()) / 2,
+        )
 
     def _neighbours(self, pod: Pod, group: Group | None) -> list[Neighbour]:
         """The placed pods that this one has edges with."""
@@ -314,9 +358,9 @@ class Planner:
             return []
         uid = pod.metadata.uid
         own = Member(uid, pod.key, workload_of(pod), "")
-        placed = [member for member in self._members.placed(group.key) if member.uid != uid]
+        others = [member for member in self._members.of(group.key) if member.uid != uid]
         found: list[Neighbour] = []
-        for edge in pod_edges(group, [*placed, own]):
+        for edge in pod_edges(group, [*others, own]):
             if uid not in (edge.dependent.uid, edge.dependency.uid):
                 continue
             calls_us = edge.dependency.uid == uid
@@ -332,7 +376,21 @@ def workload_of(pod: Pod) -> str:
     return place.workload if place is not None else ""
 
 
+def _beyond_profile(pod: Pod) -> tuple[object, ...]:
+    """What filters read of a pod that its template's profile leaves out."""
+    spec = pod.spec
+    if not spec.volumes and not spec.resource_claims and spec.scheduling_group is None:
+        return ()
+    return (claim_keys(pod), disk_uses(pod), bool(spec.resource_claims), spec.scheduling_group is not None)
+
+
 def _depends_on_others(info: PodInfo) -> bool:
     """Whether the pod's rules look at other pods, so that a joint plan may break them."""
     profile = info.profile
-    return bool(profile.terms or profile.hard_spread or profile.host_ports or claim_keys(info.pod))
+    return bool(
+        profile.terms
+        or profile.hard_spread
+        or profile.host_ports
+        or claim_keys(info.pod)
+        or (info.pod.spec.volumes and disk_uses(info.pod))
+    )
