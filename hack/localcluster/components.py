@@ -162,6 +162,8 @@ def controller_manager_args(layout: Layout, ports: Mapping[str, int], options: O
         "--use-service-account-credentials=true",
         f"--service-account-private-key-file={layout.service_account_key}",
         f"--root-ca-file={layout.authority}",
+        # It writes a cache hint for kubelets on every node, again each time the cluster outgrows a threshold.
+        "--controllers=*,-ttl-controller",
         "--kube-api-qps=2000",
         "--kube-api-burst=4000",
         "--concurrent-deployment-syncs=20",

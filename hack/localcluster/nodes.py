@@ -40,8 +40,9 @@ def manifest(spec: NodeSpec, *, address: str, now: datetime.datetime) -> dict[st
         "metadata": {
             "name": spec.name,
             "labels": {
-                "kubernetes.io/arch": "amd64",
-                "kubernetes.io/os": "linux",
+                # The beta labels too, as a kubelet does: kube-controller-manager patches every node that lacks them.
+                **{f"{prefix}kubernetes.io/arch": "amd64" for prefix in ("", "beta.")},
+                **{f"{prefix}kubernetes.io/os": "linux" for prefix in ("", "beta.")},
                 **spec.labels,
                 "kubernetes.io/hostname": spec.name,
                 "topology.kubernetes.io/region": spec.region,

@@ -66,7 +66,7 @@ def script(*answers: tuple[int, dict[str, str], bytes]) -> None:
     Scripted.answers.extend(answers)
 
 
-OK = (200, {}, b'{"a": 1}')
+OK: tuple[int, dict[str, str], bytes] = (200, {}, b'{"a": 1}')
 BUSY = (429, {"Retry-After": "0"}, b"")
 
 
