@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from berth.api.conditions import Condition, ConditionStatus
+from berth.kube.events import Note
 from controllers.networktopology import events
 from controllers.networktopology.status import REASON_PARTLY_USABLE, Finding
 from tests.support.topologies import raw_topology
@@ -85,6 +86,6 @@ def test_reference() -> None:
         ),
     ],
 )
-def test_notes(note: events.Note, reason: str, warning: bool, says: str) -> None:
+def test_notes(note: Note, reason: str, warning: bool, says: str) -> None:
     assert (note.reason, note.warning) == (reason, warning)
     assert says in note.message

@@ -83,7 +83,9 @@ def test_the_same_costs_give_the_same_json(costs: dict[tuple[str, str], int], or
 
 def applied(*names: str, **fields: Any) -> dict[str, Any]:
     """Entry of managedFields as the API server keeps it for an apply of these weight sets."""
-    weights = {f'k:{{"name":"{name}"}}': {".": {}, "f:name": {}, "f:topologyList": {}} for name in names}
+    weights: dict[str, Any] = {
+        f'k:{{"name":"{name}"}}': {".": {}, "f:name": {}, "f:topologyList": {}} for name in names
+    }
     return {
         "manager": "berth-networktopology",
         "operation": "Apply",
