@@ -1,0 +1,62 @@
+"""Every command of README.md runs, in the order in which a reader meets them.
+
+Left out: `make test`, which is what runs this; the reader's own cluster is the demo's.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+README = (REPOSITORY / "README.md").read_text()
+LEFT_OUT = {"make test"}
+
+
+def blocks(language: str) -> list[str]:
+    """Contents of the fenced code blocks of one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def shell() -> Iterator[subprocess.CompletedProcess[str]]:
+    """All shell blocks, run as one script, so that exports carry over; each command is echoed."""
+    commands = [line for block in blocks("sh") for line in block.splitlines() if line and line not in LEFT_OUT]
+    script = "\n".join(["set -euo pipefail", "set -x", *commands])
+    try:
+        yield subprocess.run(
+            ["bash", "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=1500
+        )
+    finally:
+        subprocess.run(["make", "demo-down"], cwd=REPOSITORY, capture_output=True, check=False, timeout=120)
+
+
+@pytest.mark.timeout(1800)
+def test_every_command_succeeds(shell: subprocess.CompletedProcess[str]) -> None:
+    assert shell.returncode == 0, f"{shell.stdout[-4000:]}\n{shell.stderr[-4000:]}"
+
+
+def test_the_demo_ends_with_the_comparison(shell: subprocess.CompletedProcess[str]) -> None:
+    found = re.search(r"^Berth +(\d+\.\d\d) +15 ", shell.stdout, flags=re.MULTILINE)
+    assert found is not None, shell.stdout[-4000:]
+    assert float(found[1]) < 2
+
+
+def test_explain_names_the_members(shell: subprocess.CompletedProcess[str]) -> None:
+    assert "redis-cart" in shell.stdout.split("make demo-down")[-1]
+
+
+@pytest.mark.parametrize(
+    "text", [pytest.param(text, id=yaml.safe_load(text).get("kind", "pod")) for text in blocks("yaml")]
+)
+def test_yaml_blocks_are_yaml(text: str) -> None:
+    assert isinstance(yaml.safe_load(text), dict)
+
+
+def test_the_text_names_both_set_up_commands() -> None:
+    assert {"make demo\n", "make test\n"} <= set(blocks("sh"))
