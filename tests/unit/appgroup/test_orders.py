@@ -14,7 +14,7 @@ from controllers.appgroup.orders import Graph, sort_workloads
 from controllers.appgroup.orders.kahn import kahn_order
 from controllers.appgroup.orders.tarjan import finishing_order, tarjan_order
 from controllers.appgroup.orders.transforms import alternate, reverse
-from tests.unit.appgroup import boutique
+from tests.support import boutique
 from tests.unit.appgroup.graphs import acyclic_graphs, graphs
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import msgspec
 import pytest
 
 from berth.api.appgroup import SortingAlgorithm
 from controllers.appgroup import plan as plan_module
 from controllers.appgroup.plan import REASON_INVALID, REASON_TOO_LARGE, plan_spec
-from tests.unit.appgroup.boutique import ORDERS_10, ORDERS_11, appgroup, boutique, names, workload_ref
+from tests.support.boutique import ORDERS_10, ORDERS_11, appgroup, boutique, names, workload_ref
 
 
 @pytest.mark.parametrize("size", [10, 11])
@@ -143,5 +144,5 @@ def test_orders_near_the_limit_of_an_object(length: int, with_namespace: bool, v
 
 def test_size_is_never_underestimated() -> None:
     plan = plan_spec(boutique())
-    encoded = plan_module.msgspec.json.encode([entry.to_api() for entry in plan.order])
+    encoded = msgspec.json.encode([entry.to_api() for entry in plan.order])
     assert plan_module._size([entry.workload for entry in plan.order]) >= len(encoded) - len("[]")

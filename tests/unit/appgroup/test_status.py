@@ -14,7 +14,7 @@ from berth.api.conditions import ConditionStatus, find_condition
 from controllers.appgroup.plan import plan_spec
 from controllers.appgroup.pods import PodFacts
 from controllers.appgroup.status import desired_status, read_status
-from tests.unit.appgroup.boutique import appgroup, boutique
+from tests.support.boutique import appgroup, boutique
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=5)

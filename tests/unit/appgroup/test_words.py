@@ -13,7 +13,7 @@ from controllers.appgroup.plan import plan_spec
 from controllers.appgroup.pods import PodFacts, group_by_workload
 from controllers.appgroup.status import desired_status
 from controllers.appgroup.words import describe_cycles, ordered_words, placed_words
-from tests.unit.appgroup.boutique import appgroup, boutique, names
+from tests.support.boutique import appgroup, boutique, names
 from tests.unit.appgroup.test_status import facts
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -1,0 +1,240 @@
+"""The appgroup controller when something breaks: itself, the API server, a watch, another replica, a bad spec.
+
+The clusters are the tests' own, because they are disturbed. "Settled" means that every status equals what
+follows from the spec and the pods that the API server has, which is the same state whoever computed it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from controllers.appgroup.reconciler import FIELD_MANAGER
+from hack.localcluster import LocalCluster
+from tests.support.appgroups import AppGroups, condition, order_of
+from tests.support.boutique import ORDERS_11, appgroup, boutique
+from tests.support.cluster import CRDS, DEMO_TOPOLOGY, eventually
+from tests.support.processes import ControllerProcess
+
+NODE = "eu-west-a-01"
+LEASE = ("--lease-duration", "3")
+Start = Callable[..., ControllerProcess]
+
+
+@pytest.fixture(scope="module")
+def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
+    """A cluster with nodes that this module may disturb."""
+    return module_cluster(nodes=DEMO_TOPOLOGY)
+
+
+@pytest.fixture
+def groups(own_cluster: LocalCluster, request: pytest.FixtureRequest) -> AppGroups:
+    """AppGroups of a namespace of the test's own."""
+    name = f"t-{abs(hash(request.node.name)) % 10**8}-{os.getpid()}"
+    own_cluster.kubectl("create", "namespace", name)
+    return AppGroups(own_cluster, name)
+
+
+@pytest.fixture
+def start(own_cluster: LocalCluster, tmp_path: Path) -> Iterator[Start]:
+    """Start a controller on the module's cluster; all of them end with the test."""
+    processes: list[ControllerProcess] = []
+
+    def begin(cluster: LocalCluster = own_cluster) -> ControllerProcess:
+        process = ControllerProcess.start(
+            ["appgroup"], kubeconfig=cluster.kubeconfig, directory=tmp_path, arguments=LEASE
+        )
+        processes.append(process)
+        return process
+
+    yield begin
+    for process in processes:
+        process.stop(check=False)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_killed_at_random_points(groups: AppGroups, start: Start, seed: int) -> None:
+    rng = random.Random(seed)
+    algorithms = list(ORDERS_11)
+    final = {f"g{number}": rng.choice(algorithms) for number in range(6)}
+    controller = start().wait_leader()
+    for round_ in range(3):
+        # Work is under way all the time; the kill comes somewhere inside it.
+        for step in range(rng.randint(4, 12)):
+            name = rng.choice(list(final))
+            groups.apply(boutique(name=name, algorithm=rng.choice(algorithms)))
+            groups.create_pod(f"{name}-{round_}-{step}", f"p{rng.randint(1, 11)}", group=name, node=NODE)
+        controller.kill()
+        controller = start()
+    for name, algorithm in final.items():
+        groups.apply(boutique(name=name, algorithm=algorithm))
+    controller.wait_leader().wait_ready()
+    for name, algorithm in final.items():
+        assert order_of(groups.wait_status(name, algorithm=algorithm)) == ORDERS_11[algorithm]
+    eventually(groups.settled, timeout=60, what="settled")
+    running = {pod["metadata"]["name"] for pod in groups.pods()}
+    listed = [item["pod"] for document in groups.all() for item in document["status"]["podsScheduled"]]
+    assert sorted(listed) == sorted(running)
+
+
+def test_killed_between_spec_and_status(groups: AppGroups, start: Start) -> None:
+    controller = start().wait_leader().wait_ready()
+    groups.apply(boutique())
+    groups.wait_status()
+    controller.kill()
+    groups.apply(boutique(algorithm="TarjanSort"))
+    groups.create_pod("p1-1", "p1", node=NODE)
+    assert groups.get()["status"]["algorithm"] == "KahnSort"
+    start().wait_leader()
+    assert order_of(groups.wait_status(algorithm="TarjanSort", runningWorkloads=1)) == ORDERS_11["TarjanSort"]
+
+
+def test_a_restart_writes_nothing_when_all_is_well(groups: AppGroups, start: Start) -> None:
+    first = start().wait_leader().wait_ready()
+    groups.apply(boutique())
+    groups.create_pod("p1-1", "p1", node=NODE)
+    groups.wait_status(runningWorkloads=1)
+    eventually(groups.settled, what="settled")
+    assert first.stop() == 0
+    version = groups.get()["metadata"]["resourceVersion"]
+    second = start().wait_leader().wait_ready()
+    second.wait_until(
+        lambda: (
+            second.metric("berth_appgroup_reconciles_total", outcome="unchanged") > 0
+            and second.metric("berth_appgroup_queue_depth") == 0
+        ),
+        what="every AppGroup looked at",
+    )
+    assert second.metric("berth_appgroup_reconciles_total", outcome="written") == 0
+    assert groups.get()["metadata"]["resourceVersion"] == version
+
+
+def test_api_server_restarted(groups: AppGroups, own_cluster: LocalCluster, start: Start) -> None:
+    controller = start().wait_leader().wait_ready()
+    groups.apply(boutique())
+    groups.wait_status()
+    own_cluster.restart_apiserver()
+    groups.reconnect()
+    groups.apply(boutique(algorithm="ReverseKahn"))
+    groups.apply({**boutique(), "metadata": {"name": "second"}})
+    groups.create_pod("p1-1", "p1", node=NODE)
+    assert order_of(groups.wait_status(algorithm="ReverseKahn", runningWorkloads=1)) == ORDERS_11["ReverseKahn"]
+    groups.wait_status("second", algorithm="KahnSort")
+    assert controller.running
+    eventually(lambda: controller.get("/readyz")[0] == 200, what="ready again")
+
+
+def test_watch_cut_with_410(groups: AppGroups, own_cluster: LocalCluster, tmp_path: Path) -> None:
+    # Without election: a process that was stopped for so long would rightly give up its Lease.
+    arguments = ["--no-leader-elect"]
+    with ControllerProcess.start(
+        ["appgroup"], kubeconfig=own_cluster.kubeconfig, directory=tmp_path, arguments=arguments
+    ) as controller:
+        controller.wait_ready()
+        groups.apply(boutique())
+        groups.apply({**boutique(), "metadata": {"name": "doomed"}})
+        groups.create_pod("p1-1", "p1", node=NODE)
+        groups.create_pod("p2-1", "p2", node=NODE)
+        groups.wait_status(runningWorkloads=2)
+        groups.wait_status("doomed")
+        os.kill(controller.pid, signal.SIGSTOP)
+        try:
+            # What it misses happens before the restart, whose fresh watch cache does not reach back that far.
+            groups.delete_pod("p1-1")
+            groups.delete("doomed")
+            groups.apply(boutique(algorithm="AlternateTarjan"))
+            groups.create_pod("p3-1", "p3", node=NODE)
+            own_cluster.restart_apiserver()
+        finally:
+            os.kill(controller.pid, signal.SIGCONT)
+        groups.reconnect()
+        document = groups.wait_status(algorithm="AlternateTarjan", podsScheduledTotal=2, timeout=60)
+        assert sorted(item["pod"] for item in document["status"]["podsScheduled"]) == ["p2-1", "p3-1"]
+        eventually(groups.settled, what="settled")
+        assert controller.metric("berth_watch_restarts_total", resource="pods", reason="expired") >= 1
+        assert controller.running
+
+
+def test_two_replicas(groups: AppGroups, start: Start) -> None:
+    first = start().wait_leader().wait_ready()
+    second = start().wait_ready()
+    groups.apply(boutique())
+    groups.wait_status()
+    writes = {"verb": "APPLY", "resource": "appgroups"}
+    assert first.metric("berth_api_requests_total", **writes) >= 1
+    assert second.metric("berth_api_requests_total", **writes) == 0
+    assert list(second.records("became leader")) == []
+    first.kill()
+    groups.apply(boutique(algorithm="ReverseKahn"))
+    second.wait_leader()
+    assert order_of(groups.wait_status(algorithm="ReverseKahn")) == ORDERS_11["ReverseKahn"]
+    managers = [item["manager"] for item in groups.get()["metadata"]["managedFields"]]
+    assert managers.count(FIELD_MANAGER) == 1
+
+
+def test_kinds_installed_after_the_controller_started(fresh_cluster: Callable[..., LocalCluster], start: Start) -> None:
+    cluster = fresh_cluster(crds=False, kwok=False)
+    controller = start(cluster).wait_leader()
+    controller.wait_until(lambda: list(controller.records("waiting for a kind")), what="a word about the missing kind")
+    assert controller.get("/readyz")[0] == 503
+    cluster.kubectl("apply", "--server-side", f"--filename={CRDS}")
+    controller.wait_ready()
+    groups = AppGroups(cluster, "default")
+    groups.apply(boutique())
+    assert order_of(groups.wait_status()) == ORDERS_11["KahnSort"]
+
+
+def _without_rules(node: Any) -> Any:
+    """A schema without CEL rules and enums, as upstream's definition is."""
+    if isinstance(node, dict):
+        return {k: _without_rules(v) for k, v in node.items() if k not in ("x-kubernetes-validations", "enum")}
+    return [_without_rules(item) for item in node] if isinstance(node, list) else node
+
+
+INVALID = [
+    pytest.param(
+        appgroup({"web": ["nowhere"]}, ["web"]), '"nowhere", which is no workload of this group', id="unknown"
+    ),
+    pytest.param(appgroup({}, ["web", "web"]), '2 workloads have the selector "web"', id="duplicate"),
+    pytest.param(appgroup({}, ["web"], algorithm="QuickSort"), "spec.topologySortingAlgorithm", id="algorithm"),
+]
+
+
+@pytest.fixture(scope="module")
+def lenient_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
+    """A cluster whose AppGroup definition lets every contradiction pass."""
+    cluster = module_cluster(crds=False, kwok=False)
+    (path,) = CRDS.glob("*_appgroups.yaml")
+    cluster.kubectl(
+        "apply", "--server-side", "-f", "-", input=yaml.safe_dump(_without_rules(yaml.safe_load(path.read_text())))
+    )
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/appgroups.appgroup.diktyo.x-k8s.io")
+    return cluster
+
+
+@pytest.mark.parametrize(("document", "problem"), INVALID)
+def test_invalid_specs_that_the_api_server_let_pass(
+    lenient_cluster: LocalCluster, start: Start, document: dict[str, Any], problem: str
+) -> None:
+    groups = AppGroups(lenient_cluster, "default")
+    groups.apply({**appgroup({}, ["web"]), "metadata": {"name": "broken"}})
+    start(lenient_cluster).wait_leader()
+    groups.wait_condition("Ordered", "broken", status="True")
+    groups.apply({**document, "metadata": {"name": "broken"}})
+    found = groups.wait_condition("Ordered", "broken", status="False", reason="InvalidSpec")
+    assert problem in condition(found, "Ordered")["message"]
+    assert order_of(found) == "web"
+    good = f"good-{time.monotonic_ns()}"
+    groups.apply({**boutique(), "metadata": {"name": good}})
+    assert order_of(groups.wait_status(good)) == ORDERS_11["KahnSort"]
+    groups.apply({**appgroup({}, ["web", "cart"]), "metadata": {"name": "broken"}})
+    mended = groups.wait_condition("Ordered", "broken", status="True")
+    assert order_of(mended) == "cart web"
