@@ -102,7 +102,7 @@ def existing_target(kubeconfig: Path) -> Target:
 def start_controllers(target: Target) -> None:
     """Run all controllers in one background process and wait until it is ready."""
     record = target.home / "berth.process"
-    if record.exists() and processes.ProcessRecord.load(record).alive():
+    if record.exists() and processes.ProcessRecord.load(record).alive:
         say("controllers run already")
         return
     log = target.home / "logs" / "berth.log"
@@ -129,7 +129,8 @@ def _ready(log: Path) -> bool:
         if port:
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=2) as answer:
-                    return bool(answer.status == 200)
+                    status: int = answer.status
+                return status == 200
             except (urllib.error.URLError, OSError):
                 return False
     return False
@@ -167,7 +168,7 @@ def running(target: Target, namespace: str) -> Callable[[], bool]:
     def check() -> bool:
         nonlocal last
         pods = target.items("pods", namespace)
-        count = sum(pod["status"].get("phase") == "Running" for pod in pods)
+        count: int = sum(pod["status"].get("phase") == "Running" for pod in pods)
         if count != last:
             say(f"{namespace}: {count} of 11 pods running")
             last = count
@@ -262,8 +263,7 @@ def main() -> int:
                  what="the kinds to be served", hint="kubectl get crd")  # fmt: skip
         say("kube-scheduler places Online Boutique, to compare with")
         peer = place(target, PEER_NAMESPACE, scheduler="default-scheduler")
-        target.run("delete", "namespace", PEER_NAMESPACE, "--wait=false")
-        wait_for(lambda: not target.items("pods", PEER_NAMESPACE), what="its pods to go", hint="kubectl get pods -A")
+        target.run("delete", "namespace", PEER_NAMESPACE, "--timeout=90s")
         start_controllers(target)
         say("Berth places Online Boutique")
         ours = place(target, NAMESPACE, scheduler="berth-scheduler")

@@ -71,7 +71,7 @@ class Cpu:
         self._before = self._seconds()
 
     def _seconds(self) -> float:
-        return sum(sum(process.cpu_times()[:2]) for process in self._processes)
+        return float(sum(sum(process.cpu_times()[:2]) for process in self._processes))
 
     def spent(self) -> float:
         """CPU seconds since the start."""
@@ -79,7 +79,7 @@ class Cpu:
 
     def rss(self) -> float:
         """Resident MiB of all of them."""
-        return sum(process.memory_info().rss for process in self._processes) / 2**20
+        return float(sum(process.memory_info().rss for process in self._processes)) / 2**20
 
 
 async def create_all(client: ApiClient, namespace: str, *, scheduler: str, groups: int) -> int:

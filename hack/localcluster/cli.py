@@ -95,6 +95,7 @@ def parser() -> argparse.ArgumentParser:
     nodes.add_argument("-f", "--nodes-file", type=Path, required=True, metavar="FILE", help="topology file")
     nodes.add_argument("--delete", action="store_true", help="delete these nodes instead")
 
+    _command(commands, "bin", "print the directory of the tools, for PATH", named=False)
     _command(commands, "kubeconfig", "print the path of an instance's kubeconfig")
     logs = _command(commands, "logs", "print a component's log, or the paths of all logs")
     logs.add_argument("component", nargs="?", help="component, as in kube-apiserver")
@@ -247,6 +248,11 @@ def _kubectl(args: argparse.Namespace) -> int:
     os.execv(kubectl, [str(kubectl), f"--kubeconfig={cluster.kubeconfig}", *args.arguments])
 
 
+def _bin(_args: argparse.Namespace) -> int:
+    print(tools.ensure(["kubectl"], report=_say)["kubectl"].parent)
+    return 0
+
+
 def _build(args: argparse.Namespace) -> int:
     for name, path in tools.ensure(args.tool or tools.STANDARD, report=_say).items():
         print(f"{name:<24} {path}")
@@ -262,5 +268,6 @@ _COMMANDS = {
     "kubeconfig": _kubeconfig,
     "logs": _logs,
     "kubectl": _kubectl,
+    "bin": _bin,
     "build": _build,
 }
