@@ -143,7 +143,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     arguments = parser.parse_args()
     specs = [
-        replace(spec, capacity={**SIZES[arguments.size]}) for spec in load(TOPOLOGIES / f"{arguments.topology}.yaml")
+        replace(spec, capacity=SIZES[arguments.size], allocatable=SIZES[arguments.size])
+        for spec in load(TOPOLOGIES / f"{arguments.topology}.yaml")
     ]
     options = Options(controller_manager_args=("--controllers=namespace-controller,serviceaccount-controller",))
     with LocalCluster.start(

@@ -92,6 +92,22 @@ async def create_all(client: ApiClient, namespace: str, *, scheduler: str, group
     return len(pods)
 
 
+async def create_bound(client: ApiClient, namespace: str, *, nodes: Sequence[str], pods: int) -> int:
+    """Create applications whose pods are on nodes already, spread in turn; returns the number of pods."""
+    await client.create(NAMESPACES, {"metadata": {"name": namespace}})
+    calls: list[Any] = []
+    number = 0
+    while len(calls) < pods:
+        group, members = application(f"{namespace}-{number:05d}", scheduler="default-scheduler")
+        await client.create(APP_GROUPS, group, namespace=namespace)
+        for pod in members:
+            pod["spec"]["nodeName"] = nodes[len(calls) % len(nodes)]
+            calls.append(lambda p=pod: client.create(PODS, p, namespace=namespace))
+        number += 1
+    await _in_parallel(calls)
+    return len(calls)
+
+
 async def _in_parallel(calls: list[Any]) -> None:
     queue = iter(calls)
 
