@@ -1,0 +1,260 @@
+"""The networktopology controller when things break: killed at any moment, restarted, the API server gone, rights or
+the kind itself missing.
+
+Left out: what is computed (test_networktopology_costs.py), and the Lease (tests of berth/kube).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hack.localcluster import LocalCluster
+from tests.support.cluster import Kubectl, eventually, install_crds
+from tests.support.costs import (
+    REGION_COSTS,
+    ZONE_COSTS,
+    Costs,
+    condition,
+    create_nodes,
+    names,
+    settled,
+    table,
+    user_defined,
+)
+from tests.support.processes import ControllerProcess
+from tests.support.topologies import weight_set
+
+KILLS = 12
+"""Rounds of the test that kills the controller; each ends at another moment."""
+LONGEST_LIFE = 1.2
+"""Seconds after which a controller that is to be killed has surely done its first writes."""
+
+Start = Callable[..., ControllerProcess]
+
+
+@pytest.fixture(scope="module")
+def plane(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
+    """A control plane with eight nodes."""
+    cluster = module_cluster(kwok=False)
+    create_nodes(cluster)
+    return cluster
+
+
+@pytest.fixture
+def costs(plane: LocalCluster) -> Iterator[Costs]:
+    """A namespace of the test's own; no controller runs yet."""
+    name = f"t-{secrets.token_hex(5)}"
+    plane.kubectl("create", "namespace", name)
+    yield Costs(Kubectl(plane, name))
+    plane.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture
+def start(plane: LocalCluster, tmp_path: Path) -> Iterator[Start]:
+    """Starts controllers, which end with the test."""
+    started: list[ControllerProcess] = []
+
+    def run(kubeconfig: Path | None = None) -> ControllerProcess:
+        process = ControllerProcess.start(
+            ["networktopology"],
+            kubeconfig=kubeconfig or plane.kubeconfig,
+            directory=tmp_path,
+            arguments=["--no-leader-elect"],
+        )
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        process.stop(check=False)
+
+
+def state(costs: Costs) -> tuple[Any, Any]:
+    """Spec and status without what depends on the clock."""
+    topology = costs.get()
+    status = {key: value for key, value in topology["status"].items() if not key.endswith("Time")}
+    status["conditions"] = [
+        {key: value for key, value in item.items() if key != "lastTransitionTime"} for item in status["conditions"]
+    ]
+    return topology["spec"], status
+
+
+def test_a_restart_writes_nothing(costs: Costs, start: Start) -> None:
+    costs.publish(n1_n3=4, n3_n1=5)
+    costs.create(user_defined(REGION_COSTS, ZONE_COSTS), weight_set("Mine", zones={"a>b": 1}))
+    first = start()
+    costs.wait_names("UserDefined", "Mine", "Dijkstra", "NetperfCosts")
+    assert first.stop() == 0
+    before = costs.version()
+    second = start().wait_ready()
+    second.wait_until(
+        lambda: second.metric("berth_networktopology_measurements", namespace=costs.kubectl.namespace),
+        what="a complete pass",
+    )
+    assert second.stop() == 0
+    assert costs.version() == before
+
+
+def test_killed_at_any_moment_it_ends_in_the_same_state(costs: Costs, start: Start) -> None:
+    costs.create(user_defined(REGION_COSTS, ZONE_COSTS))
+    moments = random.Random(20260131)
+    for number in range(KILLS):
+        costs.publish(n1_n3=number + 1, n3_n1=2 * number + 1)
+        process = start()
+        process.wait_until(partial(getattr, process, "health_port"), what="start")
+        # The delay is the moment under test, not a wait for anything.
+        time.sleep(moments.uniform(0.0, LONGEST_LIFE))
+        process.kill()
+    survivor = start()
+    costs.wait_zones("Dijkstra", {"Z1>Z2": KILLS, "Z2>Z1": 2 * KILLS - 1})
+    survived = state(costs)
+    survivor.stop()
+    # The same inputs given to an object that never saw a crash.
+    costs.kubectl("delete", "nt", "net")
+    costs.create(user_defined(REGION_COSTS, ZONE_COSTS))
+    start()
+    costs.wait_zones("Dijkstra", {"Z1>Z2": KILLS, "Z2>Z1": 2 * KILLS - 1})
+    spec, status = state(costs)
+    assert survived[0] == spec
+    assert survived[1] | without_generation(survived[1]) == status | without_generation(status)
+
+
+def without_generation(status: dict[str, Any]) -> dict[str, Any]:
+    """What differs between an old object and a new one in the same state."""
+    conditions = [{**item, "observedGeneration": 0} for item in status["conditions"]]
+    return {"observedGeneration": 0, "conditions": conditions}
+
+
+def test_changes_while_nobody_watches_are_taken_in(costs: Costs, start: Start) -> None:
+    costs.publish(n1_n3=4)
+    costs.create(user_defined(REGION_COSTS, ZONE_COSTS))
+    first = start()
+    costs.wait_names("UserDefined", "Dijkstra", "NetperfCosts")
+    first.kill()
+    costs.kubectl("delete", "configmap", "netperf")
+    start()
+    assert table(costs.wait_names("UserDefined", "Dijkstra"), "Dijkstra") == ZONE_COSTS
+
+
+def test_a_restarted_api_server_is_found_again(fresh_cluster: Callable[..., LocalCluster], tmp_path: Path) -> None:
+    cluster = fresh_cluster(kwok=False)
+    create_nodes(cluster)
+    costs = Costs(Kubectl(cluster, "default"))
+    costs.publish(n1_n3=4)
+    costs.create()
+    with ControllerProcess.start(["networktopology"], kubeconfig=cluster.kubeconfig, directory=tmp_path) as controller:
+        costs.wait_zones("Dijkstra", {"Z1>Z2": 4})
+        cluster.kill_apiserver()
+        cluster.restart_apiserver()
+        costs.publish(n1_n3=5)
+        costs.wait_zones("Dijkstra", {"Z1>Z2": 5})
+        costs.kubectl("patch", "nt", "net", "--type=merge", "-p", '{"spec": {"configmapName": "other"}}')
+        costs.wait_names()
+        create_nodes(cluster, {"n-9": ("us-west-1", "Z1")})
+        costs.wait(lambda found: found["status"]["nodeCount"] == 9, what="nine nodes")
+        assert controller.stop() == 0
+
+
+def test_a_kind_that_comes_later_is_waited_for(fresh_cluster: Callable[..., LocalCluster], tmp_path: Path) -> None:
+    cluster = fresh_cluster(kwok=False, crds=False)
+    with ControllerProcess.start(
+        ["networktopology"], kubeconfig=cluster.kubeconfig, directory=tmp_path, arguments=["--no-leader-elect"]
+    ) as controller:
+        status, problem = controller.wait_until(
+            lambda: controller.get("/readyz"), accept=lambda answer: "cannot be listed" in answer[1], what="a problem"
+        )
+        assert status == 503
+        assert "networktopologies.networktopology.diktyo.x-k8s.io cannot be listed" in problem
+        assert "apply the manifests in crds/" in problem
+        install_crds(cluster)
+        controller.wait_ready()
+        costs = Costs(Kubectl(cluster, "default"))
+        costs.create(user_defined(zones={"a>b": 3}), configmap="")
+        costs.wait_zones("Dijkstra", {"a>b": 3})
+
+
+RIGHTS = [
+    {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
+    {
+        "apiGroups": ["networktopology.diktyo.x-k8s.io"],
+        "resources": ["networktopologies", "networktopologies/status"],
+        "verbs": ["get", "list", "watch", "patch"],
+    },
+    {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
+]
+
+
+@pytest.fixture
+def limited(plane: LocalCluster, costs: Costs, tmp_path: Path) -> Path:
+    """Kubeconfig of an account with the rights of the controller but for ConfigMaps."""
+    name = f"limited-{secrets.token_hex(3)}"
+    subject = {"kind": "ServiceAccount", "name": "limited", "namespace": costs.kubectl.namespace}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+    objects: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "limited"}},
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": name},
+            "rules": RIGHTS,
+        },
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "subjects": [subject],
+            "roleRef": role,
+        },
+    ]
+    costs.kubectl.apply(*objects)
+    return plane.service_account_kubeconfig(costs.kubectl.namespace, "limited", path=tmp_path / "limited")
+
+
+def test_a_configmap_that_may_not_be_read_changes_nothing_and_is_said(
+    costs: Costs, start: Start, limited: Path
+) -> None:
+    costs.publish(n1_n3=4)
+    costs.create(user_defined(REGION_COSTS, ZONE_COSTS))
+    first = start()
+    before = costs.wait_names("UserDefined", "Dijkstra", "NetperfCosts")
+    first.stop()
+    start(limited)
+    source = costs.wait_reason("SourceAvailable", "ConfigMapUnreadable")
+    assert source["status"] == "False"
+    assert "allow this account to list and watch ConfigMaps" in source["message"]
+    after = costs.get()
+    assert after["spec"] == before["spec"]
+    assert after["status"]["dataTime"] == before["status"]["dataTime"]
+    assert condition(after, "WeightsComputed") == condition(before, "WeightsComputed")
+
+
+def test_many_objects_each_with_a_configmap_of_its_own(costs: Costs, start: Start) -> None:
+    # Every ConfigMap is watched over a connection of its own: more of them than a client usually has.
+    count = 80
+    objects: list[dict[str, Any]] = []
+    for number in range(count):
+        topology = costs.manifest(configmap=f"netperf-{number}")
+        topology["metadata"]["name"] = f"net-{number}"
+        key = "netperf.p90.latency.milliseconds.origin.n-1.destination.n-3"
+        data = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"netperf-{number}"}}
+        objects += [topology, {**data, "data": {key: str(number + 1)}}]
+    costs.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    process = start()
+
+    def computed() -> dict[str, Any]:
+        found = costs.kubectl.get("nt")["items"]
+        return {item["metadata"]["name"]: table(item, "Dijkstra") for item in found if settled(item) and names(item)}
+
+    wanted = {f"net-{number}": {"Z1>Z2": number + 1} for number in range(count)}
+    eventually(computed, accept=lambda found: found == wanted, timeout=60, what="weights of every object")
+    costs.kubectl("delete", "nt", "--all")
+    process.stop()
