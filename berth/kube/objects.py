@@ -14,73 +14,49 @@ from typing import Any
 
 import msgspec
 
+from berth.kube.meta import LabelSelector as LabelSelector
+from berth.kube.meta import LabelSelectorRequirement as LabelSelectorRequirement
+from berth.kube.meta import NodeSelector as NodeSelector
+from berth.kube.meta import NodeSelectorTerm as NodeSelectorTerm
+from berth.kube.meta import ObjectMeta as ObjectMeta
+from berth.kube.meta import OwnerReference as OwnerReference
+from berth.kube.meta import ResourceClaim as ResourceClaim
+from berth.kube.meta import ResourceRequirements as ResourceRequirements
+from berth.kube.meta import Struct
+from berth.kube.storage import ClaimReference as ClaimReference
+from berth.kube.storage import CSIDriver as CSIDriver
+from berth.kube.storage import CSIDriverSpec as CSIDriverSpec
+from berth.kube.storage import CSINode as CSINode
+from berth.kube.storage import CSINodeDriver as CSINodeDriver
+from berth.kube.storage import CSINodeDriverAllocatable as CSINodeDriverAllocatable
+from berth.kube.storage import CSINodeSpec as CSINodeSpec
+from berth.kube.storage import CSIPersistentVolumeSource as CSIPersistentVolumeSource
+from berth.kube.storage import CSIStorageCapacity as CSIStorageCapacity
+from berth.kube.storage import PersistentVolume as PersistentVolume
+from berth.kube.storage import PersistentVolumeClaim as PersistentVolumeClaim
+from berth.kube.storage import PersistentVolumeClaimSpec as PersistentVolumeClaimSpec
+from berth.kube.storage import PersistentVolumeClaimStatus as PersistentVolumeClaimStatus
+from berth.kube.storage import PersistentVolumeSpec as PersistentVolumeSpec
+from berth.kube.storage import PersistentVolumeStatus as PersistentVolumeStatus
+from berth.kube.storage import StorageClass as StorageClass
+from berth.kube.storage import TopologySelectorLabelRequirement as TopologySelectorLabelRequirement
+from berth.kube.storage import TopologySelectorTerm as TopologySelectorTerm
+from berth.kube.storage import VolumeAttachment as VolumeAttachment
+from berth.kube.storage import VolumeAttachmentSource as VolumeAttachmentSource
+from berth.kube.storage import VolumeAttachmentSpec as VolumeAttachmentSpec
+from berth.kube.storage import VolumeNodeAffinity as VolumeNodeAffinity
+
 EMPTY_MAP: dict[str, str] = {}
 
 
-class _Struct(msgspec.Struct, gc=False, rename="camel", omit_defaults=True):
-    """Base of all partial objects: camelCase on the wire, absent means default."""
-
-
-class OwnerReference(_Struct):
-    """metav1.OwnerReference."""
-
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool = False
-
-
-class ObjectMeta(_Struct):
-    """metav1.ObjectMeta."""
-
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    generation: int = 0
-    creation_timestamp: str = ""
-    deletion_timestamp: str | None = None
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-    owner_references: list[OwnerReference] = []
-
-
-class LabelSelectorRequirement(_Struct):
-    """metav1.LabelSelectorRequirement and corev1.NodeSelectorRequirement."""
-
-    key: str = ""
-    operator: str = ""
-    values: list[str] = []
-
-
-class LabelSelector(_Struct):
-    """metav1.LabelSelector."""
-
-    match_labels: dict[str, str] = {}
-    match_expressions: list[LabelSelectorRequirement] = []
-
-
-class NodeSelectorTerm(_Struct):
-    """corev1.NodeSelectorTerm."""
-
-    match_expressions: list[LabelSelectorRequirement] = []
-    match_fields: list[LabelSelectorRequirement] = []
-
-
-class NodeSelector(_Struct):
-    """corev1.NodeSelector; the terms are alternatives."""
-
-    node_selector_terms: list[NodeSelectorTerm] = []
-
-
-class PreferredSchedulingTerm(_Struct):
+class PreferredSchedulingTerm(Struct):
     """corev1.PreferredSchedulingTerm."""
 
     weight: int = 0
     preference: NodeSelectorTerm = msgspec.field(default_factory=NodeSelectorTerm)
 
 
-class NodeAffinity(_Struct):
+class NodeAffinity(Struct):
     """corev1.NodeAffinity."""
 
     required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
@@ -89,7 +65,7 @@ class NodeAffinity(_Struct):
     )
 
 
-class PodAffinityTerm(_Struct):
+class PodAffinityTerm(Struct):
     """corev1.PodAffinityTerm."""
 
     topology_key: str = ""
@@ -100,14 +76,14 @@ class PodAffinityTerm(_Struct):
     mismatch_label_keys: list[str] = []
 
 
-class WeightedPodAffinityTerm(_Struct):
+class WeightedPodAffinityTerm(Struct):
     """corev1.WeightedPodAffinityTerm."""
 
     weight: int = 0
     pod_affinity_term: PodAffinityTerm = msgspec.field(default_factory=PodAffinityTerm)
 
 
-class PodAffinity(_Struct):
+class PodAffinity(Struct):
     """corev1.PodAffinity and corev1.PodAntiAffinity."""
 
     required: list[PodAffinityTerm] = msgspec.field(
@@ -118,7 +94,7 @@ class PodAffinity(_Struct):
     )
 
 
-class Affinity(_Struct):
+class Affinity(Struct):
     """corev1.Affinity."""
 
     node_affinity: NodeAffinity | None = None
@@ -126,7 +102,7 @@ class Affinity(_Struct):
     pod_anti_affinity: PodAffinity | None = None
 
 
-class Toleration(_Struct):
+class Toleration(Struct):
     """corev1.Toleration."""
 
     key: str = ""
@@ -136,7 +112,7 @@ class Toleration(_Struct):
     toleration_seconds: int | None = None
 
 
-class Taint(_Struct):
+class Taint(Struct):
     """corev1.Taint."""
 
     key: str = ""
@@ -144,7 +120,7 @@ class Taint(_Struct):
     effect: str = ""
 
 
-class TopologySpreadConstraint(_Struct):
+class TopologySpreadConstraint(Struct):
     """corev1.TopologySpreadConstraint."""
 
     max_skew: int = 1
@@ -157,7 +133,7 @@ class TopologySpreadConstraint(_Struct):
     match_label_keys: list[str] = []
 
 
-class ContainerPort(_Struct):
+class ContainerPort(Struct):
     """corev1.ContainerPort."""
 
     container_port: int = 0
@@ -166,27 +142,13 @@ class ContainerPort(_Struct):
     protocol: str = "TCP"
 
 
-class ResourceClaim(_Struct):
-    """corev1.ResourceClaim (dynamic resource allocation)."""
-
-    name: str = ""
-
-
-class ResourceRequirements(_Struct):
-    """corev1.ResourceRequirements; quantities stay text."""
-
-    requests: dict[str, str | int | float] = {}
-    limits: dict[str, str | int | float] = {}
-    claims: list[ResourceClaim] = []
-
-
-class ContainerRestartRule(_Struct):
+class ContainerRestartRule(Struct):
     """corev1.ContainerRestartRule (only the action matters to placement)."""
 
     action: str = ""
 
 
-class Container(_Struct):
+class Container(Struct):
     """corev1.Container."""
 
     name: str = ""
@@ -196,37 +158,37 @@ class Container(_Struct):
     restart_policy_rules: list[ContainerRestartRule] = []
 
 
-class PersistentVolumeClaimVolumeSource(_Struct):
+class PersistentVolumeClaimVolumeSource(Struct):
     """corev1.PersistentVolumeClaimVolumeSource."""
 
     claim_name: str = ""
 
 
-class EphemeralVolumeSource(_Struct):
+class EphemeralVolumeSource(Struct):
     """corev1.EphemeralVolumeSource; the claim's name follows from pod and volume."""
 
 
-class GCEPersistentDiskVolumeSource(_Struct):
+class GCEPersistentDiskVolumeSource(Struct):
     """corev1.GCEPersistentDiskVolumeSource."""
 
     pd_name: str = ""
     read_only: bool = False
 
 
-class AWSElasticBlockStoreVolumeSource(_Struct):
+class AWSElasticBlockStoreVolumeSource(Struct):
     """corev1.AWSElasticBlockStoreVolumeSource."""
 
     volume_id: str = msgspec.field(default="", name="volumeID")
 
 
-class ISCSIVolumeSource(_Struct):
+class ISCSIVolumeSource(Struct):
     """corev1.ISCSIVolumeSource."""
 
     iqn: str = ""
     read_only: bool = False
 
 
-class RBDVolumeSource(_Struct):
+class RBDVolumeSource(Struct):
     """corev1.RBDVolumeSource."""
 
     monitors: list[str] = []
@@ -235,7 +197,7 @@ class RBDVolumeSource(_Struct):
     read_only: bool = False
 
 
-class Volume(_Struct):
+class Volume(Struct):
     """corev1.Volume."""
 
     name: str = ""
@@ -249,19 +211,19 @@ class Volume(_Struct):
     rbd: RBDVolumeSource | None = None
 
 
-class PodSchedulingGate(_Struct):
+class PodSchedulingGate(Struct):
     """corev1.PodSchedulingGate."""
 
     name: str = ""
 
 
-class PodResourceClaim(_Struct):
+class PodResourceClaim(Struct):
     """corev1.PodResourceClaim (dynamic resource allocation)."""
 
     name: str = ""
 
 
-class PodSpec(_Struct):
+class PodSpec(Struct):
     """corev1.PodSpec: what placement depends on."""
 
     node_name: str = ""
@@ -284,7 +246,7 @@ class PodSpec(_Struct):
     scheduling_group: dict[str, Any] | None = None
 
 
-class PodCondition(_Struct):
+class PodCondition(Struct):
     """corev1.PodCondition and corev1.NodeCondition."""
 
     type: str = ""
@@ -293,7 +255,7 @@ class PodCondition(_Struct):
     message: str = ""
 
 
-class ContainerStatus(_Struct):
+class ContainerStatus(Struct):
     """corev1.ContainerStatus: what a resize in place changes."""
 
     name: str = ""
@@ -301,7 +263,7 @@ class ContainerStatus(_Struct):
     allocated_resources: dict[str, str | int | float] = {}
 
 
-class PodStatus(_Struct):
+class PodStatus(Struct):
     """corev1.PodStatus."""
 
     phase: str = ""
@@ -315,7 +277,7 @@ class PodStatus(_Struct):
     allocated_resources: dict[str, str | int | float] = {}
 
 
-class Pod(_Struct):
+class Pod(Struct):
     """corev1.Pod."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
@@ -333,7 +295,7 @@ class Pod(_Struct):
         return self.status.phase in ("Succeeded", "Failed")
 
 
-class NodeSpec(_Struct):
+class NodeSpec(Struct):
     """corev1.NodeSpec."""
 
     unschedulable: bool = False
@@ -341,7 +303,7 @@ class NodeSpec(_Struct):
     provider_id: str = msgspec.field(default="", name="providerID")
 
 
-class NodeStatus(_Struct):
+class NodeStatus(Struct):
     """corev1.NodeStatus."""
 
     capacity: dict[str, str | int | float] = {}
@@ -350,7 +312,7 @@ class NodeStatus(_Struct):
     declared_features: list[str] = []
 
 
-class Node(_Struct):
+class Node(Struct):
     """corev1.Node."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
@@ -358,142 +320,20 @@ class Node(_Struct):
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
 
 
-class Namespace(_Struct):
+class Namespace(Struct):
     """corev1.Namespace: its labels decide namespaceSelectors."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
 
-class ConfigMap(_Struct):
+class ConfigMap(Struct):
     """corev1.ConfigMap."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     data: dict[str, str] = {}
 
 
-class VolumeNodeAffinity(_Struct):
-    """corev1.VolumeNodeAffinity."""
-
-    required: NodeSelector | None = None
-
-
-class ClaimReference(_Struct):
-    """corev1.ObjectReference of a volume's claim."""
-
-    namespace: str = ""
-    name: str = ""
-    uid: str = ""
-
-
-class CSIPersistentVolumeSource(_Struct):
-    """corev1.CSIPersistentVolumeSource."""
-
-    driver: str = ""
-    volume_handle: str = ""
-
-
-class PersistentVolumeSpec(_Struct):
-    """corev1.PersistentVolumeSpec."""
-
-    node_affinity: VolumeNodeAffinity | None = None
-    storage_class_name: str = ""
-    capacity: dict[str, str | int | float] = {}
-    access_modes: list[str] = []
-    volume_mode: str = "Filesystem"
-    volume_attributes_class_name: str | None = None
-    claim_ref: ClaimReference | None = None
-    csi: CSIPersistentVolumeSource | None = None
-
-
-class PersistentVolumeStatus(_Struct):
-    """corev1.PersistentVolumeStatus."""
-
-    phase: str = ""
-
-
-class PersistentVolume(_Struct):
-    """corev1.PersistentVolume."""
-
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    spec: PersistentVolumeSpec = msgspec.field(default_factory=PersistentVolumeSpec)
-    status: PersistentVolumeStatus = msgspec.field(default_factory=PersistentVolumeStatus)
-
-
-class PersistentVolumeClaimSpec(_Struct):
-    """corev1.PersistentVolumeClaimSpec."""
-
-    volume_name: str = ""
-    storage_class_name: str | None = None
-    access_modes: list[str] = []
-    volume_mode: str = "Filesystem"
-    volume_attributes_class_name: str | None = None
-    selector: LabelSelector | None = None
-    resources: ResourceRequirements = msgspec.field(default_factory=ResourceRequirements)
-
-
-class PersistentVolumeClaimStatus(_Struct):
-    """corev1.PersistentVolumeClaimStatus."""
-
-    phase: str = ""
-
-
-class PersistentVolumeClaim(_Struct):
-    """corev1.PersistentVolumeClaim."""
-
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    spec: PersistentVolumeClaimSpec = msgspec.field(default_factory=PersistentVolumeClaimSpec)
-    status: PersistentVolumeClaimStatus = msgspec.field(default_factory=PersistentVolumeClaimStatus)
-
-
-class TopologySelectorLabelRequirement(_Struct):
-    """corev1.TopologySelectorLabelRequirement."""
-
-    key: str = ""
-    values: list[str] = []
-
-
-class TopologySelectorTerm(_Struct):
-    """corev1.TopologySelectorTerm."""
-
-    match_label_expressions: list[TopologySelectorLabelRequirement] = []
-
-
-class StorageClass(_Struct):
-    """storagev1.StorageClass."""
-
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    provisioner: str = ""
-    volume_binding_mode: str = "Immediate"
-    allowed_topologies: list[TopologySelectorTerm] = []
-
-
-class CSINodeDriverAllocatable(_Struct):
-    """storagev1.VolumeNodeResources."""
-
-    count: int | None = None
-
-
-class CSINodeDriver(_Struct):
-    """storagev1.CSINodeDriver."""
-
-    name: str = ""
-    allocatable: CSINodeDriverAllocatable | None = None
-
-
-class CSINodeSpec(_Struct):
-    """storagev1.CSINodeSpec."""
-
-    drivers: list[CSINodeDriver] = []
-
-
-class CSINode(_Struct):
-    """storagev1.CSINode."""
-
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    spec: CSINodeSpec = msgspec.field(default_factory=CSINodeSpec)
-
-
-class CustomObject(_Struct):
+class CustomObject(Struct):
     """An object of one of Berth's kinds before validation: `berth.api` models are made from `document`."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
@@ -509,47 +349,3 @@ class CustomObject(_Struct):
             "spec": self.spec,
             "status": self.status,
         }
-
-
-class VolumeAttachmentSource(_Struct):
-    """storagev1.VolumeAttachmentSource."""
-
-    persistent_volume_name: str | None = None
-
-
-class VolumeAttachmentSpec(_Struct):
-    """storagev1.VolumeAttachmentSpec."""
-
-    attacher: str = ""
-    node_name: str = ""
-    source: VolumeAttachmentSource = msgspec.field(default_factory=VolumeAttachmentSource)
-
-
-class VolumeAttachment(_Struct):
-    """storagev1.VolumeAttachment."""
-
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    spec: VolumeAttachmentSpec = msgspec.field(default_factory=VolumeAttachmentSpec)
-
-
-class CSIDriverSpec(_Struct):
-    """storagev1.CSIDriverSpec."""
-
-    storage_capacity: bool = False
-
-
-class CSIDriver(_Struct):
-    """storagev1.CSIDriver."""
-
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    spec: CSIDriverSpec = msgspec.field(default_factory=CSIDriverSpec)
-
-
-class CSIStorageCapacity(_Struct):
-    """storagev1.CSIStorageCapacity."""
-
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    storage_class_name: str = ""
-    node_topology: LabelSelector | None = None
-    capacity: str | int | float | None = None
-    maximum_volume_size: str | int | float | None = None

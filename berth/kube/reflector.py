@@ -178,7 +178,8 @@ class Reflector(Generic[T]):
                 await self._list()
             await self._follow()
         except ApiError as error:
-            if error.expired:
+            if error.expired or self._failures >= 3:
+                # A server that answers and yet refuses the watch again and again may not know the version.
                 self._version = ""
             if error.expired and self._failures == 0:
                 # The first time this is the ordinary end of an old version; when repeated it is trouble.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from functools import partial
 
 import aiohttp
 import pytest
@@ -40,7 +41,7 @@ def test_failing_health_is_also_unready_but_not_the_other_way_round() -> None:
 def test_checks_of_the_same_name_all_count(problems: tuple[str | None, ...], shown: dict[str, str]) -> None:
     checks = Checks()
     for problem in problems:
-        checks.add_health("watch pods", lambda problem=problem: problem)
+        checks.add_health("watch pods", partial(str.__str__, problem) if problem else lambda: None)
     assert checks.health() == shown
 
 
@@ -100,7 +101,7 @@ async def test_a_taken_port_is_told_with_the_remedy(checks: Checks) -> None:
             await HealthServer(checks, host="127.0.0.1", port=port).start()
 
 
-@pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 70_000), ("192.0.2.1", 0), ("no such host", 0)])
+@pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 70_000), ("192.0.2.1", 0)])
 async def test_an_impossible_address_is_told(checks: Checks, host: str, port: int) -> None:
     with pytest.raises(HealthPortError, match=f"cannot listen on {host}:{port}"):
         await HealthServer(checks, host=host, port=port).start()

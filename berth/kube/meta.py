@@ -1,0 +1,75 @@
+"""Kubernetes metadata, selectors and resources: what objects of many kinds have in common; see `berth.kube.objects`."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Struct(msgspec.Struct, gc=False, rename="camel", omit_defaults=True):
+    """Base of all partial objects: camelCase on the wire, absent means default."""
+
+
+class OwnerReference(Struct):
+    """metav1.OwnerReference."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class ObjectMeta(Struct):
+    """metav1.ObjectMeta."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: str = ""
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: list[OwnerReference] = []
+
+
+class LabelSelectorRequirement(Struct):
+    """metav1.LabelSelectorRequirement and corev1.NodeSelectorRequirement."""
+
+    key: str = ""
+    operator: str = ""
+    values: list[str] = []
+
+
+class LabelSelector(Struct):
+    """metav1.LabelSelector."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: list[LabelSelectorRequirement] = []
+
+
+class NodeSelectorTerm(Struct):
+    """corev1.NodeSelectorTerm."""
+
+    match_expressions: list[LabelSelectorRequirement] = []
+    match_fields: list[LabelSelectorRequirement] = []
+
+
+class NodeSelector(Struct):
+    """corev1.NodeSelector; the terms are alternatives."""
+
+    node_selector_terms: list[NodeSelectorTerm] = []
+
+
+class ResourceClaim(Struct):
+    """corev1.ResourceClaim (dynamic resource allocation)."""
+
+    name: str = ""
+
+
+class ResourceRequirements(Struct):
+    """corev1.ResourceRequirements; quantities stay text."""
+
+    requests: dict[str, str | int | float] = {}
+    limits: dict[str, str | int | float] = {}
+    claims: list[ResourceClaim] = []
