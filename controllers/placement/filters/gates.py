@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from controllers.placement.state.cluster import ClusterState
     from controllers.placement.state.profile import PodInfo
 
+REASON = "Scheduling is blocked due to non-empty scheduling gates"
+
 
 class SchedulingGates(Filter):
     """Blocks gated pods."""
@@ -19,12 +21,8 @@ class SchedulingGates(Filter):
     name = "SchedulingGates"
 
     def blocker(self, info: PodInfo, state: ClusterState) -> str | None:  # noqa: ARG002
-        """Names the gates that are still there."""
-        gates = info.pod.spec.scheduling_gates
-        if not gates:
-            return None
-        names = " ".join(gate.name for gate in gates)
-        return f"Scheduling is blocked due to non-empty scheduling gates: [{names}]"
+        """kube-scheduler's message for gated pods; the gates themselves stand in the pod's spec."""
+        return REASON if info.pod.spec.scheduling_gates else None
 
     def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:  # noqa: ARG002
         """Gates do not depend on nodes."""

@@ -34,16 +34,16 @@ class VolumeZone(Filter):
 
     def blocker(self, info: PodInfo, state: ClusterState) -> str | None:
         """A claim's volume that does not exist."""
-        for claim_name, volume_name in self._bound(info, state):
+        for volume_name in self._bound(info, state):
             if volume_name not in state.volumes.volumes:
-                return f'persistentvolume "{volume_name}" not found (claim "{claim_name}")'
+                return f'persistentvolume "{volume_name}" not found'
         return None
 
     def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:
         """Zoned nodes in other zones than the volumes; none for pods without labelled volumes."""
         wrong: Mask = np.zeros(state.size, dtype=np.bool_)
         constrained = False
-        for _, volume_name in self._bound(info, state):
+        for volume_name in self._bound(info, state):
             labels = state.volumes.volumes[volume_name].metadata.labels
             for key in TOPOLOGY_LABELS:
                 if key in labels:
@@ -57,14 +57,14 @@ class VolumeZone(Filter):
         return (Rejection(REASON, wrong & zoned),)
 
     @staticmethod
-    def _bound(info: PodInfo, state: ClusterState) -> Iterator[tuple[str, str]]:
+    def _bound(info: PodInfo, state: ClusterState) -> Iterator[str]:
         for volume in info.pod.spec.volumes:
             if volume.persistent_volume_claim is None:
                 continue
-            name = volume.persistent_volume_claim.claim_name
-            claim = state.volumes.claims.get(f"{info.profile.namespace}/{name}")
+            key = f"{info.profile.namespace}/{volume.persistent_volume_claim.claim_name}"
+            claim = state.volumes.claims.get(key)
             if claim is not None and claim.spec.volume_name:
-                yield name, claim.spec.volume_name
+                yield claim.spec.volume_name
 
 
 def _nodes_in(key: str, values: set[str], state: ClusterState) -> Mask:

@@ -1,0 +1,137 @@
+"""What the differential tests share: our answer to a situation, and the situation on a real API server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from berth.kube.objects import (
+    CSINode,
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    StorageClass,
+)
+from controllers.placement.filters import FilterPipeline
+from controllers.placement.scores import ScorePipeline
+from controllers.placement.state import ClusterState
+from hack.localcluster.rest import Api
+from tests.support.situations import Manifest, Situation
+
+WORKERS = 12
+"""Requests in flight while situations are created."""
+_COLLECTIONS = {
+    "Namespace": "/api/v1/namespaces",
+    "Node": "/api/v1/nodes",
+    "PersistentVolume": "/api/v1/persistentvolumes",
+    "PersistentVolumeClaim": "/api/v1/namespaces/{namespace}/persistentvolumeclaims",
+    "Pod": "/api/v1/namespaces/{namespace}/pods",
+    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
+    "CSINode": "/apis/storage.k8s.io/v1/csinodes",
+    "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
+}
+
+
+@dataclass
+class Answer:
+    """Where a pod may go."""
+
+    feasible: set[str]
+    """Names of the nodes that the filters admit."""
+    best: set[str]
+    """Names of the feasible nodes with the greatest score."""
+    message: str
+    """The filters' message."""
+    reasons: list[str] = field(default_factory=list)
+    """Reasons for rejections, or the one reason that goes for the pod as a whole."""
+
+
+def build_state(situation: Situation) -> ClusterState:
+    """The state that the situation's objects add up to."""
+    state = ClusterState()
+    upsert: dict[str, tuple[type[Any], Callable[[Any], object]]] = {
+        "PersistentVolume": (PersistentVolume, state.volumes.upsert_volume),
+        "PersistentVolumeClaim": (PersistentVolumeClaim, state.volumes.upsert_claim),
+        "StorageClass": (StorageClass, state.volumes.upsert_class),
+        "CSINode": (CSINode, state.volumes.upsert_csi_node),
+    }
+    for item in situation.nodes:
+        state.upsert_node(msgspec.convert(item, Node))
+    for item in situation.namespaces:
+        state.upsert_namespace(msgspec.convert(item, Namespace))
+    for item in situation.storage:
+        kind, apply = upsert[item["kind"]]
+        apply(msgspec.convert(item, kind))
+    for item in situation.pods:
+        state.upsert_pod(msgspec.convert(item, Pod))
+    return state
+
+
+def our_answer(situation: Situation, pipeline: FilterPipeline | None = None) -> Answer:
+    """What our filters (or those of ``pipeline``) and scores say."""
+    state = build_state(situation)
+    pod = msgspec.convert(situation.pod, Pod)
+    result = (pipeline or FilterPipeline()).evaluate(pod, state)
+    totals = ScorePipeline().evaluate(pod, state, result.mask).total
+    feasible = np.flatnonzero(result.mask)
+    best = [slot for slot in feasible if totals[slot] == totals[feasible].max()]
+    return Answer(
+        feasible={state.node_name(int(slot)) for slot in feasible},
+        best={state.node_name(int(slot)) for slot in best},
+        message=result.message(),
+        reasons=[result.blocker] if result.blocker is not None else list(result.rejected),
+    )
+
+
+class Stage:
+    """Creates situations on an API server."""
+
+    def __init__(self, connect: Callable[[], Api]) -> None:
+        """``connect`` opens a connection; each thread has its own."""
+        self._connect = connect
+        self._local = threading.local()
+
+    def api(self) -> Api:
+        """This thread's connection."""
+        if not hasattr(self._local, "api"):
+            self._local.api = self._connect()
+        api: Api = self._local.api
+        return api
+
+    def create_all(self, situations: Iterable[Situation]) -> list[Situation]:
+        """Create all objects; returns the situations with the objects as the server keeps them."""
+        with ThreadPoolExecutor(WORKERS) as pool:
+            return list(pool.map(self.create, situations))
+
+    def create(self, situation: Situation) -> Situation:
+        """Create one situation, the pod to place last."""
+        return Situation(
+            namespaces=[self.put(item) for item in situation.namespaces],
+            nodes=[self.put(item) for item in situation.nodes],
+            storage=[self.put(item) for item in situation.storage],
+            pods=[self.put(item) for item in situation.pods],
+            pod=self.put(situation.pod),
+            topics=situation.topics,
+        )
+
+    def put(self, item: Manifest) -> Manifest:
+        """Create an object, give it its status, delete it gracefully if it is to be seen like that."""
+        metadata = {k: v for k, v in item["metadata"].items() if k != "deletionTimestamp"}
+        collection = _COLLECTIONS[item["kind"]].format(namespace=metadata.get("namespace"))
+        path = f"{collection}/{metadata['name']}"
+        made: Manifest = self.api().request("POST", collection, {**item, "metadata": metadata})
+        if item.get("status") and item["kind"] != "Node":
+            patch = {"status": item["status"]}
+            content = "application/merge-patch+json"
+            made = self.api().request("PATCH", f"{path}/status", patch, content_type=content)
+        if "deletionTimestamp" in item["metadata"]:
+            made = self.api().request("DELETE", path)
+        return made
