@@ -21,6 +21,8 @@ __all__ = ["Survey"]
 
 _WHOLE = 8
 """Nodes that hold the whole application in every shortlist."""
+_MUCH = 0.5
+"""Share of the roomiest node's room that counts as much, where no node holds the whole application."""
 _ROOMY = 8
 """Nodes with the most room in every shortlist, where prices do not tell nodes apart."""
 _PER_CLASS = 12
@@ -80,7 +82,7 @@ class Survey:
         """Return float64[N], weighted network cost of all anchors from each node."""
         instance, infrastructure = self.instance, self.instance.infrastructure
         outward = instance.weight[: instance.units, instance.units :].sum(axis=0)
-        inward = instance.weight[instance.units :, : instance.units].sum(axis=0)
+        inward = instance.weight[instance.units :, : instance.units].sum(axis=1)
         homes = infrastructure.location[instance.fixed_nodes]
         cost = infrastructure.location_cost[:, homes] @ outward + inward @ infrastructure.location_cost[homes, :]
         spread: Floats = cost[infrastructure.location]
@@ -114,17 +116,21 @@ class Survey:
         share: Floats = (self.usable[nodes] / np.where(capacity > 0, capacity, 1.0)).mean(axis=1)
         return share
 
-    def pools(self, width: int, *, bandwidth_floor: float = 0.0) -> Iterator[Indices]:
+    def pools(self, width: int, *, bandwidth_floor: float = 0.0, room_floor: float = 0.0) -> Iterator[Indices]:
         """Yield shortlists of about `width` nodes, the most promising first.
 
-        Nodes with less free bandwidth than `bandwidth_floor` are hidden. A shortlist holds nodes in price order with
-        half as much room again as the application needs (if there is that much), nodes that hold all of it, and nodes
-        for every class of masks.
+        Nodes with less free bandwidth than `bandwidth_floor` are hidden, and those with less room than `room_floor`
+        times that of the roomiest (which counts as the application's size at most). A shortlist holds nodes in price
+        order with half as much room again as the application needs (if there is that much), nodes that hold all or
+        much of it, and nodes for every class of masks.
         """
         candidates = self.partly
         if bandwidth_floor > 0:
             state = self.instance.state
             candidates = candidates & (state.bandwidth_free - state.bandwidth_reserve >= bandwidth_floor)
+        if room_floor > 0 and candidates.any():
+            portion = np.minimum(self._portion(np.arange(len(candidates))), 1.0)
+            candidates = candidates & (portion >= room_floor * portion[candidates].max())
         seen: list[Indices] = []
         if self.local:
             for group in self._areas(candidates):
@@ -192,6 +198,9 @@ class Survey:
         whole: Indices = nodes[self.wholly[nodes]]
         if whole.size:
             chosen.append(self._cheapest(whole, _WHOLE))
+        elif len(nodes) > width:
+            portion = self._portion(nodes)
+            chosen.append(self._cheapest(nodes[portion >= _MUCH * portion.max()], _WHOLE))
         if self.instance.state.has_equal_prices and len(nodes) > width:
             chosen.append(nodes[np.argpartition(-self._portion(nodes), _ROOMY)[:_ROOMY]])
         masks = self.instance.application.allowed

@@ -4,8 +4,7 @@
 2. Over a shortlist in price order (one per promising location when network costs matter) two starts compete: the
    cheapest single node, and a greedy that places units in connectivity order at the least marginal cost.
 3. Up to three passes of moves of single units, of linked pairs and of all units of a node improve the cheaper one.
-4. When no shortlist holds the group: hide nodes with little free bandwidth, then widen the shortlist, then place the
-   most demanding units first.
+4. When no shortlist holds the group: hide nodes with little room or little free bandwidth, then widen the shortlist.
 
 Guides (`Weights`) look ahead: leftovers that no known component fits, the scarcer resource, fuller nodes first.
 """
@@ -66,9 +65,14 @@ def _attempts(survey: Survey) -> Iterator[Indices | None]:
     instance = survey.instance
     yield from survey.pools(_WIDTH)
     yield None
+    # Nearly full nodes, or nodes with little bandwidth, can be cheap and yet a dead end: hide them.
+    yield from survey.pools(_WIDTH, room_floor=0.5)
+    yield None
     if instance.has_traffic:
         demand = instance.traffic.sum(axis=1)
         for floor in (float(np.median(demand)), float(demand.max()), float(demand.sum()) / 2):
+            yield from survey.pools(_WIDTH, bandwidth_floor=floor, room_floor=0.5)
+            yield None
             yield from survey.pools(_WIDTH, bandwidth_floor=floor)
             yield None
     yield from survey.pools(_WIDE)
