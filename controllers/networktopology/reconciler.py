@@ -158,7 +158,8 @@ class Reconciler:
         source = self._configmaps.follow(this.key, ref)
         if source is None:
             return Reading(SourceState.NONE)
-        reading = source.read(places.nodes)
+        # In a thread, as a full ConfigMap has thousands of keys.
+        reading = await asyncio.to_thread(source.read, places.nodes)
         if reading.state is not SourceState.PENDING:
             return reading
         self._again(this.key, PENDING_DELAY)

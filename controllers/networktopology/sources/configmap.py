@@ -67,6 +67,9 @@ def split_key(key: str, nodes: Collection[str]) -> tuple[str, str] | None:
     first one.
     """
     rest = key[len(KEY_PREFIX) :]
+    origin, separator, destination = rest.partition(KEY_SEPARATOR)
+    if not separator or KEY_SEPARATOR not in rest[len(origin) + 1 :]:
+        return (origin, destination) if origin and destination else None
     candidates: list[tuple[str, str]] = []
     start = rest.find(KEY_SEPARATOR)
     while start >= 0:

@@ -57,7 +57,7 @@ class Field:
             self.static[:units] = instance.requests @ (weights.price * infrastructure.price[columns]).T
         self.static[:units] += static_guides(instance, columns, self.spare)
         self.waste = Waste(instance, columns) if Waste.wanted(instance) else None
-        self.balance = Balance(instance, columns) if Balance.wanted(instance) else None
+        self.balance = Balance(instance, columns) if Balance.wanted(instance, self.spare) else None
         self.wasted: Floats = np.zeros(len(columns)) if self.waste is None else self.waste.everywhere(self.spare)
         self._block()
         self._open_edges()

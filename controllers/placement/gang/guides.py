@@ -131,9 +131,16 @@ class Balance:
         self.cost = instance.weights.balance * float(typical @ price)
 
     @staticmethod
-    def wanted(instance: Instance) -> bool:
-        """Return whether the charge can be anything but 0."""
-        return bool(instance.weights.balance) and instance.state.has_price and bool(instance.state.typical.any())
+    def wanted(instance: Instance, spare: Floats) -> bool:
+        """Return whether the charge can tell nodes apart: not all of them run out of the same resource first."""
+        state = instance.state
+        if not instance.weights.balance or not state.has_price:
+            return False
+        known = np.flatnonzero(state.typical > 0)
+        if known.size < 2:
+            return False
+        scarce = (spare[known] / state.typical[known][:, None]).argmin(axis=0)
+        return bool((scarce != scarce[0]).any())
 
     def worth(self, rest: Floats) -> Floats:
         """Return the value of leftovers float64[R, ...]: how many typical components they hold, priced."""

@@ -338,7 +338,7 @@ class Weights:
     """Per unit of money for bandwidth between nodes."""
     waste: float = 0.5
     """Guide: share of its price charged for what is left on a node when no known component fits the rest."""
-    balance: float = 0.0
+    balance: float = 0.5
     """Guide: charge for using the scarcer resource of a node faster than the others."""
     rent: float = 0.5
     """Guide: share charged of what a cheap node saves a typical component against the price at the horizon."""

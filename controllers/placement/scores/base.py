@@ -47,13 +47,12 @@ def scaled_to_greatest(raw: Values, feasible: Mask, *, reverse: bool) -> Values:
     ``reverse`` turns it around, so that the greatest value scores 0. When all values are 0, all
     scores are 0, or 100 when reversed.
     """
-    scores = np.zeros(len(raw))
-    greatest = raw[feasible].max(initial=0.0)
-    if greatest > 0:
-        scores[feasible] = np.floor(MAX_SCORE * raw[feasible] / greatest)
-    if reverse:
-        scores[feasible] = MAX_SCORE - scores[feasible]
-    return scores
+    values = np.where(feasible, raw, 0.0)
+    greatest = values.max(initial=0.0)
+    if greatest == 0:
+        return np.where(feasible, MAX_SCORE, 0.0) if reverse else values
+    scores: Values = np.floor(MAX_SCORE * values / greatest)
+    return np.where(feasible, MAX_SCORE - scores, 0.0) if reverse else scores
 
 
 def kept(raw: Values, feasible: Mask) -> Values:

@@ -128,14 +128,15 @@ class BalancedAllocationScore(Score):
     @staticmethod
     def _balance(pairs: list[tuple[NDArray[np.int64], NDArray[np.int64]]], size: int) -> Values:
         """Whole numbers from 50 to 100: 100 for equal fractions; resources a node lacks take no part."""
-        has = np.array([allocatable > 0 for allocatable, _ in pairs]).reshape(len(pairs), size)
-        fractions = np.array([np.minimum(used / np.maximum(capacity, 1), 1.0) for capacity, used in pairs])
-        fractions = np.where(has, fractions, 0.0)
-        count = np.maximum(has.sum(axis=0), 1)
-        mean = fractions.sum(axis=0) / count
-        deviation = np.sqrt((np.where(has, fractions - mean, 0.0) ** 2).sum(axis=0) / count)
+        fractions = [np.minimum(used / np.maximum(capacity, 1), 1.0) for capacity, used in pairs]
+        has = [capacity > 0 for capacity, _ in pairs]
         if len(pairs) == 2:
-            # The same value for two resources, free of the rounding that mean and root add.
-            deviation = np.where(has.all(axis=0), np.abs((fractions[0] - fractions[1]) / 2), deviation)
+            # Half the distance is the deviation of two values, free of the rounding of mean and root.
+            deviation = np.where(has[0] & has[1], np.abs((fractions[0] - fractions[1]) / 2), 0.0)
+        else:
+            count = np.maximum(sum((h.astype(np.int64) for h in has), np.zeros(size, dtype=np.int64)), 1)
+            mean = sum((np.where(h, f, 0.0) for h, f in zip(has, fractions, strict=True)), np.zeros(size)) / count
+            squares = (np.where(h, (f - mean) ** 2, 0.0) for h, f in zip(has, fractions, strict=True))
+            deviation = np.sqrt(sum(squares, np.zeros(size)) / count)
         balance: Values = np.trunc((1.0 - deviation) * MAX_SCORE)
         return balance
