@@ -1,0 +1,122 @@
+"""``berth run`` as real processes on a real API server: readiness, hand-over, death, shutdown."""
+
+from __future__ import annotations
+
+import signal
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hack.localcluster import LocalCluster
+from hack.localcluster.components import Options
+from tests.support.cluster import Kubectl, eventually
+from tests.support.kube import paused
+from tests.support.probe import berth
+
+DURATION = 4
+
+
+def arguments(cluster: LocalCluster, namespace: str, *more: str) -> list[str]:
+    where = ["--kubeconfig", str(cluster.kubeconfig), "--lease-namespace", namespace]
+    health = ["--health-host", "127.0.0.1", "--health-port", "0"]
+    return ["run", "probe", *where, *health, "--lease-duration", str(DURATION), *more]
+
+
+def status(port: int, path: str) -> int:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def metric(port: int, line: str) -> bool:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        return line in answer.read().decode().splitlines()
+
+
+def lease(kubectl: Kubectl) -> dict[str, Any]:
+    found: dict[str, Any] = kubectl.get("lease", "berth-probe")["spec"]
+    return found
+
+
+def test_ready_when_listed_and_gone_at_sigterm(cluster: LocalCluster, namespace: str, kubectl: Kubectl) -> None:
+    with berth(*arguments(cluster, namespace), mode="wait", env={"POD_NAME": "berth-7d9f"}) as process:
+        port = process.until("started")["health_port"]
+        process.until("working")
+        eventually(lambda: status(port, "/readyz") == 200, what="ready")
+        assert status(port, "/healthz") == 200
+        assert metric(port, 'berth_leader{component="berth-probe"} 1.0')
+        assert lease(kubectl)["holderIdentity"].startswith("berth-7d9f_")
+        assert process.stop() == 0
+    assert lease(kubectl)["holderIdentity"] == ""
+
+
+@pytest.mark.parametrize(
+    ("number", "wait"), [(signal.SIGTERM, 0), (signal.SIGKILL, DURATION / 2)], ids=["stopped", "killed"]
+)
+def test_another_process_takes_over(
+    cluster: LocalCluster, namespace: str, kubectl: Kubectl, number: signal.Signals, wait: float
+) -> None:
+    with berth(*arguments(cluster, namespace), mode="wait") as first:
+        first.until("working")
+        with berth(*arguments(cluster, namespace), mode="wait") as second:
+            port = second.until("started")["health_port"]
+            assert status(port, "/readyz") == 200  # or a rolling update would never end
+            # It has seen the Lease once and again, so that its clock for it runs.
+            eventually(
+                lambda: metric(port, 'berth_api_requests_total{code="200",resource="leases",verb="GET"} 3.0'),
+                what="the second process looks at the Lease",
+            )
+            began = time.monotonic()
+            assert first.stop(number) == (0 if number == signal.SIGTERM else -number)
+            second.until("working")
+            assert time.monotonic() - began >= wait
+            assert lease(kubectl)["leaseTransitions"] == 1
+            assert second.stop() == 0
+
+
+def test_events_of_the_last_moment_are_written(cluster: LocalCluster, namespace: str, kubectl: Kubectl) -> None:
+    with berth(*arguments(cluster, namespace), mode="note") as process:
+        port = process.until("started")["health_port"]
+        eventually(lambda: metric(port, 'berth_cached_objects{resource="namespaces"} 0.0') is False, what="listed")
+        eventually(lambda: status(port, "/readyz") == 200 and metric(port, 'berth_leader{component="berth-probe"} 1.0'))
+        assert process.stop() == 0
+    described = cluster.kubectl("describe", "namespace", "default").stdout
+    events = cluster.kubectl("get", "events", "-n", "default", "--field-selector", "reason=Stopped").stdout
+    assert "Name:         default" in described
+    assert "the probe was stopped" in events
+
+
+def test_a_leader_that_hears_nothing_ends_with_1(fresh_cluster: Callable[..., LocalCluster]) -> None:
+    cluster = fresh_cluster(crds=False, kwok=False, options=Options(controller_manager=False))
+    with berth(*arguments(cluster, "default"), mode="wait") as process:
+        process.until("working")
+        with paused(cluster):
+            assert process.wait(timeout=60) == 1
+    assert any(line["event"].startswith("leadership lost") for line in process.lines)
+
+
+def test_a_leader_that_is_stuck_is_ended_all_the_same(fresh_cluster: Callable[..., LocalCluster]) -> None:
+    """Work that ignores its cancellation must not go on beside the next leader's."""
+    cluster = fresh_cluster(crds=False, kwok=False, options=Options(controller_manager=False))
+    with berth(*arguments(cluster, "default"), mode="stuck") as process:
+        process.until("working")
+        with paused(cluster):
+            assert process.wait(timeout=60) == 1
+    assert "work goes on although its leadership is lost" in process.text
+
+
+def test_a_namespace_without_permission_is_told_and_waited_for(
+    cluster: LocalCluster, namespace: str, tmp_path: Any
+) -> None:
+    path = cluster.service_account_kubeconfig(namespace, "default", path=tmp_path / "k")
+    options = ["--kubeconfig", str(path), "--health-host", "127.0.0.1", "--health-port", "0"]
+    with berth("run", "probe", *options, "--lease-namespace", namespace) as process:
+        failure = process.until("lease attempt failed")
+        assert 'cannot get resource "leases"' in failure["error"]
+        assert process.stop() == 0
