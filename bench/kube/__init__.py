@@ -1,0 +1,1 @@
+"""What the copy of a cluster costs in time and memory."""
