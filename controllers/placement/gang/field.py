@@ -97,6 +97,8 @@ class Field:
             """float64[K], free bandwidth below the threshold; a unit that names the node gets no more here."""
             self.received: Floats = np.zeros(shape)
             """float64[U', K], traffic of each unit with the units on each node."""
+            self.heard: Floats = np.zeros(instance.size)
+            """float64[U'], traffic of each unit with all placed units."""
         self.distance: Floats | None = None
         counted = bool(weights.network) and instance.has_weight and state.has_distance
         if instance.limit is not None or counted:
@@ -135,14 +137,16 @@ class Field:
         if self.waste is not None:
             self.wasted[column] = self.waste.on(self.spare[:, column].tolist(), column)
         if self.traffic is not None:
-            cut = sign * self.received[unit]
-            cut[column] = 0.0
-            cut[column] = cut.sum()
-            self.bandwidth -= cut
-            if self.paths is not None:
-                cut[column] = 0.0
-                self.link -= cut @ self.paths[column]
-            self.received[:, column] += sign * self.traffic[unit]
+            if self.heard[unit] > 0:
+                cut = sign * self.received[unit]
+                cut[column] = sign * self.heard[unit] - cut[column]
+                self.bandwidth -= cut
+                if self.paths is not None:
+                    cut[column] = 0.0
+                    self.link -= cut @ self.paths[column]
+            share = sign * self.traffic[unit]
+            self.received[:, column] += share
+            self.heard += share
         if self.network is not None:
             assert self.distance is not None  # noqa: S101
             rows = self.instance.neighbours(unit)
@@ -166,7 +170,7 @@ class Field:
         return self._enter(
             self.requests[unit],
             self.static[unit],
-            None if self.traffic is None else self.received[unit],
+            None if self.traffic is None else (self.received[unit], float(self.heard[unit])),
             None if self.network is None else self.network[unit],
             None if self.bonus is None else self.bonus[unit],
             blocked,
@@ -185,7 +189,7 @@ class Field:
         return self._enter(
             self.requests.sum(axis=0),
             self.static[:units].sum(axis=0),
-            None if self.traffic is None else self.received[:units].sum(axis=0),
+            None if self.traffic is None else (self.received[:units].sum(axis=0), float(self.heard[:units].sum())),
             None if self.network is None else self.network[:units].sum(axis=0),
             None if self.bonus is None else self.bonus[:units].min(axis=0),
             blocked,
@@ -195,7 +199,7 @@ class Field:
         self,
         request: Floats,
         static: Floats,
-        received: Floats | None,
+        traffic: tuple[Floats, float] | None,
         network: Floats | None,
         bonus: Floats | None,
         blocked: Bools | None,
@@ -210,9 +214,9 @@ class Field:
             cost += self.waste.everywhere(rest)
         if self.balance is not None:
             cost += self.balance.worth(self.spare) - self.balance.worth(rest)
-        if received is not None:
-            total = float(received.sum())
-            if total > 0:
+        if traffic is not None:
+            received, total = traffic
+            if total > 1e-12:
                 away = total - received
                 cost += (away - received) * self.tariff
                 cost += received @ self.tariff
