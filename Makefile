@@ -69,6 +69,18 @@ lint: .venv manifests-check ## style, types, import contracts, file lengths, and
 	@find berth controllers agents hack bench tests -name '*.py' -exec wc -l {} + | \
 	  awk '$$2 != "total" && $$1 > $(MAX_LINES) { print $$2 ": " $$1 " lines, at most $(MAX_LINES); split it"; bad = 1 } END { exit bad }'
 
+# -- tests ----------------------------------------------------------------------------------------------------------
+
+TESTS ?= tests
+
+.PHONY: test
+test: lint tools ## everything CI runs: linters, then unit, integration and end-to-end tests (TESTS=path for a part)
+	$(BIN)/python -m pytest $(TESTS)
+
+.PHONY: unit
+unit: .venv ## the unit tests alone: no cluster, a minute
+	$(BIN)/python -m pytest tests/unit
+
 # -- demo -----------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
