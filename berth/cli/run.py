@@ -66,6 +66,12 @@ def run(
     placement_config: Annotated[
         Path | None, typer.Option(help="Profiles of the placement controller (YAML). Default: built in.")
     ] = None,
+    path_algorithm: Annotated[
+        str,
+        typer.Option(
+            help="Shortest paths of the networktopology controller and name of its weight set: Dijkstra or BellmanFord."
+        ),
+    ] = "Dijkstra",
     log_level: Annotated[LogLevel, typer.Option(help="Least severity that is logged.")] = LogLevel.info,
     log_format: Annotated[LogFormat, typer.Option(help="JSON lines, or text for a terminal.")] = LogFormat.json,
 ) -> None:
@@ -82,7 +88,10 @@ def run(
         lease_timing=LeaseTiming.of(lease_duration),
         health_host=health_host,
         health_port=health_port,
-        controller_options={"placement_config": str(placement_config) if placement_config else None},
+        controller_options={
+            "placement_config": str(placement_config) if placement_config else None,
+            "path_algorithm": path_algorithm,
+        },
     )
     try:
         code = asyncio.run(_run(controllers, options))

@@ -19,8 +19,8 @@ DEBOUNCE: Final = 0.2
 """Seconds for which changes are gathered before a pass: measurements and node labels come in bursts."""
 WORKERS: Final = 4
 """NetworkTopologies that are worked on at the same time."""
-OPTION_ALGORITHM: Final = "networktopology_algorithm"
-"""Controller option: name of the path algorithm."""
+OPTION_ALGORITHM: Final = "path_algorithm"
+"""Controller option: name of the path algorithm, ``--path-algorithm`` on the command line."""
 
 
 class NetworkTopologyController:

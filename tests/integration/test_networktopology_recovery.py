@@ -33,7 +33,7 @@ from tests.support.costs import (
 from tests.support.processes import ControllerProcess
 from tests.support.topologies import weight_set
 
-KILLS = 12
+KILLS = 8
 """Rounds of the test that kills the controller; each ends at another moment."""
 LONGEST_LIFE = 1.2
 """Seconds after which a controller that is to be killed has surely done its first writes."""
@@ -239,7 +239,7 @@ def test_a_configmap_that_may_not_be_read_changes_nothing_and_is_said(
 
 def test_many_objects_each_with_a_configmap_of_its_own(costs: Costs, start: Start) -> None:
     # Every ConfigMap is watched over a connection of its own: more of them than a client usually has.
-    count = 80
+    count = 70
     objects: list[dict[str, Any]] = []
     for number in range(count):
         topology = costs.manifest(configmap=f"netperf-{number}")
@@ -258,3 +258,30 @@ def test_many_objects_each_with_a_configmap_of_its_own(costs: Costs, start: Star
     eventually(computed, accept=lambda found: found == wanted, timeout=60, what="weights of every object")
     costs.kubectl("delete", "nt", "--all")
     process.stop()
+
+
+def test_another_path_algorithm_takes_over(costs: Costs, plane: LocalCluster, start: Start, tmp_path: Path) -> None:
+    costs.publish(n1_n5=10, n5_n3=6)
+    costs.create(user_defined(REGION_COSTS))
+    first = start()
+    before = costs.wait_names("UserDefined", "Dijkstra", "NetperfCosts")
+    first.stop()
+    arguments = ["--no-leader-elect", "--path-algorithm", "BellmanFord"]
+    with ControllerProcess.start(
+        ["networktopology"], kubeconfig=plane.kubeconfig, directory=tmp_path, arguments=arguments
+    ):
+        after = costs.wait(
+            lambda found: sorted(names(found)) == ["BellmanFord", "NetperfCosts", "UserDefined"], what="takeover"
+        )
+        assert table(after, "BellmanFord") == table(before, "Dijkstra") == {"Z1>Z2": 16}
+
+
+def test_an_unknown_path_algorithm_is_refused(plane: LocalCluster, tmp_path: Path) -> None:
+    process = ControllerProcess.start(
+        ["networktopology"],
+        kubeconfig=plane.kubeconfig,
+        directory=tmp_path,
+        arguments=["--path-algorithm", "Magic"],
+    )
+    assert process.process.wait(timeout=30) == 2
+    assert "unknown path algorithm 'Magic'; choose from: Dijkstra, BellmanFord" in process.log.read_text()
