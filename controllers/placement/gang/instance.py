@@ -51,6 +51,7 @@ class Instance:
         self._masks: dict[int, Bools] = {}
         self._members: list[list[int]] | None = None
         self._neighbours: list[Indices] | None = None
+        self._pairs: tuple[Indices, Indices, Floats] | None = None
 
     def _compile_edges(self, application: Application) -> None:
         anchors = application.anchors
@@ -137,6 +138,17 @@ class Instance:
             ends = self.linked.sum(axis=1).cumsum()[:-1]
             self._neighbours = np.split(np.nonzero(self.linked)[1], ends)
         return self._neighbours[unit]
+
+    @property
+    def pairs(self) -> tuple[Indices, Indices, Floats]:
+        """Both ends of every edge between two units, and bool-like float64[pairs, U'] naming them."""
+        if self._pairs is None:
+            one, other = np.nonzero(np.triu(self.linked[: self.units, : self.units]))
+            rows = np.zeros((len(one), self.size))
+            index = np.arange(len(one))
+            rows[index, one] = rows[index, other] = 1.0
+            self._pairs = (one, other, rows)
+        return self._pairs
 
     def permits(self, unit: int) -> Bools:
         """Return bool[N] like `allowed`, all True when there are no masks."""

@@ -100,7 +100,9 @@ def _movers(field: Field) -> tuple[Floats, Indices]:
     units = field.instance.units
     where = field.where[:units]
     placed = np.flatnonzero(where >= 0)
-    rows = [np.eye(field.where.size)[placed]]
+    rows = [np.eye(units, field.where.size)]
+    if len(placed) < units:
+        rows[0] = rows[0][placed]
     homes = [where[placed]]
     groups = np.flatnonzero(np.bincount(where[placed]) > 1)
     if groups.size:
@@ -109,13 +111,8 @@ def _movers(field: Field) -> tuple[Floats, Indices]:
         rows.append(member)
         homes.append(groups)
     if units <= _PAIRS_UP_TO:
-        one, other = np.nonzero(np.triu(field.instance.linked[:units, :units]))
+        one, other, both = field.instance.pairs
         joint = (where[one] == where[other]) & (where[one] >= 0)
-        if joint.any():
-            pairs = np.zeros((int(joint.sum()), field.where.size))
-            index = np.arange(len(pairs))
-            pairs[index, one[joint]] = 1.0
-            pairs[index, other[joint]] = 1.0
-            rows.append(pairs)
-            homes.append(where[one[joint]])
+        rows.append(both[joint])
+        homes.append(where[one[joint]])
     return np.concatenate(rows), np.concatenate(homes)

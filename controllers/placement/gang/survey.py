@@ -210,9 +210,7 @@ class Survey:
                 chosen.append(self._cheapest(mine, _PER_CLASS))
         if len(chosen) == 1:
             return chosen[0]
-        merged = np.concatenate(chosen)
-        _, first = np.unique(merged, return_index=True)
-        return merged[np.sort(first)]
+        return np.array(list(dict.fromkeys(np.concatenate(chosen).tolist())), dtype=np.intp)
 
     def _cheapest(self, nodes: Indices, width: int) -> Indices:
         """Return up to `width` of `nodes` by price, larger room first among equals, in that order."""

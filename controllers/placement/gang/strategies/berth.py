@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["berth"]
 
-_WIDTH = 64
+_WIDTH = 48
 _WIDE = 512
 
 
