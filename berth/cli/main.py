@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from berth.cli.plan import plan
 from berth.cli.run import run
 
 app = typer.Typer(
@@ -15,6 +16,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(run)
+app.command()(plan)
 
 kubectl_app = typer.Typer(
     name="kubectl berth",

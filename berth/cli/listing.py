@@ -1,0 +1,56 @@
+"""Reads a live cluster for commands: lists only, nothing is ever written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from berth.kube.client import ApiClient
+from berth.kube.connection import load_connection
+from berth.kube.errors import ApiError
+from berth.kube.resources import Resource
+
+USER_AGENT = "berth-cli"
+
+
+async def list_cluster(
+    resources: Iterable[Resource[Any]],
+    *,
+    kubeconfig: str | None,
+    context: str | None,
+    progress: Callable[[str, int, int], None],
+) -> tuple[dict[str, list[Any]], str]:
+    """List every object of some kinds.
+
+    A kind that the cluster does not have counts as one without objects.
+
+    Args:
+        resources: kinds.
+        kubeconfig: file; None as ``berth run`` finds it.
+        context: context of the kubeconfig.
+        progress: told how many kinds have been read.
+
+    Returns:
+        Objects by kind, and the namespace of the context.
+
+    Raises:
+        ApiError, aiohttp.ClientError, OSError, ConnectionConfigError: the cluster cannot be read.
+    """
+    wanted = list(resources)
+    connection = await load_connection(kubeconfig=kubeconfig, context=context)
+    found: dict[str, list[Any]] = {}
+    async with ApiClient(connection, user_agent=USER_AGENT, retries=1) as client:
+        for number, resource in enumerate(wanted):
+            progress(f"listing {resource.plural}", number, len(wanted))
+            found[resource.kind] = await list_or_nothing(client, resource)
+    return found, connection.namespace
+
+
+async def list_or_nothing(client: ApiClient, resource: Resource[Any], **selection: Any) -> list[Any]:
+    """A whole collection, empty when the cluster does not know the kind."""
+    try:
+        return await client.list_all(resource, **selection)
+    except ApiError as error:
+        if error.not_found:
+            return []
+        raise

@@ -1,0 +1,217 @@
+"""Manifests as text: YAML and JSON documents with the file and line that each field comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import yaml
+
+from berth.api.errors import object_name
+
+Path = tuple[str | int, ...]
+"""Keys and list indices that lead to a field."""
+
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+
+
+class _Loader(yaml.CSafeLoader):
+    """Kubernetes reads manifests as JSON: what looks like a date is text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file, or what else manifests come from."""
+
+    name: str
+    """file name as the user gave it, ``-`` for standard input"""
+    text: str
+    """contents"""
+
+
+@dataclass(frozen=True, slots=True)
+class InputProblem:
+    """One thing that is wrong with the input."""
+
+    source: str
+    """file, or ``cluster``"""
+    line: int
+    """line of the field, 0 when not known"""
+    what: str
+    """object, field, problem and remedy in one sentence"""
+
+    def __str__(self) -> str:
+        """``file:line: Kind namespace/name: field: problem; remedy``."""
+        return f"{self.source}:{self.line}: {self.what}" if self.line else f"{self.source}: {self.what}"
+
+
+class _Text:
+    """The parse tree of a source, made when the first line number is asked for."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._trees: list[yaml.Node | None] | None = None
+
+    def line(self, document: int, path: Path) -> int:
+        if self._trees is None:
+            self._trees = list(yaml.compose_all(self._source.text, Loader=_Loader))
+        node = self._trees[document]
+        line = node.start_mark.line + 1 if node is not None else 0
+        for part in path:
+            found = _child(node, part)
+            if found is None:
+                return line
+            key, node = found
+            line = key.start_mark.line + 1
+        return line
+
+
+def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node, yaml.Node] | None:
+    """(node whose mark says where the child begins, the child)."""
+    if isinstance(node, yaml.MappingNode):
+        return next(((key, value) for key, value in node.value if key.value == str(part)), None)
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return node.value[part], node.value[part]
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One object of a source."""
+
+    source: str
+    """file name"""
+    number: int
+    """YAML document in the file, from 0"""
+    data: dict[str, Any]
+    """the object, nulls left out"""
+    at: Path = ()
+    """where the object is inside its YAML document, for items of a List"""
+    _text: _Text | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def group(self) -> str:
+        """API group, empty for the core group."""
+        return str(self.data["apiVersion"]).rpartition("/")[0]
+
+    @property
+    def kind(self) -> str:
+        """Kind."""
+        return str(self.data["kind"])
+
+    @property
+    def name(self) -> str:
+        """``Kind namespace/name`` for people."""
+        return object_name(self.data)
+
+    def line(self, path: Path = ()) -> int:
+        """Line of a field, or of its nearest parent that the text has; from 1, 0 when not known."""
+        return self._text.line(self.number, (*self.at, *path)) if self._text is not None else 0
+
+    def problem(self, path: Path, what: str) -> InputProblem:
+        """A problem with one field of this object."""
+        return InputProblem(self.source, self.line(path), f"{self.name}: {dotted(path)}: {what}")
+
+
+def dotted(path: Path) -> str:
+    """A path as kubectl writes it: ``spec.containers[0].name``."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".") or "(object)"
+
+
+_PART = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
+
+
+def path_of(text: str) -> Path:
+    """The inverse of :func:`dotted`."""
+    return tuple(match[1] if match[1] is not None else int(match[2]) for match in _PART.finditer(text))
+
+
+def read_documents(sources: Sequence[Source]) -> tuple[list[Document], list[InputProblem]]:
+    """Read every object of every source, items of Lists one by one; broken sources become problems."""
+    documents: list[Document] = []
+    problems: list[InputProblem] = []
+    for source in sources:
+        text = _Text(source)
+        try:
+            for number, data in enumerate(_parse(source.text)):
+                _collect(Document(source.name, number, data, _text=text), documents, problems)
+        except yaml.YAMLError as error:
+            problems.append(_syntax(source.name, error))
+    return documents, problems
+
+
+def _parse(text: str) -> Iterator[Any]:
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            yield msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            pass  # YAML in flow style, or several documents
+        else:
+            return
+    yield from yaml.load_all(text, Loader=_Loader)
+
+
+def _syntax(source: str, error: yaml.YAMLError) -> InputProblem:
+    mark = getattr(error, "problem_mark", None)
+    detail = getattr(error, "problem", None) or str(error).splitlines()[0]
+    context = getattr(error, "context", None)
+    where = f" {context}" if context else ""
+    return InputProblem(
+        source, mark.line + 1 if mark else 0, f"not valid YAML or JSON:{where} {detail}; correct the syntax"
+    )
+
+
+def _collect(document: Document, documents: list[Document], problems: list[InputProblem]) -> None:
+    """Check what makes a document an object, and take Lists apart."""
+    data = document.data
+    if data is None:
+        return
+    if not isinstance(data, dict):
+        what = f"document {document.number + 1} is no object but {_shape(data)}; write a map with apiVersion and kind"
+        problems.append(InputProblem(document.source, document.line(), what))
+        return
+    for name in ("apiVersion", "kind"):
+        if not isinstance(data.get(name), str) or not data[name]:
+            problems.append(document.problem((name,), f"{'missing' if name not in data else 'no text'}; {_REMEDY}"))
+            return
+    if not document.kind.endswith("List") or not isinstance(data.get("items", []), list):
+        stripped = without_nulls(data)
+        documents.append(
+            Document(document.source, document.number, stripped, document.at, document._text)
+            if stripped is not data
+            else document
+        )
+        return
+    kind = document.kind.removesuffix("List")
+    for number, item in enumerate(data.get("items") or ()):
+        if isinstance(item, dict) and kind:
+            # Typed lists, as the API server sends them, state the kind only once.
+            item = {"apiVersion": data["apiVersion"], "kind": kind, **item}  # noqa: PLW2901
+        at = (*document.at, "items", number)
+        _collect(Document(document.source, document.number, item, at, document._text), documents, problems)
+
+
+_REMEDY = "every object states both, such as apiVersion: apps/v1 and kind: Deployment"
+
+
+def _shape(value: Any) -> str:
+    return "a list" if isinstance(value, list) else f"the value {str(value)[:40]!r}"
+
+
+def without_nulls(value: Any) -> Any:
+    """The same value without map entries that are null: the API server reads them as absent."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value

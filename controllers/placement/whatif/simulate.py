@@ -1,0 +1,270 @@
+"""The plan: the controller's own picture, queue and cycle, fed once, on a clock that skips the waits.
+
+The clock stands still while units are looked at, so every group is first planned all or nothing, as in a cluster
+where all pods come at once. Then it skips to the end of the longest wait, and what is left gets its second chance
+under the rules of ``gang.afterWait``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from berth.kube.events import Note
+from berth.kube.objects import CustomObject, Namespace, Node, ObjectMeta, Pod
+from controllers.placement.cluster import ClusterPicture
+from controllers.placement.config import PlacementConfiguration
+from controllers.placement.filters.node_affinity import NodeAffinity
+from controllers.placement.filters.taints import TaintToleration
+from controllers.placement.network.costs import NetworkCosts
+from controllers.placement.network.groups import GroupKey
+from controllers.placement.planning.decision import Decision
+from controllers.placement.planning.infrastructure import read_settings
+from controllers.placement.queue import PlacementQueue, UnitKey
+from controllers.placement.scheduling import GROUP_UNIT, Outlet, SchedulingCycle, unit_key
+from controllers.placement.whatif.daemons import add_daemon_tolerations, pin_to_node
+from controllers.placement.whatif.defaults import DEFAULT_SCHEDULER
+from controllers.placement.whatif.inputs import Inputs
+
+Progress = Callable[[str, int, int], None]
+"""(what is done, how much of it, of how much)."""
+
+
+def silent(_what: str, _done: int, _total: int) -> None:
+    """Report no progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A pod with the node it would get."""
+
+    decision: Decision
+    """as the controller would write it"""
+    costs: NetworkCosts
+    """the network costs it was made with"""
+    waited: float
+    """seconds of the group's wait that had to run out first"""
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """A pod without a node."""
+
+    pod: Pod
+    """the pod"""
+    reason: str
+    """reason of its Event: FailedScheduling, WaitingForMembers, ..."""
+    message: str
+    """why, in one sentence"""
+
+
+@dataclass(slots=True)
+class Simulation:
+    """What came of a plan."""
+
+    picture: ClusterPicture
+    """the cluster afterwards, planned pods counted as placed"""
+    configuration: PlacementConfiguration
+    """profiles it was made with"""
+    placed: list[Placed] = field(default_factory=list)
+    """in the order of the decisions"""
+    unplaced: list[Unplaced] = field(default_factory=list)
+    """by namespace and name"""
+    groups: list[GroupKey] = field(default_factory=list)
+    """AppGroups that planned pods belong to, sorted"""
+    ignored: Counter[str] = field(default_factory=Counter)
+    """waiting pods of other schedulers by scheduler name"""
+    gated: int = 0
+    """pods with scheduling gates"""
+    notes: list[str] = field(default_factory=list)
+    """warnings about nodes, groups and topologies"""
+
+
+class _Clock:
+    """Time that passes only when told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class _Planner:
+    """One plan."""
+
+    def __init__(self, configuration: PlacementConfiguration, *, all_pods: bool, progress: Progress) -> None:
+        self._clock = _Clock()
+        self._configuration = configuration
+        self._all_pods = all_pods
+        self._progress = progress
+        self._picture = ClusterPicture(clock=self._clock)
+        self._queue = PlacementQueue(clock=self._clock, arrival_of=self._arrival_of)
+        outlet = Outlet(bind=self._bind, note=self._note, unschedulable=self._unschedulable)
+        self._cycle = SchedulingCycle(self._picture, self._queue, configuration, outlet)
+        self._why: dict[str, tuple[str, str]] = {}
+        self._waiting: dict[str, Pod] = {}
+        self.result = Simulation(self._picture, configuration)
+
+    def feed(self, inputs: Inputs) -> None:
+        """Tell the picture of every object, as the watches would."""
+        picture, state = self._picture, self._picture.state
+        nodes: list[Node] = inputs.of("Node")
+        for number, node in enumerate(nodes):
+            picture.put_node(node)
+            self.result.notes += read_settings(node).problems
+            if number % 500 == 0:
+                self._progress("reading nodes", number, len(nodes))
+        namespaces: list[Namespace] = inputs.of("Namespace")
+        for namespace in namespaces:
+            state.upsert_namespace(namespace)
+        for name in sorted({pod.metadata.namespace for pod in inputs.of("Pod")}):
+            if state.namespace_labels(name) is None:
+                labels = {"kubernetes.io/metadata.name": name}
+                state.upsert_namespace(Namespace(metadata=ObjectMeta(name=name, labels=labels)))
+        table = state.volumes
+        for kind, put in (
+            ("PersistentVolume", table.upsert_volume),
+            ("PersistentVolumeClaim", table.upsert_claim),
+            ("StorageClass", table.upsert_class),
+            ("CSINode", table.upsert_csi_node),
+            ("CSIDriver", table.upsert_driver),
+            ("CSIStorageCapacity", table.upsert_capacity),
+            ("VolumeAttachment", table.upsert_attachment),
+        ):
+            for item in inputs.of(kind):
+                put(item)
+        groups: list[CustomObject] = inputs.of("AppGroup")
+        for item in groups:
+            picture.put_group(item, None)
+        for item in inputs.of("NetworkTopology"):
+            problem = picture.put_topology(item)
+            if problem is not None:
+                self.result.notes.append(f"NetworkTopology ignored: {problem}")
+        pods = [*inputs.of("Pod"), *self._daemons(inputs)]
+        # Pods that have a node come first, as in the first list of a controller: waiting ones see their room taken.
+        for pod in sorted(pods, key=lambda item: not item.spec.node_name):
+            self._put_pod(pod)
+
+    def _daemons(self, inputs: Inputs) -> list[Pod]:
+        """A pod for every node that a DaemonSet's template admits and that has none of it yet."""
+        state = self._picture.state
+        made: list[Pod] = []
+        for workload in inputs.per_node:
+            template = workload.pod(0, name="template")
+            add_daemon_tolerations(template)
+            info = state.info(template)
+            mask = NodeAffinity().mask(info, state) & TaintToleration().mask(info, state)
+            covered = {
+                pod.spec.node_name
+                for pod in inputs.of("Pod")
+                if workload.selects is not None
+                and pod.metadata.namespace == workload.namespace
+                and workload.selects.matches(pod.metadata.labels)
+            }
+            for name, slot in state.node_index.items():
+                if not mask[slot] or name in covered:
+                    continue
+                pod = workload.pod(0, name=f"{workload.origin.partition('/')[2]}-{name}")
+                add_daemon_tolerations(pod)
+                pod.metadata.uid = f"Pod/{pod.key}"
+                pod.metadata.creation_timestamp = template.metadata.creation_timestamp
+                # kube-controller-manager's way of saying which node a DaemonSet's pod is for.
+                pin_to_node(pod, name)
+                inputs.origins[pod.key] = workload.origin
+                made.append(pod)
+        return made
+
+    def _put_pod(self, pod: Pod) -> None:
+        spec = pod.spec
+        ours = self._configuration.profile_for(spec.scheduler_name) is not None
+        if self._all_pods and not ours and not spec.node_name:
+            spec.scheduler_name = self._configuration.profiles[0].scheduler_name
+            ours = True
+        waits = not spec.node_name and not pod.finished and pod.metadata.deletion_timestamp is None
+        if waits and not ours:
+            # Another scheduler's: nobody knows where it will go, and it is no member to wait for.
+            self.result.ignored[spec.scheduler_name or DEFAULT_SCHEDULER] += 1
+            return
+        change = self._picture.put_pod(pod)
+        if waits and spec.scheduling_gates:
+            self.result.gated += 1
+            gates = ", ".join(gate.name for gate in spec.scheduling_gates)
+            self.result.unplaced.append(Unplaced(pod, "SchedulingGated", f"has scheduling gates: {gates}"))
+        elif change.waiting:
+            self._waiting[pod.metadata.uid] = pod
+            self._queue.add(pod, unit_key(pod, change.group))
+
+    def run(self) -> Simulation:
+        """Plan until nothing changes any more."""
+        total = len(self._waiting)
+        groups = {unit.key[1:3] for unit in self._queue.units() if unit.key[0] == GROUP_UNIT}
+        self.result.groups = sorted((namespace, name) for namespace, name in groups)
+        self._drain(total)
+        self._clock.now = max(profile.gang.wait_seconds for profile in self._configuration.profiles)
+        for unit in list(self._queue.units()):
+            if unit.key[0] == GROUP_UNIT:
+                self._queue.wake(unit.key)
+        self._drain(total)
+        left = sorted(self._waiting.values(), key=lambda pod: pod.key)
+        for pod in left:
+            reason, message = self._why.get(pod.metadata.uid, ("Waiting", "was not looked at"))
+            self.result.unplaced.append(Unplaced(pod, reason, message))
+        self._progress("planning", total, total)
+        return self.result
+
+    def _drain(self, total: int) -> None:
+        """Look at all that is due; pods with rules about other pods again, as long as others get nodes."""
+        while True:
+            before = len(self._waiting)
+            while (unit := self._queue.pop()) is not None:
+                self._cycle.look_at(unit)
+                self._progress("planning", total - len(self._waiting), total)
+            if len(self._waiting) == before:
+                return
+            for unit in list(self._queue.units()):
+                if unit.follows_pods:
+                    self._queue.wake(unit.key)
+
+    def _arrival_of(self, key: UnitKey) -> str | None:
+        group = self._picture.groups.get((key[1], key[2])) if key[0] == GROUP_UNIT else None
+        return group.created if group is not None else None
+
+    def _bind(self, decision: Decision, costs: NetworkCosts) -> None:
+        self._waiting.pop(decision.pod.metadata.uid, None)
+        self.result.placed.append(Placed(decision, costs, self._clock.now))
+
+    def _note(self, note: Note) -> None:
+        if note.regarding.kind == "Pod":
+            if note.regarding.uid in self._waiting:
+                self._why[note.regarding.uid] = (note.reason, note.message)
+            if note.warning and note.reason != "FailedScheduling":
+                self._warn(f"Pod {note.regarding.namespace}/{note.regarding.name}: {note.message}")
+
+    def _warn(self, text: str) -> None:
+        if text not in self.result.notes:
+            self.result.notes.append(text)
+
+    def _unschedulable(self, pod: Pod, message: str) -> None:
+        self._why[pod.metadata.uid] = ("FailedScheduling", message)
+
+
+def simulate(
+    inputs: Inputs,
+    configuration: PlacementConfiguration,
+    *,
+    all_pods: bool = False,
+    progress: Progress = silent,
+) -> Simulation:
+    """Plan every waiting pod of the configuration's schedulers.
+
+    Args:
+        inputs: nodes, pods and everything else.
+        configuration: profiles.
+        all_pods: plan the waiting pods of all schedulers, as if they were the first profile's.
+        progress: told how far it is.
+    """
+    planner = _Planner(configuration, all_pods=all_pods, progress=progress)
+    planner.feed(inputs)
+    return planner.run()

@@ -1,0 +1,227 @@
+"""Documents as tables for people, readable at 100 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+MAX_NOTES = 12
+SECTIONS = ("pods", "nodes", "groups")
+_BYTES = ("memory", "ephemeral-storage")
+
+
+class Page:
+    """A text page that sections are added to."""
+
+    def __init__(self, *, width: int, color: bool = False) -> None:
+        """Begin; `width` in columns."""
+        self._buffer = StringIO()
+        self._console = Console(
+            file=self._buffer, width=width, force_terminal=color, no_color=not color, highlight=False, emoji=False
+        )
+        self._empty = True
+
+    def text(self) -> str:
+        """Everything so far, without trailing blanks."""
+        lines = [line.rstrip() for line in self._buffer.getvalue().splitlines()]
+        return "\n".join(lines) + "\n"
+
+    def heading(self, title: str) -> None:
+        """A blank line and a title."""
+        if not self._empty:
+            self._console.print()
+        self._console.print(Text(title, style="bold"))
+        self._empty = False
+
+    def line(self, text: str, *, indent: int = 0) -> None:
+        """A paragraph."""
+        self._console.print(Padding(Text(text), (0, 0, 0, indent)))
+        self._empty = False
+
+    def fields(self, rows: Iterable[tuple[str, str]]) -> None:
+        """Names and values below each other."""
+        table = Table.grid(padding=(0, 3, 0, 0))
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, value in rows:
+            table.add_row(Text(name), Text(value))
+        self._console.print(table)
+        self._empty = False
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], *, fold: Sequence[str] = ()) -> None:
+        """Columns as wide as they need; those in `fold` are broken over lines, numbers stand right."""
+        rows = [tuple(row) for row in rows]
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for number, name in enumerate(columns):
+            cells = [row[number] for row in rows]
+            numeric = bool(cells) and all(_is_number(cell) for cell in cells if cell)
+            table.add_column(
+                name,
+                justify="right" if numeric else "left",
+                no_wrap=name not in fold,
+                overflow="fold" if name in fold else "ellipsis",
+            )
+        for row in rows:
+            table.add_row(*(Text(cell) for cell in row))
+        self._console.print(table)
+        self._empty = False
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def number(value: float | None) -> str:
+    """A figure, short."""
+    return "" if value is None else f"{value:.4g}" if abs(value) < 1e6 else f"{value:.0f}"
+
+
+def terms_text(terms: Mapping[str, float]) -> str:
+    """``network 2  waste 0.01``, without those that are 0; ``-`` when all are."""
+    shown = [f"{name} {number(value)}" for name, value in sorted(terms.items(), key=lambda t: -abs(t[1])) if value]
+    return ", ".join(shown) or "-"
+
+
+def amount(resource: str, value: float) -> str:
+    """A resource amount in its usual unit."""
+    if resource in _BYTES or resource.startswith("hugepages-"):
+        for unit, size in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+            if abs(value) >= size:
+                return f"{value / size:.1f}".removesuffix(".0") + unit
+    return number(value)
+
+
+def plan_page(document: Mapping[str, Any], *, show: Sequence[str], width: int, color: bool = False) -> str:
+    """A plan (see report.py) as text.
+
+    Args:
+        document: the plan.
+        show: sections of :data:`SECTIONS`.
+        width: columns.
+        color: whether the reader is a terminal.
+    """
+    page = Page(width=width, color=color)
+    summary = document["summary"]
+    if "pods" in show and document["pods"]:
+        page.heading("PODS")
+        _pods(page, document["pods"])
+    if document["notPlaced"]:
+        page.heading("NOT PLACED")
+        _not_placed(page, document["notPlaced"])
+    if "groups" in show and document["appGroups"]:
+        page.heading("APPGROUPS")
+        _groups(page, document["appGroups"])
+    if "nodes" in show and document["nodes"]:
+        page.heading("NODES")
+        _nodes(page, document["nodes"])
+    notes = [
+        *document["notes"],
+        *(
+            f"{item['pods']} waiting pods of scheduler {item['schedulerName']} are ignored (--all-pods plans them)"
+            for item in document["ignored"]
+        ),
+    ]
+    if document["skipped"]:
+        kinds = ", ".join(f"{item['objects']} {item['kind']}" for item in document["skipped"])
+        notes.append(f"not read by a plan: {kinds}")
+    if notes:
+        page.heading("NOTES")
+        for note in notes[:MAX_NOTES]:
+            page.line(f"- {note}")
+        if len(notes) > MAX_NOTES:
+            page.line(f"- and {len(notes) - MAX_NOTES} more; -o json lists them all")
+    page.heading(
+        f"{summary['placed']} of {summary['pods']} pods placed on {summary['nodesUsed']} of {summary['nodes']} nodes"
+    )
+    return page.text()
+
+
+def _pods(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
+    columns = ["NAMESPACE", "POD", "APPGROUP", "NODE", "ZONE", "EDGES", "EDGE COST", "COST", "TERMS"]
+    rows = []
+    for pod in pods:
+        decision = pod["decision"]
+        edges = decision.get("edges", 0)
+        rows.append(
+            (
+                pod["namespace"],
+                pod["name"],
+                pod.get("appGroup", ""),
+                pod["node"],
+                pod["zone"],
+                str(edges) if edges else "",
+                number(decision["edgeCost"]) if edges else "",
+                number(decision["cost"]) if decision["strategy"] != "alone" else "",
+                terms_text(decision["terms"]) + (" (score)" if decision["strategy"] == "alone" else ""),
+            )
+        )
+    page.table(*_without_constant(columns, rows, ("NAMESPACE", "APPGROUP"), page), fold=("TERMS",))
+
+
+def _without_constant(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], candidates: Sequence[str], page: Page
+) -> tuple[list[str], list[list[str]]]:
+    """Leave out columns in which every row is the same, and say so in a line above."""
+    kept, said = [], []
+    for index, name in enumerate(columns):
+        values = {row[index] for row in rows}
+        if name in candidates and len(values) == 1:
+            value = values.pop()
+            if value:
+                said.append(f"{name.lower()} {value}")
+        else:
+            kept.append(index)
+    if said:
+        page.line(f"all in {', '.join(said)}")
+    return [columns[index] for index in kept], [[row[index] for index in kept] for row in rows]
+
+
+def _not_placed(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
+    """Pods with the same reason share an entry: an application that waits has one cause."""
+    together: dict[tuple[str, str], list[str]] = {}
+    for pod in pods:
+        together.setdefault((pod["reason"], pod["message"]), []).append(f"{pod['namespace']}/{pod['name']}")
+    for (reason, message), names in together.items():
+        shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+        page.line(shown)
+        page.line(f"{reason}: {message}", indent=4)
+
+
+def _groups(page: Page, groups: Sequence[Mapping[str, Any]]) -> None:
+    rows = [
+        (
+            f"{group['namespace']}/{group['name']}",
+            f"{group['placed']}/{group['pods']}",
+            str(len(group["nodes"])),
+            str(group.get("edges", "")),
+            number(group.get("meanEdgeCost")),
+            str(group.get("edgesOverLimit", "")),
+            group.get("problem") or group["network"].get("topology", "no network costs"),
+        )
+        for group in groups
+    ]
+    page.table(("APPGROUP", "PLACED", "NODES", "EDGES", "MEAN COST", "OVER LIMIT", "NETWORK"), rows, fold=("NETWORK",))
+
+
+def _nodes(page: Page, nodes: Sequence[Mapping[str, Any]]) -> None:
+    names = list(dict.fromkeys(name for node in nodes for name in node["resources"] if name != "pods"))
+    rows = []
+    for node in nodes:
+        cells = [node["name"], node["zone"], f"{node['planned']}", str(node["pods"])]
+        for name in names:
+            found = node["resources"].get(name)
+            cells.append(f"{amount(name, found['used'])} / {amount(name, found['free'])}" if found else "")
+        rows.append(cells)
+    headers = ["NODE", "ZONE", "NEW", "PODS", *(f"{name.upper()} used / free" for name in names)]
+    page.table(headers, rows)
