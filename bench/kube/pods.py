@@ -54,7 +54,7 @@ def managed_fields() -> list[dict[str, Any]]:
 def pod(number: int, *, version: int = 1) -> dict[str, Any]:
     """Pod number `number`, Running on one of 1000 nodes."""
     workload = WORKLOADS[number % len(WORKLOADS)]
-    owner = f"{workload}-{number % 997:x}c9b7f6"
+    owner = f"{workload}-{number % 5500:x}c9b7f6"
     mount = {
         "name": "kube-api-access-x2x7k",
         "readOnly": True,
@@ -74,7 +74,7 @@ def pod(number: int, *, version: int = 1) -> dict[str, Any]:
             "creationTimestamp": STAMP,
             "labels": {
                 "app": workload,
-                "pod-template-hash": f"{number % 997:x}c9b7f6",
+                "pod-template-hash": f"{number % 5500:x}c9b7f6",
                 "app-group.diktyo.x-k8s.io": "online-boutique",
                 "app-group.diktyo.x-k8s.io.workload": workload,
             },
@@ -83,7 +83,7 @@ def pod(number: int, *, version: int = 1) -> dict[str, Any]:
                     "apiVersion": "apps/v1",
                     "kind": "ReplicaSet",
                     "name": owner,
-                    "uid": f"aaaa-{number}",
+                    "uid": f"aaaa-{number % 5500}",
                     "controller": True,
                 }
             ],

@@ -23,8 +23,9 @@ from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.errors import ApiError
 from berth.kube.memory import collection_paused
 from berth.kube.metrics import CACHED_OBJECTS, HANDLER_FAILURES, UNREADABLE, WATCH_AGE, WATCH_EVENTS, WATCH_RESTARTS
-from berth.kube.objects import ObjectMeta
+from berth.kube.objects import ObjectMeta, Pod
 from berth.kube.resources import Resource
+from berth.kube.sharing import PodSharing
 
 log = structlog.get_logger(__name__)
 
@@ -125,6 +126,7 @@ class Reflector(Generic[T]):
         # One pass over a line is half as fast again as finding the object first and then decoding it.
         event_type = msgspec.defstruct("WatchEvent", [("type", str), ("object", resource.type)], gc=False)
         self._event_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(event_type)
+        self._share: Callable[[Any], None] | None = PodSharing() if resource.type is Pod else None
         self._handlers: list[Handler[T]] = []
         self._batch_handlers: list[Callable[[], None]] = []
         self._version = ""
@@ -240,6 +242,8 @@ class Reflector(Generic[T]):
             if key in self.objects:
                 fresh[key] = self.objects[key]
         else:
+            if self._share is not None:
+                self._share(item)
             fresh[object_key(item.metadata)] = item
 
     def _unreadable(self, raw: msgspec.Raw, error: ValueError) -> str:
@@ -314,6 +318,8 @@ class Reflector(Generic[T]):
             return
         self._counts[kind] = self._counts.get(kind, 0) + 1
         item: T = event.object
+        if self._share is not None:
+            self._share(item)
         key = object_key(item.metadata)
         known = self.objects.get(key)
         if kind == "DELETED":
