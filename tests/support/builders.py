@@ -37,10 +37,11 @@ def node(
     labels: Mapping[str, str] | None = None,
     taints: Sequence[str] = (),
     unschedulable: bool = False,
+    extra: Mapping[str, str | int] | None = None,
     **resources: str | int,
 ) -> Node:
-    """A node; ``taints`` are ``key=value:Effect``, further resources are keyword arguments."""
-    allocatable: Quantities = {"cpu": cpu, "memory": memory, "pods": pods, **_resources(resources)}
+    """A node; ``taints`` are ``key=value:Effect``; further resources are keyword arguments or ``extra``."""
+    allocatable: Quantities = {"cpu": cpu, "memory": memory, "pods": pods, **_resources(resources), **(extra or {})}
     return Node(
         metadata=ObjectMeta(name=name, uid=f"node-{name}", labels={"kubernetes.io/hostname": name, **(labels or {})}),
         spec=NodeSpec(unschedulable=unschedulable, taints=[taint(text) for text in taints]),

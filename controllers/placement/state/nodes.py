@@ -129,7 +129,8 @@ class NodeTable:
         if old is None or old.status.allocatable != node.status.allocatable:
             self._allocatable[slot] = 0
             for resource, amount in amounts:
-                self._allocatable[slot, self.resource_column(resource)] = amount
+                column = self.resource_column(resource)  # first: it may replace the array
+                self._allocatable[slot, column] = amount
         return slot, self._update_static(slot, old, node)
 
     def remove(self, name: str) -> int | None:
