@@ -38,8 +38,12 @@ TOPOLOGIES: Final[Resource[dict[str, Any]]] = Resource(
     "networktopology.diktyo.x-k8s.io", "v1alpha1", "networktopologies", "NetworkTopology", dict
 )
 """NetworkTopologies as raw objects: what people wrote is passed through, never rebuilt from a model."""
+EMPTY_SPEC: Final[dict[str, Any]] = {"weights": [], "configmapName": ""}
+"""Spec of an object that has none."""
 PENDING_DELAY: Final = 1.0
 """Seconds until a source that has not been read yet is looked at again."""
+UNREADABLE_DELAY: Final = 10.0
+"""Seconds until a source that could not be read is looked at again; it announces itself when it can be read."""
 REFUSED_DELAY: Final = 60.0
 """Seconds until a write that the API server refused is tried again."""
 
@@ -126,7 +130,8 @@ class Reconciler:
 
     async def _reconcile(self, key: str, raw: dict[str, Any]) -> None:
         try:
-            topology = NetworkTopology.parse(raw)
+            # The kind lets an object without a spec pass, as upstream's does: it states nothing.
+            topology = NetworkTopology.parse({**raw, "spec": raw.get("spec") or EMPTY_SPEC})
         except InvalidObjectError as error:
             await self._report_invalid(key, raw, error)
             return
@@ -162,8 +167,8 @@ class Reconciler:
         reading = await asyncio.to_thread(source.read, places.nodes)
         if reading.state is not SourceState.PENDING:
             return reading
-        self._again(this.key, PENDING_DELAY)
         detail = await source.why_pending()
+        self._again(this.key, UNREADABLE_DELAY if detail else PENDING_DELAY)
         return Reading(SourceState.FAILED, reading.name, detail=detail) if detail else None
 
     async def _write_weights(self, this: _Pass, computation: Computation, found: tuple[Finding, ...]) -> None:
@@ -245,7 +250,7 @@ class Reconciler:
         """Say in an Event and a condition what is wrong with an object that cannot be read."""
         log.warning("invalid object", networktopology=key, problems=error.problems)
         regarding = events.reference(raw)
-        blank = NetworkTopology.parse({**raw, "spec": {"weights": [], "configmapName": ""}, "status": {}})
+        blank = NetworkTopology.parse({**raw, "spec": EMPTY_SPEC, "status": {}})
         try:
             current = NetworkTopologyStatus.model_validate(raw.get("status") or {})
         except ValueError:

@@ -219,6 +219,13 @@ def test_upstream_manifests_work_unchanged(costs: Costs, manifest: Path) -> None
     assert [item for item in names(topology) if item in given] == given
 
 
+def test_an_object_without_a_spec_states_nothing(costs: Costs) -> None:
+    costs.kubectl("create", "-f", "-", input=json.dumps({**costs.manifest(), "spec": None}))
+    topology = eventually(lambda: costs.kubectl.get("nt", "net"), accept=settled, what="status")
+    assert condition(topology, "SourceAvailable")["reason"] == "NoSource"
+    assert "spec" not in topology
+
+
 def test_kubectl_get_reads_well(costs: Costs) -> None:
     costs.publish(n1_n3=4)
     costs.create(user_defined(REGION_COSTS))

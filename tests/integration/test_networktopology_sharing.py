@@ -197,3 +197,49 @@ def test_two_objects_share_one_configmap(costs: Costs) -> None:
         accept=lambda found: found == {"Z1>Z2": 8},
         what="the other object still follows the ConfigMap",
     )
+
+
+def test_a_write_that_the_api_server_refuses_is_said(costs: Costs, plane: LocalCluster) -> None:
+    # A policy of the cluster stands for whatever an administrator may forbid.
+    name = costs.kubectl.namespace
+    plane.kubectl("label", "namespace", name, f"policy={name}")
+    rule = {"expression": "!object.spec.weights.exists(w, w.name == 'Dijkstra')", "message": "no computed costs here"}
+    kind = {
+        "apiGroups": ["networktopology.diktyo.x-k8s.io"],
+        "apiVersions": ["*"],
+        "operations": ["UPDATE"],
+        "resources": ["networktopologies"],
+    }
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": [kind]}, "validations": [rule]},
+    }
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {
+            "policyName": name,
+            "validationActions": ["Deny"],
+            "matchResources": {"namespaceSelector": {"matchLabels": {"policy": name}}},
+        },
+    }
+    costs.kubectl.apply(policy, binding)
+    costs.create(configmap="")
+    probe = [{"op": "add", "path": "/spec/weights/-", "value": {"name": "Dijkstra", "topologyList": []}}]
+    eventually(
+        lambda: costs.kubectl(
+            "patch", "nt", "net", "--type=json", "-p", json.dumps(probe), "--dry-run=server", check=False
+        ),
+        accept=lambda answer: not answer,
+        what="the policy is in force",
+    )
+    costs.create(user_defined(REGION_COSTS), configmap="")
+    computed = costs.wait_reason("WeightsComputed", "WriteRefused")
+    assert computed["status"] == "False"
+    assert "no computed costs here" in computed["message"]
+    assert ("Warning", "WeightsRefused") in eventually(
+        costs.events, accept=lambda found: ("Warning", "WeightsRefused") in found, what="Event"
+    )
