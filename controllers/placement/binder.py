@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import msgspec
 import structlog
@@ -71,6 +72,33 @@ class _Binding(msgspec.Struct, rename="camel"):
     kind: str = "Binding"
 
 
+def binding(pod: Pod, node: str, *, decision: str) -> Any:
+    """The Binding to send: valid for this very pod only, and carrying the decision into its annotations."""
+    meta = pod.metadata
+    return _Binding(
+        metadata=_Metadata(meta.name, meta.namespace, meta.uid, {ANNOTATION_DECISION: decision}),
+        target=_Target(kind="Node", name=node),
+    )
+
+
+def refusal(error: ApiError) -> BindResult | None:
+    """What an error status settles; None when the pod must be read back to know."""
+    if error.not_found:
+        return BindResult(BindOutcome.GONE)
+    if error.retryable or error.conflict:
+        return None
+    return BindResult(BindOutcome.REFUSED, str(error))
+
+
+def found(pod: Pod, node: str, current: Pod) -> BindResult | None:
+    """What the pod as read back says about its binding to `node`; None while it is free."""
+    if current.metadata.uid != pod.metadata.uid:
+        return BindResult(BindOutcome.GONE)
+    if not current.spec.node_name:
+        return None
+    return BindResult(BindOutcome.BOUND if current.spec.node_name == node else BindOutcome.ELSEWHERE)
+
+
 class Binder:
     """Sends bindings, each until its outcome is known."""
 
@@ -82,10 +110,7 @@ class Binder:
     async def bind(self, pod: Pod, node: str, *, decision: str) -> BindResult:
         """Bind a pod and say what became of it; the decision is stored in its annotation by the same call."""
         meta = pod.metadata
-        body = _Binding(
-            metadata=_Metadata(meta.name, meta.namespace, meta.uid, {ANNOTATION_DECISION: decision}),
-            target=_Target(kind="Node", name=node),
-        )
+        body = binding(pod, node, decision=decision)
         problem = ""
         for attempt in range(MAX_ATTEMPTS):
             wait = self._pause(attempt)
@@ -93,12 +118,10 @@ class Binder:
                 await self._client.create(PODS, body, namespace=meta.namespace, name=meta.name, subresource="binding")
                 return BindResult(BindOutcome.BOUND)
             except ApiError as error:
-                if error.not_found:
-                    return BindResult(BindOutcome.GONE)
-                problem = str(error)
-                if not error.retryable and not error.conflict:
-                    return BindResult(BindOutcome.REFUSED, problem)
-                final = error.conflict
+                settled = refusal(error)
+                if settled is not None:
+                    return settled
+                problem, final = str(error), error.conflict
                 wait = max(wait, error.retry_after or 0.0)
             except TRANSPORT_ERRORS as error:
                 problem, final = str(error) or repr(error), False
@@ -123,11 +146,6 @@ class Binder:
             except TRANSPORT_ERRORS as error:
                 log.warning("cannot tell whether a pod is bound", pod=pod.key, error=str(error) or repr(error))
             else:
-                if current.metadata.uid != pod.metadata.uid:
-                    return BindResult(BindOutcome.GONE)
-                if not current.spec.node_name:
-                    return None
-                here = current.spec.node_name == node
-                return BindResult(BindOutcome.BOUND if here else BindOutcome.ELSEWHERE)
+                return found(pod, node, current)
             await asyncio.sleep(self._pause(attempt))
             attempt += 1

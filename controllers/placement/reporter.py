@@ -37,9 +37,11 @@ class ConditionReporter:
     def unschedulable(self, pod: Pod, message: str, *, reason: str = UNSCHEDULABLE) -> None:
         """Have the condition written unless it says the same already."""
         uid = pod.metadata.uid
-        if self._written.get(uid) == (reason, message):
+        self._waiting.pop(uid, None)
+        written = self._written.get(uid)
+        if written == (reason, message):
             return
-        if any(
+        if written is None and any(
             c.type == CONDITION and c.status == "False" and (c.reason, c.message) == (reason, message)
             for c in pod.status.conditions
         ):
