@@ -91,6 +91,14 @@ class InfrastructureState:
         twin.version = self.version
         return twin
 
+    def adopt(self, previous: InfrastructureState) -> None:
+        """Keep what `previous` learned about components, as far as nodes and resources are the same in number."""
+        if len(previous.smallest) == len(self.smallest):
+            self.smallest = previous.smallest.copy()
+            self.typical, self._seen = previous.typical.copy(), previous._seen
+        if len(previous.named_score) == len(self.named_score):
+            self.named_score, self.has_named = previous.named_score.copy(), previous.has_named
+
     def set_free(self, node: int, free: npt.ArrayLike, *, bandwidth_free: float | None = None) -> None:
         """Overwrite the free amounts of one node, e.g. after a pod of another scheduler came or went."""
         self.free[node] = free

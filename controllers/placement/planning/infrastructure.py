@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -148,19 +148,22 @@ class InfrastructureView:
         """
         state = self._state
         stamp = (state.static_version, state.size, len(state.resources), self._settings_version)
-        stale = (
-            self._current is None
+        previous = self._current
+        if (
+            previous is None
             or stamp != self._built
-            or costs is not self._costs
             or self._allocatable is None
             or not np.array_equal(self._allocatable, state.allocatable)
-        )
-        if stale:
-            smallest = None if self._current is None else self._current.smallest
+        ):
             self._current = InfrastructureState(self._build(costs))
-            if smallest is not None and len(smallest) == len(self._current.smallest):
-                self._current.smallest = smallest
             self._built, self._costs, self._allocatable = stamp, costs, state.allocatable.copy()
+        elif costs is not self._costs:
+            # Namespaces with topologies of their own take turns: only the distances differ.
+            distances = costs.matrix(self.places)
+            self._current = InfrastructureState(replace(previous.infrastructure, location_cost=distances))
+            self._costs = costs
+        if previous is not None and previous is not self._current and self._current is not None:
+            self._current.adopt(previous)
         assert self._current is not None  # noqa: S101 - built above when it was missing
         current = self._current
         np.subtract(state.allocatable, state.used, out=current.free, casting="unsafe")

@@ -152,8 +152,21 @@ class TestUpToDate:
         group = lab.group(group_object("shop", *chain("a", "b")))
         assert lab.place(group, member("one", "a", cpu="1"), member("two", "b", cpu="2")).complete
         assert current(lab).smallest[0] == 1000
+        assert current(lab).typical[0] == 1500
         lab.picture.put_node(zoned("c"))
         assert current(lab).smallest[0] == 1000
+        assert current(lab).typical[0] == 1500
+
+    def test_other_distances_leave_all_else_as_it_is(self) -> None:
+        node = annotated("a", price_cpu="2", usage_threshold="0.5")
+        lab = Lab([node, zoned("b", "z2")])
+        before = current(lab)
+        lab.costs = NO_COSTS
+        after = current(lab)
+        assert after.infrastructure.location_cost.tolist() == [[1, 100], [100, 1]]
+        np.testing.assert_array_equal(after.infrastructure.price, before.infrastructure.price)
+        np.testing.assert_array_equal(after.reserve, before.reserve)
+        np.testing.assert_array_equal(after.free, before.free)
 
     def test_edges_take_bandwidth_and_pods_request_it(self) -> None:
         lab = Lab([zoned("a", **BANDWIDTH), zoned("b", **BANDWIDTH)])
