@@ -29,6 +29,7 @@ from controllers.placement.planning.application import Candidate, build_applicat
 from controllers.placement.planning.decision import Alternative, Decision, Failure, Outcome
 from controllers.placement.planning.edges import BandwidthLedger, pod_edges
 from controllers.placement.planning.infrastructure import InfrastructureView
+from controllers.placement.planning.joint import joint_failures
 from controllers.placement.planning.volumes import assume_volumes, forget_volumes
 from controllers.placement.queue import pod_order
 from controllers.placement.scores.pipeline import ScorePipeline
@@ -114,9 +115,7 @@ class Planner:
         answer = plan(
             infrastructure, application, self._weights, self._profile.gang.strategy, partial=partial, explain=True
         )
-        for missing in answer.unplaced:
-            pod = candidates[missing.component].info.pod
-            failures.append(Failure(pod, missing.reason, missing.rejected, group.key))
+        failures.extend(joint_failures(group, answer.unplaced, candidates, results))
         if answer.unplaced and not partial:
             return Outcome(failures=self._all_fail(group, candidates, failures))
         infrastructure.observe(application)

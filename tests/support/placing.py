@@ -1,0 +1,394 @@
+"""Placement on a real cluster: a stage of nodes and pods of a test's own, and proofs about what was bound.
+
+Many stages share one cluster and one controller: a stage has its own namespace and its own nodes, and its pods ask for
+those by node selector. Nothing here waits for time to pass; what must not happen is looked for after a later pod,
+the witness, has been bound.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import ssl
+import threading
+import urllib.request
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+import yaml
+
+from berth.api import appgroup, networktopology
+from berth.api.labels import ANNOTATION_DECISION, LABEL_APPGROUP, LABEL_WORKLOAD
+from berth.kube.objects import Node, Pod
+from controllers.placement.state.requests import pod_requests
+from controllers.placement.state.units import resource_units
+from hack.localcluster import LocalCluster
+from hack.localcluster.components import Options
+from hack.localcluster.rest import ApiError
+from hack.localcluster.topology import NodeSpec
+from tests.support.cluster import eventually
+
+SCHEDULER = "berth-scheduler"
+STAGE_LABEL = "test.berth.dev/stage"
+
+BARE: dict[str, Any] = {
+    "kwok": False,
+    "options": Options(
+        controller_manager=False,
+        apiserver_args=("--disable-admission-plugins=TaintNodesByCondition,ServiceAccount",),
+    ),
+}
+"""Arguments of a cluster of etcd and kube-apiserver alone, where nothing but Berth and the test changes anything.
+
+Without kube-controller-manager nobody would take the taint from new nodes or give service accounts to namespaces."""
+_PLURALS = {
+    appgroup.KIND: f"/apis/{appgroup.API_VERSION}/namespaces/{{}}/{appgroup.PLURAL}",
+    networktopology.KIND: f"/apis/{networktopology.API_VERSION}/namespaces/{{}}/{networktopology.PLURAL}",
+}
+
+Objects = list[dict[str, Any]]
+
+
+def configuration(directory: Path, *profiles: dict[str, Any], **fields: Any) -> list[str]:
+    """Arguments that give the placement controller these profiles; `fields` stand beside them, by their API names."""
+    path = directory / f"placement-{secrets.token_hex(3)}.yaml"
+    path.write_text(yaml.safe_dump({**fields, "profiles": list(profiles) or [{}]}))
+    return ["--placement-config", str(path)]
+
+
+def profile(name: str = SCHEDULER, **gang: Any) -> dict[str, Any]:
+    """Profile of a scheduler name with settings of ``gang``."""
+    return {"schedulerName": name, "gang": gang}
+
+
+class Stage:
+    """A namespace, nodes and pods."""
+
+    def __init__(self, cluster: LocalCluster, *, name: str = "") -> None:
+        """Make the namespace; the nodes come by :meth:`nodes`."""
+        self.cluster = cluster
+        self.name = name or f"s-{secrets.token_hex(4)}"
+        self.api = cluster.api()
+        self._request("POST", "/api/v1/namespaces", {"metadata": {"name": self.name}})
+        # Clusters without kube-controller-manager have nobody else to make it.
+        self._request("POST", f"/api/v1/namespaces/{self.name}/serviceaccounts", {"metadata": {"name": "default"}})
+        self._pods = f"/api/v1/namespaces/{self.name}/pods"
+
+    def _request(self, method: str, path: str, body: Any = None, **arguments: Any) -> Any:
+        """A request; an object that exists already is left alone."""
+        try:
+            return self.api.request(method, path, body, **arguments)
+        except ApiError as error:
+            if method != "POST" or error.status != 409:
+                raise
+            return None
+
+    # Making things
+
+    def nodes(
+        self, *names: str, zone: str = "z1", region: str = "r1", pods: int = 110, taint: str = "", **capacity: str
+    ) -> list[str]:
+        """Create nodes of this stage; their names begin with the stage's."""
+        amounts = {"cpu": "4", "memory": "16Gi", "pods": str(pods), **capacity}
+        key, _, effect = taint.partition(":")
+        specs = [
+            NodeSpec(
+                name=self.node(name),
+                region=f"{self.name}-{region}",
+                zone=f"{self.name}-{zone}",
+                capacity=amounts,
+                allocatable=amounts,
+                labels={STAGE_LABEL: self.name},
+                annotations={},
+                taints=({"key": key, "effect": effect},) if taint else (),
+            )
+            for name in names
+        ]
+        self.cluster.create_nodes(specs)
+        return [spec.name for spec in specs]
+
+    def node(self, name: str) -> str:
+        """Full name of a node of this stage."""
+        return f"{self.name}-{name}"
+
+    def change_node(self, name: str, body: dict[str, Any], *, status: bool = False) -> None:
+        """Merge-patch a node, or its status."""
+        path = f"/api/v1/nodes/{self.node(name)}{'/status' if status else ''}"
+        self._request("PATCH", path, body, content_type="application/merge-patch+json")
+
+    def delete_node(self, name: str) -> None:
+        """Delete a node."""
+        self._request("DELETE", f"/api/v1/nodes/{self.node(name)}")
+
+    def costs(self, *, zones: float = 5.0, regions: float = 50.0, names: Iterable[str] = ("z1", "z2")) -> None:
+        """A NetworkTopology for the stage's zones, each pair at one cost, and regions r1 and r2."""
+        self.apply(
+            {
+                "apiVersion": networktopology.API_VERSION,
+                "kind": networktopology.KIND,
+                "metadata": {"name": "net"},
+                "spec": {
+                    "configmapName": "",
+                    "weights": [
+                        {
+                            "name": "UserDefined",
+                            "topologyList": [
+                                _costs("zone", [f"{self.name}-{name}" for name in names], zones),
+                                _costs("region", [f"{self.name}-r1", f"{self.name}-r2"], regions),
+                            ],
+                        }
+                    ],
+                },
+            }
+        )
+
+    def apply(self, document: dict[str, Any]) -> None:
+        """Apply an AppGroup or NetworkTopology in the stage's namespace."""
+        name = document["metadata"]["name"]
+        body = {**document, "metadata": {"name": name, "namespace": self.name}}
+        path = f"{_PLURALS[document['kind']].format(self.name)}/{name}?fieldManager=test&force=true"
+        self._request("PATCH", path, body, content_type="application/apply-patch+yaml")
+
+    def delete_group(self, name: str) -> None:
+        """Delete an AppGroup."""
+        self._request("DELETE", f"{_PLURALS[appgroup.KIND].format(self.name)}/{name}")
+
+    def pod(
+        self,
+        name: str,
+        *,
+        cpu: str = "100m",
+        memory: str = "64Mi",
+        group: str = "",
+        workload: str = "",
+        labels: dict[str, str] | None = None,
+        owner: str = "",
+        **spec: Any,
+    ) -> str:
+        """Create a pod for Berth that asks for the stage's nodes, with further fields of its spec; returns its uid."""
+        own = {LABEL_APPGROUP: group, LABEL_WORKLOAD: workload} if group else {}
+        metadata: dict[str, Any] = {"name": name, "labels": {**own, **(labels or {})}}
+        if owner:
+            # Only the uid counts for placement; garbage collection does not follow owners that it has never seen.
+            metadata["ownerReferences"] = [
+                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": owner, "controller": True}
+            ]
+        body = {
+            "metadata": metadata,
+            "spec": {
+                "schedulerName": SCHEDULER,
+                "nodeSelector": {STAGE_LABEL: self.name},
+                "terminationGracePeriodSeconds": 0,
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": "registry.invalid/main:1",
+                        "resources": {"requests": {"cpu": cpu, "memory": memory}},
+                    }
+                ],
+                **spec,
+            },
+        }
+        return str(self.api.request("POST", self._pods, body)["metadata"]["uid"])
+
+    def delete_pod(self, name: str) -> None:
+        """Delete a pod without grace."""
+        self._request("DELETE", f"{self._pods}/{name}", {"gracePeriodSeconds": 0})
+
+    def change_status(self, name: str, status: dict[str, Any]) -> None:
+        """Merge-patch a pod's status, as its kubelet would."""
+        path = f"{self._pods}/{name}/status"
+        self._request("PATCH", path, {"status": status}, content_type="application/merge-patch+json")
+
+    # Looking
+
+    def pods(self) -> dict[str, dict[str, Any]]:
+        """The stage's pods by name."""
+        return {item["metadata"]["name"]: item for item in self.api.request("GET", self._pods)["items"]}
+
+    def bound(self) -> dict[str, str]:
+        """Short node name by pod, pods without a node left out."""
+        prefix = f"{self.name}-"
+        return {
+            name: item["spec"]["nodeName"].removeprefix(prefix)
+            for name, item in self.pods().items()
+            if item["spec"].get("nodeName")
+        }
+
+    def wait_bound(self, *names: str, timeout: float = 40.0) -> dict[str, str]:
+        """Wait until these pods have nodes, all pods by default; returns where they are."""
+
+        def missing() -> list[str]:
+            bound = self.bound()
+            return [name for name in names or self.pods() if name not in bound]
+
+        eventually(
+            missing, accept=lambda left: not left, timeout=timeout, what=f"pods of {self.name} bound; the rest is"
+        )
+        return self.bound()
+
+    def witness(self, **arguments: Any) -> None:
+        """Have another pod placed: whatever was due before has been looked at when this returns."""
+        name = f"witness-{secrets.token_hex(3)}"
+        self.pod(name, **{"cpu": "1m", "memory": "1Mi", **arguments})
+        self.wait_bound(name)
+
+    def events(self, name: str, *, reason: str = "") -> list[str]:
+        """Notes of the Events about an object, only those of one reason if given."""
+        path = f"/apis/events.k8s.io/v1/namespaces/{self.name}/events"
+        return [
+            item["note"]
+            for item in self.api.request("GET", path)["items"]
+            if item["regarding"]["name"] == name and reason in ("", item["reason"])
+        ]
+
+    def wait_event(self, name: str, reason: str, text: str = "", *, timeout: float = 30.0) -> str:
+        """Wait for an Event about an object whose note holds `text`; returns the note."""
+
+        def find() -> str:
+            return next((note for note in self.events(name, reason=reason) if text in note), "")
+
+        return eventually(find, timeout=timeout, what=f"Event {reason} of {name} with {text!r}")
+
+    def condition(self, name: str) -> dict[str, Any]:
+        """The pod's condition PodScheduled, empty when it has none."""
+        conditions = self.pods()[name].get("status", {}).get("conditions", [])
+        return next((item for item in conditions if item["type"] == "PodScheduled"), {})
+
+    def decision(self, name: str) -> dict[str, Any]:
+        """The pod's annotation berth.dev/decision, decoded."""
+        found: dict[str, Any] = json.loads(self.pods()[name]["metadata"]["annotations"][ANNOTATION_DECISION])
+        return found
+
+
+def _costs(level: str, names: list[str], cost: float) -> dict[str, Any]:
+    return {
+        "topologyKey": f"topology.kubernetes.io/{level}",
+        "originList": [
+            {
+                "origin": one,
+                "costList": [{"destination": other, "networkCost": int(cost)} for other in names if other != one],
+            }
+            for one in names
+        ],
+    }
+
+
+def over_committed(cluster: LocalCluster) -> list[str]:
+    """Nodes and resources whose pods request more than is allocatable, counted from the API server's objects."""
+    api = cluster.api()
+    used: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for item in api.request("GET", "/api/v1/pods")["items"]:
+        pod = msgspec.convert(item, Pod)
+        if pod.spec.node_name and not pod.finished:
+            used[pod.spec.node_name]["pods"] += 1
+            for resource, amount in pod_requests(pod).items():
+                used[pod.spec.node_name][resource] += amount
+    found = []
+    for item in api.request("GET", "/api/v1/nodes")["items"]:
+        node = msgspec.convert(item, Node)
+        room = node.status.allocatable
+        for resource, amount in used[node.metadata.name].items():
+            if amount > resource_units(resource, room.get(resource, 0)):
+                found.append(f"{node.metadata.name}: {amount} of {room.get(resource, 0)} {resource}")
+    api.close()
+    return found
+
+
+def accepted_bindings(cluster: LocalCluster) -> int:
+    """Bindings that the API server has accepted since it started, from its own metrics."""
+    api = cluster.api()
+    _, _, text = api.raw("GET", "/metrics")
+    api.close()
+    total = 0.0
+    for line in text.decode().splitlines():
+        if line.startswith("apiserver_request_total{") and 'subresource="binding"' in line and 'code="201"' in line:
+            total += float(line.rpartition(" ")[2])
+    return int(total)
+
+
+class BindingHistory:
+    """Follows all pods from now on and remembers each node that each pod was ever seen on."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        """Begin; use it in a ``with`` block."""
+        self.nodes: dict[str, list[str]] = {}
+        """Nodes in order of appearance, by pod uid."""
+        self.bound = threading.Semaphore(0)
+        """Counts up with every pod that gets a node."""
+        self._cluster = cluster
+        self._stop = threading.Event()
+        self._problem: Exception | None = None
+        self._version = cluster.api().request("GET", "/api/v1/pods?limit=1")["metadata"]["resourceVersion"]
+        self._thread = threading.Thread(target=self._follow, name="history", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Follow."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        """Stop; a history with a hole is no proof, so its problem is raised."""
+        self._stop.set()
+        self._thread.join(timeout=15)
+        if error is None and self._problem is not None:
+            raise self._problem
+
+    def moved(self) -> dict[str, list[str]]:
+        """Pods that were on more than one node."""
+        return {uid: nodes for uid, nodes in self.nodes.items() if len(nodes) > 1}
+
+    def _follow(self) -> None:
+        context = ssl.create_default_context(cafile=str(self._cluster.ca_file))
+        while not self._stop.is_set():
+            url = f"{self._cluster.server}/api/v1/pods?watch=true&resourceVersion={self._version}&timeoutSeconds=5"
+            request = urllib.request.Request(
+                url + "&allowWatchBookmarks=true", headers={"Authorization": f"Bearer {self._cluster.token}"}
+            )
+            try:
+                with urllib.request.urlopen(request, context=context, timeout=60) as answer:
+                    for line in answer:
+                        self._take(json.loads(line))
+            except (OSError, ValueError) as error:
+                self._problem = error
+                return
+
+    def _take(self, event: dict[str, Any]) -> None:
+        if event["type"] == "ERROR":
+            raise ValueError(f"the history has a hole: {event['object']}")
+        metadata = event["object"]["metadata"]
+        self._version = metadata["resourceVersion"]
+        node = event["object"].get("spec", {}).get("nodeName") if event["type"] != "BOOKMARK" else None
+        if node:
+            seen = self.nodes.setdefault(metadata["uid"], [])
+            if node not in seen:
+                seen.append(node)
+                self.bound.release()
+
+
+def chain(*selectors: str, name: str = "shop", members: int | None = None, **demand: Any) -> dict[str, Any]:
+    """AppGroup whose workloads each call the next one; `demand` (maxNetworkCost, ...) goes into every dependency."""
+    workloads: Objects = []
+    for selector, target in zip(selectors, [*selectors[1:], None], strict=True):
+        entry: dict[str, Any] = {"workload": _workload(selector)}
+        if target is not None:
+            entry["dependencies"] = [{"workload": _workload(target), **demand}]
+        workloads.append(entry)
+    return {
+        "apiVersion": appgroup.API_VERSION,
+        "kind": appgroup.KIND,
+        "metadata": {"name": name},
+        "spec": {
+            "numMembers": members or len(selectors),
+            "topologySortingAlgorithm": "KahnSort",
+            "workloads": workloads,
+        },
+    }
+
+
+def _workload(selector: str) -> dict[str, Any]:
+    return {"kind": "Deployment", "name": selector, "selector": selector}
