@@ -64,7 +64,10 @@ def run(
         int, typer.Option(min=0, max=65535, help="Port of the same; 0 picks a free one and logs it.")
     ] = 8080,
     placement_config: Annotated[
-        Path | None, typer.Option(help="Profiles of the placement controller (YAML). Default: built in.")
+        Path | None,
+        typer.Option(
+            exists=True, dir_okay=False, help="Profiles of the placement controller (YAML). Default: built in."
+        ),
     ] = None,
     path_algorithm: Annotated[
         str,

@@ -93,6 +93,11 @@ def kubeconfig(tmp_path: Path) -> str:
             id="port out of range",
         ),
         pytest.param(["probe", "--log-level", "loud"], ["--log-level", "'loud'", "'debug'"], id="unknown level"),
+        pytest.param(
+            ["probe", "--placement-config", "/nowhere.yaml"],
+            ["--placement-config", "'/nowhere.yaml' does not exist"],
+            id="profiles are not there",
+        ),
         pytest.param(["probe", "--no-such-option"], ["No such option"], id="unknown option"),
     ],
 )
