@@ -97,7 +97,7 @@ class AppGroupController:
     def _on_pod(self, change: ChangeType, pod: GroupPod) -> None:
         deleted = change is ChangeType.DELETED
         for key in self._pods.remove(pod.metadata) if deleted else self._pods.update(pod):
-            if self._store.get(key) is not None:
+            if key in self._store:
                 self._queue.add(key, delay=POD_DELAY)
 
     async def _work(self) -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
-import structlog
+from cachetools import LRUCache
 
 from berth.api.appgroup import API_VERSION, KIND, AppGroupStatus
 from berth.kube.client import ApiClient
@@ -21,10 +21,11 @@ from controllers.appgroup.pods import GroupKey, PodIndex
 from controllers.appgroup.status import desired_status, read_status
 from controllers.appgroup.store import AppGroupStore
 
-log = structlog.get_logger(__name__)
-
 FIELD_MANAGER: Final = "berth-appgroup"
 """Owner of an AppGroup's status in its managedFields."""
+
+PLANS_KEPT: Final = 256
+"""Plans kept from one pod change to the next; others are computed again, which takes milliseconds."""
 
 
 def _utc_now() -> datetime:
@@ -49,7 +50,7 @@ class Reconciler:
         self._store = store
         self._pods = pods
         self._clock = clock
-        self._plans: dict[GroupKey, tuple[str, SpecPlan]] = {}
+        self._plans: LRUCache[GroupKey, tuple[str, SpecPlan]] = LRUCache(maxsize=PLANS_KEPT)
         self._seen: dict[GroupKey, float] = {}
 
     def spec_seen(self, key: GroupKey) -> None:
@@ -137,8 +138,6 @@ class Reconciler:
         else:
             if found.metadata.uid == uid:
                 return True
-        known = self._store.get(key)
-        if known is not None and known["metadata"].get("uid") == uid:
-            self._store.forget(key)
+        self._store.forget(key, uid=uid)
         self._plans.pop(key, None)
         return False

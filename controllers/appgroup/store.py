@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
+import msgspec
+
 from controllers.appgroup.pods import GroupKey
 
 
@@ -29,8 +31,29 @@ class Change(Enum):
 
 
 class _Echo(NamedTuple):
+    """A version that the watch still has to show."""
+
     version: int
     since: float
+
+
+class _Known(NamedTuple):
+    """What is kept of an object: as JSON it takes a fraction of the memory of dicts."""
+
+    uid: str
+    version: int
+    generation: int
+    encoded: bytes
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> _Known:
+        metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
+        return cls(
+            uid=_uid(document),
+            version=_version(document),
+            generation=int(metadata.get("generation") or 0),
+            encoded=msgspec.json.encode({**document, "metadata": metadata}),
+        )
 
 
 def key_of(document: Mapping[str, Any]) -> GroupKey:
@@ -49,52 +72,57 @@ class AppGroupStore:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._documents: dict[GroupKey, Mapping[str, Any]] = {}
+        self._known: dict[GroupKey, _Known] = {}
         self._echoes: dict[GroupKey, _Echo] = {}
 
     def __len__(self) -> int:
         """Return the number of AppGroups."""
-        return len(self._documents)
+        return len(self._known)
 
-    def get(self, key: GroupKey) -> Mapping[str, Any] | None:
-        """Return the newest known object, None when there is none."""
-        return self._documents.get(key)
+    def __contains__(self, key: GroupKey) -> bool:
+        """Return whether an AppGroup is known."""
+        return key in self._known
+
+    def get(self, key: GroupKey) -> dict[str, Any] | None:
+        """Return a copy of the newest known object without its managedFields, None when there is none."""
+        known = self._known.get(key)
+        return msgspec.json.decode(known.encoded, type=dict[str, Any]) if known is not None else None
 
     def observe(self, event_type: str | None, document: Mapping[str, Any]) -> Change:
         """Take in an event of the watch (``None`` for an object of its first list) and return what it means."""
         key = key_of(document)
-        version = version_of(document["metadata"].get("resourceVersion", ""))
+        version = _version(document)
         echo = self._echoes.get(key)
         if echo is not None and version >= echo.version:
             del self._echoes[key]
-        known = self._documents.get(key)
+        known = self._known.get(key)
         if event_type == "DELETED":
-            if known is None or _uid(known) != _uid(document):
+            if known is None or known.uid != _uid(document):
                 return Change.NOTHING
             self.forget(key)
             return Change.GONE
-        if known is None or _uid(known) != _uid(document):
-            self._documents[key] = document
-            return Change.SPEC
-        if 0 <= version <= _version(known):
+        if known is not None and known.uid == _uid(document) and 0 <= version <= known.version:
             return Change.NOTHING
-        self._documents[key] = document
-        return Change.OTHER if _generation(known) == _generation(document) else Change.SPEC
+        fresh = self._known[key] = _Known.of(document)
+        same = known is not None and (known.uid, known.generation) == (fresh.uid, fresh.generation)
+        return Change.OTHER if same else Change.SPEC
 
     def wrote(self, document: Mapping[str, Any], *, now: float) -> None:
         """Take in the API server's answer to our own write; the watch must bring the same version."""
         key = key_of(document)
-        known = self._documents.get(key)
+        known = self._known.get(key)
         version = _version(document)
-        if known is None or _uid(known) != _uid(document) or version <= _version(known):
+        if known is None or known.uid != _uid(document) or version <= known.version:
             return  # deleted or overtaken meanwhile, or the write changed nothing
-        self._documents[key] = document
+        self._known[key] = _Known.of(document)
         self._expect(key, version, now=now)
 
-    def forget(self, key: GroupKey) -> None:
-        """Drop an object that does not exist any more."""
-        self._documents.pop(key, None)
-        self._echoes.pop(key, None)
+    def forget(self, key: GroupKey, *, uid: str | None = None) -> None:
+        """Drop an object that no longer exists; with ``uid``, unless a successor of its name is known already."""
+        known = self._known.get(key)
+        if uid is None or (known is not None and known.uid == uid):
+            self._known.pop(key, None)
+            self._echoes.pop(key, None)
 
     def reconcile_list(self, listed: Mapping[GroupKey, int], *, list_version: int, now: float) -> list[GroupKey]:
         """Compare with a list of all AppGroups and return those that are gone, already forgotten.
@@ -107,22 +135,19 @@ class AppGroupStore:
             now: monotonic time.
         """
         for key, version in listed.items():
-            known = self._documents.get(key)
-            if known is None or _version(known) < version:
+            known = self._known.get(key)
+            if known is None or known.version < version:
                 self._expect(key, version, now=now)
-        gone = [key for key, known in self._documents.items() if key not in listed and _version(known) <= list_version]
-        gone_unseen = [key for key, echo in self._echoes.items() if key not in listed and echo.version <= list_version]
-        for key in {*gone, *gone_unseen}:
+        gone = [key for key, known in self._known.items() if key not in listed and known.version <= list_version]
+        unseen = [key for key, echo in self._echoes.items() if key not in listed and echo.version <= list_version]
+        for key in {*gone, *unseen}:
             self.forget(key)
         return gone
 
     def missing(self, listed: Mapping[GroupKey, int]) -> int:
         """Return how many objects of a list the watch has not delivered yet, or not in that version."""
-        return sum(
-            1
-            for key, version in listed.items()
-            if key not in self._documents or _version(self._documents[key]) < version
-        )
+        found = ((self._known.get(key), version) for key, version in listed.items())
+        return sum(1 for known, version in found if known is None or known.version < version)
 
     def oldest_echo(self, *, now: float) -> tuple[GroupKey, float] | None:
         """Return the object whose echo is missing the longest and for how many seconds; None when none is."""
@@ -143,7 +168,3 @@ def _uid(document: Mapping[str, Any]) -> str:
 
 def _version(document: Mapping[str, Any]) -> int:
     return version_of(document["metadata"].get("resourceVersion", ""))
-
-
-def _generation(document: Mapping[str, Any]) -> Any:
-    return document["metadata"].get("generation")

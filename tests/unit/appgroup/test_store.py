@@ -114,6 +114,19 @@ def test_a_gone_object_owes_no_echo(store: AppGroupStore, event: str) -> None:
     assert store.oldest_echo(now=200.0) is None
 
 
+@pytest.mark.parametrize(("uid", "kept"), [("u1", False), ("u0", True)], ids=["the very object", "a predecessor"])
+def test_forgetting_by_uid(store: AppGroupStore, uid: str, kept: bool) -> None:
+    store.forget(KEY, uid=uid)
+    assert (KEY in store) is kept
+
+
+def test_what_is_kept_of_an_object() -> None:
+    store = AppGroupStore()
+    raw = {**document(1), "status": {"algorithm": "KahnSort"}}
+    store.observe("ADDED", {**raw, "metadata": {**raw["metadata"], "managedFields": [{"manager": "kubectl"}]}})
+    assert store.get(KEY) == raw
+
+
 def test_the_oldest_echo_counts(store: AppGroupStore) -> None:
     store.observe(None, document(11, name="bank", uid="u2"))
     store.wrote(document(21, name="bank", uid="u2"), now=90.0)
