@@ -46,11 +46,11 @@ class Field:
         self.requests: Floats = instance.requests
         if size > units:
             self.requests = np.concatenate([instance.requests, np.zeros((size - units, instance.requests.shape[1]))])
-        self.spare: Floats = (state.free[columns] + SLACK * infrastructure.capacity[columns]).T
+        free = np.maximum((state.free[columns] + SLACK * infrastructure.capacity[columns]).T, 0.0, order="C")
+        self.spare: Floats = free
         """float64[R, K], free below the threshold after what was placed."""
         if state.has_thresholds:
-            self.spare -= state.reserve[columns].T
-        self.spare = np.maximum(self.spare, 0.0, order="C")
+            self.spare = np.maximum(free - state.reserve[columns].T, 0.0, order="C")
         self.static: Floats = np.zeros((size, len(columns)))
         """float64[U', K], costs and guides that do not depend on other units, `BLOCKED` where a rule forbids."""
         if state.has_price and weights.price:
@@ -59,13 +59,13 @@ class Field:
         self.waste = Waste(instance, columns) if Waste.wanted(instance) else None
         self.balance = Balance(instance, columns) if Balance.wanted(instance, self.spare) else None
         self.wasted: Floats = np.zeros(len(columns)) if self.waste is None else self.waste.everywhere(self.spare)
-        self._block()
+        self._block(free)
         self._open_edges()
         for position, node in enumerate(fixed.tolist()):
             self.place(units + position, int(np.flatnonzero(columns == node)[0]))
 
-    def _block(self) -> None:
-        """Mark nodes that masks or the largest unit of a node forbid, and what naming a node adds."""
+    def _block(self, free: Floats) -> None:
+        """Mark nodes that masks or the largest unit of a node forbid, and what naming a node adds up to `free`."""
         instance, columns, units = self.instance, self.columns, self.instance.units
         application, state = instance.application, instance.state
         if application.allowed is not None:
@@ -83,7 +83,7 @@ class Field:
         if application.named is not None and state.has_thresholds:
             named = np.stack([instance.names(unit)[columns] for unit in range(units)])
             self.bonus = np.zeros((instance.size, *self.spare.shape))
-            self.bonus[:units] = named[:, None, :] * state.reserve[columns].T
+            self.bonus[:units] = named[:, None, :] * (free - self.spare)
 
     def _open_edges(self) -> None:
         """Set up traffic, network costs, hard limits and separation."""

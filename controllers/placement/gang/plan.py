@@ -29,8 +29,9 @@ def plan(
     """Decide a node for every component of `application`; nothing is committed.
 
     All or nothing by default: when one component fits nowhere, no component is placed and `Plan.unplaced` says why.
-    With `partial` what fits is placed. With `explain` the three best alternatives of each placed component are added
-    (costs time in the number of nodes). The same input always gives the same plan.
+    With `partial` what fits is placed, unless two components must and may not share a node. With `explain` the three
+    best alternatives of each placed component are added (costs time in the number of nodes). The same input always
+    gives the same plan.
 
     Raises:
         ProblemError: unknown strategy, or an application whose shapes do not fit the infrastructure.
@@ -39,7 +40,10 @@ def plan(
     rule = weights if weights is not None else _DEFAULT_WEIGHTS
     search = find(strategy)
     instance = Instance(state, application, rule)
-    nodes = search(instance, partial=partial)
+    if instance.contradiction is not None:
+        nodes = np.full(instance.units, -1, dtype=np.intp)
+    else:
+        nodes = search(instance, partial=partial)
     missing = np.flatnonzero(nodes < 0)
     unplaced: tuple[Unplaced, ...] = ()
     if missing.size:

@@ -82,7 +82,7 @@ def violations(
         slack = 0.0 if np.isinf(capacity) else _TOLERANCE * capacity
         if traffic[index] > 0 and traffic[index] > free + slack:
             found.append(f"{name}: bandwidth {traffic[index]} used, {free} free")
-        kept = reserve * capacity if reserve > 0 else 0.0
+        kept = reserve * capacity if reserve > 0 and np.isfinite(capacity) else 0.0
         if traffic_unnamed[index] > 0 and traffic_unnamed[index] > free - kept + slack:
             found.append(f"{name}: bandwidth above its threshold")
     if links is not None:

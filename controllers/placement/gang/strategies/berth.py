@@ -33,7 +33,7 @@ _WIDE = 512
 def berth(instance: Instance, *, partial: bool) -> Indices:
     """Return one node per unit, -1 where none was found."""
     nothing = np.full(instance.units, -1, dtype=np.intp)
-    if not instance.units or instance.contradiction is not None or not instance.infrastructure.size:
+    if not instance.units or not instance.infrastructure.size:
         return nothing
     survey = Survey(instance)
     if not partial and survey.short():

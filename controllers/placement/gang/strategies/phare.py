@@ -32,11 +32,14 @@ _VISITS_PER_UNIT = 4
 
 def phare(instance: Instance, *, partial: bool) -> Indices:
     """Return one node per unit, -1 where the search found none (the deepest attempt is returned)."""
-    if not instance.units or not instance.infrastructure.size or instance.contradiction is not None:
+    if not instance.units or not instance.infrastructure.size:
         return np.full(instance.units, -1, dtype=np.intp)
     if not partial and _short(instance):
         return np.full(instance.units, -1, dtype=np.intp)
-    return Phare(instance).search(partial=partial)
+    nodes = Phare(instance).search(partial=False)
+    if partial and (nodes < 0).any():
+        return Phare(instance).search(partial=True)
+    return nodes
 
 
 def _short(instance: Instance) -> bool:
