@@ -146,23 +146,34 @@ class ClusterPicture:
         self.groups.pop(key, None)
         self.ledger.mark(key)
 
-    def put_topology(self, obj: CustomObject) -> str | None:
-        """A NetworkTopology was added or changed; returns what is wrong with it, None when it can be used."""
+    def put_topology(self, obj: CustomObject) -> tuple[str | None, bool]:
+        """A NetworkTopology was added or changed.
+
+        Returns what is wrong with it (None when it can be used), and whether costs that were in use changed or may
+        be used from now on: its controller also writes bandwidth and times, which placement does not wait for.
+        """
         name = f"{obj.metadata.namespace}/{obj.metadata.name}"
-        self._costs.clear()
+        known = name in self.topologies
         try:
-            self.topologies[name] = NetworkTopology.parse(
+            fresh = self.topologies[name] = NetworkTopology.parse(
                 obj.document(api_version=TOPOLOGY_API_VERSION, kind=TOPOLOGY_KIND)
             )
         except InvalidObjectError as error:
-            self.topologies.pop(name, None)
-            return str(error)
-        return None
+            self.drop_topology(name)
+            return str(error), known
+        changed = not known
+        for key, old in [(key, costs) for key, costs in self._costs.items() if key[0] == name]:
+            costs = read_costs(fresh, weight_sets=key[1])
+            if costs != old:
+                self._costs[key] = costs
+                changed = changed or (costs.zones, costs.regions) != (old.zones, old.regions)
+        return None, changed
 
     def drop_topology(self, name: str) -> None:
         """A NetworkTopology was deleted."""
-        self._costs.clear()
         self.topologies.pop(name, None)
+        for key in [key for key in self._costs if key[0] == name]:
+            del self._costs[key]
 
     def costs_for(self, namespace: str, profile: Profile) -> NetworkCosts:
         """Network costs that an application of this namespace is placed with; the same object until they change."""

@@ -168,13 +168,15 @@ class PlacementController:
 
     def _on_topology(self, change: ChangeType, obj: CustomObject) -> None:
         name = f"{obj.metadata.namespace}/{obj.metadata.name}"
+        changed = True
         if change is ChangeType.DELETED:
             self.picture.drop_topology(name)
         else:
-            problem = self.picture.put_topology(obj)
+            problem, changed = self.picture.put_topology(obj)
             if problem is not None:
                 log.warning("network topology ignored", topology=name, problem=problem)
-        self.queue.wake_sleepers()
+        if changed:
+            self.queue.wake_sleepers()
 
     def _on_volumes(self) -> None:
         self._volumes.changed()

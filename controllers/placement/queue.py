@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from cachetools import TTLCache
 
 from berth.kube.objects import Pod
+from controllers.placement.state.volumes import claim_keys, disk_uses
 
 INITIAL_BACKOFF = 1.0
 MAX_BACKOFF = 10.0
@@ -55,7 +56,7 @@ class Unit:
     follows_pods: bool = False
     """some pod has affinity or spread rules: pods that get a node elsewhere may help it"""
     follows_volumes: bool = False
-    """some pod has volumes: storage objects may help it"""
+    """some pod has claims or disks: storage objects may help it"""
     due: float | None = None
     """monotonic time at which it becomes ready by itself; None while it is ready or looked at"""
     rank: _Rank | None = None
@@ -124,7 +125,7 @@ class PlacementQueue:
         self._unit_of[uid] = key
         if changed:
             unit.follows_pods = unit.follows_pods or _looks_at_pods(pod)
-            unit.follows_volumes = unit.follows_volumes or bool(pod.spec.volumes)
+            unit.follows_volumes = unit.follows_volumes or bool(claim_keys(pod) or disk_uses(pod))
             unit.not_before = 0.0
             self._push(unit, newcomer=pod)
 

@@ -21,6 +21,8 @@ log = structlog.get_logger(__name__)
 
 CONDITION = "PodScheduled"
 UNSCHEDULABLE = "Unschedulable"
+MAX_CONFLICTS = 5
+"""Times that a pod may change under our write."""
 
 
 class ConditionReporter:
@@ -85,8 +87,20 @@ class ConditionReporter:
             "message": message,
             "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
-        # The uid makes the write conditional: a namesake created in the meantime is left alone.
-        body = {"metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [condition]}}
-        await self._client.strategic_patch(
-            PODS, pod.metadata.name, body, namespace=pod.metadata.namespace, subresource="status"
-        )
+        # The uid leaves a namesake alone that was created in the meantime, the version a pod that was bound since.
+        for _ in range(MAX_CONFLICTS):
+            metadata = {"uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version}
+            body = {"metadata": metadata, "status": {"conditions": [condition]}}
+            try:
+                await self._client.strategic_patch(
+                    PODS, pod.metadata.name, body, namespace=pod.metadata.namespace, subresource="status"
+                )
+            except ApiError as error:
+                if not error.conflict:
+                    raise
+            else:
+                return
+            current = await self._client.get(PODS, pod.metadata.name, namespace=pod.metadata.namespace)
+            if current.metadata.uid != pod.metadata.uid or current.spec.node_name:
+                return
+            pod = current

@@ -231,14 +231,38 @@ def topology(name: str = "net", *, cost: Any = 5, namespace: str = "default") ->
 class TestTopologies:
     def test_costs_stay_the_same_object_until_they_change(self, picture: ClusterPicture) -> None:
         assert picture.costs_for("default", Profile()) is NO_COSTS
-        assert picture.put_topology(topology()) is None
+        assert picture.put_topology(topology()) == (None, True)
         costs = picture.costs_for("default", Profile())
         assert costs.zones == {("z1", "z2"): 5.0}
         assert picture.costs_for("elsewhere", Profile()) is costs
-        picture.put_topology(topology(cost=6))
+        assert picture.put_topology(topology(cost=6)) == (None, True)
         assert picture.costs_for("default", Profile()).zones == {("z1", "z2"): 6.0}
         picture.drop_topology("default/net")
         assert picture.costs_for("default", Profile()) is NO_COSTS
+
+    @pytest.mark.parametrize(
+        ("cost", "changed", "same"),
+        [
+            pytest.param({"networkCost": 5, "bandwidthAllocated": "1G"}, False, True, id="bandwidth-only"),
+            pytest.param({"networkCost": 6}, True, False, id="cost"),
+        ],
+    )
+    def test_news_that_placement_waits_for(
+        self, picture: ClusterPicture, cost: dict[str, Any], changed: bool, same: bool
+    ) -> None:
+        picture.put_topology(topology(cost={"networkCost": 5}))
+        costs = picture.costs_for("default", Profile())
+        assert picture.put_topology(topology(cost=cost)) == (None, changed)
+        assert (picture.costs_for("default", Profile()) is costs) is same
+
+    def test_a_new_measurement_of_the_same_costs_wakes_nobody(self, picture: ClusterPicture) -> None:
+        picture.put_topology(topology())
+        before = picture.costs_for("default", Profile())
+        again = topology()
+        again.status = {"weightCalculationTime": "2026-01-02T03:04:05Z"}
+        assert picture.put_topology(again) == (None, False)
+        after = picture.costs_for("default", Profile())
+        assert (before.data_time, after.data_time) == ("", "2026-01-02T03:04:05Z")
 
     def test_a_profile_may_name_one(self, picture: ClusterPicture) -> None:
         picture.put_topology(topology("a", cost=1))
@@ -254,7 +278,8 @@ class TestTopologies:
 
     def test_one_that_cannot_be_read_is_named_and_no_longer_used(self, picture: ClusterPicture) -> None:
         picture.put_topology(topology())
-        problem = picture.put_topology(topology(cost="near"))
+        problem, changed = picture.put_topology(topology(cost="near"))
+        assert changed
         assert problem is not None
         assert "NetworkTopology default/net" in problem
         assert "networkCost" in problem

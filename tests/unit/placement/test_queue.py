@@ -268,7 +268,8 @@ class TestBackoff:
 
     def test_waking_those_that_follow_volumes(self, bench: Bench) -> None:
         claim = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
-        bench.add(pod("a", spec=claim), pod("b"))
+        token = {"volumes": [{"name": "token"}]}  # what every pod has
+        bench.add(pod("a", spec=claim), pod("b", spec=token))
         for _ in range(2):
             bench.queue.back_off(bench.pop())
         bench.clock.advance(5)
