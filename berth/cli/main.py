@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from berth.cli.explain import explain
 from berth.cli.plan import plan
 from berth.cli.run import run
 
@@ -17,6 +18,7 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(plan)
+app.add_typer(explain)
 
 kubectl_app = typer.Typer(
     name="kubectl berth",
@@ -26,6 +28,8 @@ kubectl_app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+kubectl_app.add_typer(explain)
+kubectl_app.command()(plan)
 
 
 @app.callback()

@@ -83,7 +83,9 @@ def plan(
     inputs, more = assemble(documents, live=live, namespace=chosen.namespace, now=chosen.now, forecasts=forecasts or {})
     problems = [*problems, *more, *_uncompilable(inputs)]
     if problems:
-        raise BadInputError(_listed(problems))
+        order = {name: number for number, (name, _) in enumerate(sources)}
+        problems.sort(key=lambda problem: (order.get(problem.source, len(order)), problem.line))
+        raise BadInputError("\n".join(str(problem) for problem in problems))
     if not inputs.of("Node"):
         raise BadInputError(
             "there are no nodes to plan on; add Node manifests with -f (kubectl get nodes -o yaml prints those of a "
@@ -133,10 +135,6 @@ def _uncompilable(inputs: Inputs) -> list[InputProblem]:
                 document.source if document else "cluster", document.line() if document else 0, what
             )
     return list(problems.values())
-
-
-def _listed(problems: Sequence[InputProblem]) -> str:
-    return "\n".join(str(problem) for problem in problems)
 
 
 def render(document: Mapping[str, Any], *, show: Sequence[str], width: int, color: bool = False) -> str:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from berth.api.quantity import QuantityError, parse_quantity
-from berth.kube.objects import Node, Pod
+from berth.kube.objects import Node, NodeSelectorTerm, Pod
 from controllers.placement.whatif.manifests import Document, InputProblem, Path, path_of
 
 T = TypeVar("T")
@@ -23,6 +23,12 @@ _WORDS = {
     "object": ("a map of fields", "write name: value lines"),
     "array": ("a list", "write its items with a leading -"),
 }
+_TOLERATION_OPERATORS = ("", "Equal", "Exists", "Lt", "Gt")
+_EFFECTS = ("", "NoSchedule", "PreferNoSchedule", "NoExecute")
+_UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
+_NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _TYPES: dict[str, type] = {"str": str, "int": int, "bool": bool, "object": dict, "array": list}
 
 
@@ -129,6 +135,35 @@ def check_pod(document: Document, pod: Pod, *, at: Path = ("spec",)) -> Iterator
         yield from _bad_quantities(document, (*at, "resources", "requests"), pod.spec.resources.requests)
         yield from _bad_quantities(document, (*at, "resources", "limits"), pod.spec.resources.limits)
     yield from _bad_quantities(document, (*at, "overhead"), pod.spec.overhead)
+    yield from _bad_words(document, pod, at)
+
+
+def _bad_words(document: Document, pod: Pod, at: Path) -> Iterator[InputProblem]:
+    """Words that the API server refuses and that a scheduler would otherwise quietly match with nothing."""
+
+    def check(value: str, known: tuple[str, ...], *path: str | int) -> Iterator[InputProblem]:
+        if value not in known:
+            wanted = ", ".join(word for word in known if word)
+            yield document.problem((*at, *path), f"{value!r} is none of {wanted}; write one of them")
+
+    for number, toleration in enumerate(pod.spec.tolerations):
+        yield from check(toleration.operator, _TOLERATION_OPERATORS, "tolerations", number, "operator")
+        yield from check(toleration.effect, _EFFECTS, "tolerations", number, "effect")
+    for number, constraint in enumerate(pod.spec.topology_spread_constraints):
+        field = ("topologySpreadConstraints", number, "whenUnsatisfiable")
+        yield from check(constraint.when_unsatisfiable, _UNSATISFIABLE, *field)
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
+    if affinity is None:
+        return
+    required = affinity.required.node_selector_terms if affinity.required is not None else []
+    terms: list[tuple[Path, NodeSelectorTerm]] = [
+        *(((_REQUIRED, "nodeSelectorTerms", number), term) for number, term in enumerate(required)),
+        *(((_PREFERRED, number, "preference"), item.preference) for number, item in enumerate(affinity.preferred)),
+    ]
+    for path, term in terms:
+        for number, requirement in enumerate(term.match_expressions):
+            here = ("affinity", "nodeAffinity", *path, "matchExpressions", number, "operator")
+            yield from check(requirement.operator, _NODE_OPERATORS, *here)
 
 
 def _bad_quantities(document: Document, at: Path, amounts: Mapping[str, str | int | float]) -> Iterator[InputProblem]:
