@@ -102,6 +102,6 @@ def _selected_by_all(terms: tuple[AffinityTerm, ...], state: ClusterState) -> It
     for namespace in state.pods.namespaces():
         labels = state.namespace_labels(namespace)
         if all(term.selects_namespace(namespace, labels) for term in terms):
-            for group in state.pods.groups(namespace):
-                if all(term.selector.matches(group.labels) for term in terms):
+            for group in state.pods.matching(namespace, terms[0].selector):
+                if all(term.selector.matches(group.labels) for term in terms[1:]):
                     yield group

@@ -19,7 +19,7 @@ class LabelColumn:
     """The values of one label key over all node slots.
 
     ``ids[i]`` numbers the value on node *i*; -1 where the node lacks the key. Numbers are given in
-    order of first sight and never change meaning; values of nodes long gone keep theirs.
+    order of first sight and hold until ``renumber``; values of nodes long gone keep theirs so long.
     """
 
     __slots__ = ("_numbers", "ids", "values")
@@ -50,6 +50,15 @@ class LabelColumn:
         ids: Ids = np.full(capacity, -1, dtype=np.int32)
         ids[: len(self.ids)] = self.ids
         self.ids = ids
+
+    def renumber(self, count: int) -> None:
+        """Forget values that none of the first ``count`` slots has, and number the others anew."""
+        kept = [number for number in np.unique(self.ids[:count]).tolist() if number >= 0]
+        table: Ids = np.full(len(self.values) + 1, -1, dtype=np.int32)
+        table[kept] = np.arange(len(kept))
+        self.ids[:count] = table[self.ids[:count]]
+        self.values = [self.values[number] for number in kept]
+        self._numbers = {value: number for number, value in enumerate(self.values)}
 
     def present(self, count: int) -> Mask:
         """Nodes of the first ``count`` slots that have the key."""

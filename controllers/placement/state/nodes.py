@@ -1,13 +1,13 @@
 """The table of nodes: slots, resources, labels, taints.
 
 Every node has a slot, a stable index into all arrays; slots of removed nodes are reused. Arrays are
-handed out as views of the slots in use, [N] or [N, R]; they are valid until the next node event.
+handed out as read-only views of the slots in use, [N] or [N, R], valid until the next node event.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,18 @@ REGION = "topology.kubernetes.io/region"
 HOSTNAME = "kubernetes.io/hostname"
 CPU, MEMORY, STORAGE, PODS = 0, 1, 2, 3
 FIXED_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
+SPARE = 64
+"""Distinct values that may be kept beyond twice the number of nodes before old ones are forgotten."""
 TaintKey = tuple[tuple[str, str, str], ...]
+
+
+View = TypeVar("View", bound="NDArray[np.generic]")
+
+
+def _read_only(view: View) -> View:
+    """The view, closed against writes that would bypass the table."""
+    view.flags.writeable = False
+    return view
 
 
 class NodeTable:
@@ -62,12 +73,12 @@ class NodeTable:
     @property
     def alive(self) -> Mask:
         """bool[N]: slots that hold a node."""
-        return self._alive[: self.count]
+        return _read_only(self._alive[: self.count])
 
     @property
     def unschedulable(self) -> Mask:
         """bool[N]: nodes with spec.unschedulable."""
-        return self._unschedulable[: self.count]
+        return _read_only(self._unschedulable[: self.count])
 
     @property
     def taint_ids(self) -> Ids:
@@ -77,17 +88,17 @@ class NodeTable:
     @property
     def allocatable(self) -> Amount:
         """int64[N, R]: what each node can give, in scheduler units."""
-        return self._allocatable[: self.count, : len(self.resources)]
+        return _read_only(self._allocatable[: self.count, : len(self.resources)])
 
     @property
     def used(self) -> Amount:
         """int64[N, R]: requests of the pods on each node; the column ``pods`` counts them."""
-        return self._used[: self.count, : len(self.resources)]
+        return _read_only(self._used[: self.count, : len(self.resources)])
 
     @property
     def scoring_used(self) -> Amount:
         """int64[N, 2]: cpu and memory requests with kube-scheduler's defaults for absent ones."""
-        return self._scoring_used[: self.count]
+        return _read_only(self._scoring_used[: self.count])
 
     def column(self, key: str) -> LabelColumn:
         """The label column of a key, built on first use."""
@@ -169,6 +180,8 @@ class NodeTable:
             changed = True
             for key, column in self._columns.items():
                 column.set(slot, node.metadata.labels.get(key))
+                if len(column.values) > 2 * len(self.index) + SPARE:
+                    column.renumber(self.count)
         if old is None or old.spec.unschedulable != node.spec.unschedulable:
             changed = True
             self._unschedulable[slot] = node.spec.unschedulable
@@ -183,9 +196,23 @@ class NodeTable:
         key = tuple((taint.key, taint.value, taint.effect) for taint in node.spec.taints)
         number = self._taint_numbers.get(key)
         if number is None:
+            if len(self.taint_sets) > 2 * len(self.index) + SPARE:
+                self._renumber_taints()
             number = self._taint_numbers[key] = len(self.taint_sets)
             self.taint_sets.append(tuple(node.spec.taints))
         return number
+
+    def _renumber_taints(self) -> None:
+        """Forget lists of taints that no node has any more: values such as time stamps never come back."""
+        order = sorted({0, *np.unique(self._taint_ids[: self.count]).tolist()})
+        table = np.zeros(len(self.taint_sets), dtype=np.int32)
+        table[order] = np.arange(len(order))
+        self._taint_ids[: self.count] = table[self._taint_ids[: self.count]]
+        self.taint_sets = [self.taint_sets[old] for old in order]
+        self._taint_numbers = {
+            tuple((taint.key, taint.value, taint.effect) for taint in taints): number
+            for number, taints in enumerate(self.taint_sets)
+        }
 
     def _take_slot(self) -> int:
         if self._free:

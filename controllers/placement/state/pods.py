@@ -61,6 +61,7 @@ class PodIndex:
     def __init__(self) -> None:
         """Begin without pods."""
         self._groups: dict[str, dict[GroupKey, PodGroup]] = {}
+        self._by_label: dict[str, defaultdict[tuple[str, str], dict[GroupKey, PodGroup]]] = {}
         self._terms: dict[TermKind, dict[AffinityTerm, TermEntry]] = {kind: {} for kind in TERM_KINDS}
         self._ports: defaultdict[tuple[str, int], dict[str, Counts]] = defaultdict(dict)
         self._disks: defaultdict[tuple[str, ...], dict[bool, Counts]] = defaultdict(dict)
@@ -114,7 +115,8 @@ class PodIndex:
 
     def matching(self, namespace: str, selector: Selector) -> Iterator[PodGroup]:
         """The groups of a namespace that a selector selects."""
-        return (group for group in self.groups(namespace) if selector.matches(group.labels))
+        candidates = self._candidates(namespace, selector)
+        return (group for group in candidates if selector.matches(group.labels))
 
     def namespaces(self) -> Iterator[str]:
         """Namespaces that have pods on nodes."""
@@ -157,18 +159,51 @@ class PodIndex:
         """Claims in use on a node, with the number of their pods there."""
         return self._node_claims.get(slot, {})
 
+    def _candidates(self, namespace: str, selector: Selector) -> Iterable[PodGroup]:
+        """Groups that may match: those with the label that the fewest carry, where the selector names labels.
+
+        Pods with labels of their own, as in a StatefulSet, are a group each; looking at all of
+        them would make a selector as slow as there are pods.
+        """
+        groups = self._groups.get(namespace)
+        if groups is None or selector.nothing:
+            return ()
+        by_label = self._by_label[namespace]
+        fewest: list[dict[GroupKey, PodGroup]] = [groups]
+        size = len(groups)
+        for key, operator, values in selector.requirements:
+            if operator == "In":
+                found = [carriers for value in values if (carriers := by_label.get((key, value))) is not None]
+                total = sum(map(len, found))
+                if total < size:
+                    fewest, size = found, total
+        return (group for carriers in fewest for group in carriers.values())
+
     def _count_group(self, profile: PodProfile, slot: int, sign: int, *, terminating: bool) -> None:
         groups = self._groups.setdefault(profile.namespace, {})
         group = groups.get(profile.group_key)
         if group is None:
             group = groups[profile.group_key] = PodGroup(profile.labels)
+            by_label = self._by_label.setdefault(profile.namespace, defaultdict(dict))
+            for label in profile.labels.items():
+                by_label[label][profile.group_key] = group
         add_count(group.pods, slot, sign)
         if not terminating:
             add_count(group.staying, slot, sign)
         if not group.pods:
-            del groups[profile.group_key]
-            if not groups:
-                del self._groups[profile.namespace]
+            self._drop_group(profile, groups)
+
+    def _drop_group(self, profile: PodProfile, groups: dict[GroupKey, PodGroup]) -> None:
+        del groups[profile.group_key]
+        if not groups:
+            del self._groups[profile.namespace]
+            del self._by_label[profile.namespace]
+            return
+        by_label = self._by_label[profile.namespace]
+        for label in profile.labels.items():
+            del by_label[label][profile.group_key]
+            if not by_label[label]:
+                del by_label[label]
 
     def _count_port(self, port: HostPort, slot: int, sign: int) -> None:
         address, protocol, number = port

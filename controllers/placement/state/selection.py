@@ -72,17 +72,18 @@ class NodeSelection:
         self._tolerated.clear()
 
     def affinity(self, profile: PodProfile) -> Mask:
-        """bool[N]: nodes that match nodeSelector and required node affinity. Do not modify."""
+        """bool[N]: nodes that match nodeSelector and required node affinity; read-only."""
         mask = self._affinity.get(profile.selection_key)
         if mask is None:
             mask = self.labels(profile.node_selector)
             if profile.required_affinity is not None:
                 mask &= self.node_selector(profile.required_affinity)
+            mask.flags.writeable = False
             self._affinity[profile.selection_key] = mask
         return mask
 
     def tolerated(self, profile: PodProfile) -> Mask:
-        """bool[N]: nodes all of whose NoSchedule and NoExecute taints are tolerated. Do not modify."""
+        """bool[N]: nodes all of whose NoSchedule and NoExecute taints are tolerated; read-only."""
         mask = self._tolerated.get(profile.tolerations_key)
         if mask is None:
             sets = self._nodes.taint_sets
@@ -95,6 +96,7 @@ class NodeSelection:
                 count=len(sets),
             )
             mask = self._tolerated[profile.tolerations_key] = table[self._nodes.taint_ids]
+            mask.flags.writeable = False
         return mask
 
     def labels(self, wanted: Mapping[str, str]) -> Mask:

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from berth.kube.objects import NodeSelectorTerm
+from berth.kube.objects import LabelSelector, NodeSelectorTerm
 from controllers.placement.state import ClusterState
 from controllers.placement.state.selection import parse_int64, tolerates
 from controllers.placement.state.selectors import compile_selector
@@ -112,8 +112,6 @@ def test_masks_follow_changes_of_labels_and_nodes(state: ClusterState) -> None:
     ],
 )
 def test_label_selector_over_nodes(state: ClusterState, raw: dict[str, Any] | None, names: set[str]) -> None:
-    from berth.kube.objects import LabelSelector
-
     selector = compile_selector(None if raw is None else msgspec.convert(raw, LabelSelector))
     assert chosen(state, state.selection.label_selector(selector)) == names
 
