@@ -79,6 +79,7 @@ class Operator:
         kopf.on.event(
             resource.group, resource.version, resource.plural, registry=self._registry, id=f"{self._name}-event"
         )(forward)
+        WATCH_AGE.labels(resource.plural).set_function(lambda: self._age(resource))
         self._context.checks.add_health(f"watch {resource.plural}", lambda: self._stale(resource))
         self._context.checks.add_ready(f"sync {resource.plural}", lambda: self._unsynced(resource))
 
@@ -177,12 +178,12 @@ class Operator:
 
     def _stale(self, resource: Resource[Any]) -> str | None:
         """What is wrong with the watch of a kind; nothing before it began, which is for readiness to tell."""
-        contact = self._contact.get(resource.plural)
-        if contact is None:
-            return None
-        age = time.monotonic() - contact
-        WATCH_AGE.labels(resource.plural).set(age)
+        age = self._age(resource)
         return None if age < self._stale_after else f"no word from the API server for {age:.0f} s"
+
+    def _age(self, resource: Resource[Any]) -> float:
+        contact = self._contact.get(resource.plural)
+        return 0.0 if contact is None else time.monotonic() - contact
 
     def _unsynced(self, resource: Resource[Any]) -> str | None:
         if self._context.standby() or resource.plural in self._contact:
