@@ -67,6 +67,12 @@ def test_allocation_counts_pods_there_with_their_defaults() -> None:
     assert scores(LeastAllocatedScore(), pod("new"), state) == {"n": 80}
 
 
+def test_allocation_counts_requests_of_the_pod_as_a_whole() -> None:
+    state = cluster([node("n", cpu="4", memory="2000Mi")])
+    new = pod("new", containers=[container(cpu="1")], spec={"resources": {"requests": {"cpu": "2"}}})
+    assert scores(LeastAllocatedScore(resources={"cpu": 1}), new, state) == {"n": 50}
+
+
 def test_extended_resources_take_part_where_requested_and_present() -> None:
     state = cluster([node("gpu", cpu="4", example_com__gpu="4"), node("bare", cpu="4")])
     score = LeastAllocatedScore(resources={"cpu": 1, "example.com/gpu": 1})
