@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controllers.placement.network.costs import UNKNOWN_COST, NetworkCosts, Place
+from controllers.placement.network.costs import SAME_ZONE_COST, UNKNOWN_COST, NetworkCosts, Place
 from controllers.placement.network.groups import Group, Member
 from controllers.placement.planning.edges import pod_edges
 
@@ -31,8 +31,8 @@ class EdgeCost:
 
     @property
     def over(self) -> bool:
-        """Whether the cost exceeds its limit."""
-        return self.limit is not None and self.cost > self.limit
+        """Whether the cost exceeds its limit; the cost inside a zone satisfies every limit."""
+        return self.limit is not None and self.cost > max(self.limit, SAME_ZONE_COST)
 
     def document(self) -> dict[str, Any]:
         """JSON form."""
@@ -80,8 +80,7 @@ def group_edges(
                 edge.dependency,
                 cost=UNKNOWN_COST if cost is None else cost,
                 known=cost is not None,
-                # What counts is the edge's own limit, which is never below the cost inside a zone.
-                limit=None if math.isinf(limit) else edge.max_cost,
+                limit=None if math.isinf(limit) else limit,
                 bandwidth=edge.bandwidth,
             )
         )
@@ -99,3 +98,26 @@ def edge_summary(edges: Iterable[EdgeCost]) -> dict[str, Any]:
         if unknown:
             summary["edgesOfUnknownCost"] = unknown
     return summary
+
+
+def workload_edges(group: Group, edges: Sequence[EdgeCost]) -> list[dict[str, Any]]:
+    """Every dependency of the group with its placed pairs of pods; those above their limit and dear ones first."""
+    by_pair: dict[tuple[str, str], list[EdgeCost]] = {}
+    for edge in edges:
+        by_pair.setdefault((edge.dependent.workload, edge.dependency.workload), []).append(edge)
+    rows: list[dict[str, Any]] = []
+    for stated in group.edges:
+        pairs = by_pair.get((stated.dependent, stated.dependency), [])
+        row: dict[str, Any] = {"from": stated.dependent, "to": stated.dependency, "pairs": len(pairs)}
+        if not math.isinf(stated.max_cost):
+            row["maxNetworkCost"] = stated.max_cost
+        if pairs:
+            worst = max(pairs, key=lambda edge: edge.cost)
+            row["meanCost"] = round(sum(edge.cost for edge in pairs) / len(pairs), 6)
+            row["highestCost"] = worst.cost
+            row["known"] = all(edge.known for edge in pairs)
+            row["pairsOverLimit"] = sum(edge.over for edge in pairs)
+            row["worst"] = {"fromNode": worst.dependent.node, "toNode": worst.dependency.node}
+        rows.append(row)
+    rows.sort(key=lambda row: (-row.get("pairsOverLimit", 0), -row.get("highestCost", -1.0)))
+    return rows

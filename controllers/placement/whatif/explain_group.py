@@ -13,7 +13,7 @@ from controllers.placement.config import Profile
 from controllers.placement.network.costs import NetworkCosts, Place
 from controllers.placement.network.groups import GroupMembers, read_group
 from controllers.placement.planning.planner import workload_of
-from controllers.placement.whatif.edges import edge_summary, group_edges
+from controllers.placement.whatif.edges import edge_summary, group_edges, workload_edges
 from controllers.placement.whatif.explain_pod import event_rows, parse_time, pod_document
 from controllers.placement.whatif.report import node_places
 
@@ -75,6 +75,7 @@ def group_document(
     edges = group_edges(group, members.of(group.key), places, costs)
     document["network"] = network
     document |= edge_summary(edges)
+    document["dependencies"] = workload_edges(group, edges)
     document["edgeCosts"] = [edge.document() for edge in edges]
     return document
 
@@ -121,7 +122,7 @@ def _network(
     problems = {
         f"{item.metadata.namespace}/{item.metadata.name}": problem
         for item in topologies
-        if (problem := picture.put_topology(item)) is not None
+        if (problem := picture.put_topology(item)[0]) is not None
     }
     costs = picture.costs_for(namespace, profile)
     network: dict[str, Any] = {"problems": sorted(problems.values())}

@@ -26,7 +26,8 @@ def age_text(seconds: float) -> str:
 def pod_page(document: Mapping[str, Any], *, width: int, color: bool = False) -> str:
     """A PodExplanation as text."""
     page = Page(width=width, color=color)
-    page.heading(f"Pod {document['namespace']}/{document['name']}: {document['message']}")
+    page.heading(f"Pod {document['namespace']}/{document['name']}: {document['state']}")
+    page.line(document["message"])
     decision = document.get("decision")
     rows = [("Phase", document["phase"]), ("Scheduler", document["schedulerName"])]
     if "appGroup" in document:
@@ -136,13 +137,14 @@ def group_page(document: Mapping[str, Any], *, width: int, color: bool = False) 
         ]
         page.table(("ORDER", "WORKLOAD", "POD", "PHASE", "NODE", "ZONE"), rows)
     _without_node(page, pods)
-    if document.get("edgeCosts"):
-        _edges(page, document["edgeCosts"])
-    conditions = [*document["conditions"], *document.get("network", {}).get("conditions", ())]
+    if document.get("dependencies"):
+        _edges(page, document["dependencies"])
+    conditions = [("AppGroup", item) for item in document["conditions"]]
+    conditions += [("NetworkTopology", item) for item in document.get("network", {}).get("conditions", ())]
     if conditions:
         page.heading("CONDITIONS")
-        found = [(item["type"], item["status"], item["reason"], item["message"]) for item in conditions]
-        page.table(("TYPE", "STATUS", "REASON", "MESSAGE"), found, fold=("MESSAGE",))
+        found = [(of, item["type"], item["status"], item["reason"], item["message"]) for of, item in conditions]
+        page.table(("OF", "TYPE", "STATUS", "REASON", "MESSAGE"), found, fold=("MESSAGE",))
     _events(page, document["events"])
     return page.text()
 
@@ -183,21 +185,28 @@ def _without_node(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _edges(page: Page, edges: Sequence[Mapping[str, Any]]) -> None:
-    page.heading("EDGES")
-    ordered = sorted(edges, key=lambda edge: (not edge["overLimit"], -edge["cost"]))
+    page.heading("DEPENDENCIES")
     rows = [
         (
-            edge["from"]["pod"],
-            edge["to"]["pod"],
-            f"{edge['from']['node']} > {edge['to']['node']}"
-            if edge["from"]["node"] != edge["to"]["node"]
-            else f"both on {edge['from']['node']}",
-            number(edge["cost"]) + ("" if edge["known"] else "?"),
+            edge["from"],
+            edge["to"],
+            str(edge["pairs"]),
+            "" if not edge["pairs"] else number(edge["meanCost"]) + ("" if edge["known"] else "?"),
             number(edge.get("maxNetworkCost")),
-            "over" if edge["overLimit"] else "",
+            f"{edge['pairsOverLimit']} over" if edge.get("pairsOverLimit") else "",
+            _worst(edge),
         )
-        for edge in ordered[:MAX_EDGES]
+        for edge in edges[:MAX_EDGES]
     ]
-    page.table(("FROM", "TO", "NODES", "COST", "LIMIT", ""), rows, fold=("NODES",))
+    page.table(("CALLER", "CALLED", "PAIRS", "MEAN COST", "LIMIT", "", "FARTHEST PAIR"), rows, fold=("FARTHEST PAIR",))
     if len(edges) > MAX_EDGES:
         page.line(f"and {len(edges) - MAX_EDGES} more; -o json lists them all")
+
+
+def _worst(edge: Mapping[str, Any]) -> str:
+    if not edge["pairs"]:
+        return "no pair has nodes yet"
+    worst = edge["worst"]
+    if worst["fromNode"] == worst["toNode"]:
+        return "same node"
+    return f"{worst['fromNode']} > {worst['toNode']}"

@@ -107,6 +107,7 @@ class _Assembly:
         self._now = now
         self._forecasts = forecasts
         self._workloads: list[Workload] = []
+        self._satisfied = 0
         self._pods: list[tuple[Document, Pod]] = []
         for kind, items in live.items():
             for item in items:
@@ -193,6 +194,10 @@ class _Assembly:
                 self.inputs.per_node.append(workload)
             else:
                 self._expand(workload)
+        if self._satisfied:
+            self.inputs.notes.append(
+                f"{self._satisfied} workloads of the manifests have all their pods in the cluster, which stay as they are"
+            )
         for claim in self.inputs.of("PersistentVolumeClaim"):
             default_claim(claim, default)
 
@@ -205,11 +210,12 @@ class _Assembly:
             and pod.metadata.namespace == workload.namespace
             and workload.selects.matches(pod.metadata.labels)
         ]
-        if own:
+        if own and len(own) < workload.replicas:
             self.inputs.notes.append(
-                f"{workload.origin} in namespace {workload.namespace} has {len(own)} pods in the cluster, "
-                f"which stay as they are; {max(0, workload.replicas - len(own))} of {workload.replicas} are new"
+                f"{workload.origin} in namespace {workload.namespace} has {len(own)} pods in the cluster, which stay "
+                f"as they are; {workload.replicas - len(own)} of {workload.replicas} are new"
             )
+        self._satisfied += bool(own) and len(own) >= workload.replicas
         taken = {pod.metadata.name for pod in own}
         added = number = 0
         while added < workload.replicas - len(own):

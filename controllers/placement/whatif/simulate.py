@@ -139,7 +139,7 @@ class _Planner:
         for item in groups:
             picture.put_group(item, None)
         for item in inputs.of("NetworkTopology"):
-            problem = picture.put_topology(item)
+            problem, _ = picture.put_topology(item)
             if problem is not None:
                 self.result.notes.append(f"NetworkTopology ignored: {problem}")
         pods = [*inputs.of("Pod"), *self._daemons(inputs)]

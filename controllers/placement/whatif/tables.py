@@ -45,6 +45,13 @@ class Page:
         self._console.print(Padding(Text(text), (0, 0, 0, indent)))
         self._empty = False
 
+    def item(self, text: str) -> None:
+        """A paragraph with a dash before it."""
+        table = Table.grid(padding=(0, 1, 0, 0))
+        table.add_row(Text("-"), Text(text))
+        self._console.print(table)
+        self._empty = False
+
     def fields(self, rows: Iterable[tuple[str, str]]) -> None:
         """Names and values below each other."""
         table = Table.grid(padding=(0, 3, 0, 0))
@@ -138,7 +145,7 @@ def plan_page(document: Mapping[str, Any], *, show: Sequence[str], width: int, c
     if notes:
         page.heading("NOTES")
         for note in notes[:MAX_NOTES]:
-            page.line(f"- {note}")
+            page.item(note)
         if len(notes) > MAX_NOTES:
             page.line(f"- and {len(notes) - MAX_NOTES} more; -o json lists them all")
     page.heading(
