@@ -41,17 +41,19 @@ def _row(infrastructure: Infrastructure, arrivals: list[Application], sample: Sa
     }
 
 
+def _samples_of(strategy: str, clusters: int) -> int:
+    """Return the most samples worth running: saturation (100 clusters) needs many, large fleets vary little."""
+    if strategy == "phare":
+        return 2 if clusters <= 300 else 1
+    return 20 if clusters == 100 else 5 if clusters <= 1000 else 2
+
+
 def scale(samples: int) -> Iterator[Row]:
     """Time, success and cost against the number of clusters, bandwidth x1 and x100."""
     for clusters in SIZES:
         for multiplier in MULTIPLIERS:
             for strategy in ("berth", "phare"):
-                # The published algorithm scans all nodes and searches long before it gives up: two samples will do.
-                count = (
-                    samples
-                    if strategy == "berth" and clusters <= 1000
-                    else min(samples, 3 if strategy == "berth" else 2)
-                )
+                count = min(samples, _samples_of(strategy, clusters))
                 for seed in range(count):
                     infrastructure = edge_clusters(clusters, seed)
                     arrivals = applications(seed, Workload(multiplier=multiplier))

@@ -55,7 +55,8 @@ class Survey:
         for r in self.kinds.tolist():
             column = self.usable[:, r]
             slack = SLACK * infrastructure.capacity[:, r]
-            self.partly &= column + slack >= least[r]
+            if least[r] > 0:
+                self.partly &= column + slack >= least[r]
             self.wholly &= column + slack >= self.total[r]
         named = instance.application.named
         if named is not None and state.has_thresholds:
