@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from controllers.placement.filters import FilterPipeline, default_filters
 from hack.localcluster import LocalCluster
 from hack.localcluster.components import Options
+from hack.localcluster.rest import Api
 from tests.support.cluster import eventually
 from tests.support.differential import Answer, Stage, our_answer
 from tests.support.generated import situations
@@ -94,8 +95,9 @@ def cases(module_cluster: Callable[..., LocalCluster]) -> list[Case]:
     stage.put(RUNTIME_CLASS)
     created = stage.create_all(wanted)
     LocalCluster.start(cluster.name, root=cluster.layout.home.parent, scheduler=True, die_with_parent=True)
+    api = cluster.api()  # a new connection: the one from before may have been idle for too long
     pods = eventually(
-        lambda: _decided(stage, created),
+        lambda: _decided(api, created),
         accept=lambda found: len(found) == len(created),
         timeout=120,
         what="a decision on every pod",
@@ -110,10 +112,10 @@ def cases(module_cluster: Callable[..., LocalCluster]) -> list[Case]:
     return found
 
 
-def _decided(stage: Stage, created: list[Situation]) -> dict[str, dict[str, Any]]:
+def _decided(api: Api, created: list[Situation]) -> dict[str, dict[str, Any]]:
     """The pods to place that kube-scheduler has placed or given up, by uid."""
     uids = {situation.pod["metadata"]["uid"] for situation in created}
-    items = stage.api().request("GET", "/api/v1/pods")["items"]
+    items = api.request("GET", "/api/v1/pods")["items"]
     return {
         pod["metadata"]["uid"]: pod
         for pod in items
