@@ -55,6 +55,11 @@ def test_a_zone_cost_across_regions_is_more_precise_than_the_regions() -> None:
     assert costs.between(Place("r2", "z3"), Place("r1", "z1")) is None
 
 
+def test_a_regions_cost_to_itself_does_not_stand_in_for_zones() -> None:
+    costs = NetworkCosts(regions={("r1", "r1"): 3.0})
+    assert costs.between(Place("r1", "z1"), Place("r1", "z2")) is None
+
+
 def test_costs_may_differ_by_direction() -> None:
     costs = NetworkCosts(zones={("a", "b"): 3.0, ("b", "a"): 8.0})
     matrix = costs.matrix([Place("r", "a"), Place("r", "b")])
