@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from berth.kube.objects import Node
 from controllers.placement.network.costs import SAME_ZONE_COST, UNKNOWN_COST, NetworkCosts, Place
 from controllers.placement.network.groups import Group, Member
 from controllers.placement.planning.edges import pod_edges
@@ -52,6 +54,16 @@ class EdgeCost:
 
 def _name(member: Member) -> str:
     return member.key.partition("/")[2]
+
+
+def node_places(nodes: list[Node]) -> dict[str, Place]:
+    """Region and zone by node name."""
+    return {
+        node.metadata.name: Place(
+            region=node.metadata.labels.get(LABEL_REGION, ""), zone=node.metadata.labels.get(LABEL_ZONE, "")
+        )
+        for node in nodes
+    }
 
 
 def group_edges(

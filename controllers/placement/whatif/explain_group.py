@@ -13,9 +13,8 @@ from controllers.placement.config import Profile
 from controllers.placement.network.costs import NetworkCosts, Place
 from controllers.placement.network.groups import GroupMembers, read_group
 from controllers.placement.planning.planner import workload_of
-from controllers.placement.whatif.edges import edge_summary, group_edges, workload_edges
+from controllers.placement.whatif.edges import edge_summary, group_edges, node_places, workload_edges
 from controllers.placement.whatif.explain_pod import event_rows, parse_time, pod_document
-from controllers.placement.whatif.report import node_places
 
 KIND = "AppGroupExplanation"
 VERSION = 1

@@ -196,7 +196,7 @@ class _Assembly:
                 self._expand(workload)
         if self._satisfied:
             self.inputs.notes.append(
-                f"{self._satisfied} workloads of the manifests have all their pods in the cluster, which stay as they are"
+                f"{self._satisfied} workloads of the manifests have all their pods in the cluster; those stay"
             )
         for claim in self.inputs.of("PersistentVolumeClaim"):
             default_claim(claim, default)

@@ -11,14 +11,13 @@ from typing import Any
 
 import msgspec
 
-from berth.api.labels import LABEL_REGION, LABEL_ZONE
-from berth.kube.objects import Node, Pod
+from berth.kube.objects import Pod
 from controllers.placement.network.costs import Place
 from controllers.placement.network.groups import GroupKey
 from controllers.placement.planning.decision import annotation
 from controllers.placement.planning.planner import workload_of
 from controllers.placement.state.units import CPU
-from controllers.placement.whatif.edges import edge_summary, group_edges
+from controllers.placement.whatif.edges import edge_summary, group_edges, node_places
 from controllers.placement.whatif.inputs import Inputs
 from controllers.placement.whatif.simulate import Placed, Simulation, Unplaced
 
@@ -61,16 +60,6 @@ def plan_document(simulation: Simulation, inputs: Inputs, *, all_nodes: bool = F
         "ignored": [{"schedulerName": name, "pods": count} for name, count in sorted(simulation.ignored.items())],
         "skipped": [{"kind": name, "objects": count} for name, count in sorted(inputs.skipped.items())],
         "notes": [*inputs.notes, *simulation.notes],
-    }
-
-
-def node_places(nodes: list[Node]) -> dict[str, Place]:
-    """Region and zone by node name."""
-    return {
-        node.metadata.name: Place(
-            region=node.metadata.labels.get(LABEL_REGION, ""), zone=node.metadata.labels.get(LABEL_ZONE, "")
-        )
-        for node in nodes
     }
 
 
