@@ -75,7 +75,7 @@ class Survey:
         self.base: Floats = infrastructure.price @ (instance.weights.price * self.total)
         """float64[N], cost of the whole application on one node; edges to anchors included."""
         self.local = bool(instance.weights.network) and instance.has_weight and state.has_distance
-        """Whether network costs matter."""
+        """Whether network costs tell nodes apart."""
         if self.local and instance.fixed_nodes.size:
             self.base = self.base + self._anchored()
 
@@ -117,13 +117,16 @@ class Survey:
         share: Floats = (self.usable[nodes] / np.where(capacity > 0, capacity, 1.0)).mean(axis=1)
         return share
 
-    def pools(self, width: int, *, bandwidth_floor: float = 0.0, room_floor: float = 0.0) -> Iterator[Indices]:
-        """Yield shortlists of about `width` nodes, the most promising first.
+    def pools(
+        self, width: int, *, everywhere: bool = True, bandwidth_floor: float = 0.0, room_floor: float = 0.0
+    ) -> Iterator[Indices]:
+        """Yield shortlists of about `width` nodes, the most promising first: of single locations, then of all nodes.
 
-        Nodes with less free bandwidth than `bandwidth_floor` are hidden, and those with less room than `room_floor`
-        times that of the roomiest (which counts as the application's size at most). A shortlist holds nodes in price
-        order with half as much room again as the application needs (if there is that much), nodes that hold all or
-        much of it, and nodes for every class of masks.
+        The latter are left out without `everywhere` when nothing but network costs tells nodes apart. Nodes with less
+        free bandwidth than `bandwidth_floor` are hidden, and those with less room than `room_floor` times that of the
+        roomiest (which counts as the application's size at most). A shortlist holds nodes in price order with half as
+        much room again as the application needs (if there is that much), nodes that hold all or much of it, and nodes
+        for every class of masks.
         """
         candidates = self.partly
         if bandwidth_floor > 0:
@@ -133,15 +136,15 @@ class Survey:
             portion = np.minimum(self._portion(np.arange(len(candidates))), 1.0)
             candidates = candidates & (portion >= room_floor * portion[candidates].max())
         seen: list[Indices] = []
-        if self.local:
+        if self.local or self.instance.limit is not None:
             for group in self._areas(candidates):
                 seen.append(self._shortlist(group, width))
                 yield seen[-1]
-            if seen and not self.instance.state.has_price and not self.instance.fixed_nodes.size:
+            if seen and not everywhere and not self.instance.state.has_price and not self.instance.fixed_nodes.size:
                 return
-        everywhere = self._shortlist(np.flatnonzero(candidates), width)
-        if everywhere.size and not any(np.array_equal(everywhere, other) for other in seen):
-            yield everywhere
+        anywhere = self._shortlist(np.flatnonzero(candidates), width)
+        if anywhere.size and not any(np.array_equal(anywhere, other) for other in seen):
+            yield anywhere
 
     def _areas(self, candidates: Bools) -> Iterator[Indices]:
         """Yield the nodes of single locations with room for all, else of groups of near locations."""

@@ -76,14 +76,18 @@ def violations(
             slack = _TOLERANCE * max(abs(capacity), 1e-9)
             if used[index, r] > 0 and used[index, r] > free + slack:
                 found.append(f"{name}: {used[index, r]} {resource} used, {free} free")
-            if used_unnamed[index, r] > 0 and used_unnamed[index, r] > free - reserve * capacity + slack:
+            if (
+                reserve > 0
+                and used_unnamed[index, r] > 0
+                and used_unnamed[index, r] > free - reserve * capacity + slack
+            ):
                 found.append(f"{name}: {resource} above its threshold")
         capacity, free = infrastructure.bandwidth_capacity[index], infrastructure.bandwidth_free[index]
         slack = 0.0 if np.isinf(capacity) else _TOLERANCE * capacity
         if traffic[index] > 0 and traffic[index] > free + slack:
             found.append(f"{name}: bandwidth {traffic[index]} used, {free} free")
         kept = reserve * capacity if reserve > 0 and np.isfinite(capacity) else 0.0
-        if traffic_unnamed[index] > 0 and traffic_unnamed[index] > free - kept + slack:
+        if kept > 0 and traffic_unnamed[index] > 0 and traffic_unnamed[index] > free - kept + slack:
             found.append(f"{name}: bandwidth above its threshold")
     if links is not None:
         for link, name in enumerate(links.names):

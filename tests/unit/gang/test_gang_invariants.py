@@ -23,7 +23,7 @@ from controllers.placement.gang.validate import violations
 from tests.support.gang_problems import infrastructures, problems
 
 EVERY_STRATEGY = pytest.mark.parametrize("strategy", sorted(STRATEGIES))
-FAST = settings(max_examples=80, deadline=None, derandomize=True)
+FAST = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 @EVERY_STRATEGY

@@ -5,6 +5,7 @@
    cheapest single node, and a greedy that places units in connectivity order at the least marginal cost.
 3. Up to three passes of moves of single units, of linked pairs and of all units of a node improve the cheaper one.
 4. When no shortlist holds the group: hide nodes with little room or little free bandwidth, then widen the shortlist.
+   Where hard limits, separation or shared links tie components together, backtracking (`phare`) is the last resort.
 
 Guides (`Weights`) look ahead: leftovers that no known component fits, the scarcer resource, fuller nodes first.
 """
@@ -17,6 +18,7 @@ import numpy as np
 
 from controllers.placement.gang.field import BLOCKED, Field
 from controllers.placement.gang.moves import improve, polish
+from controllers.placement.gang.strategies.phare import phare
 from controllers.placement.gang.survey import Survey
 
 if TYPE_CHECKING:
@@ -32,12 +34,11 @@ _WIDE = 512
 
 def berth(instance: Instance, *, partial: bool) -> Indices:
     """Return one node per unit, -1 where none was found."""
-    nothing = np.full(instance.units, -1, dtype=np.intp)
     if not instance.units or not instance.infrastructure.size:
-        return nothing
+        return np.full(instance.units, -1, dtype=np.intp)
     survey = Survey(instance)
     if not partial and survey.short():
-        return nothing
+        return np.full(instance.units, -1, dtype=np.intp)
     whole = survey.best_whole()
     if whole >= 0 and survey.base[whole] == 0 and not instance.fixed_nodes.size:
         return np.full(instance.units, whole, dtype=np.intp)
@@ -53,18 +54,28 @@ def berth(instance: Instance, *, partial: bool) -> Indices:
             best = candidate
         if best[0] == 0 and not survey.local:
             break
-    if best is None:
-        return nothing
+    if best is None or (best[0] and _entangled(instance)):
+        found = phare(instance, partial=partial)
+        if best is None or (found >= 0).sum() > instance.units - best[0]:
+            return found
     if best[0] == 0 and best[2].network is not None:
         polish(best[2])
     return best[2].nodes()
 
 
+def _entangled(instance: Instance) -> bool:
+    """Return whether rules between components can lead a greedy into a dead end that only backtracking leaves."""
+    return instance.limit is not None or instance.apart is not None or instance.infrastructure.links is not None
+
+
 def _attempts(survey: Survey) -> Iterator[Indices | None]:
     """Yield shortlists to search; None marks where to stop once a plan is complete."""
     instance = survey.instance
-    yield from survey.pools(_WIDTH)
+    yield from survey.pools(_WIDTH, everywhere=False)
     yield None
+    if survey.local:
+        yield from survey.pools(_WIDTH)
+        yield None
     # Nearly full nodes, or nodes with little bandwidth, can be cheap and yet a dead end: hide them.
     yield from survey.pools(_WIDTH, room_floor=0.5)
     yield None
