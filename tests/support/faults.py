@@ -115,7 +115,7 @@ class FaultProxy:
         self.bindings: list[Binding] = []
         """Every binding so far."""
         self._rules: list[Rule] = []
-        self._watches: set[web.BaseRequest] = set()
+        self._watches: set[asyncio.Transport] = set()
         self._started = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
@@ -167,9 +167,9 @@ class FaultProxy:
         rule.released.set()
 
     async def _cut(self) -> int:
-        watches = list(self._watches)
-        for request in watches:
-            _reset(request)
+        watches = [transport for transport in self._watches if not transport.is_closing()]
+        for transport in watches:
+            _reset(transport)
         return len(watches)
 
     def _in_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -224,7 +224,7 @@ class FaultProxy:
             return _refusal(rule)
         if fault in (Fault.HANG, Fault.HANG_AFTER):
             await asyncio.sleep(_END)
-        _reset(request)
+        _reset(request.transport)
         return web.Response(status=500)
 
     async def _forward(self, request: web.BaseRequest, body: bytes, fault: Fault | None) -> web.StreamResponse:
@@ -239,15 +239,16 @@ class FaultProxy:
                 return web.Response(status=answer.status, headers=kept, body=content)
             stream = web.StreamResponse(status=answer.status, headers=kept)
             await stream.prepare(request)
-            self._watches.add(request)
+            if request.transport is not None:
+                self._watches.add(request.transport)
             try:
                 async for chunk in answer.content.iter_any():
                     await stream.write(chunk)
                 await stream.write_eof()
             except (aiohttp.ClientError, ConnectionError):
-                _reset(request)
+                _reset(request.transport)
             finally:
-                self._watches.discard(request)
+                self._watches = {transport for transport in self._watches if transport is not request.transport}
             return stream
 
     def _note(self, request: web.BaseRequest, body: bytes, fault: Fault | None, status: int) -> None:
@@ -271,10 +272,9 @@ def _refusal(rule: Rule) -> web.Response:
     return web.json_response(status, status=rule.status, headers=headers)
 
 
-def _reset(request: web.BaseRequest) -> None:
+def _reset(transport: asyncio.Transport | None) -> None:
     """Break the client's connection with a TCP reset."""
-    transport = request.transport
-    if transport is None:
+    if transport is None or transport.is_closing():
         return
     connection: socket.socket | None = transport.get_extra_info("socket")
     if connection is not None:

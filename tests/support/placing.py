@@ -7,11 +7,16 @@ the witness, has been bound.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import http.client
 import json
 import secrets
+import socket
 import ssl
+import tempfile
 import threading
-import urllib.request
+import urllib.parse
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,7 +28,13 @@ import yaml
 
 from berth.api import appgroup, networktopology
 from berth.api.labels import ANNOTATION_DECISION, LABEL_APPGROUP, LABEL_WORKLOAD
+from berth.kube.client import ApiClient
+from berth.kube.connection import load_connection
+from berth.kube.controller import ControllerContext
+from berth.kube.events import EventRecorder
 from berth.kube.objects import Node, Pod
+from berth.kube.serving import Checks
+from controllers.placement.controller import PlacementController
 from controllers.placement.state.requests import pod_requests
 from controllers.placement.state.units import resource_units
 from hack.localcluster import LocalCluster
@@ -323,6 +334,7 @@ class BindingHistory:
         self._cluster = cluster
         self._stop = threading.Event()
         self._problem: Exception | None = None
+        self._connection: http.client.HTTPSConnection | None = None
         self._version = cluster.api().request("GET", "/api/v1/pods?limit=1")["metadata"]["resourceVersion"]
         self._thread = threading.Thread(target=self._follow, name="history", daemon=True)
 
@@ -332,11 +344,23 @@ class BindingHistory:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        """Stop; a history with a hole is no proof, so its problem is raised."""
+        """Catch up and stop; a history with a hole is no proof, so its problem is raised."""
+        if error is None:
+            self._catch_up()
         self._stop.set()
+        if self._connection is not None and self._connection.sock is not None:
+            with contextlib.suppress(OSError):  # it has just ended by itself
+                self._connection.sock.shutdown(socket.SHUT_RDWR)
         self._thread.join(timeout=15)
         if error is None and self._problem is not None:
             raise self._problem
+
+    def _catch_up(self) -> None:
+        items = self._cluster.api().request("GET", "/api/v1/pods")["items"]
+        newest = max((int(item["metadata"]["resourceVersion"]) for item in items), default=0)
+        eventually(
+            lambda: self._problem is not None or int(self._version) >= newest, what="history of all pods complete"
+        )
 
     def moved(self) -> dict[str, list[str]]:
         """Pods that were on more than one node."""
@@ -344,18 +368,21 @@ class BindingHistory:
 
     def _follow(self) -> None:
         context = ssl.create_default_context(cafile=str(self._cluster.ca_file))
+        address = urllib.parse.urlsplit(self._cluster.server)
         while not self._stop.is_set():
-            url = f"{self._cluster.server}/api/v1/pods?watch=true&resourceVersion={self._version}&timeoutSeconds=5"
-            request = urllib.request.Request(
-                url + "&allowWatchBookmarks=true", headers={"Authorization": f"Bearer {self._cluster.token}"}
-            )
+            path = f"/api/v1/pods?watch=true&allowWatchBookmarks=true&resourceVersion={self._version}"
+            connection = http.client.HTTPSConnection(address.hostname or "", address.port, timeout=90, context=context)
             try:
-                with urllib.request.urlopen(request, context=context, timeout=60) as answer:
-                    for line in answer:
-                        self._take(json.loads(line))
-            except (OSError, ValueError) as error:
-                self._problem = error
+                self._connection = connection
+                connection.request("GET", path, headers={"Authorization": f"Bearer {self._cluster.token}"})
+                for line in connection.getresponse():
+                    self._take(json.loads(line))
+            except (OSError, ValueError, http.client.HTTPException) as error:
+                if not self._stop.is_set():
+                    self._problem = error
                 return
+            finally:
+                connection.close()
 
     def _take(self, event: dict[str, Any]) -> None:
         if event["type"] == "ERROR":
@@ -392,3 +419,46 @@ def chain(*selectors: str, name: str = "shop", members: int | None = None, **dem
 
 def _workload(selector: str) -> dict[str, Any]:
     return {"kind": "Deployment", "name": selector, "selector": selector}
+
+
+class InProcess:
+    """A placement controller in a thread of this process, where its client can be made impatient."""
+
+    def __init__(self, kubeconfig: Path, *profiles: dict[str, Any], timeout: float) -> None:
+        """Prepare; it runs inside the ``with`` block, its client's requests may take `timeout` seconds."""
+        self._arguments = (str(kubeconfig), list(profiles), timeout)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="placement", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Run."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop."""
+        self._stop.set()
+        self._thread.join(timeout=20)
+        assert not self._thread.is_alive(), "the controller does not stop"
+
+    async def _run(self) -> None:
+        kubeconfig, profiles, timeout = self._arguments
+        connection = await load_connection(kubeconfig=kubeconfig)
+        async with ApiClient(connection, timeout=timeout) as client:
+            recorder = EventRecorder(client, controller="berth.dev/placement", instance="test")
+            with tempfile.TemporaryDirectory() as directory:
+                _, path = configuration(Path(directory), *profiles)
+                context = ControllerContext(
+                    connection=connection,
+                    client=client,
+                    recorder=recorder,
+                    checks=Checks(),
+                    identity="test",
+                    options={"placement_config": path},
+                )
+                controller = PlacementController(context)
+            tasks = [asyncio.create_task(recorder.run()), asyncio.create_task(controller.run())]
+            await asyncio.to_thread(self._stop.wait)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
