@@ -29,11 +29,11 @@ from tests.support.generated import situations
 from tests.support.situations import RUNTIME_CLASS, Situation
 from tests.support.topics import TOPICS
 
-PER_TOPIC = {0: 12, 1: 14, 2: 9}
+PER_TOPIC = {0: 12, 1: 13, 2: 8}
 """Most situations per topic with no, exactly one, and several feasible nodes."""
 UNTESTABLE = {"UnsupportedFeatures", "NodeName", "NodeDeclaredFeatures"}
 """Filters whose pods a default cluster does not accept, or kube-scheduler does not handle."""
-EXAMPLES = 60
+EXAMPLES = 50
 """Situations drawn per topic; not every topic fills every class."""
 
 

@@ -12,13 +12,16 @@ import msgspec
 import numpy as np
 
 from berth.kube.objects import (
+    CSIDriver,
     CSINode,
+    CSIStorageCapacity,
     Namespace,
     Node,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
     StorageClass,
+    VolumeAttachment,
 )
 from controllers.placement.filters import FilterPipeline
 from controllers.placement.scores import ScorePipeline
@@ -36,6 +39,9 @@ _COLLECTIONS = {
     "Pod": "/api/v1/namespaces/{namespace}/pods",
     "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
     "CSINode": "/apis/storage.k8s.io/v1/csinodes",
+    "CSIDriver": "/apis/storage.k8s.io/v1/csidrivers",
+    "CSIStorageCapacity": "/apis/storage.k8s.io/v1/namespaces/{namespace}/csistoragecapacities",
+    "VolumeAttachment": "/apis/storage.k8s.io/v1/volumeattachments",
     "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
 }
 
@@ -62,6 +68,9 @@ def build_state(situation: Situation) -> ClusterState:
         "PersistentVolumeClaim": (PersistentVolumeClaim, state.volumes.upsert_claim),
         "StorageClass": (StorageClass, state.volumes.upsert_class),
         "CSINode": (CSINode, state.volumes.upsert_csi_node),
+        "CSIDriver": (CSIDriver, state.volumes.upsert_driver),
+        "CSIStorageCapacity": (CSIStorageCapacity, state.volumes.upsert_capacity),
+        "VolumeAttachment": (VolumeAttachment, state.volumes.upsert_attachment),
     }
     for item in situation.nodes:
         state.upsert_node(msgspec.convert(item, Node))

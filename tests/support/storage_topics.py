@@ -177,3 +177,72 @@ def csi_limits(draw: Draw, found: Situation) -> None:
                 found.storage.append(home)
             found.storage.append(mine)
             use(item, mine["metadata"]["name"])
+        if draw(st.booleans()):
+            found.storage.append(_attachment(draw, found))
+
+
+def _attachment(draw: Draw, found: Situation) -> dict[str, Any]:
+    """A volume that hangs on a node without any pod of it."""
+    number = sum(item["kind"] == "VolumeAttachment" for item in found.storage)
+    home = volume(f"@-av{number}", size="1Gi", storage_class_name="@-lim")
+    home["spec"]["csi"]["driver"] = "lim.test"
+    found.storage.append(home)
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "VolumeAttachment",
+        "metadata": {"name": f"@-at{number}"},
+        "spec": {
+            "attacher": "lim.test",
+            "nodeName": draw(st.sampled_from(found.nodes))["metadata"]["name"],
+            "source": {"persistentVolumeName": home["metadata"]["name"]},
+        },
+    }
+
+
+def tracked_capacity(draw: Draw, found: Situation) -> None:
+    """A driver that says how much room it has where."""
+    driver = "@.csi.test"
+    found.storage.append(
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "CSIDriver",
+            "metadata": {"name": driver},
+            "spec": {"storageCapacity": draw(st.sampled_from([True, True, True, False]))},
+        }
+    )
+    found.storage.append(storage_class("@-tracked", wait=True, provisioner=driver))
+    for zone in draw(st.lists(st.sampled_from(["a", "b"]), max_size=2, unique=True)):
+        item: dict[str, Any] = {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "CSIStorageCapacity",
+            "metadata": {"name": f"@-cap-{zone}", "namespace": "@-a"},
+            "storageClassName": "@-tracked",
+            "nodeTopology": {"matchLabels": {"@.test/zone": zone}},
+            "capacity": draw(st.sampled_from(["1Gi", "5Gi", "10Gi"])),
+        }
+        if draw(st.booleans()):
+            item["maximumVolumeSize"] = draw(st.sampled_from(["1Gi", "5Gi"]))
+        found.storage.append(item)
+    found.storage.append(claim("@-tc", size=draw(st.sampled_from(["1Gi", "5Gi"])), storage_class_name="@-tracked"))
+    use(found.pod, "@-tc")
+
+
+def disks(draw: Draw, found: Situation) -> None:
+    """In-tree disks that pods mount directly, for reading or for writing."""
+    for item in [found.pod, *found.pods]:
+        if item is not found.pod and draw(st.booleans()):
+            continue
+        read_only = draw(st.booleans())
+        source: dict[str, Any] = draw(
+            st.sampled_from(
+                [
+                    {"gcePersistentDisk": {"pdName": "d1", "readOnly": read_only}},
+                    {"awsElasticBlockStore": {"volumeID": "d1", "readOnly": read_only}},
+                    {"iscsi": {"targetPortal": "t:1", "iqn": "iqn.2001-04.a:d1", "lun": 0, "readOnly": read_only}},
+                    {"rbd": {"monitors": ["m1", "m2"], "image": "i", "readOnly": read_only}},
+                    {"rbd": {"monitors": ["m2", "m3"], "image": "i", "pool": "rbd", "readOnly": read_only}},
+                ]
+            )
+        )
+        volumes = item["spec"].setdefault("volumes", [])
+        volumes.append({"name": f"v{len(volumes)}", **source})

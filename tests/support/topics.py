@@ -20,7 +20,7 @@ from tests.support.situations import (
     labels_of,
     selector_of,
 )
-from tests.support.storage_topics import claims, csi_limits, one_pod_claims, zoned_volumes
+from tests.support.storage_topics import claims, csi_limits, disks, one_pod_claims, tracked_capacity, zoned_volumes
 
 Spec = dict[str, Any]
 
@@ -319,4 +319,6 @@ TOPICS: dict[str, Callable[[Draw, Situation], None]] = {
     "zoned-volumes": zoned_volumes,
     "one-pod-claims": one_pod_claims,
     "csi-limits": csi_limits,
+    "tracked-capacity": tracked_capacity,
+    "disks": disks,
 }
