@@ -13,9 +13,8 @@ from controllers.placement.config import (
     PlacementConfiguration,
     parse_configuration,
 )
-from controllers.placement.state.cluster import ClusterState
-from controllers.placement.whatif.inputs import READ, Forecast, Inputs, Live, assemble
-from controllers.placement.whatif.manifests import InputProblem, Source, read_documents
+from controllers.placement.whatif.inputs import READ, Forecast, Live, assemble
+from controllers.placement.whatif.manifests import Source, read_documents
 from controllers.placement.whatif.report import plan_document
 from controllers.placement.whatif.simulate import Progress, silent, simulate
 from controllers.placement.whatif.tables import SECTIONS, plan_page
@@ -81,7 +80,7 @@ def plan(
     progress("reading manifests", 0, len(sources))
     documents, problems = read_documents([Source(*source) for source in sources])
     inputs, more = assemble(documents, live=live, namespace=chosen.namespace, now=chosen.now, forecasts=forecasts or {})
-    problems = [*problems, *more, *_uncompilable(inputs)]
+    problems = [*problems, *more]
     if problems:
         order = {name: number for number, (name, _) in enumerate(sources)}
         problems.sort(key=lambda problem: (order.get(problem.source, len(order)), problem.line))
@@ -116,25 +115,6 @@ def configure(options: Options) -> PlacementConfiguration:
         if options.strategy is not None:
             profile["gang"]["strategy"] = options.strategy
     return parse_configuration({"profiles": profiles}, source="options")
-
-
-def _uncompilable(inputs: Inputs) -> list[InputProblem]:
-    """Pods whose selectors or amounts the scheduler cannot read, which the API server would have refused."""
-    state = ClusterState()
-    problems: dict[str, InputProblem] = {}
-    templates = {f"DaemonSet {item.namespace}/{item.origin}": item.template for item in inputs.per_node}
-    for key, pod in [*((pod.key, pod) for pod in inputs.of("Pod")), *templates.items()]:
-        try:
-            state.info(pod)
-        except ValueError as error:
-            origin = inputs.origins.get(key, "")
-            name = f"{origin.replace('/', f' {pod.metadata.namespace}/')}" if origin else f"Pod {key}"
-            document = inputs.sources.get(name)
-            what = f"{name}: {error}; correct the pod template" if origin else f"{name}: {error}; correct the pod"
-            problems[name] = InputProblem(
-                document.source if document else "cluster", document.line() if document else 0, what
-            )
-    return list(problems.values())
 
 
 def render(document: Mapping[str, Any], *, show: Sequence[str], width: int, color: bool = False) -> str:

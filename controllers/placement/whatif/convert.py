@@ -10,6 +10,7 @@ import msgspec
 
 from berth.api.quantity import QuantityError, parse_quantity
 from berth.kube.objects import Node, NodeSelectorTerm, Pod
+from controllers.placement.state.profile import ProfileCache
 from controllers.placement.whatif.manifests import Document, InputProblem, Path, path_of
 
 T = TypeVar("T")
@@ -25,7 +26,6 @@ _WORDS = {
 }
 _TOLERATION_OPERATORS = ("", "Equal", "Exists", "Lt", "Gt")
 _EFFECTS = ("", "NoSchedule", "PreferNoSchedule", "NoExecute")
-_UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -136,6 +136,10 @@ def check_pod(document: Document, pod: Pod, *, at: Path = ("spec",)) -> Iterator
         yield from _bad_quantities(document, (*at, "resources", "limits"), pod.spec.resources.limits)
     yield from _bad_quantities(document, (*at, "overhead"), pod.spec.overhead)
     yield from _bad_words(document, pod, at)
+    for text in ProfileCache().profile(pod).problems:
+        field, _, what = text.partition(": ")
+        if "[*]" not in field:  # amounts are told above, each with its own field
+            yield document.problem((*at, *path_of(field)[1:]), f"{what}; correct it")
 
 
 def _bad_words(document: Document, pod: Pod, at: Path) -> Iterator[InputProblem]:
@@ -149,9 +153,6 @@ def _bad_words(document: Document, pod: Pod, at: Path) -> Iterator[InputProblem]
     for number, toleration in enumerate(pod.spec.tolerations):
         yield from check(toleration.operator, _TOLERATION_OPERATORS, "tolerations", number, "operator")
         yield from check(toleration.effect, _EFFECTS, "tolerations", number, "effect")
-    for number, constraint in enumerate(pod.spec.topology_spread_constraints):
-        field = ("topologySpreadConstraints", number, "whenUnsatisfiable")
-        yield from check(constraint.when_unsatisfiable, _UNSATISFIABLE, *field)
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
     if affinity is None:
         return

@@ -68,7 +68,7 @@ def changed(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
         pytest.param(
             "spec.topologySpreadConstraints",
             [{"topologyKey": "zone", "whenUnsatisfiable": "Maybe"}],
-            "spec.topologySpreadConstraints[0].whenUnsatisfiable: 'Maybe' is none of DoNotSchedule, ScheduleAnyway",
+            "spec.topologySpreadConstraints[0].whenUnsatisfiable: 'Maybe' is neither DoNotSchedule nor ScheduleAnyway",
             id="spread",
         ),
         pytest.param(

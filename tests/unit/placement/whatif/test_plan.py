@@ -260,7 +260,7 @@ def test_problems_come_in_the_order_of_the_input() -> None:
 def test_a_selector_that_the_scheduler_cannot_read_is_a_problem() -> None:
     term = {"topologyKey": "zone", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Like"}]}}
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    with pytest.raises(BadInputError, match=r"m\.yaml:\d+: Pod default/p: .*'Like' is none of In"):
+    with pytest.raises(BadInputError, match=r"m\.yaml:\d+: Pod default/p: .*\[0\]\.operator: 'Like' is none of In"):
         plans.made(plans.node("n"), plans.pod("p", affinity=affinity))
 
 
