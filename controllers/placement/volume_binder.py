@@ -8,7 +8,8 @@ judged anew. What is written stays written when the process dies: the next one f
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import msgspec
@@ -115,7 +116,7 @@ class VolumeBinder:
             # TimeoutError is among them: ours, or that of a request.
             problem = f"volumes cannot be claimed: {str(error) or repr(error)}"
             if limit.expired():
-                problem = f"claims were not bound within {self._deadline:.0f} s"
+                problem = f"claims were not bound within {self._deadline:g} s"
         finally:
             if self._jobs.get(job.pod.metadata.uid) is job:
                 del self._jobs[job.pod.metadata.uid]
@@ -129,9 +130,11 @@ class VolumeBinder:
         except LookupError as error:
             raise VolumeError(str(error)) from error
         for volume_name, key in sorted(plan.reserve.items()):
-            await self._reserve(volume_name, key)
+            with _named(f"volume {volume_name} for claim {key}"):
+                await self._reserve(volume_name, key)
         for key in plan.provision:
-            job.written[key] = await self._select(key, job.node)
+            with _named(f"claim {key}"):
+                job.written[key] = await self._select(key, job.node)
 
     async def _reserve(self, volume_name: str, key: str) -> None:
         """Set the volume's claimRef to the claim."""
@@ -148,8 +151,6 @@ class VolumeBinder:
             try:
                 await self._client.merge_patch(PERSISTENT_VOLUMES, volume_name, patch)
             except ApiError as error:
-                if error.not_found:
-                    raise VolumeError(f"volume {volume_name} for claim {key} was deleted") from error
                 if not error.conflict:
                     raise
             else:
@@ -175,8 +176,6 @@ class VolumeBinder:
                     namespace=claim.metadata.namespace,
                 )
             except ApiError as error:
-                if error.not_found:
-                    raise VolumeError(f"claim {key} was deleted") from error
                 if not error.conflict:
                     raise
             else:
@@ -207,6 +206,17 @@ class VolumeBinder:
             if now.stage is Stage.FAILED:
                 raise VolumeError(now.reason)
             await job.changed.wait()
+
+
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Say what was deleted when a write, or a second look after a Conflict, does not find it."""
+    try:
+        yield
+    except ApiError as error:
+        if not error.not_found:
+            raise
+        raise VolumeError(f"{what} was deleted") from error
 
 
 def _version(claim: PersistentVolumeClaim) -> int:

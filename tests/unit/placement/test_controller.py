@@ -11,7 +11,7 @@ from berth.kube.client import ApiClient
 from berth.kube.connection import Connection
 from berth.kube.controller import ControllerContext
 from berth.kube.events import Note
-from berth.kube.objects import Namespace, ObjectMeta, OwnerReference, Pod
+from berth.kube.objects import CustomObject, Namespace, ObjectMeta, OwnerReference, Pod
 from berth.kube.reflector import ChangeType
 from berth.kube.serving import Checks
 from controllers.placement.binder import BindOutcome, BindResult
@@ -19,7 +19,7 @@ from controllers.placement.controller import PlacementController
 from controllers.placement.network.costs import NO_COSTS
 from controllers.placement.planning.decision import Decision
 from controllers.placement.queue import Unit
-from tests.support import builders
+from tests.support import builders, kinds
 from tests.support.placement import chain, group_object, lone, member, zoned
 
 ADDED, MODIFIED, DELETED = ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED
@@ -188,6 +188,28 @@ class TestOtherEvents:
         assert desk.decide() == []
         desk.controller._on_group(ADDED, group_object("shop", *chain("a")))
         assert len(desk.decide()) == 1
+
+    def test_topologies_wake_when_their_costs_change(self, desk: Desk) -> None:
+        def news(cost: Any, change: ChangeType = MODIFIED) -> bool:
+            body = kinds.network_topology(kinds.weight_set(z1={"z2": cost}))
+            obj = CustomObject(metadata=ObjectMeta(name="net", namespace="default"), spec=body["spec"])
+            desk.controller._on_topology(change, obj)
+            woken = desk.queue.pop()
+            if woken is not None:
+                desk.controller.cycle.look_at(woken)
+                woken.not_before = 0.0
+            return woken is not None
+
+        desk.fail(lone("big", cpu="100"))
+        assert news(5, ADDED)
+        assert not news(5)
+        assert not news({"networkCost": 5, "bandwidthAllocated": "1M"})
+        assert news(6)
+        assert news("near")
+        assert desk.controller.picture.topologies == {}
+        assert news(6)
+        assert news(6, DELETED)
+        assert desk.controller.picture.topologies == {}
 
     def test_a_deleted_group_is_looked_at(self, desk: Desk) -> None:
         group = group_object("shop", *chain("a", "b"))

@@ -1,0 +1,112 @@
+"""The condition PodScheduled, written to a real API server from pods that may be older than the truth."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from berth.kube.client import ApiClient
+from berth.kube.objects import Pod
+from berth.kube.resources import PODS
+from controllers.placement.binder import Binder, BindOutcome
+from controllers.placement.reporter import CONDITION, ConditionReporter
+from hack.localcluster import LocalCluster
+from tests.support.kube import client_of
+
+
+@pytest.fixture
+async def client(cluster: LocalCluster, simulated_nodes: list[str]) -> AsyncIterator[ApiClient]:
+    async with client_of(cluster) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def waiting(client: ApiClient, namespace: str) -> Pod:
+    """A pod that nobody schedules."""
+    await create(client, namespace)
+    return await client.get(PODS, "p", namespace=namespace)
+
+
+async def create(client: ApiClient, namespace: str) -> None:
+    spec = {"schedulerName": "nobody", "containers": [{"name": "main", "image": "registry.invalid/main:1"}]}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+    await client.create(PODS, body, namespace=namespace)
+
+
+async def conditions(client: ApiClient, pod: Pod) -> list[tuple[str, str, str]]:
+    current = await client.get(PODS, pod.metadata.name, namespace=pod.metadata.namespace)
+    return [(c.status, c.reason, c.message) for c in current.status.conditions if c.type == CONDITION]
+
+
+async def written(client: ApiClient, pod: Pod, *messages: str) -> list[tuple[str, str, str]]:
+    """Run a reporter until it has nothing left to write; returns the conditions then."""
+    reporter = ConditionReporter(client, writers=1)
+    for message in messages:
+        reporter.unschedulable(pod, message)
+    running = asyncio.create_task(reporter.run())
+    try:
+        async with asyncio.timeout(20):
+            while not await conditions(client, pod) or reporter._waiting:
+                await asyncio.sleep(0.02)
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    return await conditions(client, pod)
+
+
+async def test_only_the_newest_reason_is_written(client: ApiClient, waiting: Pod) -> None:
+    assert await written(client, waiting, "no room", "no cpu") == [("False", "Unschedulable", "no cpu")]
+
+
+async def test_a_pod_that_changed_in_the_meantime_is_read_again(client: ApiClient, waiting: Pod) -> None:
+    await client.merge_patch(
+        PODS, "p", {"metadata": {"labels": {"touched": "yes"}}}, namespace=waiting.metadata.namespace
+    )
+    assert await written(client, waiting, "no room") == [("False", "Unschedulable", "no room")]
+
+
+async def test_a_pod_that_was_bound_in_the_meantime_is_left_alone(
+    client: ApiClient, waiting: Pod, simulated_nodes: list[str]
+) -> None:
+    result = await Binder(client).bind(waiting, simulated_nodes[0], decision="{}")
+    assert result.outcome is BindOutcome.BOUND
+    before = await conditions(client, waiting)
+    assert [status for status, _, _ in before] == ["True"]
+    await ConditionReporter(client)._write(waiting, "Unschedulable", "no room")
+    assert await conditions(client, waiting) == before
+
+
+async def test_a_namesake_is_left_alone(client: ApiClient, waiting: Pod) -> None:
+    namespace = waiting.metadata.namespace
+    await client.delete(PODS, "p", namespace=namespace)
+    await create(client, namespace)
+    await ConditionReporter(client)._write(waiting, "Unschedulable", "no room")
+    assert await conditions(client, waiting) == []
+
+
+class TestWhatIsNotWritten:
+    """Without a running writer: what waits in the reporter's queue."""
+
+    async def test_what_the_pod_says_already(self, client: ApiClient, waiting: Pod) -> None:
+        await written(client, waiting, "no room")
+        current = await client.get(PODS, "p", namespace=waiting.metadata.namespace)
+        reporter = ConditionReporter(client)
+        reporter.unschedulable(current, "no room")
+        assert not reporter._waiting
+        reporter.unschedulable(current, "no cpu")
+        assert len(reporter._waiting) == 1
+
+    async def test_what_was_forgotten(self, client: ApiClient, waiting: Pod) -> None:
+        reporter = ConditionReporter(client)
+        reporter.unschedulable(waiting, "no room")
+        reporter.forget(waiting.metadata.uid)
+        assert not reporter._waiting
+
+    async def test_back_to_what_was_written_last_drops_what_waits(self, client: ApiClient, waiting: Pod) -> None:
+        reporter = ConditionReporter(client)
+        reporter._written[waiting.metadata.uid] = ("Unschedulable", "no room")
+        reporter.unschedulable(waiting, "no cpu")
+        reporter.unschedulable(waiting, "no room")
+        assert not reporter._waiting
