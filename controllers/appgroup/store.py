@@ -114,7 +114,11 @@ class AppGroupStore:
         version = _version(document)
         if known is None or known.uid != _uid(document) or version <= known.version:
             return  # deleted or overtaken meanwhile, or the write changed nothing
-        self._known[key] = _Known.of(document)
+        fresh = _Known.of(document)
+        if fresh.generation == known.generation:
+            self._known[key] = fresh
+        # Otherwise the answer carries a spec newer than the one the status is of. Its own event is still to come
+        # and has a lower version than the answer: taking in the answer now would make that event look old.
         self._expect(key, version, now=now)
 
     def forget(self, key: GroupKey, *, uid: str | None = None) -> None:

@@ -70,6 +70,20 @@ def test_our_write_is_known_before_its_echo(store: AppGroupStore) -> None:
     assert store.oldest_echo(now=104.0) is None
 
 
+def test_a_new_spec_in_the_answer_to_our_write_is_not_lost(store: AppGroupStore) -> None:
+    # The spec changes to generation 2 (version 14) while a status of generation 1 is on its way (version 15).
+    store.wrote(document(15, generation=2), now=100.0)
+    assert store.observe("MODIFIED", document(14, generation=2)) is Change.SPEC
+    assert store.oldest_echo(now=101.0) is not None
+    assert store.observe("MODIFIED", document(15, generation=2)) is Change.OTHER
+    assert store.oldest_echo(now=102.0) is None
+
+
+def test_a_new_spec_in_the_answer_is_found_by_a_relist_too(store: AppGroupStore) -> None:
+    store.wrote(document(15, generation=2), now=100.0)
+    assert store.observe(None, document(15, generation=2)) is Change.SPEC
+
+
 def test_a_later_version_is_an_echo_too(store: AppGroupStore) -> None:
     store.wrote(document(15), now=100.0)
     store.observe("MODIFIED", document(17, generation=2))
