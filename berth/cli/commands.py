@@ -45,7 +45,7 @@ def fail(message: str) -> NoReturn:
     raise typer.Exit(BAD_INPUT)
 
 
-def cluster_problem(error: Exception, *, server: str = "") -> str:
+def cluster_problem(error: Exception) -> str:
     """A sentence with a remedy for one of :data:`CLUSTER_ERRORS`."""
     if isinstance(error, ConnectionConfigError):
         return str(error)
@@ -55,4 +55,6 @@ def cluster_problem(error: Exception, *, server: str = "") -> str:
         if error.status == 403:
             return f"{error}; ask for the right to get and list it"
         return str(error)
-    return f"the API server {server} cannot be reached: {error or repr(error)}; check the server and your network"
+    return (
+        f"the API server cannot be reached: {str(error) or repr(error)}; check the kubeconfig's server and your network"
+    )
