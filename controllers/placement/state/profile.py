@@ -7,10 +7,10 @@ fields they depend on, which takes a few microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import msgspec
 from cachetools import LRUCache
@@ -32,6 +32,13 @@ HostPort = tuple[str, str, int]
 TermKind = str
 """affinity, anti_affinity, preferred_affinity or preferred_anti_affinity."""
 
+T = TypeVar("T")
+Part: TypeAlias = tuple[T, tuple[str, ...]]
+"""A compiled part of a profile and the problems found in it."""
+Requests: TypeAlias = tuple[tuple[tuple[str, int], ...], tuple[int, int]]
+Spread: TypeAlias = tuple[tuple[SpreadConstraint, ...], tuple[SpreadConstraint, ...]]
+NO_TERMS: Part[Mapping[TermKind, tuple[AffinityTerm, ...]]] = ({}, ())
+NO_SPREAD: Part[Spread] = (((), ()), ())
 _WHEN = "DuringSchedulingIgnoredDuringExecution"
 TERM_KINDS: tuple[TermKind, ...] = ("affinity", "anti_affinity", "preferred_affinity", "preferred_anti_affinity")
 
@@ -96,6 +103,11 @@ class ProfileCache:
     def __init__(self, *, size: int = 8192) -> None:
         """``size`` is the greatest number of templates kept."""
         self._cache: LRUCache[bytes, PodProfile] = LRUCache(maxsize=size)
+        # Pods with labels of their own have a profile each, but share these parts of it.
+        self._requests: LRUCache[bytes, Part[Requests]] = LRUCache(maxsize=size)
+        self._terms: LRUCache[bytes, Part[Mapping[TermKind, tuple[AffinityTerm, ...]]]] = LRUCache(maxsize=size)
+        self._spread: LRUCache[bytes, Part[Spread]] = LRUCache(maxsize=size)
+        self._keys: LRUCache[bytes, bytes] = LRUCache(maxsize=size)
         self._encoder = msgspec.msgpack.Encoder()
 
     def info(self, pod: Pod) -> PodInfo:
@@ -105,15 +117,8 @@ class ProfileCache:
     def profile(self, pod: Pod) -> PodProfile:
         """The profile of a pod's template, compiled on first sight."""
         spec, status = pod.spec, pod.status
-        encoded = self._encoder.encode(
+        amounts = self._encoder.encode(
             (
-                pod.metadata.namespace,
-                pod.metadata.labels,
-                spec.node_selector,
-                spec.affinity,
-                spec.tolerations,
-                spec.topology_spread_constraints,
-                spec.host_network,
                 spec.containers,
                 spec.init_containers,
                 spec.overhead,
@@ -125,23 +130,41 @@ class ProfileCache:
                 resize_infeasible(pod),
             )
         )
-        key = blake2b(encoded, digest_size=16).digest()
+        rest = self._encoder.encode(
+            (
+                pod.metadata.namespace,
+                pod.metadata.labels,
+                spec.node_selector,
+                spec.affinity,
+                spec.tolerations,
+                spec.topology_spread_constraints,
+                spec.host_network,
+            )
+        )
+        key = _digest(amounts + rest)
         profile = self._cache.get(key)
         if profile is None:
-            profile = self._cache[key] = self._compile(pod, key)
+            profile = self._cache[key] = self._compile(pod, key, _digest(amounts))
         return profile
 
-    def _compile(self, pod: Pod, key: bytes) -> PodProfile:
+    def _compile(self, pod: Pod, key: bytes, amounts_key: bytes) -> PodProfile:
         spec, namespace, labels = pod.spec, pod.metadata.namespace, pod.metadata.labels
-        problems: list[str] = []
-        requests, scoring = self._requests(pod, problems)
-        node_affinity = spec.affinity.node_affinity if spec.affinity is not None else None
+        affinity = spec.affinity
+        node_affinity = affinity.node_affinity if affinity is not None else None
         required = node_affinity.required if node_affinity is not None else None
-        hard, soft = _spread(pod, problems)
+        (requests, scoring), no_requests = _part(self._requests, amounts_key, lambda: _requests(pod))
+        terms, no_terms = NO_TERMS
+        if affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None):
+            fields = (namespace, affinity.pod_affinity, affinity.pod_anti_affinity, _own_labels(pod))
+            terms, no_terms = _part(self._terms, self._encoder.encode(fields), lambda: _terms(pod))
+        (hard, soft), no_spread = NO_SPREAD
+        if spec.topology_spread_constraints:
+            constraints = (spec.topology_spread_constraints, _own_labels(pod))
+            (hard, soft), no_spread = _part(self._spread, self._encoder.encode(constraints), lambda: _spread(pod))
         return PodProfile(
             key=key,
-            selection_key=self._encoder.encode((spec.node_selector, required)),
-            tolerations_key=self._encoder.encode(spec.tolerations),
+            selection_key=self._shared(self._encoder.encode((spec.node_selector, required))),
+            tolerations_key=self._shared(self._encoder.encode(spec.tolerations)),
             namespace=namespace,
             labels=labels,
             group_key=(namespace, tuple(sorted(labels.items()))),
@@ -152,22 +175,49 @@ class ProfileCache:
             required_affinity=required,
             preferred_affinity=tuple(node_affinity.preferred) if node_affinity is not None else (),
             tolerations=tuple(spec.tolerations),
-            terms=_terms(pod, problems),
+            terms=terms,
             hard_spread=hard,
             soft_spread=soft,
-            problems=tuple(problems),
+            problems=(*no_requests, *no_terms, *no_spread),
         )
 
-    @staticmethod
-    def _requests(pod: Pod, problems: list[str]) -> tuple[tuple[tuple[str, int], ...], tuple[int, int]]:
-        try:
-            amounts = pod_requests(pod)
-            scoring = pod_requests(pod, missing=SCORING_DEFAULTS)
-        except ValueError as error:
-            problems.append(f"spec.containers[*].resources: {error}")
-            return (), (0, 0)
-        requests = tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0))
-        return requests, (scoring.get("cpu", 0), scoring.get("memory", 0))
+    def _shared(self, encoded: bytes) -> bytes:
+        """One object for all equal keys."""
+        return self._keys.setdefault(encoded, encoded)
+
+
+def _digest(encoded: bytes) -> bytes:
+    return blake2b(encoded, digest_size=16).digest()
+
+
+def _part(cache: LRUCache[bytes, Part[T]], key: bytes, compile_part: Callable[[], Part[T]]) -> Part[T]:
+    found = cache.get(key)
+    if found is None:
+        found = cache[key] = compile_part()
+    return found
+
+
+def _own_labels(pod: Pod) -> list[tuple[str, str | None]]:
+    """The pod's labels that its own terms and constraints refer to by matchLabelKeys and mismatchLabelKeys."""
+    keys: set[str] = set()
+    for constraint in pod.spec.topology_spread_constraints:
+        keys.update(constraint.match_label_keys)
+    affinity = pod.spec.affinity
+    for group in (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ():
+        if group is not None:
+            for term in (*group.required, *(weighted.pod_affinity_term for weighted in group.preferred)):
+                keys.update(term.match_label_keys, term.mismatch_label_keys)
+    return [(key, pod.metadata.labels.get(key)) for key in sorted(keys)]
+
+
+def _requests(pod: Pod) -> Part[Requests]:
+    try:
+        amounts = pod_requests(pod)
+        scoring = pod_requests(pod, missing=SCORING_DEFAULTS)
+    except ValueError as error:
+        return ((), (0, 0)), (f"spec.containers[*].resources: {error}",)
+    requests = tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0))
+    return (requests, (scoring.get("cpu", 0), scoring.get("memory", 0))), ()
 
 
 def _host_ports(pod: Pod) -> Iterable[HostPort]:
@@ -181,10 +231,11 @@ def _host_ports(pod: Pod) -> Iterable[HostPort]:
                 yield (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", number)
 
 
-def _terms(pod: Pod, problems: list[str]) -> Mapping[TermKind, tuple[AffinityTerm, ...]]:
+def _terms(pod: Pod) -> Part[Mapping[TermKind, tuple[AffinityTerm, ...]]]:
     affinity = pod.spec.affinity
-    if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
-        return {}
+    problems: list[str] = []
+    if affinity is None:
+        return NO_TERMS
     found: dict[TermKind, tuple[AffinityTerm, ...]] = {}
     for field, group, kind in (
         ("podAffinity", affinity.pod_affinity, "affinity"),
@@ -200,7 +251,7 @@ def _terms(pod: Pod, problems: list[str]) -> Mapping[TermKind, tuple[AffinityTer
         ]
         found[kind] = _compile_terms(pod, required, problems)
         found[f"preferred_{kind}"] = _compile_terms(pod, preferred, problems)
-    return {kind: terms for kind, terms in found.items() if terms}
+    return {kind: terms for kind, terms in found.items() if terms}, tuple(problems)
 
 
 def _compile_terms(
@@ -219,7 +270,8 @@ def _compile_terms(
     return tuple(compiled)
 
 
-def _spread(pod: Pod, problems: list[str]) -> tuple[tuple[SpreadConstraint, ...], tuple[SpreadConstraint, ...]]:
+def _spread(pod: Pod) -> Part[Spread]:
+    problems: list[str] = []
     hard: list[SpreadConstraint] = []
     soft: list[SpreadConstraint] = []
     for number, constraint in enumerate(pod.spec.topology_spread_constraints):
@@ -236,4 +288,4 @@ def _spread(pod: Pod, problems: list[str]) -> tuple[tuple[SpreadConstraint, ...]
         else:
             found = constraint.when_unsatisfiable
             problems.append(f"{where}.whenUnsatisfiable: {found!r} is neither DoNotSchedule nor ScheduleAnyway")
-    return tuple(hard), tuple(soft)
+    return (tuple(hard), tuple(soft)), tuple(problems)
