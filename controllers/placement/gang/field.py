@@ -360,6 +360,12 @@ class Field:
             self.place(unit, home)
         return False
 
+    def leftover(self, unit: int) -> Floats:
+        """Return float64[K], what is left of the scarcest resource after `unit`, in units of the largest request."""
+        largest = np.maximum(self.requests.max(axis=0), 1e-300)[:, None]
+        share: Floats = np.minimum.reduce((self.spare - self.requests[unit][:, None]) / largest, axis=0)
+        return np.maximum(share, 0.0)
+
     def standing(self, units: Indices) -> Floats:
         """Return float64[len(units), K], the cost of each unit on each node, all others fixed; limits are ignored."""
         cost = self.static[units]

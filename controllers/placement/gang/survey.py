@@ -94,10 +94,14 @@ class Survey:
 
     def short(self) -> bool:
         """Return whether even the pooled free amounts of all nodes are too little."""
-        for r in self.kinds.tolist():
-            if float(np.maximum(self.usable[:, r], 0.0).sum()) < self.total[r] * (1 - 1e-12):
-                return True
-        return bool(self.instance.units) and not self.partly.any()
+        return self.pooled() < 1 - 1e-12 or (bool(self.instance.units) and not self.partly.any())
+
+    def pooled(self) -> float:
+        """Return how many times the pooled free amounts of all nodes hold the application."""
+        return min(
+            (float(np.maximum(self.usable[:, r], 0.0).sum()) / self.total[r] for r in self.kinds.tolist()),
+            default=np.inf,
+        )
 
     def best_whole(self) -> int:
         """Return the cheapest node for the whole application, the fullest one of equals, or -1."""

@@ -30,6 +30,8 @@ __all__ = ["berth"]
 
 _WIDTH = 48
 _WIDE = 512
+_NEARLY_FULL = 3.0
+"""Applications of this size that would fit the pooled room: below that the fleet counts as nearly full."""
 
 
 def berth(instance: Instance, *, partial: bool) -> Indices:
@@ -54,6 +56,8 @@ def berth(instance: Instance, *, partial: bool) -> Indices:
             best = candidate
         if best[0] == 0 and not survey.local:
             break
+    if best is None or best[0]:
+        best = _packed(instance, survey, best)
     if best is None or (best[0] and _entangled(instance)):
         found = phare(instance, partial=partial)
         if best is None or (found >= 0).sum() > instance.units - best[0]:
@@ -76,6 +80,9 @@ def _attempts(survey: Survey) -> Iterator[Indices | None]:
     if survey.local:
         yield from survey.pools(_WIDTH)
         yield None
+    if survey.pooled() < _NEARLY_FULL:
+        # Little is left anywhere: hiding nodes hides what is needed.
+        return
     # Nearly full nodes, or nodes with little bandwidth, can be cheap and yet a dead end: hide them.
     yield from survey.pools(_WIDTH, room_floor=0.5)
     yield None
@@ -106,10 +113,25 @@ def _search(instance: Instance, columns: Indices, order: list[int]) -> tuple[int
     return left, cost, field
 
 
-def greedy_fill(field: Field, order: list[int], *, stop: float = np.inf) -> tuple[int, float]:
+def _packed(
+    instance: Instance, survey: Survey, best: tuple[int, float, Field] | None
+) -> tuple[int, float, Field] | None:
+    """Return `best`, or the result of packing when that leaves fewer units out: largest unit first, tightest node."""
+    size = (instance.requests / np.maximum(instance.requests.max(axis=0), 1e-300)).max(axis=1)
+    order = [int(unit) for unit in np.argsort(-size, kind="stable")]
+    for columns in survey.pools(_WIDE):
+        field = Field(instance, columns)
+        left, cost = greedy_fill(field, order, tight=True)
+        if best is None or left < best[0]:
+            best = (left, cost + (0.0 if left else improve(field)), field)
+    return best
+
+
+def greedy_fill(field: Field, order: list[int], *, stop: float = np.inf, tight: bool = False) -> tuple[int, float]:
     """Place units in `order` where each costs least; return how many fit nowhere and the cost of the others.
 
-    Gives up, leaving the rest unplaced, once the cost reaches `stop`.
+    With `tight` each goes where least is left over instead. Gives up, leaving the rest unplaced, once the cost
+    reaches `stop`.
     """
     left, total = 0, 0.0
     for unit in order:
@@ -118,6 +140,8 @@ def greedy_fill(field: Field, order: list[int], *, stop: float = np.inf) -> tupl
         if costs[column] >= BLOCKED / 2:
             left += 1
             continue
+        if tight:
+            column = int((costs + (costs >= BLOCKED / 2) * BLOCKED + 1e9 * field.leftover(unit)).argmin())
         total += float(costs[column])
         if total > stop:
             return left + 1, total
