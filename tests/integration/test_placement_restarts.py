@@ -1,0 +1,184 @@
+"""The controller killed, replaced, and cut off from the API server: nothing is lost and nothing is bound twice.
+
+A hundred rounds of SIGKILL at random moments come first. The seed is printed and can be given: BERTH_TEST_SEED=7.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hack.localcluster import LocalCluster
+from tests.support.cluster import eventually
+from tests.support.placing import (
+    BARE,
+    BindingHistory,
+    Stage,
+    accepted_bindings,
+    chain,
+    configuration,
+    over_committed,
+    profile,
+)
+from tests.support.processes import ControllerProcess
+from tests.support.stable import Stable
+
+ROUNDS = 100
+WORKLOADS = tuple(f"w{number}" for number in range(6))
+SINGLES = 6
+PER_ROUND = len(WORKLOADS) + SINGLES
+NODES = 12
+
+
+@pytest.fixture(scope="module")
+def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
+    """A cluster of the module's own."""
+    return module_cluster(**BARE)
+
+
+@pytest.mark.timeout(600)
+def test_a_hundred_kills_while_binding(own_cluster: LocalCluster, tmp_path: Path) -> None:
+    seed = int(os.environ.get("BERTH_TEST_SEED", random.randrange(10**6)))
+    print(f"BERTH_TEST_SEED={seed}")
+    rng = random.Random(seed)
+    stage = Stage(own_cluster)
+    # Room for exactly the pods of all rounds: a core too many anywhere, or one that leaked, would show.
+    room = ROUNDS * PER_ROUND // NODES
+    stage.nodes(*(f"n{number}" for number in range(NODES)), cpu=f"{room * 100}m", memory="64Gi", pods=room)
+    stage.costs()
+    # Few bindings at a time, so that there is a middle to be killed in.
+    arguments = ["--no-leader-elect", *configuration(tmp_path, profile(waitSeconds=600), bindingsInFlight=3)]
+    in_the_middle = 0
+    stable = Stable(kubeconfig=own_cluster.kubeconfig, directory=tmp_path, arguments=arguments)
+    with BindingHistory(own_cluster) as history, stable:
+        for round_ in range(ROUNDS):
+            stage.apply(chain(*WORKLOADS, name=f"shop-{round_}"))
+            waiting = (round_ + 1) * PER_ROUND - len(history.nodes)
+            stable.start()
+            for workload in WORKLOADS:
+                stage.pod(f"member-{round_}-{workload}", group=f"shop-{round_}", workload=workload)
+            for number in range(SINGLES):
+                stage.pod(f"single-{round_}-{number}")
+            # Some moment between the first binding and the last, or a little before or after.
+            for _ in range(rng.randrange(waiting)):
+                assert history.bound.acquire(timeout=30), f"nothing is bound in round {round_}\n{_log(tmp_path)}"
+            # Not tied to anything that can be observed.
+            select.select([], [], [], rng.uniform(0, 0.02))
+            assert stable.kill() == -signal.SIGKILL
+            while history.bound.acquire(blocking=False):
+                pass
+            in_the_middle += 0 < (round_ + 1) * PER_ROUND - len(history.nodes) < waiting
+        stable.start()
+        bound = stage.wait_bound(timeout=120)
+        stage.pod("too-many")
+        assert "0/12 nodes are available" in stage.wait_event("too-many", "FailedScheduling")
+    assert len(bound) == len(history.nodes) == ROUNDS * PER_ROUND
+    assert history.moved() == {}
+    assert accepted_bindings(own_cluster) == ROUNDS * PER_ROUND
+    assert over_committed(own_cluster) == []
+    assert all(stage.decision(name)["node"].endswith(f"-{bound[name]}") for name in rng.sample(sorted(bound), 10))
+    # A hundred kills that all came before or after the work would prove little.
+    assert in_the_middle >= ROUNDS // 4, f"only {in_the_middle} kills came in the middle"
+
+
+def _log(directory: Path) -> str:
+    newest = max(directory.glob("berth-*.log"), key=lambda path: path.stat().st_mtime)
+    return newest.read_text(errors="replace")[-3000:]
+
+
+def _start(cluster: LocalCluster, directory: Path, *arguments: str) -> ControllerProcess:
+    return ControllerProcess.start(
+        ["placement"], kubeconfig=cluster.kubeconfig, directory=directory, arguments=list(arguments)
+    )
+
+
+def test_a_replica_takes_over_from_a_dead_leader(own_cluster: LocalCluster, tmp_path: Path) -> None:
+    stage = Stage(own_cluster)
+    stage.nodes("n1")
+    arguments = ["--lease-duration", "3", "--lease-namespace", stage.name]
+    with (
+        _start(own_cluster, tmp_path, *arguments) as first,
+        BindingHistory(own_cluster) as history,
+    ):
+        first.wait_leader().wait_ready()
+        with _start(own_cluster, tmp_path, *arguments) as second:
+            second.wait_ready()
+            stage.pod("before")
+            stage.wait_bound("before")
+            assert list(second.records("became leader")) == []
+            first.kill()
+            stage.pod("after")
+            second.wait_leader()
+            stage.wait_bound("after")
+            assert second.metric("berth_placement_bindings_total", outcome="bound") == 1
+            # And a stop hands over without delay.
+            with _start(own_cluster, tmp_path, *arguments) as third:
+                third.wait_ready()
+                assert second.stop() == 0
+                stage.pod("last")
+                third.wait_leader()
+                stage.wait_bound("last")
+    assert history.moved() == {}
+    assert len(history.nodes) == 3
+
+
+def test_api_server_restarted_while_pods_wait(own_cluster: LocalCluster, tmp_path: Path) -> None:
+    stage = Stage(own_cluster)
+    stage.nodes("n1", cpu="1")
+    with _start(own_cluster, tmp_path, "--no-leader-elect") as controller:
+        controller.wait_ready()
+        stage.pod("large", cpu="2")
+        stage.pod("small")
+        stage.apply(chain("web", "db"))
+        stage.pod("web", group="shop", workload="web")
+        stage.wait_event("large", "FailedScheduling", "1 Insufficient cpu")
+        stage.wait_event("web", "WaitingForMembers")
+        stage.wait_bound("small")
+        own_cluster.restart_apiserver(grace=0)
+        stage.api.close()
+        stage.nodes("n2")
+        stage.pod("db", group="shop", workload="db")
+        bound = stage.wait_bound(timeout=60)
+        assert bound["large"] == "n2"
+        assert stage.decision("web")["plannedWith"] == 2
+        assert controller.running
+        eventually(lambda: controller.get("/readyz")[0] == 200, what="ready again")
+    assert over_committed(own_cluster) == []
+
+
+def test_watch_cut_with_410(own_cluster: LocalCluster, tmp_path: Path) -> None:
+    stage = Stage(own_cluster)
+    stage.nodes("n1", cpu="1")
+    with _start(own_cluster, tmp_path, "--no-leader-elect") as controller:
+        controller.wait_ready()
+        stage.pod("first", cpu="600m")
+        stage.wait_bound("first")
+        stage.pod("second", cpu="600m")
+        stage.wait_event("second", "FailedScheduling")
+        os.kill(controller.pid, signal.SIGSTOP)
+        try:
+            # What it misses happens before the restart, whose fresh watch cache does not reach back that far.
+            stage.delete_pod("first")
+            stage.delete_pod("second")
+            stage.pod("second", cpu="700m")
+            stage.nodes("n2", cpu="1")
+            stage.pod("third", cpu="900m")
+            own_cluster.restart_apiserver()
+        finally:
+            os.kill(controller.pid, signal.SIGCONT)
+        stage.api.close()
+        assert set(stage.wait_bound("second", "third", timeout=60).values()) == {"n1", "n2"}
+        assert controller.metric("berth_watch_restarts_total", resource="pods", reason="expired") >= 1
+        # The books are those of the new list: what is left on either node is used, and no more.
+        stage.pod("fourth", cpu="300m")
+        stage.pod("fifth", cpu="100m")
+        stage.wait_bound("fourth", "fifth")
+        stage.pod("sixth", cpu="100m")
+        stage.wait_event("sixth", "FailedScheduling", "Insufficient cpu")
+    assert over_committed(own_cluster) == []
