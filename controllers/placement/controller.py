@@ -293,7 +293,9 @@ class PlacementController:
             self._context.recorder.record(events.bind_failed(decision, result.problem))
             self._again(decision)
         elif result.outcome is BindOutcome.GONE:
+            # The pod's own event may come later and will not find the room taken: wake those who wait for it now.
             self._planner_of(decision).forget(decision)
+            self.queue.wake_sleepers()
         # ELSEWHERE: the pod's own event moves it in the state; until then its room here stays taken.
 
     def _again(self, decision: Decision) -> None:

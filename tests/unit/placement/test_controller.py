@@ -263,6 +263,14 @@ class TestBindingResults:
         assert desk.controller.picture.state.pod_count == 0
         assert len(desk.queue) == 0
 
+    def test_gone_wakes_those_who_wait_for_the_room(self, desk: Desk) -> None:
+        desk.pod(ADDED, lone("p", cpu="3", spec={"nodeSelector": {HOST: "n1"}}))
+        (decision,) = desk.decide()
+        desk.fail(lone("next", cpu="3", spec={"nodeSelector": {HOST: "n1"}}))
+        desk.controller._settle(decision, BindResult(BindOutcome.GONE), 0.0)
+        desk.pod(DELETED, decision.pod)
+        assert [found.pod.metadata.name for found in desk.decide()] == ["next"]
+
     @pytest.mark.parametrize(
         ("problem", "reasons"),
         [pytest.param(None, [], id="ready"), pytest.param("no space", ["VolumesNotBound"], id="failed")],
