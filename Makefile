@@ -81,6 +81,14 @@ test: lint tools ## everything CI runs: linters, then unit, integration and end-
 unit: .venv ## the unit tests alone: no cluster, a minute
 	$(BIN)/python -m pytest tests/unit
 
+# -- benchmarks -----------------------------------------------------------------------------------------------------
+
+.PHONY: bench-live
+bench-live: .venv tools ## Berth against kube-scheduler on one control plane: half an hour (docs/benchmarks/live.md)
+	$(BIN)/python -m bench.live --json bench/live/results.json
+	$(BIN)/python -m bench.live.memory
+	$(BIN)/python -m bench.live.memory --topology scale-5000 --pods 30000 --controllers placement
+
 # -- demo -----------------------------------------------------------------------------------------------------------
 
 .PHONY: demo

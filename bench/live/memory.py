@@ -55,6 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.live.memory", description=__doc__)
     parser.add_argument("--topology", default="scale-1000", help="file in hack/topologies (default scale-1000)")
     parser.add_argument("--pods", type=int, default=10_000, help="bound pods (default 10000)")
+    parser.add_argument("--controllers", nargs="+", default=list(CONTROLLERS), choices=CONTROLLERS)
     arguments = parser.parse_args()
     specs = load(TOPOLOGIES / f"{arguments.topology}.yaml")
     options = Options(controller_manager_args=("--controllers=namespace-controller,serviceaccount-controller",))
@@ -66,7 +67,7 @@ def main() -> None:
         zones = sorted({(spec.region, spec.zone) for spec in specs})
         asyncio.run(fill(cluster, names, zones, arguments.pods))
         print(f"{'controller':<18}{'nodes':>7}{'pods':>8}{'MiB':>7}")
-        for controller in CONTROLLERS:
+        for controller in arguments.controllers:
             with tempfile.TemporaryDirectory() as directory:
                 process = ControllerProcess.start(
                     [controller], kubeconfig=cluster.kubeconfig, directory=Path(directory)

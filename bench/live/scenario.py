@@ -56,6 +56,8 @@ class Result:
     """CPU time of the scheduler during the run"""
     rss_mib: float
     """resident memory of the scheduler at the end"""
+    size: str = ""
+    """size of the nodes"""
     decision_p99: float = float("nan")
     """99th percentile of the planning time per pod in seconds, as the bound of its histogram bucket (Berth only)"""
 
