@@ -85,7 +85,7 @@ unit: .venv ## the unit tests alone: no cluster, a minute
 
 .PHONY: bench-phare
 bench-phare: .venv ## the published gang placement experiments: a quarter of an hour (docs/benchmarks/phare.md)
-	$(PYTHON) -m bench.phare run
+	$(BIN)/python -m bench.phare run
 
 .PHONY: bench-live
 bench-live: .venv tools ## Berth against kube-scheduler on one control plane: half an hour (docs/benchmarks/live.md)
