@@ -143,7 +143,7 @@ async def _get(client: ApiClient, resource: Any, name: str, namespace: str, plur
     except ApiError as error:
         if not error.not_found:
             raise
-        if error.reason != "NotFound" or "could not find" in error.message:
+        if resource.group and (error.reason != "NotFound" or "could not find" in error.message):
             _refuse(f"the cluster has no {plural}; install Berth's kinds with `kubectl apply --server-side -f crds/`")
         _refuse(
             f"there is no {resource.kind} {name!r} in namespace {namespace!r}; `kubectl get {plural} -A` lists them, "

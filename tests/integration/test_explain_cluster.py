@@ -1,0 +1,214 @@
+"""``kubectl berth explain`` on a real cluster with a real controller, before and after that controller's death.
+
+What is said in which case: tests/unit/placement/whatif/test_explain_*.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from berth.cli.main import kubectl_app
+from hack.localcluster import LocalCluster
+from hack.localcluster.tools import ensure
+from tests.support import plans
+from tests.support.cluster import DEMO_TOPOLOGY, REPOSITORY, Kubectl, eventually
+from tests.support.processes import ControllerProcess
+
+SHOP = "shop"
+EXAMPLES = ("01-appgroup-online-boutique", "02-networktopology", "03-online-boutique-deployments")
+CONTROLLERS = ["appgroup", "networktopology", "placement"]
+
+
+class Shop:
+    """A cluster with Online Boutique and some odd pods, and the controllers that have placed it."""
+
+    def __init__(self, cluster: LocalCluster, directory: Path) -> None:
+        self.cluster = cluster
+        self.kubectl = Kubectl(cluster, SHOP)
+        self._directory = directory
+        self.controller = self._start()
+
+    def _start(self) -> ControllerProcess:
+        return ControllerProcess.start(
+            CONTROLLERS,
+            kubeconfig=self.cluster.kubeconfig,
+            directory=self._directory,
+            arguments=["--no-leader-elect"],
+        ).wait_ready()
+
+    def restart(self) -> None:
+        """SIGKILL and a fresh process."""
+        self.controller.kill()
+        self.controller = self._start()
+
+    def explain(self, *arguments: str) -> Result:
+        command = ["explain", *arguments, "-n", SHOP, "--kubeconfig", str(self.cluster.kubeconfig)]
+        return CliRunner().invoke(kubectl_app, command, env={"COLUMNS": "110"})
+
+    def document(self, *arguments: str) -> dict[str, Any]:
+        result = self.explain(*arguments, "-o", "json")
+        assert result.exit_code == 0, result.output
+        return dict(json.loads(result.stdout))
+
+    def pod(self, app: str) -> str:
+        """Name of the first pod of a Deployment."""
+        return str(self.kubectl.get("pods", "-l", f"app={app}")["items"][0]["metadata"]["name"])
+
+
+ODD = [
+    plans.pod("big", cpu="40", nodeSelector={"topology.kubernetes.io/region": "eu-west"}),
+    plans.pod("foreign", scheduler="default-scheduler"),
+    plans.pod("direct", nodeName="us-east-a-01", cpu="100m"),
+    plans.appgroup("pair", {"a": ["b"], "b": []}, maxNetworkCost=3),
+    plans.pod("lonely", group="pair", workload="a", cpu="100m"),
+]
+
+
+@pytest.fixture(scope="module")
+def shop(module_cluster: Callable[..., LocalCluster], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """Everything placed that can be."""
+    cluster = module_cluster()
+    cluster.create_nodes(DEMO_TOPOLOGY)
+    cluster.kubectl("create", "namespace", SHOP)
+    api = cluster.api()
+    eventually(partial(api.healthy, f"/api/v1/namespaces/{SHOP}/serviceaccounts/default"), what="service account")
+    api.close()
+    made = Shop(cluster, tmp_path_factory.mktemp("controllers"))
+    try:
+        for name in EXAMPLES:
+            made.kubectl("apply", "-f", str(REPOSITORY / "examples" / f"{name}.yaml"))
+        made.kubectl("create", "-f", "-", input=plans.text(*ODD))
+        eventually(lambda: placed(made) >= 11, timeout=60, what="eleven pods placed")
+        yield made
+    finally:
+        made.controller.stop(check=False)
+
+
+def placed(shop: Shop) -> int:
+    found = shop.kubectl.get("pods")["items"]
+    return sum("berth.dev/decision" in pod["metadata"].get("annotations", {}) for pod in found)
+
+
+def test_a_pod_is_explained_alike_by_a_controller_and_by_its_successor(shop: Shop) -> None:
+    name = shop.pod("checkoutservice")
+    before = eventually(
+        lambda: shop.document("pod", name),
+        accept=lambda d: any(e["reason"] == "Scheduled" for e in d["events"]),
+        what="Event",
+    )
+    shop.restart()
+    after = shop.document("pod", name)
+    for field in ("state", "message", "decision", "rejected", "node", "podScheduled"):
+        assert after[field] == before[field]
+    decision = after["decision"]
+    assert decision["plannedWith"] == 11
+    assert len(decision["runnerUps"]) == 3
+    assert decision["edges"] == 7
+    assert after["network"]["topology"] == f"{SHOP}/net-topology"
+    assert after["node"] == decision["node"] == shop.kubectl.get("pod", name)["spec"]["nodeName"]
+
+
+def test_a_pod_without_a_node_is_explained_by_its_events(shop: Shop) -> None:
+    document = eventually(
+        lambda: shop.document("pod", "big"), accept=lambda d: bool(d["rejected"]), what="Event FailedScheduling"
+    )
+    assert document["state"] == "pending"
+    assert {(row["filter"], row["nodes"]) for row in document["rejected"]} == {
+        ("NodeResourcesFit", 12),
+        ("NodeAffinity", 12),
+    }
+    told = eventually(
+        lambda: shop.document("pod", "big").get("podScheduled", {}),
+        accept=lambda found: found.get("status") == "False",
+        what="condition PodScheduled",
+    )
+    assert told["reason"] == "Unschedulable"
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "said"),
+    [
+        ("foreign", "foreign", "belongs to scheduler default-scheduler, not to Berth"),
+        ("direct", "unexplained", "bound to node us-east-a-01 without a decision of Berth"),
+    ],
+)
+def test_pods_that_berth_did_not_place(shop: Shop, name: str, state: str, said: str) -> None:
+    document = shop.document("pod", name)
+    assert document["state"] == state
+    assert said in document["message"]
+
+
+def test_an_application_is_explained_from_the_live_objects(shop: Shop) -> None:
+    document = eventually(
+        lambda: shop.document("appgroup", "online-boutique"),
+        accept=lambda d: d["ordered"] and "Dijkstra" in d["network"]["weights"],
+        what="order and computed weights",
+    )
+    assert (document["members"], document["placed"], document["edges"]) == (11, 11, 15)
+    assert document["order"][0] == "frontend"
+    assert document["meanEdgeCost"] == 0
+    assert document["missingWorkloads"] == []
+    assert {row["state"] for row in document["pods"]} == {"placed"}
+    limits = {(row["from"], row["to"]): row["maxNetworkCost"] for row in document["dependencies"]}
+    assert limits["cartservice", "redis-cart"] == 5
+    assert len(limits) == 15
+    assert document["network"]["ageSeconds"] >= 0
+    assert {item["type"] for item in document["conditions"]} >= {"Ordered", "Placed"}
+    assert {item["type"] for item in document["network"]["conditions"]} >= {"WeightsComputed", "Complete"}
+    assert shop.explain("ag", "online-boutique").exit_code == 0
+
+
+def test_an_incomplete_application_names_what_is_missing(shop: Shop) -> None:
+    document = shop.document("appgroup", "pair")
+    assert document["missingWorkloads"] == ["b"]
+    [row] = document["dependencies"]
+    assert row == {"from": "a", "to": "b", "pairs": 0, "maxNetworkCost": 3}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("pod", "nobody"), "there is no Pod 'nobody' in namespace 'shop'; `kubectl get pods -A` lists them"),
+        (("appgroup", "nothing"), "there is no AppGroup 'nothing' in namespace 'shop'; `kubectl get appgroups -A`"),
+        (("pod", "../secrets"), "there is no Pod '../secrets' in namespace"),
+    ],
+    ids=["pod", "appgroup", "a name that is a path"],
+)
+def test_what_does_not_exist_gives_2(shop: Shop, arguments: tuple[str, ...], said: str) -> None:
+    result = shop.explain(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert said in result.stderr
+
+
+def test_kubectl_finds_the_plugin(shop: Shop) -> None:
+    kubectl = ensure(["kubectl"], report=lambda _text: None)["kubectl"]
+    plugin = Path(sys.executable).parent
+    answer = subprocess.run(
+        [str(kubectl), "berth", "explain", "pod", shop.pod("frontend"), "-n", SHOP],
+        env={**os.environ, "PATH": f"{plugin}:{os.environ['PATH']}", "KUBECONFIG": str(shop.cluster.kubeconfig)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert "CHOSEN NODE AND RUNNERS-UP" in answer.stdout
+
+
+def test_a_cluster_without_the_kinds_says_so(fresh_cluster: Callable[..., LocalCluster]) -> None:
+    bare = fresh_cluster(crds=False, kwok=False)
+    command = ["explain", "appgroup", "x", "-n", "default", "--kubeconfig", str(bare.kubeconfig)]
+    result = CliRunner().invoke(kubectl_app, command)
+    assert result.exit_code == 2
+    assert "the cluster has no appgroups; install Berth's kinds" in result.stderr
