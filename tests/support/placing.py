@@ -89,6 +89,15 @@ class Stage:
         self._request("POST", f"/api/v1/namespaces/{self.name}/serviceaccounts", {"metadata": {"name": "default"}})
         self._pods = f"/api/v1/namespaces/{self.name}/pods"
 
+        self._nodes: list[str] = []
+
+    def close(self) -> None:
+        """Delete the nodes, and the namespace, unawaited."""
+        for name in self._nodes:
+            self.delete_node(name)
+        self._request("DELETE", f"/api/v1/namespaces/{self.name}")
+        self.api.close()
+
     def _request(self, method: str, path: str, body: Any = None, **arguments: Any) -> Any:
         """A request; an object that exists already is left alone."""
         try:
@@ -120,6 +129,7 @@ class Stage:
             for name in names
         ]
         self.cluster.create_nodes(specs)
+        self._nodes += names
         return [spec.name for spec in specs]
 
     def node(self, name: str) -> str:
