@@ -362,8 +362,10 @@ class Field:
 
     def leftover(self, unit: int) -> Floats:
         """Return float64[K], what is left of the scarcest resource after `unit`, in units of the largest request."""
-        largest = np.maximum(self.requests.max(axis=0), 1e-300)[:, None]
-        share: Floats = np.minimum.reduce((self.spare - self.requests[unit][:, None]) / largest, axis=0)
+        largest = self.requests.max(axis=0)[:, None]
+        wanted = largest[:, 0] > 0
+        rest = self.spare[wanted] - self.requests[unit][wanted, None]
+        share: Floats = np.minimum.reduce(rest / largest[wanted], axis=0, initial=1e6)
         return np.maximum(share, 0.0)
 
     def standing(self, units: Indices) -> Floats:
