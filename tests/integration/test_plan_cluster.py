@@ -178,8 +178,10 @@ def test_the_plan_is_what_the_controller_then_does(
     (tmp_path / "objects.yaml").write_text(plans.text(*OBJECTS))
     (tmp_path / "nodes.json").write_text(prepared.kubectl("get", "nodes", "-o", "json").stdout)
     files = json.loads(berth("plan", "-f", str(tmp_path), *common).stdout)
-    assert groups_of(files) == groups_of(planned)
-    assert files["appGroups"] == planned["appGroups"]
+    # What comes after the lone pods depends on their uids, which files do not have.
+    assert groups_of(files, "app-a", "app-b") == groups_of(planned, "app-a", "app-b")
+    assert files["appGroups"][:2] == planned["appGroups"][:2]
+    assert files["summary"]["notPlaced"] == 3
 
     directory = tmp_path_factory.mktemp("placement")
     arguments = ["--no-leader-elect", "--placement-config", str(config)]
@@ -223,9 +225,11 @@ def test_the_plan_is_what_the_controller_then_does(
         assert nodes_of(group) == ahead
 
 
-def groups_of(document: dict[str, Any]) -> dict[str, str]:
-    """Node by pod for members of AppGroups."""
-    return {f"{pod['namespace']}/{pod['name']}": pod["node"] for pod in document["pods"] if "appGroup" in pod}
+def groups_of(document: dict[str, Any], *namespaces: str) -> dict[str, str]:
+    """Node by pod of some namespaces."""
+    return {
+        f"{pod['namespace']}/{pod['name']}": pod["node"] for pod in document["pods"] if pod["namespace"] in namespaces
+    }
 
 
 def pods(cluster: LocalCluster) -> list[dict[str, Any]]:
