@@ -13,7 +13,7 @@ import pytest
 from hack.localcluster import cli
 
 SCRIPT = Path(__file__).resolve().parents[3] / "hack" / "cluster"
-COMMANDS = ["up", "down", "status", "list", "nodes", "kubeconfig", "logs", "kubectl", "build"]
+COMMANDS = ["up", "down", "status", "list", "nodes", "bin", "kubeconfig", "logs", "kubectl", "build"]
 
 
 @pytest.fixture(autouse=True)
