@@ -5,6 +5,7 @@ The gang engine counts nodes by its own rules and sees the filters only as one m
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from controllers.placement.filters.pipeline import FilterResult
@@ -53,11 +54,12 @@ def joint_failures(
 
 def _in_words(item: Unplaced, result: FilterResult) -> dict[str, int]:
     """Nodes per reason: the filters' reasons in place of their mask, and lack of room as kube-scheduler words it."""
-    found: dict[str, int] = {}
+    found: Counter[str] = Counter()
     for rule, count in item.rejected.items():
         if rule == _MASKED:
             found.update(result.rejected)
+        elif rule.startswith(_SHORT):
+            found[f"Insufficient {rule.removeprefix(_SHORT)}"] += count
         else:
-            name = f"Insufficient {rule.removeprefix(_SHORT)}" if rule.startswith(_SHORT) else f"node(s) with {rule}"
-            found[name] = found.get(name, 0) + count
-    return found
+            found[f"node(s) with {rule}"] += count
+    return dict(found)
