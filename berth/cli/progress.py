@@ -13,7 +13,7 @@ PLAIN_INTERVAL = 2.0
 """Seconds between lines where standard error is no terminal; what is quicker says nothing."""
 
 Report = Callable[[str, int, int], None]
-"""(what is done, how much of it, of how much)."""
+"""(what is done, how much of it, of how much; 0 when that is not known)."""
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def progress_on_stderr(*, quiet: bool = False, clock: Callable[[], float] = time
         task = live.add_task("", total=None)
 
         def report(what: str, done: int, total: int) -> None:
-            live.update(task, description=what, completed=done, total=total)
+            live.update(task, description=what, completed=done, total=total or None)
 
         yield report
 
@@ -44,6 +44,6 @@ def _plain(console: Console, clock: Callable[[], float]) -> Report:
         now = clock()
         if now - last >= PLAIN_INTERVAL:
             last = now
-            console.print(f"{what}: {done} of {total}", soft_wrap=True)
+            console.print(f"{what}: {done} of {total}" if total else f"{what}: {done}", soft_wrap=True)
 
     return report

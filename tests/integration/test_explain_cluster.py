@@ -212,3 +212,7 @@ def test_a_cluster_without_the_kinds_says_so(fresh_cluster: Callable[..., LocalC
     result = CliRunner().invoke(kubectl_app, command)
     assert result.exit_code == 2
     assert "the cluster has no appgroups; install Berth's kinds" in result.stderr
+    # A plan needs none of them: a cluster without the kinds has no such objects.
+    planned = CliRunner().invoke(kubectl_app, ["plan", "--from-cluster", "--kubeconfig", str(bare.kubeconfig)])
+    assert planned.exit_code == 2
+    assert "there are no nodes to plan on" in planned.stderr

@@ -77,8 +77,9 @@ def plan(
         configuration = configure(chosen)
     except ConfigurationError as error:
         raise BadInputError(str(error)) from error
-    progress("reading manifests", 0, len(sources))
-    documents, problems = read_documents([Source(*source) for source in sources])
+    documents, problems = read_documents(
+        [Source(*source) for source in sources], progress=lambda done: progress("reading manifests", done, 0)
+    )
     inputs, more = assemble(documents, live=live, namespace=chosen.namespace, now=chosen.now, forecasts=forecasts or {})
     problems = [*problems, *more]
     if problems:

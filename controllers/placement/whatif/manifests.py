@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,9 @@ from berth.api.errors import object_name
 
 Path = tuple[str | int, ...]
 """Keys and list indices that lead to a field."""
+
+PROGRESS_EVERY = 200
+"""Documents between two reports of progress."""
 
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
@@ -136,8 +139,15 @@ def path_of(text: str) -> Path:
     return tuple(match[1] if match[1] is not None else int(match[2]) for match in _PART.finditer(text))
 
 
-def read_documents(sources: Sequence[Source]) -> tuple[list[Document], list[InputProblem]]:
-    """Read every object of every source, items of Lists one by one; broken sources become problems."""
+def read_documents(
+    sources: Sequence[Source], *, progress: Callable[[int], None] | None = None
+) -> tuple[list[Document], list[InputProblem]]:
+    """Read every object of every source, items of Lists one by one; broken sources become problems.
+
+    Args:
+        sources: files in the order of the command line.
+        progress: told now and then how many objects have been read.
+    """
     documents: list[Document] = []
     problems: list[InputProblem] = []
     for source in sources:
@@ -145,6 +155,8 @@ def read_documents(sources: Sequence[Source]) -> tuple[list[Document], list[Inpu
         try:
             for number, data in enumerate(_parse(source.text)):
                 _collect(Document(source.name, number, data, _text=text), documents, problems)
+                if progress is not None and number % PROGRESS_EVERY == 0:
+                    progress(len(documents))
         except yaml.YAMLError as error:
             problems.append(_syntax(source.name, error))
     return documents, problems

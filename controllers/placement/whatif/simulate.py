@@ -28,7 +28,7 @@ from controllers.placement.whatif.defaults import DEFAULT_SCHEDULER
 from controllers.placement.whatif.inputs import Inputs
 
 Progress = Callable[[str, int, int], None]
-"""(what is done, how much of it, of how much)."""
+"""(what is done, how much of it, of how much; 0 when that is not known)."""
 
 
 def silent(_what: str, _done: int, _total: int) -> None:

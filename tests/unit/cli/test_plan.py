@@ -175,6 +175,13 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(
     assert capsys.readouterr().err.splitlines() == lines
 
 
+def test_progress_towards_an_end_that_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
+    ticks = iter([0.0, 3.0])
+    with progress_on_stderr(clock=lambda: next(ticks)) as report:
+        report("reading manifests", 200, 0)
+    assert capsys.readouterr().err == "reading manifests: 200\n"
+
+
 def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with progress_on_stderr(quiet=True) as report:
         report("planning", 1, 2)

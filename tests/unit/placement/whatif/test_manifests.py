@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllers.placement.whatif.manifests import (
@@ -130,6 +130,7 @@ def test_a_broken_file_does_not_hide_the_others() -> None:
 KEYS = st.text(st.characters(categories=["Ll", "Lu", "Nd"], max_codepoint=127), min_size=1, max_size=6)
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(KEYS.filter(lambda key: not key.isdigit()), st.integers(0, 99)), min_size=1, max_size=6))
 def test_paths_survive_being_written(path: list[str | int]) -> None:
     assert path_of(dotted(tuple(path))) == tuple(path)
@@ -142,6 +143,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(KEYS, VALUES, max_size=4))
 def test_yaml_and_json_give_the_same_object(body: dict[str, Any]) -> None:
     body = {**body, "apiVersion": "v1", "kind": "Thing"}

@@ -165,6 +165,18 @@ def test_priority_decides_who_gets_the_room() -> None:
     assert plans.where(document) == {"b": "n1"}
 
 
+def test_an_application_is_planned_around_its_members_that_are_placed() -> None:
+    group = plans.appgroup("shop", {"front": ["back"], "back": ["db"], "db": []})
+    manifests = [
+        plans.pod("d", group="shop", workload="db", nodeName="b2", cpu="1"),
+        plans.pod("f", group="shop", workload="front"),
+        plans.pod("b", group="shop", workload="back"),
+    ]
+    document = plans.made(*ZONES, COSTS, group, *manifests)
+    assert plans.where(document) == {"f": "b2", "b": "b2"}
+    assert document["appGroups"][0]["edges"] == 2
+
+
 # DaemonSets
 
 TAINT = {"key": "special", "value": "x", "effect": "NoSchedule"}
