@@ -181,7 +181,11 @@ class _Assembly:
         priorities: dict[str, PriorityClass] = self.inputs.objects.get("PriorityClass", {})
         classes: list[StorageClass] = self.inputs.of("StorageClass")
         default = next((c.metadata.name for c in classes if c.metadata.annotations.get(_DEFAULT_CLASS) == "true"), None)
+        live = {pod.key for pod in self._live_pods}
         for document, pod in self._pods:
+            if pod.key in live:
+                self.inputs.notes.append(f"Pod {pod.key} is in the cluster and stays as it is there")
+                continue
             problem = default_pod(pod, priorities)
             if problem is not None:
                 self.problems.append(document.problem(("spec", "priorityClassName"), problem))

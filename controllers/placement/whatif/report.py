@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from berth.kube.objects import Pod
-from controllers.placement.network.costs import Place
+from controllers.placement.network.costs import NO_COSTS, Place
 from controllers.placement.network.groups import GroupKey
 from controllers.placement.planning.decision import annotation
 from controllers.placement.planning.planner import workload_of
@@ -112,7 +112,8 @@ def _group(key: GroupKey, simulation: Simulation, places: dict[str, Place]) -> d
         return document
     document["members"] = group.members
     document["order"] = sorted(group.index, key=lambda selector: group.index[selector])
-    costs = picture.costs_for(key[0], simulation.configuration.profiles[0])
+    profile = simulation.configuration.profile_for(simulation.groups[key])
+    costs = picture.costs_for(key[0], profile) if profile is not None else NO_COSTS
     document["network"] = (
         {"topology": costs.source, "weights": list(costs.weight_sets)} if costs.available else {"missing": True}
     )

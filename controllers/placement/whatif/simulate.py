@@ -71,8 +71,8 @@ class Simulation:
     """in the order of the decisions"""
     unplaced: list[Unplaced] = field(default_factory=list)
     """by namespace and name"""
-    groups: list[GroupKey] = field(default_factory=list)
-    """AppGroups that planned pods belong to, sorted"""
+    groups: dict[GroupKey, str] = field(default_factory=dict)
+    """AppGroups that planned pods belong to, sorted, with the scheduler name of these pods"""
     ignored: Counter[str] = field(default_factory=Counter)
     """waiting pods of other schedulers by scheduler name"""
     gated: int = 0
@@ -199,8 +199,8 @@ class _Planner:
     def run(self) -> Simulation:
         """Plan until nothing changes any more."""
         total = len(self._waiting)
-        groups = {unit.key[1:3] for unit in self._queue.units() if unit.key[0] == GROUP_UNIT}
-        self.result.groups = sorted((namespace, name) for namespace, name in groups)
+        for _, namespace, name, scheduler in sorted(u.key for u in self._queue.units() if u.key[0] == GROUP_UNIT):
+            self.result.groups[namespace, name] = scheduler
         self._drain(total)
         self._clock.now = max(profile.gang.wait_seconds for profile in self._configuration.profiles)
         for unit in list(self._queue.units()):

@@ -14,6 +14,8 @@ from rich.text import Text
 
 MAX_NOTES = 12
 SECTIONS = ("pods", "nodes", "groups")
+FOLDED_WIDTH = 16
+"""Least width of a column that is broken over lines: others are cut before it vanishes."""
 _BYTES = ("memory", "ephemeral-storage")
 
 
@@ -74,6 +76,7 @@ class Page:
                 justify="right" if numeric else "left",
                 no_wrap=name not in fold,
                 overflow="fold" if name in fold else "ellipsis",
+                min_width=min(FOLDED_WIDTH, max(map(len, [name, *cells]))) if name in fold else None,
             )
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))

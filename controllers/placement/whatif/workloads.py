@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -175,7 +175,12 @@ def _job(reader: _Reader, at: Path = ("spec",)) -> Workload | None:
     at_once = min(parallel, reader.count((*at, "completions"), parallel))
     if reader.get((*at, "suspend"), bool, "true or false"):
         at_once = 0
-    return reader.workload(template=(*at, "template"), replicas=at_once)
+    found = reader.workload(template=(*at, "template"), replicas=at_once)
+    if found is None or at != ("spec",):
+        return found
+    # The selector of a Job is made by the API server; this label is what its controller gives to the pods.
+    labels = {"job-name": found.origin.partition("/")[2]}
+    return replace(found, selects=compile_selector(LabelSelector(match_labels=labels)))
 
 
 def _cron_job(reader: _Reader) -> Workload | None:

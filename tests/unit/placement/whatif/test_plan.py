@@ -177,6 +177,13 @@ def test_an_application_is_planned_around_its_members_that_are_placed() -> None:
     assert document["appGroups"][0]["edges"] == 2
 
 
+def test_a_group_is_reported_with_the_costs_of_its_own_profile() -> None:
+    other = {**plans.topology({("a", "b"): 3}), "metadata": {"name": "other"}}
+    profiles = "profiles: [{}, {schedulerName: mine, networkTopology: {namespace: default, name: other}}]"
+    document = plans.made(*ZONES, COSTS, other, PAIR, *members(scheduler="mine"), configuration=("c.yaml", profiles))
+    assert document["appGroups"][0]["network"]["topology"] == "default/other"
+
+
 # DaemonSets
 
 TAINT = {"key": "special", "value": "x", "effect": "NoSchedule"}

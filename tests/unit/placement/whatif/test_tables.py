@@ -31,6 +31,12 @@ def test_everything_fits_into_the_width() -> None:
     assert max(map(len, page(width=100).splitlines())) <= 100
 
 
+def test_no_column_vanishes_on_a_narrow_terminal() -> None:
+    text = page("pods", width=80)
+    assert "TERMS" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
 @pytest.mark.parametrize(
     ("section", "shown", "hidden"),
     [

@@ -118,6 +118,24 @@ def test_live_pods_of_the_workload_count(live: int, expected: list[str]) -> None
     assert names(manifest, live=live_pods(live)) == expected
 
 
+def test_live_pods_of_a_job_are_known_by_the_label_of_its_controller() -> None:
+    live = {"Pod": [builders.pod("web-x", on="n1", labels={"job-name": "web"})]}
+    assert names(plans.workload("Job", "web", spec={"parallelism": 2}), live=live) == ["web-1"]
+
+
+def test_a_pod_that_is_in_the_cluster_stays_as_it_is_there() -> None:
+    live = {"Pod": [builders.pod("web", on="n1")]}
+    inputs, problems = plans.inputs_of(plans.pod("web"), live=live)
+    assert problems == []
+    assert [pod.spec.node_name for pod in inputs.of("Pod")] == ["n1"]
+    assert inputs.notes == ["Pod default/web is in the cluster and stays as it is there"]
+
+
+def test_a_pod_that_has_ended_in_the_cluster_is_made_anew() -> None:
+    live = {"Pod": [builders.pod("web", on="n1", phase="Failed")]}
+    assert names(plans.pod("web"), live=live) == ["web"]
+
+
 def test_live_pods_of_others_do_not_count() -> None:
     other_namespace = {"Pod": [builders.pod("web-x", namespace="other", on="n1", labels={"app": "web"})]}
     other_labels = {"Pod": [builders.pod("web-x", on="n1", labels={"app": "api"})]}
