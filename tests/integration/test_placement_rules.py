@@ -10,6 +10,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,7 +24,10 @@ from tests.support.processes import ControllerProcess
 @pytest.fixture(scope="module")
 def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
     """A cluster where nothing but the test and Berth changes pods and nodes."""
-    return module_cluster(**BARE)
+    # With a field that the API server would drop otherwise: spec.schedulingGroup.
+    flags = ("--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true")
+    options = replace(BARE["options"], apiserver_args=(*BARE["options"].apiserver_args, *flags))
+    return module_cluster(**{**BARE, "options": options})
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +57,18 @@ def _ungate(stage: Stage, name: str) -> None:
     stage.api.request("PATCH", path, body, content_type="application/merge-patch+json")
 
 
-def test_a_field_that_is_not_implemented_keeps_the_pod_pending(stage: Stage) -> None:
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        pytest.param(CLAIMING, "spec.resourceClaims", id="resourceClaims"),
+        pytest.param({"schedulingGroup": {"podGroupName": "shop"}}, "spec.schedulingGroup", id="schedulingGroup"),
+    ],
+)
+def test_a_field_that_is_not_implemented_keeps_the_pod_pending(stage: Stage, spec: dict[str, Any], field: str) -> None:
     stage.nodes("n1")
-    stage.pod("odd", **CLAIMING)
+    stage.pod("odd", **spec)
     note = stage.wait_event("odd", "FailedScheduling")
-    assert "the pod uses fields that Berth does not implement: spec.resourceClaims" in note
+    assert f"the pod uses fields that Berth does not implement: {field}" in note
     condition = eventually(lambda: stage.condition("odd"), what="condition")
     assert (condition["status"], condition["reason"], condition["message"]) == ("False", "Unschedulable", note)
     stage.witness()
