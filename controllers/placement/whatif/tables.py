@@ -14,8 +14,8 @@ from rich.text import Text
 
 MAX_NOTES = 12
 SECTIONS = ("pods", "nodes", "groups")
-FOLDED_WIDTH = 16
-"""Least width of a column that is broken over lines: others are cut before it vanishes."""
+COMFORTABLE_WIDTH = 100
+"""Columns that a page is laid out for; on narrower ones every cell may be broken over lines, so that none vanishes."""
 _BYTES = ("memory", "ephemeral-storage")
 
 
@@ -74,9 +74,8 @@ class Page:
             table.add_column(
                 name,
                 justify="right" if numeric else "left",
-                no_wrap=name not in fold,
-                overflow="fold" if name in fold else "ellipsis",
-                min_width=min(FOLDED_WIDTH, max(map(len, [name, *cells]))) if name in fold else None,
+                no_wrap=name not in fold and self._console.width >= COMFORTABLE_WIDTH,
+                overflow="fold" if name in fold or self._console.width < COMFORTABLE_WIDTH else "ellipsis",
             )
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
