@@ -138,7 +138,7 @@ def opportunistic(_samples: int) -> Iterator[Row]:
 
 def tight(samples: int) -> Iterator[Row]:
     """Scarce memory, small nodes, and strong demand for bandwidth: where single ideas pay off."""
-    plain = Weights(waste=0.0, rent=0.0)
+    plain = Weights(waste=0.0, rent=0.0, balance=0.0, fit=0.0)
     cases: tuple[tuple[str, Callable[[int], Infrastructure], Workload], ...] = (
         ("memory", lambda seed: edge_clusters(100, seed, memory=(20.0, 64.0)), Workload()),
         (
@@ -155,7 +155,6 @@ def tight(samples: int) -> Iterator[Row]:
     )
     variants: tuple[tuple[str, str, Weights | None], ...] = (
         ("berth", "berth", None),
-        ("berth, balance 0.5", "berth", Weights(balance=0.5)),
         ("berth without guides", "berth", plain),
         ("phare", "phare", None),
     )
