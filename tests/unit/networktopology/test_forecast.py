@@ -1,0 +1,68 @@
+"""The weight sets that a new NetworkTopology would get."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.api.errors import InvalidObjectError
+from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from controllers.networktopology.forecast import forecast
+from tests.support.topologies import raw_topology, weight_set
+
+NODES = {f"n-{zone}": {LABEL_ZONE: zone, LABEL_REGION: "r"} for zone in "abc"}
+STATED = weight_set("UserDefined", zones={"a>b": 2, "b>c": 3})
+
+
+def zone_costs(document: dict[str, Any], name: str) -> dict[tuple[str, str], int]:
+    [found] = [item for item in document["spec"]["weights"] if item["name"] == name]
+    [level] = [item for item in found["topologyList"] if item["topologyKey"] == LABEL_ZONE]
+    return {
+        (row["origin"], cost["destination"]): cost["networkCost"]
+        for row in level["originList"]
+        for cost in row["costList"]
+    }
+
+
+def key(origin: str, destination: str) -> str:
+    return f"netperf.p90.latency.milliseconds.origin.n-{origin}.destination.n-{destination}"
+
+
+def test_paths_over_what_people_stated() -> None:
+    document = forecast(raw_topology(STATED), NODES, {})
+    assert [item["name"] for item in document["spec"]["weights"]] == ["UserDefined", "Dijkstra"]
+    assert zone_costs(document, "Dijkstra") == {("a", "b"): 2, ("b", "c"): 3, ("a", "c"): 5}
+    assert document["spec"]["weights"][0] == STATED
+
+
+def test_measurements_come_first() -> None:
+    raw = raw_topology(STATED, configmap="perf")
+    maps = {f"{raw['metadata']['namespace']}/perf": {key("a", "b"): "9", key("b", "c"): "1"}}
+    document = forecast(raw, NODES, maps)
+    assert zone_costs(document, "NetperfCosts") == {("a", "b"): 9, ("b", "c"): 1}
+    assert zone_costs(document, "Dijkstra")["a", "c"] == 10
+
+
+@pytest.mark.parametrize("data", [None, {}, {key("a", "b"): "fast"}], ids=["no ConfigMap", "empty", "unreadable"])
+def test_without_measurements_the_stated_costs_count(data: dict[str, str] | None) -> None:
+    raw = raw_topology(STATED, configmap="perf")
+    maps = {} if data is None else {f"{raw['metadata']['namespace']}/perf": data}
+    assert zone_costs(forecast(raw, NODES, maps), "Dijkstra")["a", "b"] == 2
+
+
+def test_computed_sets_of_a_stored_object_are_made_anew() -> None:
+    old = weight_set("Dijkstra", zones={"a>b": 77})
+    document = forecast(raw_topology(STATED, old), NODES, {})
+    assert zone_costs(document, "Dijkstra")["a", "b"] == 2
+
+
+def test_sets_of_other_people_stay() -> None:
+    other = weight_set("Theirs", zones={"a>b": 4})
+    document = forecast(raw_topology(STATED, other), NODES, {})
+    assert [item["name"] for item in document["spec"]["weights"]] == ["UserDefined", "Theirs", "Dijkstra"]
+
+
+def test_an_object_that_is_no_topology_is_refused() -> None:
+    with pytest.raises(InvalidObjectError):
+        forecast({**raw_topology(STATED), "spec": {"weights": "x"}}, NODES, {})
