@@ -34,6 +34,7 @@ WORKLOADS = tuple(f"w{number}" for number in range(6))
 SINGLES = 6
 PER_ROUND = len(WORKLOADS) + SINGLES
 NODES = 12
+IN_FLIGHT = 3
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def test_a_hundred_kills_while_binding(own_cluster: LocalCluster, tmp_path: Path
     stage.nodes(*(f"n{number}" for number in range(NODES)), cpu=f"{room * 100}m", memory="64Gi", pods=room)
     stage.costs()
     # Few bindings at a time, so that there is a middle to be killed in.
-    arguments = ["--no-leader-elect", *configuration(tmp_path, profile(waitSeconds=600), bindingsInFlight=3)]
+    arguments = ["--no-leader-elect", *configuration(tmp_path, profile(waitSeconds=600), bindingsInFlight=IN_FLIGHT)]
     in_the_middle = 0
     stable = Stable(kubeconfig=own_cluster.kubeconfig, directory=tmp_path, arguments=arguments)
     with BindingHistory(own_cluster) as history, stable:
@@ -80,7 +81,9 @@ def test_a_hundred_kills_while_binding(own_cluster: LocalCluster, tmp_path: Path
         assert "0/12 nodes are available" in stage.wait_event("too-many", "FailedScheduling")
     assert len(bound) == len(history.nodes) == ROUNDS * PER_ROUND
     assert history.moved() == {}
-    assert accepted_bindings(own_cluster) == ROUNDS * PER_ROUND
+    # The server counts a binding as failed when its client died before the answer, at most those in flight at a kill.
+    accepted = accepted_bindings(own_cluster)
+    assert ROUNDS * (PER_ROUND - IN_FLIGHT) <= accepted <= ROUNDS * PER_ROUND
     assert over_committed(own_cluster) == []
     assert all(stage.decision(name)["node"].endswith(f"-{bound[name]}") for name in rng.sample(sorted(bound), 10))
     # A hundred kills that all came before or after the work would prove little.
@@ -177,8 +180,9 @@ def test_watch_cut_with_410(own_cluster: LocalCluster, tmp_path: Path) -> None:
         assert controller.metric("berth_watch_restarts_total", resource="pods", reason="expired") >= 1
         # The books are those of the new list: what is left on either node is used, and no more.
         stage.pod("fourth", cpu="300m")
+        stage.wait_bound("fourth")
         stage.pod("fifth", cpu="100m")
-        stage.wait_bound("fourth", "fifth")
+        stage.wait_bound("fifth")
         stage.pod("sixth", cpu="100m")
         stage.wait_event("sixth", "FailedScheduling", "Insufficient cpu")
     assert over_committed(own_cluster) == []
