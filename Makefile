@@ -26,6 +26,11 @@ $(VENV)/.stamp: requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
+.PHONY: lock
+lock: .venv ## compile requirements.txt from pyproject.toml: exact versions with hashes, no host named
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --all-extras --generate-hashes --no-emit-index-url --no-header --python-version 3.11 pyproject.toml -o requirements.txt
+
 # -- local cluster ------------------------------------------------------------------------------------------------
 
 .PHONY: tools
