@@ -30,7 +30,7 @@ REMEMBER_REFUSALS = 300.0
 """Seconds for which a refused binding lengthens the pod's next backoff."""
 
 UnitKey = tuple[str, ...]
-"""("group", namespace, AppGroup name, scheduler name) or ("pod", uid)."""
+"""("group", namespace, AppGroup name, scheduler name) or ("pod", namespace, name, uid): the last tie-break."""
 
 _Rank = tuple[int, str, UnitKey]
 

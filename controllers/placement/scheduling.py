@@ -29,7 +29,7 @@ POD_UNIT = "pod"
 def unit_key(pod: Pod, group: tuple[str, str] | None) -> UnitKey:
     """The unit that a waiting pod belongs to: its AppGroup (per scheduler name), or itself."""
     if group is None:
-        return (POD_UNIT, pod.metadata.uid)
+        return (POD_UNIT, pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
     return (GROUP_UNIT, group[0], group[1], pod.spec.scheduler_name)
 
 

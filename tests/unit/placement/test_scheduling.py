@@ -77,7 +77,7 @@ def shop(**spec: Any) -> CustomObject:
 @pytest.mark.parametrize(
     ("pod", "group", "key"),
     [
-        pytest.param(lone("p"), None, ("pod", "pod-default-p"), id="alone"),
+        pytest.param(lone("p"), None, ("pod", "default", "p", "pod-default-p"), id="alone"),
         pytest.param(member("p", "a"), ("default", "shop"), GROUP, id="group"),
     ],
 )
