@@ -1,4 +1,4 @@
-"""Why a component has no node, and which nodes came next for those that have one."""
+"""Why a component has no node."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from controllers.placement.gang.ledger import Ledger
-from controllers.placement.gang.outcome import RunnerUp, Unplaced
+from controllers.placement.gang.outcome import Unplaced
 
 if TYPE_CHECKING:
     from controllers.placement.gang.instance import Indices, Instance
 
-__all__ = ["diagnose", "runner_ups"]
-
-_ALTERNATIVES = 3
+__all__ = ["diagnose"]
 
 
 def diagnose(instance: Instance, nodes: Indices, *, partial: bool) -> tuple[Unplaced, ...]:
@@ -67,29 +65,3 @@ def _reason(instance: Instance, ledger: Ledger, unit: int) -> tuple[str | None, 
         return None, rejected
     parts = sorted(rejected.items(), key=lambda item: (-item[1], item[0]))
     return f"0/{count} nodes: " + ", ".join(f"{number} {rule}" for rule, number in parts), rejected
-
-
-def runner_ups(instance: Instance, nodes: Indices) -> dict[int, tuple[RunnerUp, ...]]:
-    """Return, per placed component, the cheapest other nodes that could take its unit while all others stay."""
-    ledger = Ledger(instance)
-    placed = np.flatnonzero(nodes >= 0).tolist()
-    for unit in placed:
-        ledger.place(unit, int(nodes[unit]))
-    found: dict[int, tuple[RunnerUp, ...]] = {}
-    for unit in placed:
-        home = int(nodes[unit])
-        ledger.remove(unit)
-        feasible = ledger.feasible(unit)
-        feasible[home] = False
-        terms = ledger.terms(unit)
-        cost = np.where(feasible, sum(terms.values(), np.zeros(feasible.size)), np.inf)
-        best = np.argsort(cost, kind="stable")[:_ALTERNATIVES]
-        options = tuple(
-            RunnerUp(int(node), float(cost[node]), {name: float(term[node]) for name, term in terms.items()})
-            for node in best.tolist()
-            if np.isfinite(cost[node])
-        )
-        for component in instance.members(unit):
-            found[component] = options
-        ledger.place(unit, home)
-    return found

@@ -90,11 +90,16 @@ class Field:
         instance, columns = self.instance, self.columns
         state, infrastructure, weights = instance.state, instance.infrastructure, instance.weights
         shape = (instance.size, len(columns))
-        self.traffic = instance.traffic if instance.has_traffic else None
-        if self.traffic is not None:
+        links = infrastructure.links
+        self.traffic: Floats | None = None
+        """float64[U', U'], bandwidth demand; None when there is none, or when it is neither limited nor charged."""
+        if instance.has_traffic:
             self.tariff: Floats = weights.bandwidth * infrastructure.bandwidth_price[columns]
             self.bandwidth: Floats = state.bandwidth_free[columns] * (1 + SLACK) - state.bandwidth_reserve[columns]
             """float64[K], free bandwidth below the threshold; a unit that names the node gets no more here."""
+            if links is not None or self.tariff.any() or not np.isposinf(self.bandwidth).all():
+                self.traffic = instance.traffic
+        if self.traffic is not None:
             self.received: Floats = np.zeros(shape)
             """float64[U', K], traffic of each unit with the units on each node."""
             self.heard: Floats = np.zeros(instance.size)
@@ -110,11 +115,12 @@ class Field:
         if counted:
             self.network = np.zeros(shape)
             self.weight: Floats = weights.network * instance.weight
+            self.mutual: Floats = self.weight + self.weight.T
         self.limits: tuple[Indices, Indices, Floats] | None = None
-        if instance.limit is not None:
+        # No limit can be broken among nodes that are all near enough, such as those of one location.
+        if instance.limit is not None and self.distance is not None and instance.limit.min() < self.distance.max():
             origin, target = np.nonzero(np.isfinite(instance.limit))
             self.limits = (origin, target, instance.limit[origin, target])
-        links = infrastructure.links
         self.paths: Floats | None = None
         if links is not None and self.traffic is not None:
             self.paths = links.incidence(columns.astype(np.int32), infrastructure.location).astype(np.float64)
@@ -150,10 +156,10 @@ class Field:
         if self.network is not None:
             assert self.distance is not None  # noqa: S101
             rows = self.instance.neighbours(unit)
-            inward, outward = sign * self.weight[rows, unit, None], sign * self.weight[unit, rows, None]
             if self.instance.state.symmetric:
-                self.network[rows] += (inward + outward) * self.distance[column]
+                self.network[rows] += (sign * self.mutual[rows, unit, None]) * self.distance[column]
             else:
+                inward, outward = sign * self.weight[rows, unit, None], sign * self.weight[unit, rows, None]
                 self.network[rows] += inward * self.distance[:, column] + outward * self.distance[column]
 
     def costs(self, unit: int) -> Floats:
@@ -161,9 +167,7 @@ class Field:
         where it does not fit or a rule forbids it."""
         blocked: Bools | None = None
         if self.limits is not None:
-            member = np.zeros((1, self.where.size))
-            member[0, unit] = 1.0
-            blocked = self._far(member)[0]
+            blocked = self._far_from(unit)
         if self.instance.apart is not None:
             blocked = np.zeros(len(self.columns), dtype=np.bool_) if blocked is None else blocked
             blocked[self.where[self.instance.apart[unit] & (self.where >= 0)]] = True
@@ -232,6 +236,18 @@ class Field:
             cost += network
         cost += full * BLOCKED
         return cost
+
+    def _far_from(self, unit: int) -> Bools:
+        """Return bool[K]: would a hard limit between `unit` and a placed unit be broken?"""
+        assert self.instance.limit is not None  # noqa: S101
+        assert self.distance is not None  # noqa: S101
+        others = self.instance.neighbours(unit)
+        homes = self.where[others]
+        others, homes = others[homes >= 0], homes[homes >= 0]
+        far = self.distance[homes] > self.instance.limit[others, unit, None]
+        far |= self.instance.limit[unit, others, None] < self.distance[:, homes].T
+        broken: Bools = np.logical_or.reduce(far, axis=0)
+        return broken
 
     def _far(self, movers: Floats) -> Bools:
         """Return bool[M, K]: would a hard limit between a member and a placed unit outside be broken?"""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from controllers.placement.gang.alternatives import runner_ups
 from controllers.placement.gang.evaluate import evaluate
-from controllers.placement.gang.explain import diagnose, runner_ups
+from controllers.placement.gang.explain import diagnose
 from controllers.placement.gang.instance import Instance
 from controllers.placement.gang.outcome import Plan, Unplaced
 from controllers.placement.gang.problem import Application, Infrastructure, Weights

@@ -29,6 +29,8 @@ _PER_CLASS = 12
 """Nodes each class of masks contributes to a shortlist."""
 _LOCATIONS = 3
 """Locations, or groups of near ones, that get a shortlist of their own; one for large applications."""
+_ROOMIER = 1.05
+"""How much more room on few nodes another location must have to be searched after one that holds the application."""
 _SMALL = 64
 """Units up to which an application is searched in several locations."""
 
@@ -78,6 +80,11 @@ class Survey:
         """Whether network costs tell nodes apart."""
         if self.local and instance.fixed_nodes.size:
             self.base = self.base + self._anchored()
+        self.by_room_only = self.local and not state.has_price and not instance.fixed_nodes.size
+        """Whether nothing but network costs between its own units and room decide where an application goes."""
+        self._portions: Floats | None = None
+        self._ranking: Floats | None = None
+        self._classes: dict[int, Indices] = {}
 
     def _anchored(self) -> Floats:
         """Return float64[N], weighted network cost of all anchors from each node."""
@@ -137,7 +144,7 @@ class Survey:
             state = self.instance.state
             candidates = candidates & (state.bandwidth_free - state.bandwidth_reserve >= bandwidth_floor)
         if room_floor > 0 and candidates.any():
-            portion = np.minimum(self._portion(np.arange(len(candidates))), 1.0)
+            portion = np.minimum(self.portion, 1.0)
             candidates = candidates & (portion >= room_floor * portion[candidates].max())
         seen: list[Indices] = []
         if self.local or self.instance.limit is not None:
@@ -171,7 +178,7 @@ class Survey:
         np.minimum.at(cheapest, places, self.base[nodes])
         # Fewer, larger nodes mean fewer edges between nodes.
         largest = np.zeros(count)
-        np.maximum.at(largest, places, np.minimum(self._portion(nodes), 1.0))
+        np.maximum.at(largest, places, np.minimum(self.portion[nodes], 1.0))
         order = np.lexsort((-largest, cheapest))
         enough: Bools = np.logical_and.reduce(room >= needed[:, None], axis=0)
         single = [place for place in order.tolist() if enough[place]][:areas]
@@ -188,12 +195,32 @@ class Survey:
             done = np.flatnonzero((reach >= 1.25 * needed[:, None]).all(axis=0))
             yield nodes[np.isin(places, near[: int(done[0]) + 1] if done.size else near)]
 
-    def _portion(self, nodes: Indices) -> Floats:
-        """Return float64[len(nodes)], how many times the application fits each node."""
-        portion: Floats = np.full(len(nodes), np.inf)
-        for r in self.kinds.tolist():
-            np.minimum(portion, self.usable[nodes, r] / self.total[r], out=portion)
-        return np.maximum(portion, 0.0) if self.kinds.size else np.ones(len(nodes))
+    @property
+    def portion(self) -> Floats:
+        """float64[N], how many times the application fits each node."""
+        if self._portions is None:
+            count = len(self.partly)
+            portion: Floats = np.full(count, np.inf)
+            for r in self.kinds.tolist():
+                np.minimum(portion, self.usable[:, r] / self.total[r], out=portion)
+            self._portions = np.maximum(portion, 0.0) if self.kinds.size else np.ones(count)
+        return self._portions
+
+    def promises(self, columns: Indices, instead_of: Indices, used: Indices) -> bool:
+        """Return whether another shortlist may beat a complete plan found on the shortlist `instead_of`.
+
+        Where room alone decides, it must have more room on the few nodes that a plan would need, or nodes that are
+        nearer to each other than those `used` (int[...], with repetitions) by the plan.
+        """
+        if not self.by_room_only:
+            return True
+        where, distance = self.instance.infrastructure.location, self.instance.infrastructure.location_cost
+        there, here = np.unique(where[columns]), np.unique(where[used])
+        if distance[there[:, None], there].min() < distance[here[:, None], here].max():
+            return True
+        rooms = [np.cumsum(np.sort(np.minimum(self.portion[nodes], 1.0))[::-1]) for nodes in (columns, instead_of)]
+        few = min(np.unique(used).size, *map(len, rooms))
+        return bool((rooms[0][:few] > _ROOMIER * rooms[1][:few]).any())
 
     def _shortlist(self, nodes: Indices, width: int) -> Indices:
         """Return the nodes to search among, in price order, at least `width` when there are so many."""
@@ -207,27 +234,38 @@ class Survey:
         if whole.size:
             chosen.append(self._cheapest(whole, _WHOLE))
         elif len(nodes) > width:
-            portion = self._portion(nodes)
+            portion = self.portion[nodes]
             chosen.append(self._cheapest(nodes[portion >= _MUCH * portion.max()], _WHOLE))
         if self.instance.state.has_equal_prices and len(nodes) > width:
-            chosen.append(nodes[np.argpartition(-self._portion(nodes), _ROOMY)[:_ROOMY]])
+            chosen.append(nodes[np.argpartition(-self.portion[nodes], _ROOMY)[:_ROOMY]])
         masks = self.instance.application.allowed
         if masks is not None and len(masks.masks) > 1:
-            for row in masks.masks:
-                mine = np.flatnonzero(row & self.partly)
-                chosen.append(self._cheapest(mine, _PER_CLASS))
+            # A class with enough nodes in the shortlist has its cheapest ones there already.
+            enough = np.count_nonzero(masks.masks[:, chosen[0]], axis=1) >= _PER_CLASS
+            chosen.extend(self._of_class(row) for row in np.flatnonzero(~enough).tolist())
         if len(chosen) == 1:
             return chosen[0]
         return np.array(list(dict.fromkeys(np.concatenate(chosen).tolist())), dtype=np.intp)
 
+    def _of_class(self, row: int) -> Indices:
+        """Return the cheapest nodes that a class of masks admits."""
+        masks = self.instance.application.allowed
+        assert masks is not None  # noqa: S101
+        if row not in self._classes:
+            self._classes[row] = self._cheapest(np.flatnonzero(masks.masks[row] & self.partly), _PER_CLASS)
+        return self._classes[row]
+
     def _cheapest(self, nodes: Indices, width: int) -> Indices:
         """Return up to `width` of `nodes` by price, larger room first among equals, in that order."""
-        cost = self.base[nodes]
-        if self.local or self.instance.state.has_equal_prices:
-            # At equal prices the order is by room, so that few nodes hold the application.
-            # Of those that hold all of it, the fuller ones come first.
-            portion = self._portion(nodes)
-            cost = cost - (1.0 + np.abs(cost)) * (1e-6 * np.minimum(portion, 1.0) - 1e-9 * np.minimum(portion, 100.0))
+        if self._ranking is None:
+            cost = self.base
+            if self.local or self.instance.state.has_equal_prices:
+                # At equal prices the order is by room, so that few nodes hold the application.
+                # Of those that hold all of it, the fuller ones come first.
+                portion = 1e-6 * np.minimum(self.portion, 1.0) - 1e-9 * np.minimum(self.portion, 100.0)
+                cost = cost - (1.0 + np.abs(cost)) * portion
+            self._ranking = cost
+        cost = self._ranking[nodes]
         if width < len(nodes):
             nodes_at = np.argpartition(cost, width)[:width]
             return nodes[nodes_at[np.argsort(cost[nodes_at], kind="stable")]]

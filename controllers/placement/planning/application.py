@@ -45,12 +45,15 @@ def build_application(
         state: the cluster, for requests and node slots.
         enforce_limits: False when no network costs are known: maxNetworkCost cannot be judged then.
     """
+    # Templates with different masks are rare: most nodes with room for one pod of the group have room for all.
     masks: dict[int, int] = {}
+    classes: dict[bytes, int] = {}
     rows: list[Bools] = []
     for candidate in candidates:
         if id(candidate.mask) not in masks:
-            masks[id(candidate.mask)] = len(rows)
-            rows.append(candidate.mask)
+            row = masks[id(candidate.mask)] = classes.setdefault(candidate.mask.tobytes(), len(rows))
+            if row == len(rows):
+                rows.append(candidate.mask)
     group_of = np.array([masks[id(candidate.mask)] for candidate in candidates], dtype=np.int32)
     component = {c.info.pod.metadata.uid: number for number, c in enumerate(candidates)}
     edges: list[tuple[int, int]] = []

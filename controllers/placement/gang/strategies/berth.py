@@ -51,6 +51,8 @@ def berth(instance: Instance, *, partial: bool) -> Indices:
             break
         if columns is None:
             continue
+        if best is not None and best[0] == 0 and not survey.promises(columns, best[2].columns, best[2].nodes()):
+            continue
         candidate = _search(instance, columns, order)
         if best is None or candidate[:2] < best[:2]:
             best = candidate

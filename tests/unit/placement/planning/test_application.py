@@ -143,6 +143,32 @@ class TestSelectors:
         assert made.allowed.masks.shape == (1, 3)
 
 
+class TestMasks:
+    @pytest.mark.parametrize(
+        ("masks", "groups"),
+        [
+            pytest.param([[1, 1, 1], [1, 1, 1], [1, 1, 1]], [0, 0, 0], id="equal"),
+            pytest.param([[1, 1, 1], [1, 1, 0], [1, 1, 1]], [0, 1, 0], id="one-differs"),
+            pytest.param([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [0, 1, 2], id="all-differ"),
+        ],
+    )
+    def test_templates_with_the_same_nodes_share_a_row(
+        self, lab: Lab, shop: Group, masks: list[list[int]], groups: list[int]
+    ) -> None:
+        pods = [member("p", "a"), member("q", "b"), member("r", "c")]
+        lab.see(*pods)
+        rows = [np.array(mask, dtype=np.bool_) for mask in masks]
+        candidates = [Candidate(lab.picture.state.info(pod), row) for pod, row in zip(pods, rows, strict=True)]
+        made = build_application(
+            shop, candidates, lab.picture.members.of(shop.key), lab.picture.state, enforce_limits=True
+        )
+        assert made.allowed is not None
+        assert made.allowed.group.tolist() == groups
+        assert made.allowed.masks.shape[0] == len(set(groups))
+        for number, row in enumerate(rows):
+            assert made.allowed.row(number).tolist() == row.tolist()
+
+
 class TestEdgeCosts:
     COST = np.array([[1.0, 5.0], [8.0, 1.0]])
 
