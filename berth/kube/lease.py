@@ -160,7 +160,8 @@ class LeaderElection:
         """Wait for the Lease; returns the time of the request that got it."""
         while True:
             sent = _clock()
-            if await self._try():
+            # An answer that took longer than the deadline is leadership that has run out already: renew it first.
+            if await self._try() and _clock() - sent < self._timing.renew_deadline:
                 return sent
             # Jitter, because candidates that started together would go on meeting each other.
             await asyncio.sleep(self._timing.retry_period * random.uniform(1.0, 1.2))  # noqa: S311 - not a secret

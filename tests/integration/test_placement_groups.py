@@ -52,10 +52,24 @@ def stage(own_cluster: LocalCluster, controller: ControllerProcess) -> Stage:
     return Stage(own_cluster)
 
 
-def test_online_boutique_is_placed_together(own_cluster: LocalCluster, stage: Stage) -> None:
+def test_online_boutique_is_placed_together(
+    own_cluster: LocalCluster, stage: Stage, controller: ControllerProcess
+) -> None:
     own_cluster.create_nodes(DEMO_TOPOLOGY)
-    for number in ("01-appgroup-online-boutique", "02-networktopology", "03-online-boutique-deployments"):
+    known = controller.metric("berth_cached_objects", resource="networktopologies")
+
+    def apply(number: str) -> None:
         own_cluster.kubectl("-n", stage.name, "apply", "-f", str(REPOSITORY / "examples" / f"{number}.yaml"))
+
+    apply("01-appgroup-online-boutique")
+    apply("02-networktopology")
+    # Two watches are not ordered: the costs must have arrived before the pods do.
+    eventually(
+        lambda: controller.metric("berth_cached_objects", resource="networktopologies") > known,
+        timeout=30,
+        what="the costs are known",
+    )
+    apply("03-online-boutique-deployments")
     eventually(lambda: len(stage.bound()) == 11, timeout=60, what="eleven pods bound")
     assert len(set(stage.bound().values())) == 1
     for name in stage.pods():
