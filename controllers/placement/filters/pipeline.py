@@ -116,15 +116,17 @@ class FilterPipeline:
         for rule in active:
             if not remaining:
                 break
-            rejections = rule.rejections(info, state)
-            if not rejections:
-                continue
-            for reason, nodes in rejections:
-                count = int(np.count_nonzero(nodes & standing))
+            effective: list[Mask] = []
+            for reason, nodes in rule.rejections(info, state):
+                fresh = nodes & standing
+                count = int(np.count_nonzero(fresh))
                 if count:
                     result.rejected[reason] = result.rejected.get(reason, 0) + count
-            for rejection in rejections:
-                standing &= ~rejection.nodes
+                    effective.append(fresh)
+            if not effective:
+                continue
+            for fresh in effective:
+                standing &= ~fresh
             left = int(np.count_nonzero(standing))
             if left < remaining:
                 result.rejected_by[rule.name] = remaining - left

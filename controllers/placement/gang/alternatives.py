@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["runner_ups"]
 
 _ALTERNATIVES = 3
+_TERMS = ("network", "price", "bandwidth")
 _CELLS = 2**18
 """Units times nodes judged at once: bounds the memory of large groups."""
 
@@ -38,8 +39,9 @@ def runner_ups(instance: Instance, nodes: Indices) -> dict[int, tuple[RunnerUp, 
     for start in range(0, placed.size, size):
         units = placed[start : start + size]
         terms = view.terms(units)
-        cost = sum(terms.values(), np.zeros((units.size, instance.infrastructure.size)))
-        cost[~view.feasible(units)] = np.inf
+        cost = np.full((units.size, instance.infrastructure.size), np.inf)
+        feasible = view.feasible(units)
+        np.copyto(cost, sum(terms.values(), np.zeros(1)), where=feasible)
         index = np.arange(units.size)
         cost[index, nodes[units]] = np.inf
         options: list[list[RunnerUp]] = [[] for _ in units]
@@ -48,7 +50,7 @@ def runner_ups(instance: Instance, nodes: Indices) -> dict[int, tuple[RunnerUp, 
             amounts = cost[index, best]
             parts = {name: term[index, best].tolist() for name, term in terms.items()}
             for row in np.flatnonzero(np.isfinite(amounts)).tolist():
-                share = {name: values[row] for name, values in parts.items()}
+                share = {name: parts[name][row] if name in parts else 0.0 for name in _TERMS}
                 options[row].append(RunnerUp(int(best[row]), float(amounts[row]), share))
             cost[index, best] = np.inf
         for unit, choice in zip(units.tolist(), options, strict=True):
@@ -116,18 +118,20 @@ class _View:
         limit, where = self.instance.limit, self.instance.infrastructure.location
         distance = self.instance.infrastructure.location_cost
         row, other = np.nonzero(self.instance.linked[units][:, self.placed])
-        unit, neighbour, home = units[row], self.placed[other], self.homes[other]
-        place = where[home]
+        unit, neighbour, place = units[row], self.placed[other], where[self.homes[other]]
         broken = limit[unit, neighbour, None] < distance[:, place].T
         broken |= distance[place] > limit[neighbour, unit, None]
         if not broken.any():
             return
         far = np.zeros((units.size, distance.shape[0]), dtype=np.int64)
         np.add.at(far, row, broken)
-        spread = far[:, where]
+        near = far == 0
         # On the neighbour's own node nothing is far.
-        np.subtract.at(spread, (row, home), broken[np.arange(row.size), place])
-        feasible &= spread == 0
+        used = far[:, where[self.used]]
+        np.subtract.at(used, (row, self.at[other]), broken[np.arange(row.size), place])
+        spread = near.take(where, axis=1)
+        spread[:, self.used] = used == 0
+        feasible &= spread
 
     def _unlimited(self) -> bool:
         infrastructure = self.instance.infrastructure
@@ -144,27 +148,30 @@ class _View:
             ledger.place(unit, int(self.nodes[unit]))
 
     def terms(self, units: Indices) -> dict[str, Floats]:
-        """Return float64[len(units), N] by objective term: what the unit would add on each node."""
+        """Return float64[len(units), N] by objective term: what the unit would add on each node.
+
+        Terms that are 0 everywhere are left out.
+        """
         instance, infrastructure = self.instance, self.instance.infrastructure
         weights, tariff = instance.weights, infrastructure.bandwidth_price
-        nothing = np.zeros((units.size, infrastructure.size))
-        network = price = bandwidth = nothing
+        terms: dict[str, Floats] = {}
         if weights.network and instance.has_weight and instance.state.has_distance:
-            network = weights.network * self._network(units)
+            terms["network"] = self._network(units)
         if weights.price and instance.state.has_price:
-            price = weights.price * (instance.requests[units] @ infrastructure.price.T)
+            terms["price"] = weights.price * (instance.requests[units] @ infrastructure.price.T)
         if weights.bandwidth and instance.has_traffic and tariff.any():
             demand = instance.traffic[units][:, self.placed]
             bandwidth = demand.sum(axis=1)[:, None] * tariff + (demand @ tariff[self.homes])[:, None]
             bandwidth[:, self.used] = self._used(demand, tariff[self.used][:, None] + tariff[self.homes])
-            bandwidth *= weights.bandwidth
-        return {"network": network, "price": price, "bandwidth": bandwidth}
+            terms["bandwidth"] = weights.bandwidth * bandwidth
+        return terms
 
     def _network(self, units: Indices) -> Floats:
         instance, where = self.instance, self.instance.infrastructure.location
         distance, homes = instance.infrastructure.location_cost, where[self.homes]
-        outward, inward = instance.weight[units][:, self.placed], instance.weight[self.placed][:, units].T
-        cost: Floats = (outward @ distance[:, homes].T + inward @ distance[homes])[:, where]
+        weight = instance.weights.network * instance.weight
+        outward, inward = weight[units][:, self.placed], weight[self.placed][:, units].T
+        cost: Floats = (outward @ distance[:, homes].T + inward @ distance[homes]).take(where, axis=1)
         here = where[self.used]
         cost[:, self.used] = self._used(outward, distance[here[:, None], homes])
         cost[:, self.used] += self._used(inward, distance[homes[:, None], here].T)

@@ -29,8 +29,6 @@ _PER_CLASS = 12
 """Nodes each class of masks contributes to a shortlist."""
 _LOCATIONS = 3
 """Locations, or groups of near ones, that get a shortlist of their own; one for large applications."""
-_ROOMIER = 1.05
-"""How much more room on few nodes another location must have to be searched after one that holds the application."""
 _SMALL = 64
 """Units up to which an application is searched in several locations."""
 
@@ -209,18 +207,20 @@ class Survey:
     def promises(self, columns: Indices, instead_of: Indices, used: Indices) -> bool:
         """Return whether another shortlist may beat a complete plan found on the shortlist `instead_of`.
 
-        Where room alone decides, it must have more room on the few nodes that a plan would need, or nodes that are
-        nearer to each other than those `used` (int[...], with repetitions) by the plan.
+        It may not where room alone decides, its roomiest nodes (twice as many as the plan has `used`, int[...] with
+        repetitions) have the same room as those, and they are no nearer to each other than the used ones.
         """
         if not self.by_room_only:
             return True
         where, distance = self.instance.infrastructure.location, self.instance.infrastructure.location_cost
-        there, here = np.unique(where[columns]), np.unique(where[used])
-        if distance[there[:, None], there].min() < distance[here[:, None], here].max():
+        nodes = list(set(used.tolist()))
+        here, there = where[nodes], list(set(where[columns].tolist()))
+        if distance[there][:, there].min() < distance[here][:, here].max():
             return True
-        rooms = [np.cumsum(np.sort(np.minimum(self.portion[nodes], 1.0))[::-1]) for nodes in (columns, instead_of)]
-        few = min(np.unique(used).size, *map(len, rooms))
-        return bool((rooms[0][:few] > _ROOMIER * rooms[1][:few]).any())
+        room, known = (
+            np.sort(np.minimum(self.portion[some], 1.0))[: -2 * len(nodes) - 1 : -1] for some in (columns, instead_of)
+        )
+        return not np.array_equal(room, known)
 
     def _shortlist(self, nodes: Indices, width: int) -> Indices:
         """Return the nodes to search among, in price order, at least `width` when there are so many."""

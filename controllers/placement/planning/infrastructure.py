@@ -186,6 +186,9 @@ class InfrastructureView:
 
     def _bandwidth_left(self, capacity: Floats, used: Mapping[str, float]) -> Floats:
         left = capacity.copy()
+        if not np.isfinite(capacity).any():
+            # Nothing is taken from what has no bound, however many edges there are.
+            return left
         column = self._state.resources.get(RESOURCE_BANDWIDTH)
         if column is not None:
             left -= self._state.used[:, column]

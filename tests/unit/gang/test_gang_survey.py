@@ -43,10 +43,12 @@ class TestPromises:
         ("infrastructure", "used", "expected"),
         [
             pytest.param(two_zones([6, 6], [6, 6]), [0, 1], False, id="equal-room"),
-            pytest.param(two_zones([6, 6], [6.2, 6.2]), [0, 1], False, id="hardly-more-room"),
+            pytest.param(two_zones([6, 6], [6.2, 6]), [0, 1], True, id="a-little-more-room"),
             pytest.param(two_zones([6, 6], [9, 6]), [0, 1], True, id="roomier-first-node"),
             pytest.param(two_zones([6, 6], [6, 9]), [0, 1], True, id="more-room-on-two-nodes"),
-            pytest.param(two_zones([9, 9], [6, 6]), [0, 1], False, id="less-room"),
+            pytest.param(two_zones([9, 9], [9, 6]), [0, 1], True, id="less-room-may-fit-better"),
+            pytest.param(two_zones([12, 9], [12, 9]), [0, 0], False, id="as-far-as-twice-the-nodes-in-use"),
+            pytest.param(two_zones([12, 9], [12, 6]), [0, 0], True, id="differs-within-twice-the-nodes-in-use"),
             pytest.param(two_zones([12, 12], [24, 24]), [0, 1], False, id="more-than-the-application-needs"),
             pytest.param(two_zones([6, 6], [6, 6]), [0, 2], True, id="plan-across-zones"),
             pytest.param(two_zones([6, 6], [6, 6], cost=np.array([[5, 10], [10, 1]])), [0, 1], True, id="nearer"),
@@ -54,7 +56,7 @@ class TestPromises:
             pytest.param(two_zones([6, 6], [6, 6], price=1.0), [0, 1], True, id="prices-differ"),
         ],
     )
-    def test_only_more_room_or_nearer_nodes_are_worth_a_search(
+    def test_only_other_room_or_nearer_nodes_are_worth_a_search(
         self, infrastructure: Infrastructure, used: list[int], expected: bool
     ) -> None:
         survey = Survey(instance_of(infrastructure, PAIR))
@@ -67,7 +69,7 @@ class TestPromises:
 
     @pytest.mark.parametrize(
         ("second", "searched"),
-        [pytest.param([300] * 8, 1, id="alike"), pytest.param([900] * 8, 2, id="second-is-roomier")],
+        [pytest.param([300] * 8, 1, id="alike"), pytest.param([300, *[290] * 7], 2, id="room-differs")],
     )
     def test_a_location_without_promise_is_not_searched(
         self, monkeypatch: pytest.MonkeyPatch, second: list[float], searched: int
@@ -79,8 +81,7 @@ class TestPromises:
             return Field(instance, columns)
 
         monkeypatch.setattr(importlib.import_module("controllers.placement.gang.strategies.berth"), "Field", counted)
-        # Locations are tried in the order of their roomiest node: one as large as the second's, but alone.
-        result = plan(two_zones([second[0], *[300] * 7], second), boutique())
+        result = plan(two_zones([300] * 8, second), boutique())
         assert result.complete
         assert len(seen) == searched
 
