@@ -39,9 +39,10 @@ def runner_ups(instance: Instance, nodes: Indices) -> dict[int, tuple[RunnerUp, 
     for start in range(0, placed.size, size):
         units = placed[start : start + size]
         terms = view.terms(units)
-        cost = np.full((units.size, instance.infrastructure.size), np.inf)
-        feasible = view.feasible(units)
-        np.copyto(cost, sum(terms.values(), np.zeros(1)), where=feasible)
+        # One array less of units by nodes: making it would cost as much as judging a rule.
+        summands = list(terms.values())
+        total: Floats | float = sum(summands[1:], summands[0]) if summands else 0.0
+        cost: Floats = np.where(view.feasible(units), total, np.inf)
         index = np.arange(units.size)
         cost[index, nodes[units]] = np.inf
         options: list[list[RunnerUp]] = [[] for _ in units]
