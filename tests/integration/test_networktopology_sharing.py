@@ -149,7 +149,7 @@ def test_only_the_computed_sets_are_owned(costs: Costs) -> None:
 def test_our_own_writes_cause_no_further_writes(costs: Costs, controller: ControllerProcess) -> None:
     costs.publish(n1_n3=4)
     costs.create(user_defined(REGION_COSTS))
-    before = costs.wait_names("UserDefined", "Dijkstra", "NetperfCosts")
+    before = costs.wait_settled("UserDefined", "Dijkstra", "NetperfCosts")
     written = writes(controller)
     # An annotation starts a pass of the same kind as an echo of our own write; it must end without a write.
     passes = controller.metric("berth_networktopology_reconcile_seconds_count")
@@ -170,7 +170,7 @@ def test_a_configmap_that_is_written_again_unchanged_causes_no_write(
 ) -> None:
     costs.publish(n1_n3=4)
     costs.create()
-    before = costs.wait_names("Dijkstra", "NetperfCosts")
+    before = costs.wait_settled("Dijkstra", "NetperfCosts")
     costs.kubectl("annotate", "configmap", "netperf", "round=2")
     costs.publish("other", n1_n3=1)
     # The ConfigMap's watch has delivered both changes once a later, real one has had its effect elsewhere.

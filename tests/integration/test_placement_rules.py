@@ -6,11 +6,10 @@ API server shows: fields that it fills in, Events, conditions, gates that are ta
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -174,45 +173,57 @@ def _priority_class(stage: Stage, name: str, value: int) -> str:
     return f"{stage.name}-{name}"
 
 
-@contextmanager
-def _asleep(controller: ControllerProcess) -> Iterator[None]:
-    """What happens in the block, the controller sees at once when it wakes up."""
-    os.kill(controller.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(controller.pid, signal.SIGCONT)
+LATE = "late-scheduler"
+"""Scheduler name of pods that are there before their controller."""
+
+
+@pytest.fixture
+def late_controller(
+    own_cluster: LocalCluster, tmp_path: Path
+) -> Callable[[], AbstractContextManager[ControllerProcess]]:
+    """Starts a second controller, which meets everything that is there at once, in its first lists."""
+    arguments = ["--no-leader-elect", *configuration(tmp_path, profile(LATE, waitSeconds=600))]
+
+    def start() -> AbstractContextManager[ControllerProcess]:
+        return ControllerProcess.start(
+            ["placement"], kubeconfig=own_cluster.kubeconfig, directory=tmp_path, arguments=arguments
+        )
+
+    return start
 
 
 def test_priority_comes_first_when_room_is_scarce(
-    own_cluster: LocalCluster, stage: Stage, controller: ControllerProcess
+    own_cluster: LocalCluster, stage: Stage, late_controller: Callable[[], AbstractContextManager[ControllerProcess]]
 ) -> None:
     low, high = _priority_class(stage, "low", 1), _priority_class(stage, "high", 1000)
     stage.nodes("n1", cpu="1")
-    with _asleep(controller):
-        for number in range(3):
-            stage.pod(f"low-{number}", cpu="500m", priorityClassName=low)
-        for number in range(2):
-            stage.pod(f"high-{number}", cpu="500m", priorityClassName=high)
     for number in range(3):
-        assert "1 Insufficient cpu" in stage.wait_event(f"low-{number}", "FailedScheduling")
-    assert set(stage.wait_bound("high-0", "high-1")) == {"high-0", "high-1"}
+        stage.pod(f"low-{number}", cpu="500m", priorityClassName=low, schedulerName=LATE)
+    for number in range(2):
+        stage.pod(f"high-{number}", cpu="500m", priorityClassName=high, schedulerName=LATE)
+    with late_controller():
+        for number in range(3):
+            assert "1 Insufficient cpu" in stage.wait_event(f"low-{number}", "FailedScheduling")
+        assert set(stage.wait_bound("high-0", "high-1")) == {"high-0", "high-1"}
     assert over_committed(own_cluster) == []
 
 
-def test_an_urgent_group_goes_before_an_earlier_one(stage: Stage, controller: ControllerProcess) -> None:
+def test_an_urgent_group_goes_before_an_earlier_one(
+    stage: Stage, late_controller: Callable[[], AbstractContextManager[ControllerProcess]]
+) -> None:
     high = _priority_class(stage, "high", 1000)
     stage.nodes("n1", cpu="1")
-    with _asleep(controller):
-        stage.apply(chain("web", "db", name="early"))
-        stage.apply(chain("web", "db", name="urgent"))
-        for workload in ("web", "db"):
-            stage.pod(f"early-{workload}", cpu="400m", group="early", workload=workload)
-        for workload in ("web", "db"):
-            stage.pod(f"urgent-{workload}", cpu="400m", group="urgent", workload=workload, priorityClassName=high)
+    stage.apply(chain("web", "db", name="early"))
+    stage.apply(chain("web", "db", name="urgent"))
     for workload in ("web", "db"):
-        stage.wait_event(f"early-{workload}", "FailedScheduling")
-    assert set(stage.wait_bound("urgent-web", "urgent-db")) == {"urgent-web", "urgent-db"}
+        stage.pod(f"early-{workload}", cpu="400m", group="early", workload=workload, schedulerName=LATE)
+    for workload in ("web", "db"):
+        urgent: dict[str, Any] = {"group": "urgent", "workload": workload, "priorityClassName": high}
+        stage.pod(f"urgent-{workload}", cpu="400m", schedulerName=LATE, **urgent)
+    with late_controller():
+        for workload in ("web", "db"):
+            stage.wait_event(f"early-{workload}", "FailedScheduling")
+        assert set(stage.wait_bound("urgent-web", "urgent-db")) == {"urgent-web", "urgent-db"}
 
 
 def test_requests_of_init_containers_sidecars_and_overhead_count(own_cluster: LocalCluster, stage: Stage) -> None:

@@ -138,6 +138,17 @@ class Costs:
         """Wait until the NetworkTopology has exactly these weight sets, in this order."""
         return self.wait(lambda topology: names(topology) == list(expected), what=f"weight sets {expected}")
 
+    def wait_settled(self, *expected: str) -> dict[str, Any]:
+        """Wait for these weight sets and for the status that names them, the last write of a pass."""
+        return self.wait(
+            lambda topology: (
+                names(topology) == list(expected)
+                and topology.get("status", {}).get("weightSets", "").replace(" ", "") == ",".join(expected)
+                and topology["status"].get("observedGeneration") == topology["metadata"]["generation"]
+            ),
+            what=f"weight sets {expected} in spec and status",
+        )
+
     def wait_zones(self, name: str, expected: CostTable) -> dict[str, Any]:
         """Wait until a weight set has exactly these zone costs."""
         return self.wait(lambda topology: table(topology, name) == expected, what=f"zone costs {expected} in {name}")
