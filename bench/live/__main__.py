@@ -131,7 +131,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench.live",
         description="Berth and kube-scheduler place the same applications on one real control plane. Without --nodes, "
-        "all standard cases run (about half an hour on two cores).",
+        "all standard cases run (about ten minutes on two cores).",
     )
     parser.add_argument("--nodes", type=int, choices=[1000, 5000], help="measure one case: this many nodes")
     parser.add_argument("--size", choices=sorted(SIZES), default="large", help="its node size (default large)")
