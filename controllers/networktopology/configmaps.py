@@ -23,9 +23,10 @@ from controllers.networktopology.sources.base import Reading, SourceState
 
 
 class ManagedFields(msgspec.Struct, gc=False):
-    """metav1.ManagedFieldsEntry, cut down to when a manager last wrote."""
+    """metav1.ManagedFieldsEntry, cut down to when a manager last wrote and which top-level fields it owns."""
 
     time: str | None = None
+    fields: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict, name="fieldsV1")
 
 
 class SourceMeta(ObjectMeta):
@@ -42,8 +43,8 @@ class SourceConfigMap(msgspec.Struct, gc=False):
 
     @property
     def time(self) -> datetime | None:
-        """When the object was last written, by whomever."""
-        moments = [entry.time for entry in self.metadata.managed_fields if entry.time]
+        """When the data was last written, by whomever; writes of labels and annotations do not make it newer."""
+        moments = [entry.time for entry in self.metadata.managed_fields if "f:data" in entry.fields]
         moments.append(self.metadata.creation_timestamp)
         return max((datetime.fromisoformat(moment) for moment in moments if moment), default=None)
 

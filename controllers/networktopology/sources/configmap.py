@@ -30,7 +30,7 @@ def parse(data: Mapping[str, str], *, name: str, nodes: Collection[str], time: d
         data: the ConfigMap's ``data``.
         name: the ConfigMap for people.
         nodes: names of the cluster's nodes.
-        time: when the ConfigMap was last written.
+        time: when its data was last written.
     """
     measurements: list[Measurement] = []
     malformed: list[str] = []
