@@ -53,13 +53,13 @@ cluster-down: ## stop and remove the local cluster
 
 .PHONY: manifests
 manifests: .venv ## write crds/ and docs/reference/ from the models of the kinds and of the configuration
-	$(BIN)/python -m berth.api.crdgen
-	$(BIN)/python -m controllers.placement.config_docs
+	$(BIN)/python -m hack.codegen.crds
+	$(BIN)/python -m hack.codegen.placement_configuration
 
 .PHONY: manifests-check
 manifests-check: .venv ## fail with a diff if they differ from the models
-	$(BIN)/python -m berth.api.crdgen --check
-	$(BIN)/python -m controllers.placement.config_docs --check
+	$(BIN)/python -m hack.codegen.crds --check
+	$(BIN)/python -m hack.codegen.placement_configuration --check
 
 # -- checks ---------------------------------------------------------------------------------------------------------
 

@@ -23,10 +23,10 @@ from typing import Any
 import msgspec
 import yaml
 
-from bench.live.observe import Judgement, judge
 from berth.api.networktopology import API_VERSION, KIND, NetworkTopology
 from berth.kube.objects import CustomObject, Node, Pod
-from controllers.placement.network.costs import read_costs
+from berth.network.costs import read_costs
+from hack.harness.observe import Judgement, judge
 from hack.localcluster import ClusterError, LocalCluster, processes
 from hack.localcluster.paths import REPOSITORY, clusters_root
 from hack.localcluster.tools import ensure

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.appgroup.measure import Sample, StatusWatch, measure, percentile
+from hack.harness.boutique import boutique
+from hack.harness.cluster import install_crds
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.boutique import boutique
-from tests.support.cluster import install_crds
-from tests.support.processes import ControllerProcess
 
 GOAL_P99 = 0.5
 """Seconds; the goal for the 99th percentile at the largest number of groups."""

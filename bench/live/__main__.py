@@ -23,7 +23,7 @@ from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
 from berth.kube.errors import ApiError
 from berth.kube.resources import NETWORK_TOPOLOGIES, NODES
-from controllers.placement.network.costs import read_costs
+from berth.network.costs import read_costs
 from hack.localcluster import LocalCluster, Options
 from hack.localcluster.topology import load
 

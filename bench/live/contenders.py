@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.processes import ControllerProcess
 
 
 class KubeScheduler:

@@ -22,9 +22,9 @@ from bench.live.workload import network_topology
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
 from berth.kube.resources import NETWORK_TOPOLOGIES
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster, Options
 from hack.localcluster.topology import load
-from tests.support.processes import ControllerProcess
 
 CONTROLLERS = ("appgroup", "networktopology", "placement")
 SETTLE = 10.0

@@ -10,14 +10,14 @@ from typing import Any
 
 import psutil
 
-from bench.live.observe import PodLog, judge, percentiles
 from bench.live.workload import application
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.objects import Node
 from berth.kube.reflector import Reflector
 from berth.kube.resources import APP_GROUPS, NAMESPACES, PODS
-from controllers.placement.network.costs import NetworkCosts
+from berth.network.costs import NetworkCosts
+from hack.harness.observe import PodLog, judge, percentiles
 
 CREATORS = 32
 

@@ -16,9 +16,9 @@ from statistics import median
 from typing import Any
 
 from bench.networktopology.compute import measurements
+from hack.harness.cluster import REPOSITORY, install_crds
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.cluster import REPOSITORY, install_crds
-from tests.support.processes import ControllerProcess
 
 TOPOLOGIES = "/apis/networktopology.diktyo.x-k8s.io/v1alpha1/namespaces/default/networktopologies"
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"

@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from controllers.placement.gang import Application, Infrastructure
+    from berth.scheduling.gang import Application, Infrastructure
 
 __all__ = ["accepted_at_most", "lowest_cost"]
 

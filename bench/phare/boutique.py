@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from controllers.placement.gang import Application, Infrastructure
+from berth.scheduling.gang import Application, Infrastructure
 
 __all__ = ["scaled_boutique", "zoned_nodes"]
 

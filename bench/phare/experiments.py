@@ -10,13 +10,13 @@ from bench.phare.bound import accepted_at_most, lowest_cost
 from bench.phare.boutique import scaled_boutique, zoned_nodes
 from bench.phare.runs import place_all, summary
 from bench.phare.scenarios import Workload, applications, chains, edge_clusters, equal_nodes, opportunistic_nodes
-from controllers.placement.gang import Weights
+from berth.scheduling.gang import Weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from bench.phare.runs import Sample
-    from controllers.placement.gang import Application, Infrastructure
+    from berth.scheduling.gang import Application, Infrastructure
 
 __all__ = ["EXPERIMENTS"]
 
@@ -138,7 +138,7 @@ def opportunistic(_samples: int) -> Iterator[Row]:
 
 def tight(samples: int) -> Iterator[Row]:
     """Scarce memory, small nodes, and strong demand for bandwidth: where single ideas pay off."""
-    plain = Weights(waste=0.0, rent=0.0, balance=0.0, fit=0.0)
+    plain = Weights(waste=0.0, opportunity_cost=0.0, balance=0.0, fit=0.0)
     cases: tuple[tuple[str, Callable[[int], Infrastructure], Workload], ...] = (
         ("memory", lambda seed: edge_clusters(100, seed, memory=(20.0, 64.0)), Workload()),
         (

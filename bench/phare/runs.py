@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from controllers.placement.gang import Application, InfrastructureState, Plan, Weights, plan
-from controllers.placement.gang.validate import violations
+from berth.scheduling.gang import Application, InfrastructureState, Plan, Weights, plan
+from berth.scheduling.gang.validate import violations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from controllers.placement.gang import Infrastructure
+    from berth.scheduling.gang import Infrastructure
 
 __all__ = ["Sample", "place_all", "summary"]
 

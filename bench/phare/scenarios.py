@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from controllers.placement.gang import Application, Infrastructure, NodeMasks
+from berth.scheduling.gang import Application, Infrastructure, NodeMasks
 
 __all__ = ["Graph", "Workload", "applications", "chains", "edge_clusters", "equal_nodes", "opportunistic_nodes"]
 
@@ -71,7 +71,7 @@ def edge_clusters(
 
 
 def equal_nodes(count: int, *, cores: float = 700.0, memory: float = 512.0, bandwidth: float = 20.0) -> Infrastructure:
-    """Return the equal nodes of the fill picture."""
+    """Return the equal nodes of the fill cache."""
     return Infrastructure.of(
         [f"node-{index:03d}" for index in range(count)],
         RESOURCES,

@@ -1,13 +1,8 @@
-"""Commands whose work is done by a controller's package, found by entry point: berth imports no controller.
-
-Group ``berth.commands``: a module per command. Group ``berth.forecasts``: per kind, a function that fills into a
-new object what its controller would.
-"""
+"""What the commands share: exit statuses, and what they say when something is wrong."""
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import typer
 
@@ -15,8 +10,6 @@ from berth.kube.client import TRANSPORT_ERRORS
 from berth.kube.connection import ConnectionConfigError
 from berth.kube.errors import ApiError
 
-COMMANDS = "berth.commands"
-FORECASTS = "berth.forecasts"
 BAD_INPUT = 2
 """Exit status: options, files, credentials or names are wrong."""
 NOT_PLACED = 3
@@ -24,19 +17,6 @@ NOT_PLACED = 3
 
 CLUSTER_ERRORS = (ApiError, *TRANSPORT_ERRORS)
 """What may go wrong with a live cluster."""
-
-
-def load_command(name: str) -> Any:
-    """The module behind a command; the process ends with 2 when it is not installed or cannot be imported."""
-    found = next(iter(entry_points(group=COMMANDS, name=name)), None)
-    if found is None:
-        fail(f"the part behind `berth {name}` is not installed; reinstall kube-berth")
-    return found.load()
-
-
-def load_forecasts() -> dict[str, Any]:
-    """What controllers would fill in, by kind."""
-    return {entry.name: entry.load() for entry in entry_points(group=FORECASTS)}
 
 
 def fail(message: str) -> NoReturn:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from berth.cli.explain import explain
-from berth.cli.plan import plan
+from berth.cli.explain.command import explain
+from berth.cli.plan.command import plan
 from berth.cli.run import run
 
 app = typer.Typer(

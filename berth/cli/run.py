@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 from berth.kube.lease import LeaseTiming
-from berth.kube.logs import configure_logs
-from berth.kube.process import SETUP_ERRORS, RunOptions, available_controllers, run_controllers
+from berth.runtime.logs import configure_logs
+from berth.runtime.process import SETUP_ERRORS, RunOptions, available_controllers, run_controllers
 
 EXIT_GRACE = 1.0
 """Seconds that tasks left over may take to end after the controllers have stopped."""

@@ -21,11 +21,11 @@ import structlog
 
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.errors import ApiError
+from berth.kube.interning import PodInterning
 from berth.kube.memory import collection_paused
 from berth.kube.metrics import CACHED_OBJECTS, HANDLER_FAILURES, UNREADABLE, WATCH_AGE, WATCH_EVENTS, WATCH_RESTARTS
 from berth.kube.objects import ObjectMeta, Pod
 from berth.kube.resources import Resource
-from berth.kube.sharing import PodSharing
 
 log = structlog.get_logger(__name__)
 
@@ -126,7 +126,7 @@ class Reflector(Generic[T]):
         # One pass over a line is half as fast again as finding the object first and then decoding it.
         event_type = msgspec.defstruct("WatchEvent", [("type", str), ("object", resource.type)], gc=False)
         self._event_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(event_type)
-        self._share: Callable[[Any], None] | None = PodSharing() if resource.type is Pod else None
+        self._share: Callable[[Any], None] | None = PodInterning() if resource.type is Pod else None
         self._handlers: list[Handler[T]] = []
         self._batch_handlers: list[Callable[[], None]] = []
         self._version = ""

@@ -16,13 +16,13 @@ import structlog
 
 from berth.api.labels import LABEL_APPGROUP
 from berth.kube.client import TRANSPORT_ERRORS, backoff
-from berth.kube.controller import ControllerContext, run_together
 from berth.kube.errors import ApiError
-from berth.kube.kopf_support import Operator
 from berth.kube.objects import ObjectMeta
 from berth.kube.reflector import ChangeType, Reflector
 from berth.kube.resources import APP_GROUPS, Resource
-from berth.kube.workqueue import WorkQueue
+from berth.runtime.component import ControllerContext, run_together
+from berth.runtime.operator import Operator
+from berth.runtime.workqueue import WorkQueue
 from controllers.appgroup import metrics
 from controllers.appgroup.pods import GroupKey, GroupPod, PodIndex
 from controllers.appgroup.reconciler import Reconciler

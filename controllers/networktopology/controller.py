@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from berth.api.labels import WEIGHTS_DIJKSTRA
 from berth.kube.client import ApiClient
-from berth.kube.controller import ControllerContext, run_together
-from berth.kube.kopf_support import Operator
-from berth.kube.workqueue import WorkQueue
+from berth.runtime.component import ControllerContext, run_together
+from berth.runtime.operator import Operator
+from berth.runtime.workqueue import WorkQueue
 from controllers.networktopology.algorithms import path_algorithm
 from controllers.networktopology.configmaps import ConfigMapWatches
 from controllers.networktopology.nodes import NodeWatch

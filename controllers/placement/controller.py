@@ -1,6 +1,6 @@
 """The placement controller: watches, the scheduling loop, the binding workers.
 
-watches --> picture (state, members, groups, costs) --> queue --> cycle --> decisions --> binder
+watches --> cache (state, members, groups, costs) --> queue --> cycle --> decisions --> binder
    ^                                                      |                                  |
    +---------------- confirmed by the pod's own event ----+------- planned again if refused -+
 """
@@ -16,23 +16,24 @@ from typing import Any
 import structlog
 import yaml
 
-from berth.kube.controller import ControllerContext, run_together
 from berth.kube.memory import settle_memory
 from berth.kube.objects import CustomObject, Namespace, Node, Pod
 from berth.kube.reflector import ChangeType, Reflector
 from berth.kube.resources import APP_GROUPS, NAMESPACES, NETWORK_TOPOLOGIES, NODES, PODS
+from berth.network.costs import NetworkCosts
+from berth.runtime.component import ControllerContext, run_together
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration, parse_configuration
+from berth.scheduling.cycle import GROUP_UNIT, SchedulingCycle, unit_key
+from berth.scheduling.decision import Decision, annotation
+from berth.scheduling.gang.infrastructure import read_settings
+from berth.scheduling.planner import Planner
+from berth.scheduling.queue import PlacementQueue, UnitKey
 from controllers.placement import events
 from controllers.placement.binder import Binder, BindOutcome, BindResult
-from controllers.placement.cluster import ClusterPicture
-from controllers.placement.config import ConfigurationError, PlacementConfiguration, parse_configuration
 from controllers.placement.metrics import BIND_SECONDS, BINDINGS, NODE_REJECTIONS, PENDING, UNBOUND
-from controllers.placement.network.costs import NetworkCosts
-from controllers.placement.planning.decision import Decision, annotation
-from controllers.placement.planning.infrastructure import read_settings
-from controllers.placement.planning.planner import Planner
-from controllers.placement.queue import PlacementQueue, UnitKey
-from controllers.placement.reporter import ConditionReporter
-from controllers.placement.scheduling import GROUP_UNIT, Outlet, SchedulingCycle, unit_key
+from controllers.placement.pod_conditions import ConditionReporter
+from controllers.placement.reports import CycleReports
 from controllers.placement.volume_binder import VolumeBinder
 from controllers.placement.volume_watches import volume_watches
 
@@ -66,13 +67,15 @@ class PlacementController:
         self._context = context
         self.configuration = load_configuration(context.options.get("placement_config"))
         clock = time.monotonic
-        self.picture = ClusterPicture(clock=clock)
+        self.cache = Cache(clock=clock)
         self.queue = PlacementQueue(clock=clock, arrival_of=self._arrival_of)
         self._binder = Binder(context.client)
-        self._volumes = VolumeBinder(context.client, self.picture.state)
+        self._volumes = VolumeBinder(context.client, self.cache.state)
         self._reporter = ConditionReporter(context.client)
-        outlet = Outlet(bind=self._decided, note=context.recorder.record, unschedulable=self._reporter.unschedulable)
-        self.cycle = SchedulingCycle(self.picture, self.queue, self.configuration, outlet)
+        reports = CycleReports(
+            bind=self._decided, record=context.recorder.record, condition=self._reporter.unschedulable
+        )
+        self.cycle = SchedulingCycle(self.cache, self.queue, self.configuration, reports)
         self._unbound: asyncio.Queue[tuple[Decision, NetworkCosts, float]] = asyncio.Queue()
         self._wake = asyncio.Event()
         self._watches: dict[str, Reflector[Any]] = {}
@@ -103,7 +106,7 @@ class PlacementController:
             "pods": pods,
             "appgroups": groups,
             "networktopologies": topologies,
-            **volume_watches(client, self.picture.state.volumes, changed=self._on_volumes),
+            **volume_watches(client, self.cache.state.volumes, changed=self._on_volumes),
         }
         for name, watch in self._watches.items():
             watch.add_batch_handler(self._wake.set)
@@ -112,8 +115,8 @@ class PlacementController:
     # Watch events
 
     def _on_pod(self, change: ChangeType, pod: Pod) -> None:
-        picture, uid = self.picture, pod.metadata.uid
-        result = picture.drop_pod(pod) if change is ChangeType.DELETED else picture.put_pod(pod)
+        cache, uid = self.cache, pod.metadata.uid
+        result = cache.delete_pod(pod) if change is ChangeType.DELETED else cache.update_pod(pod)
         ours = self.configuration.profile_for(pod.spec.scheduler_name) is not None
         if result.waiting and ours and change is not ChangeType.DELETED:
             self.queue.add(pod, unit_key(pod, result.group))
@@ -124,7 +127,7 @@ class PlacementController:
                 self._wake_group(result.group)
         if result.rejected and ours:
             NODE_REJECTIONS.labels(pod.status.reason).inc()
-            self._context.recorder.record(events.rejected_by_node(pod, seconds=self.picture.avoided.ttl))
+            self._context.recorder.record(events.rejected_by_node(pod, seconds=self.cache.avoided.ttl))
         if result.freed:
             self.queue.wake_sleepers()
             self._volumes.pod_gone(uid)
@@ -133,11 +136,11 @@ class PlacementController:
 
     def _on_node(self, change: ChangeType, node: Node) -> None:
         if change is ChangeType.DELETED:
-            self.picture.state.remove_node(node.metadata.name)
+            self.cache.state.remove_node(node.metadata.name)
             self._volumes.changed()
             self.queue.wake_sleepers(lambda unit: unit.follows_pods)
             return
-        helps, settings = self.picture.put_node(node)
+        helps, settings = self.cache.update_node(node)
         if settings:
             for planner in self._planners():
                 planner.view.settings_changed()
@@ -148,9 +151,9 @@ class PlacementController:
 
     def _on_namespace(self, change: ChangeType, namespace: Namespace) -> None:
         if change is ChangeType.DELETED:
-            self.picture.state.remove_namespace(namespace.metadata.name)
+            self.cache.state.remove_namespace(namespace.metadata.name)
         else:
-            self.picture.state.upsert_namespace(namespace)
+            self.cache.state.upsert_namespace(namespace)
             self.queue.wake_sleepers()
 
     def _on_group(self, change: ChangeType, obj: CustomObject) -> None:
@@ -158,21 +161,21 @@ class PlacementController:
         name = "/".join(key)
         if change is ChangeType.DELETED:
             self._groups_seen.pop(name, None)
-            self.picture.drop_group(key)
+            self.cache.delete_group(key)
             self._wake_group(key)
             return
         previous = self._groups_seen.get(name)
         self._groups_seen[name] = obj
-        if self.picture.put_group(obj, previous) is not None:
+        if self.cache.update_group(obj, previous) is not None:
             self._wake_group(key)
 
     def _on_topology(self, change: ChangeType, obj: CustomObject) -> None:
         name = f"{obj.metadata.namespace}/{obj.metadata.name}"
         changed = True
         if change is ChangeType.DELETED:
-            self.picture.drop_topology(name)
+            self.cache.delete_topology(name)
         else:
-            problem, changed = self.picture.put_topology(obj)
+            problem, changed = self.cache.update_topology(obj)
             if problem is not None:
                 log.warning("network topology ignored", topology=name, problem=problem)
         if changed:
@@ -189,7 +192,7 @@ class PlacementController:
     def _arrival_of(self, key: UnitKey) -> str | None:
         if key[0] != GROUP_UNIT:
             return None
-        group = self.picture.groups.get((key[1], key[2]))
+        group = self.cache.groups.get((key[1], key[2]))
         return group.created if group is not None else None
 
     def _planners(self) -> list[Planner]:
@@ -201,7 +204,7 @@ class PlacementController:
         for watch in self._watches.values():
             await watch.synced.wait()
         settle_memory()
-        log.info("placing", nodes=self.picture.state.node_count, waiting=len(self.queue))
+        log.info("placing", nodes=self.cache.state.node_count, waiting=len(self.queue))
         # Bindings are drained before more is planned, so that a late urgent pod does not find all room assumed away.
         backlog = 8 * self.configuration.bindings_in_flight
         while True:
@@ -223,7 +226,7 @@ class PlacementController:
     async def _until_woken(self, *, full: bool) -> None:
         """Wait for a change or a timer; while decisions pile up, timers change nothing and a binding wakes us."""
         due = None if full else self.queue.next_due()
-        timeout = None if due is None else max(0.0, due - self.picture.clock())
+        timeout = None if due is None else max(0.0, due - self.cache.clock())
         try:
             async with asyncio.timeout(timeout):
                 await self._wake.wait()
@@ -234,7 +237,7 @@ class PlacementController:
 
     def _decided(self, decision: Decision, costs: NetworkCosts) -> None:
         self._reporter.forget(decision.pod.metadata.uid)
-        self._unbound.put_nowait((decision, costs, self.picture.clock()))
+        self._unbound.put_nowait((decision, costs, self.cache.clock()))
         UNBOUND.set(self._unbound.qsize())
 
     async def _bind_for_ever(self) -> None:
@@ -242,7 +245,7 @@ class PlacementController:
             decision, costs, decided = await self._unbound.get()
             UNBOUND.set(self._unbound.qsize())
             problem = self._no_longer_possible(decision)
-            if self.picture.state.record(decision.pod.metadata.uid) is None:
+            if self.cache.state.record(decision.pod.metadata.uid) is None:
                 self._planner_of(decision).forget(decision)  # the pod has ended or was deleted
             elif problem is not None:
                 self._context.recorder.record(events.node_changed(decision, problem))
@@ -257,7 +260,7 @@ class PlacementController:
 
     def _no_longer_possible(self, decision: Decision) -> str | None:
         """What happened to the node since the decision, None when it still takes the pod."""
-        state = self.picture.state
+        state = self.cache.state
         record = state.record(decision.pod.metadata.uid)
         if record is None:
             return None
@@ -268,7 +271,7 @@ class PlacementController:
         if node.spec.unschedulable:
             return "the node was cordoned"
         over = state.used[slot] > state.allocatable[slot]
-        needed = state.request_vector(record.profile) > 0
+        needed = state.request_vector(record.template) > 0
         if (over & needed).any():
             return "the node has too little room left"
         return None
@@ -278,7 +281,7 @@ class PlacementController:
         if problem is None:
             self._unbound.put_nowait((decision, costs, decided))
         else:
-            if self.picture.state.record(decision.pod.metadata.uid) is not None:
+            if self.cache.state.record(decision.pod.metadata.uid) is not None:
                 self._context.recorder.record(events.volumes_failed(decision, problem))
             self._again(decision)
         self._wake.set()
@@ -286,7 +289,7 @@ class PlacementController:
     def _settle(self, decision: Decision, result: BindResult, decided: float) -> None:
         BINDINGS.labels(result.outcome.value).inc()
         if result.outcome is BindOutcome.BOUND:
-            BIND_SECONDS.observe(self.picture.clock() - decided)
+            BIND_SECONDS.observe(self.cache.clock() - decided)
             self._context.recorder.record(events.scheduled(decision))
         elif result.outcome is BindOutcome.REFUSED:
             log.warning("binding refused", pod=decision.pod.key, node=decision.node, problem=result.problem)
@@ -304,7 +307,7 @@ class PlacementController:
         pod = self._watches["pods"].objects.get(decision.pod.key)
         if pod is None or pod.metadata.uid != decision.pod.metadata.uid or pod.spec.node_name:
             return
-        result = self.picture.put_pod(pod)
+        result = self.cache.update_pod(pod)
         if result.waiting:
             self.queue.put_back(pod, unit_key(pod, result.group))
         # The room that the decision held is free again.

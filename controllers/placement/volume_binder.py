@@ -19,16 +19,16 @@ from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.errors import ApiError
 from berth.kube.objects import PersistentVolumeClaim, Pod
 from berth.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from controllers.placement.planning.volumes import (
+from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.cache.volume_matching import volume_plan
+from berth.scheduling.cache.volumes import SELECTED_NODE, claimed_by, fully_bound
+from berth.scheduling.volumes import (
     Stage,
     needs_volumes,
     progress,
     reservation_patch,
     selection_patch,
 )
-from controllers.placement.state.binding import volume_plan
-from controllers.placement.state.cluster import ClusterState
-from controllers.placement.state.volumes import SELECTED_NODE, claimed_by, fully_bound
 
 log = structlog.get_logger(__name__)
 

@@ -17,7 +17,7 @@ from berth.kube.resources import (
     VOLUME_ATTACHMENTS,
     Resource,
 )
-from controllers.placement.state.volumes import VolumeTable
+from berth.scheduling.cache.volumes import VolumeTable
 
 T = TypeVar("T", bound=HasMetadata)
 

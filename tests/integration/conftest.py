@@ -35,8 +35,8 @@ from typing import Any
 
 import pytest
 
+from hack.harness.cluster import DEMO_TOPOLOGY, Kubectl, eventually, install_crds
 from hack.localcluster import LocalCluster
-from tests.support.cluster import DEMO_TOPOLOGY, Kubectl, eventually, install_crds
 
 _numbers = itertools.count(1)
 

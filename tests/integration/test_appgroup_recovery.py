@@ -18,11 +18,11 @@ import pytest
 import yaml
 
 from controllers.appgroup.reconciler import FIELD_MANAGER
+from hack.harness.boutique import ORDERS_11, appgroup, boutique
+from hack.harness.cluster import CRDS, DEMO_TOPOLOGY, eventually
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.appgroups import AppGroups, condition, order_of
-from tests.support.boutique import ORDERS_11, appgroup, boutique
-from tests.support.cluster import CRDS, DEMO_TOPOLOGY, eventually
-from tests.support.processes import ControllerProcess
 
 NODE = "eu-west-a-01"
 Start = Callable[..., ControllerProcess]

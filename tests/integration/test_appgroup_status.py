@@ -15,11 +15,11 @@ import pytest
 from berth.api.appgroup import SortingAlgorithm
 from controllers.appgroup.controller import POD_DELAY
 from controllers.appgroup.reconciler import FIELD_MANAGER
+from hack.harness.boutique import ORDERS_10, ORDERS_11, appgroup, boutique, names
+from hack.harness.cluster import Kubectl, eventually
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.appgroups import AppGroups, condition, order_of
-from tests.support.boutique import ORDERS_10, ORDERS_11, appgroup, boutique, names
-from tests.support.cluster import Kubectl, eventually
-from tests.support.processes import ControllerProcess
 
 PAIR = {"cart": ["checkout"], "checkout": ["cart"]}
 

@@ -11,7 +11,7 @@ from berth.kube.client import ApiClient
 from berth.kube.objects import Pod
 from berth.kube.resources import PODS
 from controllers.placement.binder import Binder, BindOutcome
-from controllers.placement.reporter import CONDITION, ConditionReporter
+from controllers.placement.pod_conditions import CONDITION, ConditionReporter
 from hack.localcluster import LocalCluster
 from tests.support.kube import client_of
 

@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from controllers.placement.filters import FilterPipeline, default_filters
+from berth.scheduling.plugins import FilterPipeline, default_filters
+from hack.harness.cluster import eventually
 from hack.localcluster import LocalCluster
 from hack.localcluster.components import Options
 from hack.localcluster.rest import Api
-from tests.support.cluster import eventually
 from tests.support.differential import Answer, Stage, our_answer
 from tests.support.generated import situations
 from tests.support.situations import RUNTIME_CLASS, Situation

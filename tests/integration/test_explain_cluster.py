@@ -18,11 +18,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from berth.cli.main import kubectl_app
+from hack.harness.cluster import DEMO_TOPOLOGY, REPOSITORY, Kubectl, eventually
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from hack.localcluster.tools import ensure
 from tests.support import plans
-from tests.support.cluster import DEMO_TOPOLOGY, REPOSITORY, Kubectl, eventually
-from tests.support.processes import ControllerProcess
 
 SHOP = "shop"
 EXAMPLES = ("01-appgroup-online-boutique", "02-networktopology", "03-online-boutique-deployments")

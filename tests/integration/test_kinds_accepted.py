@@ -12,9 +12,9 @@ import yaml
 
 from berth.api import rules
 from berth.api.appgroup import API_VERSION, PLURAL, AppGroup
+from hack.harness.cluster import REPOSITORY, Kubectl
 from hack.localcluster import LocalCluster
 from hack.localcluster.rest import Api, ApiError
-from tests.support.cluster import REPOSITORY, Kubectl
 from tests.support.kinds import app_group, network_topology, ref, weight_set, workload
 
 UPSTREAM = sorted((REPOSITORY / "tests" / "data" / "upstream").glob("*.yaml"))

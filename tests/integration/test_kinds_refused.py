@@ -11,9 +11,9 @@ import pytest
 from berth.api import rules
 from berth.api.appgroup import API_VERSION, PLURAL, AppGroup
 from berth.api.checks import appgroup_problems
+from hack.harness.cluster import Kubectl
 from hack.localcluster import LocalCluster
 from hack.localcluster.rest import Api, ApiError
-from tests.support.cluster import Kubectl
 from tests.support.kinds import app_group, network_topology, ref, weight_set, workload
 
 PAIR = (workload("a", "b"), workload("b"))

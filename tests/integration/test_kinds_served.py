@@ -11,7 +11,7 @@ import pytest
 from berth.api.appgroup import MAX_PODS_SCHEDULED, AppGroup, AppGroupStatus
 from berth.api.conditions import set_condition
 from berth.api.networktopology import NetworkTopologyStatus
-from tests.support.cluster import Kubectl
+from hack.harness.cluster import Kubectl
 from tests.support.kinds import app_group, network_topology, ref, weight_set, workload
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)

@@ -13,9 +13,9 @@ from berth.kube.client import ApiClient
 from berth.kube.events import EventRecorder, Note, Reference
 from berth.kube.objects import ConfigMap, Namespace
 from berth.kube.resources import CONFIGMAPS, EVENTS, NAMESPACES
+from hack.harness.cluster import Kubectl
 from hack.localcluster import LocalCluster
 from hack.localcluster.components import Options
-from tests.support.cluster import Kubectl
 from tests.support.kube import client_of, config_map, running, until
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from hack.harness.cluster import Kubectl, eventually
 from hack.localcluster import LocalCluster
 from hack.localcluster.components import Options
-from tests.support.cluster import Kubectl, eventually
 from tests.support.kube import paused
 from tests.support.probe import berth
 

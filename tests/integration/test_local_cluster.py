@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from hack.harness.cluster import DEMO_TOPOLOGY, REPOSITORY, Kubectl, bound_pod, eventually
 from hack.localcluster import (
     ClusterError,
     LocalCluster,
@@ -29,7 +30,6 @@ from hack.localcluster import (
     processes,
     topology,
 )
-from tests.support.cluster import DEMO_TOPOLOGY, REPOSITORY, Kubectl, bound_pod, eventually
 
 SCRIPT = REPOSITORY / "hack" / "cluster"
 COMPONENTS = ["etcd", "kube-apiserver", "kube-controller-manager", "kwok"]

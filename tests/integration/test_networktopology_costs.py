@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from hack.harness.cluster import REPOSITORY, Kubectl, eventually
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.cluster import REPOSITORY, Kubectl, eventually
 from tests.support.costs import (
     REGION_COSTS,
     ZONE_COSTS,
@@ -30,7 +31,6 @@ from tests.support.costs import (
     table,
     user_defined,
 )
-from tests.support.processes import ControllerProcess
 
 UPSTREAM = sorted((REPOSITORY / "tests" / "data" / "upstream").glob("networktopology-*.yaml"))
 

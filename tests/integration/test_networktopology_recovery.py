@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
+from hack.harness.cluster import Kubectl, eventually, install_crds
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.cluster import Kubectl, eventually, install_crds
 from tests.support.costs import (
     REGION_COSTS,
     ZONE_COSTS,
@@ -30,7 +31,6 @@ from tests.support.costs import (
     table,
     user_defined,
 )
-from tests.support.processes import ControllerProcess
 from tests.support.topologies import weight_set
 
 KILLS = 8

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from controllers.networktopology.weights import FIELD_MANAGER
+from hack.harness.cluster import Kubectl, eventually
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.cluster import Kubectl, eventually
 from tests.support.costs import REGION_COSTS, ZONE_COSTS, Costs, create_nodes, names, table, user_defined
-from tests.support.processes import ControllerProcess
 from tests.support.topologies import weight_set
 
 BANDWIDTHS: dict[str, Any] = {

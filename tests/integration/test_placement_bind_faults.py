@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from hack.harness.cluster import eventually
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.cluster import eventually
 from tests.support.faults import Fault, FaultProxy
 from tests.support.placing import (
     BARE,
@@ -25,7 +26,6 @@ from tests.support.placing import (
     over_committed,
     profile,
 )
-from tests.support.processes import ControllerProcess
 
 PODS = 12
 """Pods of a case, half of them an application; the nodes have room for twice as many."""

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from berth.api.labels import LABEL_APPGROUP, LABEL_WORKLOAD
+from hack.harness.cluster import DEMO_TOPOLOGY, REPOSITORY, eventually
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.cluster import DEMO_TOPOLOGY, REPOSITORY, eventually
 from tests.support.placing import STAGE_LABEL, Stage, chain, configuration, over_committed, profile
-from tests.support.processes import ControllerProcess
 
 KEEPS = "berth-keeps"
 """Scheduler name of a profile that never places part of a group."""

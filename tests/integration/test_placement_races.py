@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from hack.harness.cluster import bound_pod, eventually
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.cluster import bound_pod, eventually
 from tests.support.faults import Fault, FaultProxy, Rule
 from tests.support.placing import (
     BARE,
@@ -27,7 +28,6 @@ from tests.support.placing import (
     over_committed,
     profile,
 )
-from tests.support.processes import ControllerProcess
 
 WAIT_SECONDS = 4
 

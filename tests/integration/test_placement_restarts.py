@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from hack.harness.cluster import eventually
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.cluster import eventually
 from tests.support.placing import (
     BARE,
     BindingHistory,
@@ -26,7 +27,6 @@ from tests.support.placing import (
     over_committed,
     profile,
 )
-from tests.support.processes import ControllerProcess
 from tests.support.stable import Stable
 
 ROUNDS = 100

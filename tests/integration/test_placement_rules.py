@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from hack.harness.cluster import eventually
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.cluster import eventually
 from tests.support.placing import BARE, STAGE_LABEL, Stage, chain, configuration, over_committed, profile
-from tests.support.processes import ControllerProcess
 
 
 @pytest.fixture(scope="module")

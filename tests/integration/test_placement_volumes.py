@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from hack.harness.cluster import Kubectl, eventually
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.cluster import Kubectl, eventually
-from tests.support.processes import ControllerProcess
 
 SELECTED = "volume.kubernetes.io/selected-node"
 HOSTNAME = "kubernetes.io/hostname"

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from hack.harness.cluster import Kubectl, bound_pod
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support import builders, kinds
-from tests.support.cluster import Kubectl, bound_pod
 from tests.support.placement import chain
-from tests.support.processes import ControllerProcess
 
 HOST = "kubernetes.io/hostname"
 SOON = 20.0

@@ -1,7 +1,7 @@
 """``berth plan`` against a live cluster: it agrees with what the controller then does, and it only lists.
 
 One cluster with the 24 nodes of the demo; the tests build on each other's pods, each in namespaces of its own. Forms,
-options and bad input: tests/unit/cli/test_plan.py.
+options and bad input: tests/unit/berth/cli/plan/test_command.py.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typer.testing import CliRunner, Result
 
 from berth.api.labels import ANNOTATION_DECISION
 from berth.cli.main import app
+from hack.harness.cluster import DEMO_TOPOLOGY, REPOSITORY, Kubectl, eventually
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support import plans
-from tests.support.cluster import DEMO_TOPOLOGY, REPOSITORY, Kubectl, eventually
-from tests.support.processes import ControllerProcess
 
 EXAMPLES = REPOSITORY / "examples"
 WAIT_SECONDS = 5.0

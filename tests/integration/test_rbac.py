@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from hack.harness.cluster import REPOSITORY, eventually
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.cluster import REPOSITORY, eventually
 from tests.support.placing import STAGE_LABEL, Stage, chain
-from tests.support.processes import ControllerProcess
 
 MANIFESTS = REPOSITORY / "deploy" / "rbac"
 NAMESPACE = "berth-system"

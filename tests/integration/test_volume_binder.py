@@ -1,4 +1,4 @@
-"""The writes of the volume binder against a real API server, with a picture that is older than the truth.
+"""The writes of the volume binder against a real API server, with a cache that is older than the truth.
 
 What a controller sees late in a race, these tests hand over on purpose: the state is filled from the API server once,
 then somebody changes the objects, and only then the binder writes.
@@ -17,9 +17,9 @@ import pytest
 from berth.kube.client import ApiClient
 from berth.kube.objects import Pod
 from berth.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, Resource
-from controllers.placement.planning.volumes import assume_volumes
-from controllers.placement.state.cluster import ClusterState
-from controllers.placement.state.volumes import SELECTED_NODE
+from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.cache.volumes import SELECTED_NODE
+from berth.scheduling.volumes import assume_volumes
 from controllers.placement.volume_binder import VolumeBinder
 from hack.localcluster import LocalCluster
 from tests.support.kube import client_of
@@ -30,7 +30,7 @@ NODE = "n1"
 
 @dataclass
 class Storage:
-    """A static and a dynamic claim, with all that they need, and the binder's late picture of them."""
+    """A static and a dynamic claim, with all that they need, and the binder's late cache of them."""
 
     client: ApiClient
     namespace: str

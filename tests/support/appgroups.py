@@ -12,8 +12,8 @@ from berth.api.labels import LABEL_APPGROUP, LABEL_WORKLOAD
 from controllers.appgroup.plan import plan_spec
 from controllers.appgroup.pods import GroupKey, GroupPod, PodIndex
 from controllers.appgroup.status import desired_status, read_status
+from hack.harness.cluster import bound_pod, eventually
 from hack.localcluster import LocalCluster
-from tests.support.cluster import bound_pod, eventually
 
 
 class AppGroups:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from hack.harness.cluster import Kubectl, eventually
 from hack.localcluster import LocalCluster
-from tests.support.cluster import Kubectl, eventually
 from tests.support.topologies import Stated, weight_set
 
 EIGHT_NODES: Mapping[str, tuple[str, str]] = {

@@ -23,9 +23,9 @@ from berth.kube.objects import (
     StorageClass,
     VolumeAttachment,
 )
-from controllers.placement.filters import FilterPipeline
-from controllers.placement.scores import ScorePipeline
-from controllers.placement.state import ClusterState
+from berth.scheduling.cache import ClusterState
+from berth.scheduling.plugins import FilterPipeline
+from berth.scheduling.plugins.scores import ScorePipeline
 from hack.localcluster.rest import Api
 from tests.support.situations import Manifest, Situation
 

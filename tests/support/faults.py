@@ -34,8 +34,8 @@ import yaml
 from aiohttp import web
 from yarl import URL
 
+from hack.harness.cluster import eventually
 from hack.localcluster import LocalCluster
-from tests.support.cluster import eventually
 
 T = TypeVar("T")
 

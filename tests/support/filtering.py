@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from berth.kube.objects import Namespace, Node, Pod
-from controllers.placement.filters import Filter
-from controllers.placement.state import ClusterState
+from berth.scheduling.cache import ClusterState
+from berth.scheduling.plugins import Filter
 
 
 def cluster(nodes: Iterable[Node], pods: Iterable[Pod] = (), namespaces: Iterable[Namespace] = ()) -> ClusterState:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from controllers.placement.gang import Application, Infrastructure, NodeMasks
+from berth.scheduling.gang import Application, Infrastructure, NodeMasks
 
 ZONE_COST = np.array([[1.0, 5.0, 20.0, 20.0], [5.0, 1.0, 20.0, 20.0], [20.0, 20.0, 1.0, 10.0], [20.0, 20.0, 10.0, 1.0]])
 """Network costs of the eight-node example: two regions with two zones each."""

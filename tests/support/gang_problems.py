@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from controllers.placement.gang import Anchors, Application, Infrastructure, LinkModel, NodeMasks
+from berth.scheduling.gang import Application, Infrastructure, LinkModel, NodeMasks, PlacedPeers
 
 __all__ = ["infrastructures", "problems"]
 
@@ -72,7 +72,7 @@ def _masks(draw: st.DrawFn, components: int, count: int) -> NodeMasks | None:
 
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[Infrastructure, Application]:
-    """An infrastructure and an application of up to six components with edges, anchors, masks and pair rules."""
+    """An infrastructure and an application of up to six components with edges, placed_peers, masks and pair rules."""
     infrastructure = draw(infrastructures())
     count, components = infrastructure.size, draw(st.integers(1, 6))
     pairs = [(one, other) for one in range(components) for other in range(components) if one != other]
@@ -93,7 +93,7 @@ def problems(draw: st.DrawFn) -> tuple[Infrastructure, Application]:
         max_cost=limits,
         weight=amounts(len(edges), 0, 3),
         allowed=_masks(draw, components, count),
-        anchors=Anchors.of(
+        placed_peers=PlacedPeers.of(
             [one for one, _ in fixed],
             [node for _, node in fixed],
             bandwidth=amounts(len(fixed), 0, 4),

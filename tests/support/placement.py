@@ -15,12 +15,12 @@ from berth.api.labels import (
     LABEL_ZONE,
 )
 from berth.kube.objects import CustomObject, Node, Pod
-from controllers.placement.cluster import ClusterPicture
-from controllers.placement.config import Profile
-from controllers.placement.network.costs import NetworkCosts
-from controllers.placement.network.groups import Group
-from controllers.placement.planning.decision import Outcome
-from controllers.placement.planning.planner import Planner
+from berth.network.costs import NetworkCosts
+from berth.network.groups import Group
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.configuration import Profile
+from berth.scheduling.decision import Outcome
+from berth.scheduling.planner import Planner
 from tests.support import builders, kinds
 
 
@@ -100,7 +100,7 @@ ZONE_COSTS = NetworkCosts(
 
 @dataclass
 class Lab:
-    """A picture of a cluster with one planner over it."""
+    """A cache of a cluster with one planner over it."""
 
     nodes: Iterable[Node]
     profile: Profile = field(default_factory=Profile)
@@ -108,28 +108,28 @@ class Lab:
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
-        self.picture = ClusterPicture(clock=self.clock)
+        self.cache = Cache(clock=self.clock)
         for node in self.nodes:
-            self.picture.put_node(node)
+            self.cache.update_node(node)
         self.planner = Planner(
-            self.picture.state,
-            self.picture.members,
-            self.picture.groups,
+            self.cache.state,
+            self.cache.members,
+            self.cache.groups,
             self.profile,
-            ledger=self.picture.ledger,
-            avoided=self.picture.avoided_nodes,
+            bandwidth_allocations=self.cache.bandwidth_allocations,
+            avoided=self.cache.avoided_nodes,
         )
 
     def group(self, obj: CustomObject) -> Group:
         """Have an AppGroup known."""
-        key = self.picture.put_group(obj, None)
+        key = self.cache.update_group(obj, None)
         assert key is not None
-        return self.picture.groups[key]
+        return self.cache.groups[key]
 
     def see(self, *pods: Pod) -> None:
         """Have pods known, bound or waiting."""
         for pod in pods:
-            self.picture.put_pod(pod)
+            self.cache.update_pod(pod)
 
     def place(self, group: Group, *pods: Pod, partial: bool = False) -> Outcome:
         """Have pods known and plan them together."""
@@ -143,10 +143,10 @@ class Lab:
 
     def over_committed(self) -> list[str]:
         """Nodes and resources whose requests exceed what is allocatable, counted from the records of pods."""
-        state = self.picture.state
+        state = self.cache.state
         found = []
         for name, slot in state.node_index.items():
-            need = sum(state.request_vector(record.profile) for record in state.pods_on(name))
+            need = sum(state.request_vector(record.template) for record in state.pods_on(name))
             for resource, column in state.resources.items():
                 amount = 0 if isinstance(need, int) else need[column]
                 if amount > state.allocatable[slot, column]:

@@ -30,18 +30,18 @@ from berth.api import appgroup, networktopology
 from berth.api.labels import ANNOTATION_DECISION, LABEL_APPGROUP, LABEL_WORKLOAD
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
-from berth.kube.controller import ControllerContext
 from berth.kube.events import EventRecorder
 from berth.kube.objects import Node, Pod
-from berth.kube.serving import Checks
+from berth.runtime.component import ControllerContext
+from berth.runtime.health import Checks
+from berth.scheduling.cache.requests import pod_requests
+from berth.scheduling.cache.units import resource_units
 from controllers.placement.controller import PlacementController
-from controllers.placement.state.requests import pod_requests
-from controllers.placement.state.units import resource_units
+from hack.harness.cluster import eventually
 from hack.localcluster import LocalCluster
 from hack.localcluster.components import Options
 from hack.localcluster.rest import ApiError
 from hack.localcluster.topology import NodeSpec
-from tests.support.cluster import eventually
 
 SCHEDULER = "berth-scheduler"
 STAGE_LABEL = "test.berth.dev/stage"

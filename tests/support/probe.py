@@ -22,11 +22,11 @@ from typing import Any
 
 import structlog
 
-from berth.kube import process
-from berth.kube.controller import ControllerContext
 from berth.kube.events import Note, Reference
 from berth.kube.reflector import Reflector
 from berth.kube.resources import NAMESPACES
+from berth.runtime import process
+from berth.runtime.component import ControllerContext
 
 process_controllers = process.available_controllers
 

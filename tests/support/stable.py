@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any, Self
 
-from tests.support.cluster import REPOSITORY
+from hack.harness.cluster import REPOSITORY
 
 _CHILD = REPOSITORY / "hack" / "localcluster" / "child.py"
 

@@ -19,7 +19,7 @@ from berth.kube.objects import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from controllers.placement.state import ClusterState
+    from berth.scheduling.cache import ClusterState
 
 WAIT, NOW = "wait", "now"
 

@@ -1,0 +1,162 @@
+"""``kubectl berth explain``: why a pod is where it is, and how an AppGroup is placed. Nothing is written."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from berth.api.labels import LABEL_APPGROUP
+from berth.cli.commands import CLUSTER_ERRORS, cluster_problem, fail
+from berth.cli.listing import USER_AGENT, list_or_nothing
+from berth.cli.output import Output, print_document
+from berth.kube.client import ApiClient
+from berth.kube.connection import load_connection
+from berth.kube.errors import ApiError
+from berth.kube.resources import APP_GROUPS, EVENTS, NETWORK_TOPOLOGIES, NODES, PODS
+
+explain = typer.Typer(
+    name="explain",
+    help="Say why Berth placed a pod where it is, or why it did not.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="Namespace. Default: the context's.")]
+Kubeconfig = Annotated[
+    Path | None, typer.Option(help="Kubeconfig file. Default: $KUBECONFIG, the pod's service account, ~/.kube/config.")
+]
+Context = Annotated[str | None, typer.Option(help="Context of the kubeconfig.")]
+Config = Annotated[
+    Path | None,
+    typer.Option(help="Profiles of the placement controller, if it was started with --placement-config."),
+]
+Form = Annotated[Output, typer.Option("--output", "-o", help="Form of the answer.")]
+
+
+@explain.command("pod")
+def explain_pod(
+    name: Annotated[str, typer.Argument(help="Name of the pod.", show_default=False)],
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    config: Config = None,
+    output: Form = Output.table,
+) -> None:
+    """Show the chosen node with each term of its cost, the runners-up, and what was rejected by which filter.
+
+    For a pod without a node: what it waits for. The answer comes from the pod's annotation berth.dev/decision, its
+    Events and its conditions.
+
+    Exit status: 0 explained, 2 no such pod, or the cluster cannot be read.
+    """
+    command, profiles = _prepare(config)
+
+    async def look(client: ApiClient, namespace: str) -> dict[str, Any]:
+        pod = await _get(client, PODS, name, namespace, "pods")
+        events = await client.list_all(EVENTS, namespace=namespace, field_selector=f"regarding.name={name}")
+        events = [event for event in events if (event.get("regarding") or {}).get("kind") == "Pod"]
+        return dict(command.pod_document(pod, events, schedulers=_names(profiles), now=datetime.now(UTC)))
+
+    document = _run(look, kubeconfig=kubeconfig, context=context, namespace=namespace)
+    _print(document, output, command.pod_page)
+
+
+@explain.command("appgroup")
+@explain.command("ag", hidden=True)
+def explain_appgroup(
+    name: Annotated[str, typer.Argument(help="Name of the AppGroup.", show_default=False)],
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    config: Config = None,
+    output: Form = Output.table,
+) -> None:
+    """Show the order, where each member is, what each dependency edge costs now, and why members wait.
+
+    Costs are computed from the live objects with the weights of the first profile.
+
+    Exit status: 0 explained, 2 no such AppGroup, or the cluster cannot be read.
+    """
+    command, profiles = _prepare(config)
+
+    async def look(client: ApiClient, namespace: str) -> dict[str, Any]:
+        group = await _get(client, APP_GROUPS, name, namespace, "appgroups")
+        pods = await client.list_all(PODS, namespace=namespace, label_selector=f"{LABEL_APPGROUP}={name}")
+        return dict(
+            command.group_document(
+                group,
+                pods,
+                await client.list_all(NODES),
+                await list_or_nothing(client, NETWORK_TOPOLOGIES),
+                await client.list_all(EVENTS, namespace=namespace),
+                profile=profiles.profiles[0],
+                schedulers=_names(profiles),
+                now=datetime.now(UTC),
+            )
+        )
+
+    document = _run(look, kubeconfig=kubeconfig, context=context, namespace=namespace)
+    _print(document, output, command.group_page)
+
+
+def _names(profiles: Any) -> list[str]:
+    return [profile.scheduler_name for profile in profiles.profiles]
+
+
+def _prepare(config: Path | None) -> tuple[Any, Any]:
+    """The command's module and the profiles."""
+    # Late, since `berth run` shares this program and has no use for the scheduling library.
+    from berth.cli.explain import run as command
+
+    try:
+        return command, command.profiles((str(config), config.read_text()) if config is not None else None)
+    except (OSError, UnicodeDecodeError, command.ConfigurationError) as error:
+        _refuse(f"{error}; name the file that `berth run placement` was started with")
+
+
+def _run(
+    look: Callable[[ApiClient, str], Awaitable[dict[str, Any]]],
+    *,
+    kubeconfig: Path | None,
+    context: str | None,
+    namespace: str | None,
+) -> dict[str, Any]:
+    async def connected() -> dict[str, Any]:
+        connection = await load_connection(kubeconfig=str(kubeconfig) if kubeconfig else None, context=context)
+        async with ApiClient(connection, user_agent=USER_AGENT, retries=1) as client:
+            return await look(client, namespace or connection.namespace)
+
+    try:
+        return asyncio.run(connected())
+    except CLUSTER_ERRORS as error:
+        _refuse(cluster_problem(error))
+
+
+async def _get(client: ApiClient, resource: Any, name: str, namespace: str, plural: str) -> Any:
+    try:
+        return await client.get(resource, name, namespace=namespace)
+    except ApiError as error:
+        if not error.not_found:
+            raise
+        if resource.group and (error.reason != "NotFound" or "could not find" in error.message):
+            _refuse(f"the cluster has no {plural}; install Berth's kinds with `kubectl apply --server-side -f crds/`")
+        _refuse(
+            f"there is no {resource.kind} {name!r} in namespace {namespace!r}; `kubectl get {plural} -A` lists them, "
+            "-n names another namespace"
+        )
+
+
+def _refuse(problem: str) -> NoReturn:
+    fail(f"berth explain: {problem}")
+
+
+def _print(document: dict[str, Any], output: Output, page: Callable[..., str]) -> None:
+    width = shutil.get_terminal_size((110, 24)).columns
+    print_document(document, output, lambda: page(document, width=width, color=sys.stdout.isatty()))

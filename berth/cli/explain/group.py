@@ -1,0 +1,138 @@
+"""How an AppGroup is placed now: recomputed from the live objects and the decisions on its pods."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from berth.api.labels import LABEL_APPGROUP
+from berth.cli.explain.pod import event_rows, parse_time, pod_document
+from berth.kube.objects import CustomObject, Node, Pod
+from berth.network.costs import NetworkCosts, Place
+from berth.network.groups import GroupMembers, read_group
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.configuration import Profile
+from berth.scheduling.planner import workload_of
+from berth.scheduling.simulation.edges import edge_summary, group_edges, node_places, workload_edges
+
+KIND = "AppGroupExplanation"
+VERSION = 1
+MAX_EVENTS = 10
+
+
+def group_document(
+    obj: CustomObject,
+    pods: Sequence[Pod],
+    nodes: Sequence[Node],
+    topologies: Sequence[CustomObject],
+    events: Iterable[Mapping[str, Any]],
+    *,
+    profile: Profile,
+    schedulers: Collection[str],
+    now: datetime,
+) -> dict[str, Any]:
+    """Explain one AppGroup.
+
+    Args:
+        obj: the AppGroup.
+        pods: pods of its namespace; others than its own are left out.
+        nodes: all nodes.
+        topologies: all NetworkTopologies.
+        events: Events of its namespace.
+        profile: which topology and weight sets count.
+        schedulers: scheduler names that are Berth's.
+        now: for ages.
+    """
+    events = list(events)
+    group = read_group(obj)
+    own = [pod for pod in pods if pod.metadata.labels.get(LABEL_APPGROUP) == obj.metadata.name and not pod.finished]
+    members = GroupMembers()
+    for pod in own:
+        members.upsert(pod, node=pod.spec.node_name)
+    places = node_places(list(nodes))
+    rows = [_pod(pod, places, events, schedulers=schedulers, now=now) for pod in own]
+    rows.sort(key=lambda row: (group.index.get(row["selector"], len(group.index) + 1), row["name"]))
+    document: dict[str, Any] = {
+        "kind": KIND,
+        "version": VERSION,
+        "namespace": obj.metadata.namespace,
+        "name": obj.metadata.name,
+        "members": group.members,
+        "pods": rows,
+        "placed": sum(1 for row in rows if row["node"]),
+        "conditions": _conditions(obj),
+        "events": event_rows(_about(events, obj.metadata.uid), uid=obj.metadata.uid, now=now)[:MAX_EVENTS],
+    }
+    if group.problem:
+        return {**document, "problem": group.problem}
+    workloads = {row["selector"] for row in rows}
+    document["order"] = sorted(group.index, key=lambda selector: group.index[selector])
+    document["ordered"] = bool(obj.status.get("topologyOrder"))
+    document["missingWorkloads"] = [selector for selector in group.selectors if selector not in workloads]
+    costs, network = _network(obj.metadata.namespace, topologies, profile, now)
+    edges = group_edges(group, members.of(group.key), places, costs)
+    document["network"] = network
+    document |= edge_summary(edges)
+    document["dependencies"] = workload_edges(group, edges)
+    document["edgeCosts"] = [edge.document() for edge in edges]
+    return document
+
+
+def _about(events: Iterable[Mapping[str, Any]], uid: str) -> list[Mapping[str, Any]]:
+    return [event for event in events if (event.get("regarding") or {}).get("uid") == uid]
+
+
+def _pod(
+    pod: Pod,
+    places: Mapping[str, Place],
+    events: Sequence[Mapping[str, Any]],
+    *,
+    schedulers: Collection[str],
+    now: datetime,
+) -> dict[str, Any]:
+    explained = pod_document(pod, _about(events, pod.metadata.uid), schedulers=schedulers, now=now)
+    place = places.get(pod.spec.node_name, Place())
+    row = {
+        "name": pod.metadata.name,
+        "selector": workload_of(pod),
+        "phase": pod.status.phase,
+        "node": pod.spec.node_name,
+        "region": place.region,
+        "zone": place.zone,
+        "state": explained["state"],
+    }
+    if explained["state"] != "placed":
+        row["message"] = explained["message"]
+    return row
+
+
+def _conditions(obj: CustomObject) -> list[dict[str, Any]]:
+    found = obj.status.get("conditions") or []
+    names = ("type", "status", "reason", "message")
+    return [{name: str(item.get(name, "")) for name in names} for item in found if isinstance(item, dict)]
+
+
+def _network(
+    namespace: str, topologies: Sequence[CustomObject], profile: Profile, now: datetime
+) -> tuple[NetworkCosts, dict[str, Any]]:
+    """The costs that count for a namespace, and what there is to say about them."""
+    cache = Cache(clock=lambda: 0.0)
+    problems = {
+        f"{item.metadata.namespace}/{item.metadata.name}": problem
+        for item in topologies
+        if (problem := cache.update_topology(item)[0]) is not None
+    }
+    costs = cache.costs_for(namespace, profile)
+    network: dict[str, Any] = {"problems": sorted(problems.values())}
+    if not costs.available:
+        network["missing"] = "no NetworkTopology with costs; only equal zones count as close"
+        return costs, network
+    network |= {"topology": costs.source, "weights": list(costs.weight_sets)}
+    moment = parse_time(costs.data_time)
+    if moment is not None:
+        network["dataTime"] = costs.data_time
+        network["ageSeconds"] = max(0, int((now - moment).total_seconds()))
+    chosen = next(item for item in topologies if f"{item.metadata.namespace}/{item.metadata.name}" == costs.source)
+    network["conditions"] = _conditions(chosen)
+    return costs, network

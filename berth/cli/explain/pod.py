@@ -1,0 +1,192 @@
+"""Why a pod is where it is, or nowhere: from its annotation, its Events and its conditions alone.
+
+Nothing here comes from the memory of a controller, so the answer is the same after a restart. Events live for an
+hour in the API server; the annotation lives as long as the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from berth.api.base import format_timestamp
+from berth.api.labels import ANNOTATION_DECISION, membership
+from berth.cli.explain.reasons import counts_in, rejected_rows
+from berth.kube.objects import Pod
+
+KIND = "PodExplanation"
+VERSION = 1
+ANNOTATION_VERSION = 1
+"""Newest ``v`` of the annotation that is understood."""
+REPORTER = "berth.dev/placement"
+"""Who writes our Events."""
+
+
+def pod_document(
+    pod: Pod, events: Iterable[Mapping[str, Any]], *, schedulers: Collection[str], now: datetime
+) -> dict[str, Any]:
+    """Explain one pod.
+
+    Args:
+        pod: as the API server has it.
+        events: Events about it, as the API server has them (events.k8s.io/v1).
+        schedulers: scheduler names that are Berth's.
+        now: for ages.
+    """
+    told = event_rows(events, uid=pod.metadata.uid, now=now)
+    decision, problem = read_annotation(pod)
+    document: dict[str, Any] = {
+        "kind": KIND,
+        "version": VERSION,
+        "namespace": pod.metadata.namespace,
+        "name": pod.metadata.name,
+        "phase": pod.status.phase,
+        "schedulerName": pod.spec.scheduler_name,
+        "node": pod.spec.node_name,
+    }
+    place = membership(pod.metadata.labels)
+    if place is not None:
+        document["appGroup"], document["selector"] = place.appgroup, place.workload
+    state, message = _state(pod, decision, problem, told, schedulers=schedulers)
+    document["state"], document["message"] = state, message
+    if decision is not None:
+        document["decision"] = decision
+        document["rejected"] = rejected_rows(decision.get("rejected", {}))
+        document["network"] = _with_age(decision.get("network", {}), now)
+    elif state == "pending":
+        document["rejected"] = rejected_rows(counts_in(message))
+    condition = next((item for item in pod.status.conditions if item.type == "PodScheduled"), None)
+    if condition is not None:
+        document["podScheduled"] = {
+            "status": condition.status,
+            "reason": condition.reason,
+            "message": condition.message,
+        }
+    document["events"] = told
+    return document
+
+
+def read_annotation(pod: Pod) -> tuple[dict[str, Any] | None, str]:
+    """The annotation's content, or None with what is wrong with it (empty when there is none)."""
+    text = pod.metadata.annotations.get(ANNOTATION_DECISION)
+    if text is None:
+        return None, ""
+    try:
+        decision = msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        return None, f"annotation {ANNOTATION_DECISION} is no JSON object ({error}); somebody changed it"
+    version = decision.get("v")
+    if version != ANNOTATION_VERSION:
+        what = f"annotation {ANNOTATION_DECISION} has version {version!r}, this command reads {ANNOTATION_VERSION}"
+        return None, f"{what}; install the kubectl-berth of the controller's release"
+    return decision, ""
+
+
+def _state(
+    pod: Pod,
+    decision: Mapping[str, Any] | None,
+    problem: str,
+    told: list[dict[str, Any]],
+    *,
+    schedulers: Collection[str],
+) -> tuple[str, str]:
+    """One word and one sentence."""
+    name, node = pod.spec.scheduler_name, pod.spec.node_name
+    if problem:
+        return "unexplained", problem
+    if decision is not None:
+        others = f", planned together with {decision['plannedWith'] - 1} others" if _together(decision) else ""
+        return "placed", f"placed on node {node or decision.get('node', '?')}{others}"
+    if name not in schedulers and not any(row["reporter"] == REPORTER for row in told):
+        where = f" on node {node}" if node else ""
+        return "foreign", (
+            f"the pod belongs to scheduler {name}{where}, not to Berth, which decides about the scheduler names of its "
+            f"profiles: {', '.join(sorted(schedulers))}"
+        )
+    if node:
+        return "unexplained", (
+            f"bound to node {node} without a decision of Berth: it was created with spec.nodeName, bound by somebody "
+            f"else, or its annotation {ANNOTATION_DECISION} was removed"
+        )
+    if pod.finished:
+        return "unexplained", "the pod has ended without ever having had a node"
+    if pod.spec.scheduling_gates:
+        gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
+        return "pending", f"waits until its scheduling gates are removed: {gates}"
+    latest = next((row for row in told if row["reporter"] == REPORTER), None)
+    if latest is not None:
+        return "pending", f"{latest['reason']}: {latest['message']}"
+    condition = next((c for c in pod.status.conditions if c.type == "PodScheduled" and c.message), None)
+    if condition is not None:
+        return "pending", f"{condition.reason}: {condition.message}"
+    return "pending", (
+        "Berth has not said anything about the pod in the last hour; check that `berth run placement` is running and "
+        f"has a profile for schedulerName {name}"
+    )
+
+
+def _together(decision: Mapping[str, Any]) -> bool:
+    return int(decision.get("plannedWith", 1)) > 1
+
+
+def _with_age(network: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    document = dict(network)
+    moment = parse_time(str(document.get("dataTime", "")))
+    if moment is not None:
+        document["ageSeconds"] = max(0, int((now - moment).total_seconds()))
+    return document
+
+
+def parse_time(text: str) -> datetime | None:
+    """RFC 3339 text as a moment, None for anything else."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def event_rows(events: Iterable[Mapping[str, Any]], *, uid: str, now: datetime) -> list[dict[str, Any]]:
+    """Events about one object, the newest first."""
+    rows: list[tuple[datetime, dict[str, Any]]] = []
+    for event in events:
+        regarding = event.get("regarding") or {}
+        if uid and regarding.get("uid") not in (None, "", uid):
+            continue  # an earlier object of the same name
+        series = event.get("series") or {}
+        moment = _event_time(event, series) or now
+        rows.append(
+            (
+                moment,
+                {
+                    "type": event.get("type", ""),
+                    "reason": event.get("reason", ""),
+                    "message": event.get("note", ""),
+                    "reporter": event.get("reportingController") or _legacy_source(event),
+                    "time": format_timestamp(moment),
+                    "ageSeconds": max(0, int((now - moment).total_seconds())),
+                    "count": int(series.get("count") or event.get("deprecatedCount") or 1),
+                },
+            )
+        )
+    rows.sort(key=lambda row: row[0], reverse=True)
+    return [row for _, row in rows]
+
+
+def _event_time(event: Mapping[str, Any], series: Mapping[str, Any]) -> datetime | None:
+    metadata = event.get("metadata") or {}
+    candidates = (
+        series.get("lastObservedTime"),
+        event.get("deprecatedLastTimestamp"),
+        event.get("eventTime"),
+        metadata.get("creationTimestamp"),
+    )
+    return next((moment for text in candidates if text and (moment := parse_time(str(text)))), None)
+
+
+def _legacy_source(event: Mapping[str, Any]) -> str:
+    source = event.get("deprecatedSource") or {}
+    return str(source.get("component", ""))

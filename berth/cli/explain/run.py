@@ -1,0 +1,21 @@
+"""What ``kubectl berth explain`` runs: documents and their text. No I/O."""
+
+from __future__ import annotations
+
+from berth.cli.explain.group import group_document
+from berth.cli.explain.pod import pod_document
+from berth.cli.explain.tables import group_page, pod_page
+from berth.cli.plan.run import Options, configure
+from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration
+from berth.scheduling.simulation.manifests import Source
+
+__all__ = ["ConfigurationError", "group_document", "group_page", "pod_document", "pod_page", "profiles"]
+
+
+def profiles(configuration: tuple[str, str] | None) -> PlacementConfiguration:
+    """The profiles of a (file name, text) pair; the defaults without one.
+
+    Raises:
+        ConfigurationError: the file is wrong.
+    """
+    return configure(Options(configuration=Source(*configuration) if configuration is not None else None))

@@ -1,0 +1,212 @@
+"""Explanations as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from berth.cli.plan.tables import Page, number
+
+MAX_EDGES = 60
+MAX_EVENTS = 5
+
+
+def age_text(seconds: float) -> str:
+    """An age as kubectl writes it: two units at most."""
+    seconds = int(seconds)
+    for size, unit, below, small in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
+        if seconds >= size:
+            rest = seconds % size // below
+            return (
+                f"{seconds // size}{unit}{rest}{small}" if rest and seconds < 10 * size else f"{seconds // size}{unit}"
+            )
+    return f"{seconds}s"
+
+
+def pod_page(document: Mapping[str, Any], *, width: int, color: bool = False) -> str:
+    """A PodExplanation as text."""
+    page = Page(width=width, color=color)
+    page.heading(f"Pod {document['namespace']}/{document['name']}: {document['state']}")
+    page.line(document["message"])
+    decision = document.get("decision")
+    rows = [("Phase", document["phase"]), ("Scheduler", document["schedulerName"])]
+    if "appGroup" in document:
+        rows.append(("AppGroup", f"{document['appGroup']}, workload {document['selector'] or '(none)'}"))
+    if decision is not None:
+        rows += _decision_fields(decision, document["network"])
+    elif "podScheduled" in document:
+        condition = document["podScheduled"]
+        rows.append(("PodScheduled", f"{condition['status']} {condition['reason']}".strip()))
+    page.fields(rows)
+    if decision is not None:
+        _nodes(page, decision)
+    rejected = document.get("rejected") or []
+    if rejected:
+        page.heading("REJECTED NODES")
+        page.table(
+            ("FILTER", "NODES", "REASON"),
+            [(row["filter"], str(row["nodes"]), row["reason"]) for row in rejected],
+            fold=("REASON",),
+        )
+    _events(page, document["events"])
+    return page.text()
+
+
+def _decision_fields(decision: Mapping[str, Any], network: Mapping[str, Any]) -> list[tuple[str, str]]:
+    how = (
+        "by itself (filter and score)"
+        if decision["strategy"] == "alone"
+        else f"jointly, strategy {decision['strategy']}"
+    )
+    rows = [("Planned", how)]
+    if decision.get("edges"):
+        mean = decision["edgeCost"] / decision["edges"]
+        rows.append(
+            (
+                "Edges",
+                f"{decision['edges']}, network cost {number(decision['edgeCost'])}, mean {number(mean)}, when placed",
+            )
+        )
+    rows.append(("Nodes", f"{decision['feasible']} of {decision['nodes']} were feasible"))
+    rows.append(("Network data", network_text(network)))
+    return rows
+
+
+def network_text(network: Mapping[str, Any]) -> str:
+    """Where network costs came from and how old they are."""
+    if "topology" not in network:
+        return str(network.get("missing", "not known"))
+    age = f"{age_text(network['ageSeconds'])} old" if "ageSeconds" in network else "age not known"
+    return f"{network['topology']} ({', '.join(network['weights'])}), {age}"
+
+
+def _nodes(page: Page, decision: Mapping[str, Any]) -> None:
+    alone = decision["strategy"] == "alone"
+    page.heading("CHOSEN NODE AND RUNNERS-UP")
+    options = [{"node": decision["node"], "cost": decision["cost"], "terms": decision["terms"]}, *decision["runnerUps"]]
+    names = list(dict.fromkeys(name for item in options for name in item["terms"]))
+    rows = [
+        (
+            "chosen" if place == 0 else f"{place}.",
+            item["node"],
+            number(item["cost"]) or "0",
+            *(number(item["terms"].get(name, 0.0)) for name in names),
+        )
+        for place, item in enumerate(options)
+    ]
+    page.table(("", "NODE", "SCORE" if alone else "COST", *(name.upper() for name in names)), rows)
+    page.line("higher is better" if alone else "lower is better; all other pods stay where the plan puts them")
+    if not decision["runnerUps"]:
+        page.line("no other node was feasible")
+
+
+def _events(page: Page, events: Sequence[Mapping[str, Any]], *, most: int = MAX_EVENTS) -> None:
+    if not events:
+        return
+    page.heading("EVENTS")
+    rows = [
+        (age_text(row["ageSeconds"]), str(row["count"]), row["reason"], row["reporter"], row["message"])
+        for row in events[:most]
+    ]
+    page.table(("AGE", "TIMES", "REASON", "FROM", "MESSAGE"), rows, fold=("MESSAGE",))
+
+
+def group_page(document: Mapping[str, Any], *, width: int, color: bool = False) -> str:
+    """An AppGroupExplanation as text."""
+    page = Page(width=width, color=color)
+    pods = document["pods"]
+    page.heading(
+        f"AppGroup {document['namespace']}/{document['name']}: {document['placed']} of {len(pods)} pods have a node"
+    )
+    if "problem" in document:
+        page.line(f"It cannot be used: {document['problem']}")
+    else:
+        page.fields(_group_fields(document))
+    if pods:
+        page.heading("PODS")
+        rows = [
+            (
+                str(_place(document, row["selector"])),
+                row["selector"],
+                row["name"],
+                row["phase"],
+                row["node"] or "-",
+                row["zone"],
+            )
+            for row in pods
+        ]
+        page.table(("ORDER", "WORKLOAD", "POD", "PHASE", "NODE", "ZONE"), rows)
+    _without_node(page, pods)
+    if document.get("dependencies"):
+        _edges(page, document["dependencies"])
+    conditions = [("AppGroup", item) for item in document["conditions"]]
+    conditions += [("NetworkTopology", item) for item in document.get("network", {}).get("conditions", ())]
+    if conditions:
+        page.heading("CONDITIONS")
+        found = [(of, item["type"], item["status"], item["reason"], item["message"]) for of, item in conditions]
+        page.table(("OF", "TYPE", "STATUS", "REASON", "MESSAGE"), found, fold=("MESSAGE",))
+    _events(page, document["events"])
+    return page.text()
+
+
+def _place(document: Mapping[str, Any], selector: str) -> int | str:
+    order = document.get("order", [])
+    return order.index(selector) + 1 if selector in order else "-"
+
+
+def _group_fields(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    order = " > ".join(document["order"]) if document["ordered"] else "none yet (is `berth run appgroup` running?)"
+    rows = [("Members", f"{len(document['pods'])} pods, numMembers {document['members']}"), ("Order", order)]
+    if document["missingWorkloads"]:
+        rows.append(("Without a pod", ", ".join(document["missingWorkloads"])))
+    if document["edges"]:
+        text = f"{number(document['meanEdgeCost'])} over {document['edges']} edges"
+        if document["edgesOverLimit"]:
+            text += f", {document['edgesOverLimit']} above their maxNetworkCost"
+        if document.get("edgesOfUnknownCost"):
+            text += f", {document['edgesOfUnknownCost']} of unknown cost"
+        rows.append(("Mean edge cost now", text))
+    rows.append(("Network data", network_text(document["network"])))
+    rows += [("Problem", problem) for problem in document["network"]["problems"]]
+    return rows
+
+
+def _without_node(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
+    """Pods that wait, or whose place Berth did not choose; equal causes once."""
+    together: dict[str, list[str]] = {}
+    for row in pods:
+        if row["state"] != "placed":
+            together.setdefault(row["message"], []).append(row["name"])
+    if together:
+        page.heading("NOT PLACED BY BERTH, OR WAITING")
+    for message, names in together.items():
+        page.line(", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else ""))
+        page.line(message, indent=4)
+
+
+def _edges(page: Page, edges: Sequence[Mapping[str, Any]]) -> None:
+    page.heading("DEPENDENCIES")
+    rows = [
+        (
+            edge["from"],
+            edge["to"],
+            str(edge["pairs"]),
+            "" if not edge["pairs"] else number(edge["meanCost"]) + ("" if edge["known"] else "?"),
+            number(edge.get("maxNetworkCost")),
+            f"{edge['pairsOverLimit']} over" if edge.get("pairsOverLimit") else "",
+            _worst(edge),
+        )
+        for edge in edges[:MAX_EDGES]
+    ]
+    page.table(("CALLER", "CALLED", "PAIRS", "MEAN COST", "LIMIT", "", "FARTHEST PAIR"), rows, fold=("FARTHEST PAIR",))
+    if len(edges) > MAX_EDGES:
+        page.line(f"and {len(edges) - MAX_EDGES} more; -o json lists them all")
+
+
+def _worst(edge: Mapping[str, Any]) -> str:
+    if not edge["pairs"]:
+        return "no pair has nodes yet"
+    worst = edge["worst"]
+    if worst["fromNode"] == worst["toNode"]:
+        return "same node"
+    return f"{worst['fromNode']} > {worst['toNode']}"

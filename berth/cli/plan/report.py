@@ -1,0 +1,148 @@
+"""A plan as a document: what ``-o json`` and ``-o yaml`` print, and what the table is drawn from.
+
+The field ``version`` grows when a field changes its meaning or goes; new fields may come without that.
+docs/reference/plan.md describes every field.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from berth.kube.objects import Pod
+from berth.network.costs import NO_COSTS, Place
+from berth.network.groups import GroupKey
+from berth.scheduling.cache.units import CPU
+from berth.scheduling.decision import annotation
+from berth.scheduling.planner import workload_of
+from berth.scheduling.simulation.edges import edge_summary, group_edges, node_places
+from berth.scheduling.simulation.inputs import Inputs
+from berth.scheduling.simulation.simulate import Placed, Simulation, Unplaced
+
+VERSION = 1
+KIND = "PlacementPlan"
+
+
+def plan_document(simulation: Simulation, inputs: Inputs, *, all_nodes: bool = False) -> dict[str, Any]:
+    """The whole plan.
+
+    Args:
+        simulation: what was planned.
+        inputs: what it was planned from.
+        all_nodes: list nodes that get no pod too.
+    """
+    places = node_places(inputs.of("Node"))
+    placed = [_placed(item, inputs, places) for item in simulation.placed]
+    placed.sort(key=lambda item: (item["namespace"], item.get("appGroup", ""), _natural(item["name"])))
+    unplaced = [_unplaced(item, inputs) for item in simulation.unplaced]
+    used = Counter(item.decision.node for item in simulation.placed)
+    return {
+        "kind": KIND,
+        "version": VERSION,
+        "summary": {
+            "pods": len(placed) + len(unplaced),
+            "placed": len(placed),
+            "notPlaced": len(unplaced),
+            "nodes": simulation.cache.state.node_count,
+            "nodesUsed": len(used),
+            "ignoredPods": sum(simulation.ignored.values()),
+        },
+        "pods": placed,
+        "notPlaced": unplaced,
+        "appGroups": [_group(key, simulation, places) for key in simulation.groups],
+        "nodes": [
+            _node(name, simulation, places, planned=used[name])
+            for name in sorted(simulation.cache.state.node_index, key=_natural)
+            if all_nodes or name in used
+        ],
+        "ignored": [{"schedulerName": name, "pods": count} for name, count in sorted(simulation.ignored.items())],
+        "skipped": [{"kind": name, "objects": count} for name, count in sorted(inputs.skipped.items())],
+        "notes": [*inputs.notes, *simulation.notes],
+    }
+
+
+def _natural(name: str) -> tuple[tuple[int, str], ...]:
+    """Sort key in which node-10 comes after node-9."""
+    parts = name.replace("-", " ").split()
+    return tuple((int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in parts)
+
+
+def _identity(pod: Pod, inputs: Inputs) -> dict[str, Any]:
+    document: dict[str, Any] = {"namespace": pod.metadata.namespace, "name": pod.metadata.name}
+    origin = inputs.origins.get(pod.key)
+    if origin is not None:
+        document["workload"] = origin
+    return document
+
+
+def _placed(item: Placed, inputs: Inputs, places: dict[str, Place]) -> dict[str, Any]:
+    decision = item.decision
+    document = _identity(decision.pod, inputs)
+    if decision.group is not None:
+        document["appGroup"] = decision.group[1]
+        document["selector"] = workload_of(decision.pod)
+    place = places.get(decision.node, Place())
+    document |= {"node": decision.node, "region": place.region, "zone": place.zone}
+    if item.waited:
+        document["waitSeconds"] = item.waited
+    document["decision"] = msgspec.json.decode(annotation(decision, item.costs))
+    return document
+
+
+def _unplaced(item: Unplaced, inputs: Inputs) -> dict[str, Any]:
+    return {**_identity(item.pod, inputs), "reason": item.reason, "message": item.message}
+
+
+def _group(key: GroupKey, simulation: Simulation, places: dict[str, Place]) -> dict[str, Any]:
+    cache = simulation.cache
+    members = cache.members.of(key)
+    nodes = sorted({member.node for member in members if member.node}, key=_natural)
+    document: dict[str, Any] = {
+        "namespace": key[0],
+        "name": key[1],
+        "pods": len(members),
+        "placed": sum(1 for member in members if member.node),
+        "nodes": nodes,
+    }
+    group = cache.groups.get(key)
+    if group is None or group.problem:
+        document["problem"] = group.problem if group is not None else f"there is no AppGroup {key[1]} in {key[0]}"
+        return document
+    document["members"] = group.members
+    document["order"] = sorted(group.index, key=lambda selector: group.index[selector])
+    profile = simulation.configuration.profile_for(simulation.groups[key])
+    costs = cache.costs_for(key[0], profile) if profile is not None else NO_COSTS
+    document["network"] = (
+        {"topology": costs.source, "weights": list(costs.weight_sets)} if costs.available else {"missing": True}
+    )
+    return document | edge_summary(group_edges(group, members, places, costs))
+
+
+def _node(name: str, simulation: Simulation, places: dict[str, Place], *, planned: int) -> dict[str, Any]:
+    state = simulation.cache.state
+    slot = state.node_index[name]
+    resources: dict[str, Any] = {}
+    for resource, column in state.resources.items():
+        allocatable, used = int(state.allocatable[slot, column]), int(state.used[slot, column])
+        if allocatable or used:
+            scale = 1000 if resource == CPU else 1
+            resources[resource] = {
+                "allocatable": _number(allocatable / scale),
+                "used": _number(used / scale),
+                "free": _number((allocatable - used) / scale),
+            }
+    place = places.get(name, Place())
+    return {
+        "name": name,
+        "region": place.region,
+        "zone": place.zone,
+        "pods": sum(1 for _ in state.pods_on(name)),
+        "planned": planned,
+        "resources": resources,
+    }
+
+
+def _number(value: float) -> int | float:
+    return int(value) if value == int(value) else round(value, 3)

@@ -1,0 +1,241 @@
+"""The table of nodes: slots, resources, labels, taints.
+
+Every node has a slot, a stable index into all arrays; slots of removed nodes are reused. Arrays are
+handed out as read-only views of the slots in use, [N] or [N, R], valid until the next node event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.scheduling.cache.columns import Ids, LabelColumn, Mask
+from berth.scheduling.cache.units import resource_units
+
+if TYPE_CHECKING:
+    from berth.kube.objects import Node, Taint
+
+Amount = NDArray[np.int64]
+
+ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+HOSTNAME = "kubernetes.io/hostname"
+CPU, MEMORY, STORAGE, PODS = 0, 1, 2, 3
+FIXED_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
+SPARE = 64
+"""Distinct values that may be kept beyond twice the number of nodes before old ones are forgotten."""
+TaintKey = tuple[tuple[str, str, str], ...]
+
+
+View = TypeVar("View", bound="NDArray[np.generic]")
+
+
+def _read_only(view: View) -> View:
+    """The view, closed against writes that would bypass the table."""
+    view.flags.writeable = False
+    return view
+
+
+class NodeTable:
+    """Nodes in slots, with columns for resources, labels and taints."""
+
+    def __init__(self, capacity: int = 64) -> None:
+        """``capacity`` is the number of slots to begin with; it doubles when needed."""
+        self._capacity = capacity
+        self.count = 0
+        """Slots in use, free ones among them included."""
+        self.index: dict[str, int] = {}
+        """Slot of every live node by name."""
+        self.nodes: list[Node | None] = []
+        """The node in each slot, None where free."""
+        self._free: list[int] = []
+        self._alive: Mask = np.zeros(capacity, dtype=np.bool_)
+        self._unschedulable: Mask = np.zeros(capacity, dtype=np.bool_)
+        self._taint_ids: Ids = np.zeros(capacity, dtype=np.int32)
+        self.resources: dict[str, int] = {name: column for column, name in enumerate(FIXED_RESOURCES)}
+        """Column of every resource seen so far by name."""
+        self._allocatable = self._amounts(capacity, 8)
+        self._used = self._amounts(capacity, 8)
+        self._scoring_used = self._amounts(capacity, 2)
+        self._columns: dict[str, LabelColumn] = {key: LabelColumn(capacity) for key in (ZONE, REGION)}
+        self._taint_numbers: dict[TaintKey, int] = {(): 0}
+        self.taint_sets: list[tuple[Taint, ...]] = [()]
+        """Distinct lists of taints; ``taint_ids`` refers to them."""
+
+    @staticmethod
+    def _amounts(slots: int, columns: int) -> Amount:
+        # Column order: a filter reads one resource of all nodes at a time.
+        return np.zeros((slots, columns), dtype=np.int64, order="F")
+
+    @property
+    def alive(self) -> Mask:
+        """bool[N]: slots that hold a node."""
+        return _read_only(self._alive[: self.count])
+
+    @property
+    def unschedulable(self) -> Mask:
+        """bool[N]: nodes with spec.unschedulable."""
+        return _read_only(self._unschedulable[: self.count])
+
+    @property
+    def taint_ids(self) -> Ids:
+        """int32[N]: index of each node's taints in ``taint_sets``."""
+        return self._taint_ids[: self.count]
+
+    @property
+    def allocatable(self) -> Amount:
+        """int64[N, R]: what each node can give, in scheduler units."""
+        return _read_only(self._allocatable[: self.count, : len(self.resources)])
+
+    @property
+    def used(self) -> Amount:
+        """int64[N, R]: requests of the pods on each node; the column ``pods`` counts them."""
+        return _read_only(self._used[: self.count, : len(self.resources)])
+
+    @property
+    def scoring_used(self) -> Amount:
+        """int64[N, 2]: cpu and memory requests with kube-scheduler's defaults for absent ones."""
+        return _read_only(self._scoring_used[: self.count])
+
+    def column(self, key: str) -> LabelColumn:
+        """The label column of a key, built on first use."""
+        column = self._columns.get(key)
+        if column is None:
+            column = self._columns[key] = LabelColumn(self._capacity)
+            for slot, node in enumerate(self.nodes):
+                if node is not None:
+                    column.set(slot, node.metadata.labels.get(key))
+        return column
+
+    def resource_column(self, name: str) -> int:
+        """The column of a resource, added when new."""
+        column = self.resources.get(name)
+        if column is None:
+            column = self.resources[name] = len(self.resources)
+            if column >= self._allocatable.shape[1]:
+                self._resize(self._capacity, 2 * column)
+        return column
+
+    def upsert(self, node: Node) -> tuple[int, bool]:
+        """Add or replace a node; returns its slot and whether anything but resources changed.
+
+        Raises ValueError naming the node and the resource whose quantity cannot be read; the table
+        is unchanged then.
+        """
+        name = node.metadata.name
+        try:
+            amounts = [(r, resource_units(r, q)) for r, q in node.status.allocatable.items()]
+        except ValueError as error:
+            raise ValueError(f"node {name}: status.allocatable: {error}") from error
+        slot = self.index.get(name)
+        old = None if slot is None else self.nodes[slot]
+        if slot is None:
+            slot = self._take_slot()
+            self.index[name] = slot
+            self._alive[slot] = True
+        self.nodes[slot] = node
+        if old is None or old.status.allocatable != node.status.allocatable:
+            self._allocatable[slot] = 0
+            for resource, amount in amounts:
+                column = self.resource_column(resource)  # first: it may replace the array
+                self._allocatable[slot, column] = amount
+        return slot, self._update_static(slot, old, node)
+
+    def remove(self, name: str) -> int | None:
+        """Free a node's slot; returns it, or None when there is no such node."""
+        slot = self.index.pop(name, None)
+        if slot is None:
+            return None
+        self.nodes[slot] = None
+        self._alive[slot] = False
+        self._unschedulable[slot] = False
+        self._taint_ids[slot] = 0
+        self._allocatable[slot] = 0
+        self._used[slot] = 0
+        self._scoring_used[slot] = 0
+        for column in self._columns.values():
+            column.set(slot, None)
+        self._free.append(slot)
+        return slot
+
+    def charge(self, slot: int, amounts: tuple[tuple[int, int], ...], scoring: tuple[int, int], sign: int) -> None:
+        """Add (sign 1) or release (sign -1) a pod's (column, amount) pairs on a node."""
+        used = self._used
+        for column, amount in amounts:
+            used[slot, column] += sign * amount
+        used[slot, PODS] += sign
+        self._scoring_used[slot, 0] += sign * scoring[0]
+        self._scoring_used[slot, 1] += sign * scoring[1]
+
+    def names(self) -> Iterator[str]:
+        """Names of the live nodes in slot order."""
+        return (node.metadata.name for node in self.nodes if node is not None)
+
+    def _update_static(self, slot: int, old: Node | None, node: Node) -> bool:
+        changed = old is None
+        if old is None or old.metadata.labels != node.metadata.labels:
+            changed = True
+            for key, column in self._columns.items():
+                column.set(slot, node.metadata.labels.get(key))
+                if len(column.values) > 2 * len(self.index) + SPARE:
+                    column.renumber(self.count)
+        if old is None or old.spec.unschedulable != node.spec.unschedulable:
+            changed = True
+            self._unschedulable[slot] = node.spec.unschedulable
+        if old is None or old.spec.taints != node.spec.taints:
+            changed = True
+            self._taint_ids[slot] = self._taint_number(node)
+        if old is not None and old.status.declared_features != node.status.declared_features:
+            changed = True
+        return changed
+
+    def _taint_number(self, node: Node) -> int:
+        key = tuple((taint.key, taint.value, taint.effect) for taint in node.spec.taints)
+        number = self._taint_numbers.get(key)
+        if number is None:
+            if len(self.taint_sets) > 2 * len(self.index) + SPARE:
+                self._renumber_taints()
+            number = self._taint_numbers[key] = len(self.taint_sets)
+            self.taint_sets.append(tuple(node.spec.taints))
+        return number
+
+    def _renumber_taints(self) -> None:
+        """Forget lists of taints that no node has any more: values such as time stamps never come back."""
+        order = sorted({0, *np.unique(self._taint_ids[: self.count]).tolist()})
+        table = np.zeros(len(self.taint_sets), dtype=np.int32)
+        table[order] = np.arange(len(order))
+        self._taint_ids[: self.count] = table[self._taint_ids[: self.count]]
+        self.taint_sets = [self.taint_sets[old] for old in order]
+        self._taint_numbers = {
+            tuple((taint.key, taint.value, taint.effect) for taint in taints): number
+            for number, taints in enumerate(self.taint_sets)
+        }
+
+    def _take_slot(self) -> int:
+        if self._free:
+            return self._free.pop()
+        if self.count == self._capacity:
+            self._resize(2 * self._capacity, self._allocatable.shape[1])
+        self.nodes.append(None)
+        self.count += 1
+        return self.count - 1
+
+    def _resize(self, capacity: int, columns: int) -> None:
+        for name in ("_allocatable", "_used", "_scoring_used"):
+            old: Amount = getattr(self, name)
+            new = self._amounts(capacity, max(columns, 2) if name != "_scoring_used" else 2)
+            new[: old.shape[0], : old.shape[1]] = old
+            setattr(self, name, new)
+        if capacity == self._capacity:
+            return
+        for name in ("_alive", "_unschedulable", "_taint_ids"):
+            old_flags = getattr(self, name)
+            flags = np.zeros(capacity, dtype=old_flags.dtype)
+            flags[: len(old_flags)] = old_flags
+            setattr(self, name, flags)
+        for column in self._columns.values():
+            column.grow(capacity)
+        self._capacity = capacity

@@ -1,0 +1,291 @@
+"""What placement needs to know of a pod, compiled once per template.
+
+The replicas of a workload differ in name and uid only, so everything that filters and scores read
+is compiled into one ``PodTemplateInfo`` that they share. Profiles are found by the encoded bytes of the
+fields they depend on, which takes a few microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import msgspec
+from cachetools import LRUCache
+
+from berth.scheduling.cache.requests import SCORING_DEFAULTS, pod_requests, resize_infeasible
+from berth.scheduling.cache.terms import (
+    AffinityTerm,
+    SpreadConstraint,
+    compile_affinity_term,
+    compile_spread_constraint,
+)
+
+if TYPE_CHECKING:
+    from berth.kube.objects import NodeSelector, Pod, PodAffinityTerm, PreferredSchedulingTerm, Toleration
+
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104 (a value to compare with, nothing is bound to it)
+HostPort = tuple[str, str, int]
+"""(address, protocol, port); the address is ANY_ADDRESS where the pod names none."""
+TermKind = str
+"""affinity, anti_affinity, preferred_affinity or preferred_anti_affinity."""
+
+T = TypeVar("T")
+Part: TypeAlias = tuple[T, tuple[str, ...]]
+"""A compiled part of a template and the problems found in it."""
+Requests: TypeAlias = tuple[tuple[tuple[str, int], ...], tuple[int, int]]
+Spread: TypeAlias = tuple[tuple[SpreadConstraint, ...], tuple[SpreadConstraint, ...]]
+NO_TERMS: Part[Mapping[TermKind, tuple[AffinityTerm, ...]]] = ({}, ())
+NO_SPREAD: Part[Spread] = (((), ()), ())
+_WHEN = "DuringSchedulingIgnoredDuringExecution"
+TERM_KINDS: tuple[TermKind, ...] = ("affinity", "anti_affinity", "preferred_affinity", "preferred_anti_affinity")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PodTemplateInfo:
+    """The compiled template of a pod. Compared by identity: equal templates share one template."""
+
+    key: bytes
+    """Digest of the fields the template was compiled from; names the template in caches."""
+    selection_key: bytes
+    """Encoded nodeSelector and required node affinity; names the node selection in caches."""
+    tolerations_key: bytes
+    """Encoded tolerations."""
+    namespace: str
+    """Namespace of the pods."""
+    labels: Mapping[str, str]
+    """Labels of the pods."""
+    group_key: tuple[str, tuple[tuple[str, str], ...]]
+    """Namespace and sorted labels: pods alike for every selector."""
+    requests: tuple[tuple[str, int], ...]
+    """Effective requests above zero, in scheduler units, without ``pods``."""
+    scoring_requests: tuple[int, int]
+    """(milli-cpu, bytes) with kube-scheduler's defaults for containers that request none."""
+    host_ports: tuple[HostPort, ...]
+    """Ports wanted on the node's own addresses."""
+    node_selector: Mapping[str, str]
+    """spec.nodeSelector."""
+    required_affinity: NodeSelector | None
+    """Required node affinity; None when the pod has none."""
+    preferred_affinity: tuple[PreferredSchedulingTerm, ...]
+    """Preferred node affinity terms."""
+    tolerations: tuple[Toleration, ...]
+    """spec.tolerations."""
+    terms: Mapping[TermKind, tuple[AffinityTerm, ...]]
+    """Pod affinity terms by kind; kinds without terms are absent."""
+    hard_spread: tuple[SpreadConstraint, ...]
+    """Topology spread constraints with DoNotSchedule."""
+    soft_spread: tuple[SpreadConstraint, ...]
+    """Topology spread constraints with ScheduleAnyway."""
+    problems: tuple[str, ...]
+    """Fields that cannot be understood; such a pod is never placed."""
+
+    def terms_of(self, kind: TermKind) -> tuple[AffinityTerm, ...]:
+        """The terms of one kind, possibly none."""
+        return self.terms.get(kind, ())
+
+
+@dataclass(frozen=True, slots=True)
+class PodInfo:
+    """A pod with its template: what filters and scores are called with."""
+
+    pod: Pod
+    """The pod itself."""
+    template: PodTemplateInfo
+    """Its compiled template."""
+
+
+class PodTemplateCache:
+    """Compiles pods, remembering the templates used last."""
+
+    def __init__(self, *, size: int = 8192) -> None:
+        """``size`` is the greatest number of templates kept."""
+        self._cache: LRUCache[bytes, PodTemplateInfo] = LRUCache(maxsize=size)
+        # Pods with labels of their own have a template each, but share these parts of it.
+        self._requests: LRUCache[bytes, Part[Requests]] = LRUCache(maxsize=size)
+        self._terms: LRUCache[bytes, Part[Mapping[TermKind, tuple[AffinityTerm, ...]]]] = LRUCache(maxsize=size)
+        self._spread: LRUCache[bytes, Part[Spread]] = LRUCache(maxsize=size)
+        self._keys: LRUCache[bytes, bytes] = LRUCache(maxsize=size)
+        self._encoder = msgspec.msgpack.Encoder()
+
+    def info(self, pod: Pod) -> PodInfo:
+        """The pod with its template."""
+        return PodInfo(pod, self.template(pod))
+
+    def template(self, pod: Pod) -> PodTemplateInfo:
+        """The template of a pod's template, compiled on first sight."""
+        spec, status = pod.spec, pod.status
+        amounts = self._encoder.encode(
+            (
+                spec.containers,
+                spec.init_containers,
+                spec.overhead,
+                spec.resources,
+                status.container_statuses,
+                status.init_container_statuses,
+                status.resources,
+                status.allocated_resources,
+                resize_infeasible(pod),
+            )
+        )
+        rest = self._encoder.encode(
+            (
+                pod.metadata.namespace,
+                pod.metadata.labels,
+                spec.node_selector,
+                spec.affinity,
+                spec.tolerations,
+                spec.topology_spread_constraints,
+                spec.host_network,
+            )
+        )
+        key = _digest(amounts + rest)
+        template = self._cache.get(key)
+        if template is None:
+            template = self._cache[key] = self._compile(pod, key, _digest(amounts))
+        return template
+
+    def _compile(self, pod: Pod, key: bytes, amounts_key: bytes) -> PodTemplateInfo:
+        spec, namespace, labels = pod.spec, pod.metadata.namespace, pod.metadata.labels
+        affinity = spec.affinity
+        node_affinity = affinity.node_affinity if affinity is not None else None
+        required = node_affinity.required if node_affinity is not None else None
+        (requests, scoring), no_requests = _part(self._requests, amounts_key, lambda: _requests(pod))
+        terms, no_terms = NO_TERMS
+        if affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None):
+            fields = (namespace, affinity.pod_affinity, affinity.pod_anti_affinity, _own_labels(pod))
+            terms, no_terms = _part(self._terms, self._encoder.encode(fields), lambda: _terms(pod))
+        (hard, soft), no_spread = NO_SPREAD
+        if spec.topology_spread_constraints:
+            constraints = (spec.topology_spread_constraints, _own_labels(pod))
+            (hard, soft), no_spread = _part(self._spread, self._encoder.encode(constraints), lambda: _spread(pod))
+        return PodTemplateInfo(
+            key=key,
+            selection_key=self._shared(self._encoder.encode((spec.node_selector, required))),
+            tolerations_key=self._shared(self._encoder.encode(spec.tolerations)),
+            namespace=namespace,
+            labels=labels,
+            group_key=(namespace, tuple(sorted(labels.items()))),
+            requests=requests,
+            scoring_requests=scoring,
+            host_ports=tuple(_host_ports(pod)),
+            node_selector=spec.node_selector,
+            required_affinity=required,
+            preferred_affinity=tuple(node_affinity.preferred) if node_affinity is not None else (),
+            tolerations=tuple(spec.tolerations),
+            terms=terms,
+            hard_spread=hard,
+            soft_spread=soft,
+            problems=(*no_requests, *no_terms, *no_spread),
+        )
+
+    def _shared(self, encoded: bytes) -> bytes:
+        """One object for all equal keys."""
+        return self._keys.setdefault(encoded, encoded)
+
+
+def _digest(encoded: bytes) -> bytes:
+    return blake2b(encoded, digest_size=16).digest()
+
+
+def _part(cache: LRUCache[bytes, Part[T]], key: bytes, compile_part: Callable[[], Part[T]]) -> Part[T]:
+    found = cache.get(key)
+    if found is None:
+        found = cache[key] = compile_part()
+    return found
+
+
+def _own_labels(pod: Pod) -> list[tuple[str, str | None]]:
+    """The pod's labels that its own terms and constraints refer to by matchLabelKeys and mismatchLabelKeys."""
+    keys: set[str] = set()
+    for constraint in pod.spec.topology_spread_constraints:
+        keys.update(constraint.match_label_keys)
+    affinity = pod.spec.affinity
+    for group in (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ():
+        if group is not None:
+            for term in (*group.required, *(weighted.pod_affinity_term for weighted in group.preferred)):
+                keys.update(term.match_label_keys, term.mismatch_label_keys)
+    return [(key, pod.metadata.labels.get(key)) for key in sorted(keys)]
+
+
+def _requests(pod: Pod) -> Part[Requests]:
+    try:
+        amounts = pod_requests(pod)
+        scoring = pod_requests(pod, missing=SCORING_DEFAULTS)
+    except ValueError as error:
+        return ((), (0, 0)), (f"spec.containers[*].resources: {error}",)
+    requests = tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0))
+    return (requests, (scoring.get("cpu", 0), scoring.get("memory", 0))), ()
+
+
+def _host_ports(pod: Pod) -> Iterable[HostPort]:
+    """Ports with a hostPort of all containers that run together, sidecars included."""
+    sidecars = (container for container in pod.spec.init_containers if container.restart_policy == "Always")
+    for container in (*pod.spec.containers, *sidecars):
+        for port in container.ports:
+            # The API server fills in the hostPort of hostNetwork pods; plain manifests lack it.
+            number = port.host_port or (port.container_port if pod.spec.host_network else 0)
+            if number > 0:
+                yield (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", number)
+
+
+def _terms(pod: Pod) -> Part[Mapping[TermKind, tuple[AffinityTerm, ...]]]:
+    affinity = pod.spec.affinity
+    problems: list[str] = []
+    if affinity is None:
+        return NO_TERMS
+    found: dict[TermKind, tuple[AffinityTerm, ...]] = {}
+    for field, group, kind in (
+        ("podAffinity", affinity.pod_affinity, "affinity"),
+        ("podAntiAffinity", affinity.pod_anti_affinity, "anti_affinity"),
+    ):
+        if group is None:
+            continue
+        path = f"spec.affinity.{field}"
+        required = [(term, 0, f"{path}.required{_WHEN}[{n}]") for n, term in enumerate(group.required)]
+        preferred = [
+            (term.pod_affinity_term, term.weight, f"{path}.preferred{_WHEN}[{n}].podAffinityTerm")
+            for n, term in enumerate(group.preferred)
+        ]
+        found[kind] = _compile_terms(pod, required, problems)
+        found[f"preferred_{kind}"] = _compile_terms(pod, preferred, problems)
+    return {kind: terms for kind, terms in found.items() if terms}, tuple(problems)
+
+
+def _compile_terms(
+    pod: Pod, terms: list[tuple[PodAffinityTerm, int, str]], problems: list[str]
+) -> tuple[AffinityTerm, ...]:
+    compiled = []
+    for term, weight, where in terms:
+        try:
+            compiled.append(
+                compile_affinity_term(
+                    term, namespace=pod.metadata.namespace, labels=pod.metadata.labels, weight=weight, where=where
+                )
+            )
+        except ValueError as error:
+            problems.append(str(error))
+    return tuple(compiled)
+
+
+def _spread(pod: Pod) -> Part[Spread]:
+    problems: list[str] = []
+    hard: list[SpreadConstraint] = []
+    soft: list[SpreadConstraint] = []
+    for number, constraint in enumerate(pod.spec.topology_spread_constraints):
+        where = f"spec.topologySpreadConstraints[{number}]"
+        try:
+            compiled = compile_spread_constraint(constraint, labels=pod.metadata.labels, where=where)
+        except ValueError as error:
+            problems.append(str(error))
+            continue
+        if constraint.when_unsatisfiable == "ScheduleAnyway":
+            soft.append(compiled)
+        elif constraint.when_unsatisfiable == "DoNotSchedule":
+            hard.append(compiled)
+        else:
+            found = constraint.when_unsatisfiable
+            problems.append(f"{where}.whenUnsatisfiable: {found!r} is neither DoNotSchedule nor ScheduleAnyway")
+    return (tuple(hard), tuple(soft)), tuple(problems)

@@ -1,0 +1,240 @@
+"""Indices over the pods that occupy nodes.
+
+Pods are counted by what they have in common, not one by one: pods with equal namespace and labels
+form a group, pods with an equal affinity term share an entry, and each holds only "how many on
+which slot". A selector is then matched once per group, and the counts become numpy arrays.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.scheduling.cache.pod_templates import ANY_ADDRESS, TERM_KINDS, HostPort, PodTemplateInfo, TermKind
+from berth.scheduling.cache.selectors import Selector
+from berth.scheduling.cache.terms import AffinityTerm
+from berth.scheduling.cache.volumes import DiskUse
+
+Counts = dict[int, int]
+"""Pods per node slot; slots without any are absent."""
+GroupKey = tuple[str, tuple[tuple[str, str], ...]]
+
+
+def add_count(counts: Counts, slot: int, amount: int) -> None:
+    """Change a count and drop it at zero."""
+    number = counts.get(slot, 0) + amount
+    if number:
+        counts[slot] = number
+    else:
+        del counts[slot]
+
+
+@dataclass(slots=True, eq=False)
+class PodGroup:
+    """Pods that no selector can tell apart."""
+
+    labels: Mapping[str, str]
+    """Their common labels."""
+    pods: Counts = field(default_factory=dict)
+    """All of them per node slot."""
+    staying: Counts = field(default_factory=dict)
+    """Those that are not being deleted, which are the ones that topology spread counts."""
+
+
+@dataclass(slots=True, eq=False)
+class TermEntry:
+    """Pods with the same affinity term."""
+
+    term: AffinityTerm
+    """The term."""
+    pods: Counts = field(default_factory=dict)
+    """Its owners per node slot."""
+
+
+class PodIndex:
+    """Groups, affinity terms, host ports and claims of the pods on nodes."""
+
+    def __init__(self) -> None:
+        """Begin without pods."""
+        self._groups: dict[str, dict[GroupKey, PodGroup]] = {}
+        self._by_label: dict[str, defaultdict[tuple[str, str], dict[GroupKey, PodGroup]]] = {}
+        self._terms: dict[TermKind, dict[AffinityTerm, TermEntry]] = {kind: {} for kind in TERM_KINDS}
+        self._ports: defaultdict[tuple[str, int], dict[str, Counts]] = defaultdict(dict)
+        self._disks: defaultdict[tuple[str, ...], dict[bool, Counts]] = defaultdict(dict)
+        self._claims: dict[str, Counts] = {}
+        self._node_claims: defaultdict[int, dict[str, int]] = defaultdict(dict)
+
+    def add(
+        self,
+        template: PodTemplateInfo,
+        slot: int,
+        sign: int,
+        *,
+        terminating: bool,
+        claims: tuple[str, ...] = (),
+        disks: tuple[DiskUse, ...] = (),
+    ) -> None:
+        """Count a pod on a node (sign 1) or take it off again (sign -1)."""
+        self._count_group(template, slot, sign, terminating=terminating)
+        for kind, terms in template.terms.items():
+            entries = self._terms[kind]
+            for term in terms:
+                entry = entries.get(term)
+                if entry is None:
+                    entry = entries[term] = TermEntry(term)
+                add_count(entry.pods, slot, sign)
+                if not entry.pods:
+                    del entries[term]
+        for port in template.host_ports:
+            self._count_port(port, slot, sign)
+        for claim in claims:
+            self._count_claim(claim, slot, sign)
+        for disk in disks:
+            self._count_disk(disk, slot, sign)
+
+    def groups(self, namespace: str) -> Iterator[PodGroup]:
+        """The groups of a namespace."""
+        return iter(self._groups.get(namespace, {}).values())
+
+    def count(self, groups: Iterable[PodGroup], size: int, *, staying: bool = False) -> NDArray[np.int64]:
+        """int64[size]: pods of these groups per node slot; ``staying`` leaves out those being deleted."""
+        slots: list[int] = []
+        numbers: list[int] = []
+        for group in groups:
+            counts = group.staying if staying else group.pods
+            slots.extend(counts.keys())
+            numbers.extend(counts.values())
+        total = np.zeros(size, dtype=np.int64)
+        if slots:
+            np.add.at(total, np.asarray(slots, dtype=np.intp), np.asarray(numbers, dtype=np.int64))
+        return total
+
+    def matching(self, namespace: str, selector: Selector) -> Iterator[PodGroup]:
+        """The groups of a namespace that a selector selects."""
+        candidates = self._candidates(namespace, selector)
+        return (group for group in candidates if selector.matches(group.labels))
+
+    def namespaces(self) -> Iterator[str]:
+        """Namespaces that have pods on nodes."""
+        return iter(self._groups)
+
+    def terms(self, kind: TermKind) -> Iterator[TermEntry]:
+        """The distinct terms of a kind with their owners."""
+        return iter(self._terms[kind].values())
+
+    def has_terms(self, kind: TermKind) -> bool:
+        """Whether any pod has a term of the kind."""
+        return bool(self._terms[kind])
+
+    def port_conflicts(self, port: HostPort) -> Iterator[Counts]:
+        """Users of the port, per node slot, that a pod wanting it conflicts with.
+
+        Any address conflicts with every address; a certain address conflicts with itself and with
+        any address.
+        """
+        address, protocol, number = port
+        users = self._ports.get((protocol, number))
+        if users is None:
+            return
+        for other, counts in users.items():
+            if address in (ANY_ADDRESS, other) or other == ANY_ADDRESS:
+                yield counts
+
+    def disk_conflicts(self, disk: DiskUse) -> Iterator[Counts]:
+        """Users of an in-tree disk, per node slot, that a further user conflicts with."""
+        identity, shareable = disk
+        for other_shareable, counts in self._disks.get(identity, {}).items():
+            if not (shareable and other_shareable):
+                yield counts
+
+    def claim_users(self, claim: str) -> Counts:
+        """Pods per node slot that use a claim (``namespace/name``)."""
+        return self._claims.get(claim, {})
+
+    def claims_on(self, slot: int) -> Mapping[str, int]:
+        """Claims in use on a node, with the number of their pods there."""
+        return self._node_claims.get(slot, {})
+
+    def _candidates(self, namespace: str, selector: Selector) -> Iterable[PodGroup]:
+        """Groups that may match: those with the label that the fewest carry, where the selector names labels.
+
+        Pods with labels of their own, as in a StatefulSet, are a group each; looking at all of
+        them would make a selector as slow as there are pods.
+        """
+        groups = self._groups.get(namespace)
+        if groups is None or selector.nothing:
+            return ()
+        by_label = self._by_label[namespace]
+        fewest: list[dict[GroupKey, PodGroup]] = [groups]
+        size = len(groups)
+        for key, operator, values in selector.requirements:
+            if operator == "In":
+                found = [carriers for value in values if (carriers := by_label.get((key, value))) is not None]
+                total = sum(map(len, found))
+                if total < size:
+                    fewest, size = found, total
+        return (group for carriers in fewest for group in carriers.values())
+
+    def _count_group(self, template: PodTemplateInfo, slot: int, sign: int, *, terminating: bool) -> None:
+        groups = self._groups.setdefault(template.namespace, {})
+        group = groups.get(template.group_key)
+        if group is None:
+            group = groups[template.group_key] = PodGroup(template.labels)
+            by_label = self._by_label.setdefault(template.namespace, defaultdict(dict))
+            for label in template.labels.items():
+                by_label[label][template.group_key] = group
+        add_count(group.pods, slot, sign)
+        if not terminating:
+            add_count(group.staying, slot, sign)
+        if not group.pods:
+            self._drop_group(template, groups)
+
+    def _drop_group(self, template: PodTemplateInfo, groups: dict[GroupKey, PodGroup]) -> None:
+        del groups[template.group_key]
+        if not groups:
+            del self._groups[template.namespace]
+            del self._by_label[template.namespace]
+            return
+        by_label = self._by_label[template.namespace]
+        for label in template.labels.items():
+            del by_label[label][template.group_key]
+            if not by_label[label]:
+                del by_label[label]
+
+    def _count_port(self, port: HostPort, slot: int, sign: int) -> None:
+        address, protocol, number = port
+        users = self._ports[protocol, number]
+        counts = users.setdefault(address, {})
+        add_count(counts, slot, sign)
+        if not counts:
+            del users[address]
+            if not users:
+                del self._ports[protocol, number]
+
+    def _count_disk(self, disk: DiskUse, slot: int, sign: int) -> None:
+        identity, shareable = disk
+        users = self._disks[identity]
+        counts = users.setdefault(shareable, {})
+        add_count(counts, slot, sign)
+        if not counts:
+            del users[shareable]
+            if not users:
+                del self._disks[identity]
+
+    def _count_claim(self, claim: str, slot: int, sign: int) -> None:
+        counts = self._claims.setdefault(claim, {})
+        add_count(counts, slot, sign)
+        if not counts:
+            del self._claims[claim]
+        here = self._node_claims[slot]
+        number = here.get(claim, 0) + sign
+        if number:
+            here[claim] = number
+        else:
+            del here[claim]
+            if not here:
+                del self._node_claims[slot]

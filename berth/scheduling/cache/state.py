@@ -1,0 +1,328 @@
+"""ClusterState: the cluster as arrays, kept up to date one event at a time.
+
+Life of a pod in the state, after kube-scheduler's cache::
+
+    waiting --assume--> assumed --watch event with a node--> bound
+       ^                   |  |                                |
+       +-----forget--------+  +--deleted or finished--> gone <-+
+       +-----expire--------+
+
+- A *waiting* pod occupies nothing and is not kept.
+- An *assumed* pod occupies the node it is about to be bound to. A late event that still shows it
+  waiting changes nothing; the event that shows it bound confirms it, on whichever node that is.
+- A *bound* pod occupies its node until it is deleted or has finished.
+- A pod may be bound to a node that is not known (yet, or any more); it is charged when the node
+  appears.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from berth.scheduling.cache.nodes import NodeTable
+from berth.scheduling.cache.pod_templates import PodInfo, PodTemplateCache, PodTemplateInfo
+from berth.scheduling.cache.pods import PodIndex
+from berth.scheduling.cache.selection import NodeSelection
+from berth.scheduling.cache.volumes import DiskUse, VolumeTable, claim_keys, disk_uses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from berth.kube.objects import Namespace, Node, Pod
+    from berth.scheduling.cache.columns import Ids, Mask
+    from berth.scheduling.cache.nodes import Amount
+
+
+@dataclass(slots=True, eq=False)
+class PodRecord:
+    """A pod that occupies a node."""
+
+    uid: str
+    """Its identity: metadata.uid, or namespace/name for manifests that have none."""
+    key: str
+    """``namespace/name``."""
+    template: PodTemplateInfo
+    """Its compiled template."""
+    node_name: str
+    """Where it is or is going."""
+    amounts: tuple[tuple[int, int], ...]
+    """(resource column, amount) pairs it is charged with."""
+    claims: tuple[str, ...]
+    """``namespace/name`` of the claims it uses."""
+    disks: tuple[DiskUse, ...]
+    """In-tree disks it mounts."""
+    terminating: bool
+    """Whether it is being deleted."""
+    assumed: bool
+    """True until a watch event shows it on its node."""
+    expires_at: float | None = None
+    """When an assumption may be given up, on the clock the caller passes to ``expire``."""
+
+
+def identity(pod: Pod) -> str:
+    """metadata.uid, or ``namespace/name`` for a manifest that has no uid."""
+    return pod.metadata.uid or pod.key
+
+
+class ClusterState:
+    """Nodes, the pods on them, and everything else that decides where a pod may go.
+
+    Not safe for concurrent use; it belongs to one event loop. Arrays are views over the node slots,
+    valid until the next node event; slots where ``alive`` is False hold no node.
+    """
+
+    def __init__(self) -> None:
+        """Begin with an empty cluster."""
+        self.nodes = NodeTable()
+        """Slots, resources, labels and taints."""
+        self.pods = PodIndex()
+        """Groups, affinity terms, host ports and claims in use."""
+        self.volumes = VolumeTable()
+        """Volumes, claims, classes and CSI nodes."""
+        self.templates = PodTemplateCache()
+        """Compiled pod templates."""
+        self.selection = NodeSelection(self.nodes)
+        """Which nodes a pod's selectors and tolerations admit, remembered per template."""
+        self.static_version = 0
+        """Grows when a node appears, goes, or changes labels, taints or unschedulable."""
+        self.version = 0
+        """Grows with every change."""
+        self._records: dict[str, PodRecord] = {}
+        self._by_node: defaultdict[str, dict[str, PodRecord]] = defaultdict(dict)
+        self._namespaces: dict[str, dict[str, str]] = {}
+
+    # Arrays over node slots
+
+    @property
+    def size(self) -> int:
+        """N: the number of node slots, free ones included."""
+        return self.nodes.count
+
+    @property
+    def alive(self) -> Mask:
+        """bool[N]: slots that hold a node."""
+        return self.nodes.alive
+
+    @property
+    def allocatable(self) -> Amount:
+        """int64[N, R] in scheduler units (milli-cpu, bytes, counts)."""
+        return self.nodes.allocatable
+
+    @property
+    def used(self) -> Amount:
+        """int64[N, R] requests of the pods on each node, in scheduler units."""
+        return self.nodes.used
+
+    @property
+    def resources(self) -> Mapping[str, int]:
+        """Column of every resource by name; cpu 0, memory 1, ephemeral-storage 2, pods 3."""
+        return self.nodes.resources
+
+    @property
+    def node_index(self) -> Mapping[str, int]:
+        """Slot of every live node by name."""
+        return self.nodes.index
+
+    @property
+    def node_count(self) -> int:
+        """Number of live nodes."""
+        return len(self.nodes.index)
+
+    @property
+    def pod_count(self) -> int:
+        """Number of pods that occupy a node, assumed ones included."""
+        return len(self._records)
+
+    def node(self, slot: int) -> Node:
+        """The node in a slot; raises LookupError for a free slot."""
+        node = self.nodes.nodes[slot]
+        if node is None:
+            raise LookupError(f"slot {slot} holds no node")
+        return node
+
+    def node_name(self, slot: int) -> str:
+        """The name of the node in a slot; raises LookupError for a free slot."""
+        return self.node(slot).metadata.name
+
+    def domains(self, key: str) -> Ids:
+        """int32[N]: number of the label's value on each node, -1 where the node lacks it."""
+        return self.nodes.column(key).ids[: self.nodes.count]
+
+    # Nodes
+
+    def upsert_node(self, node: Node) -> int:
+        """Add or update a node and return its slot; raises ValueError for an unreadable quantity."""
+        known = node.metadata.name in self.nodes.index
+        slot, changed = self.nodes.upsert(node)
+        if not known:
+            for record in self._by_node.get(node.metadata.name, {}).values():
+                self._charge(record, slot, 1)
+        if changed:
+            self._static_change()
+        self.version += 1
+        return slot
+
+    def remove_node(self, name: str) -> None:
+        """Remove a node; the pods on it stay known and are charged again if it comes back."""
+        slot = self.nodes.index.get(name)
+        if slot is None:
+            return
+        for record in self._by_node.get(name, {}).values():
+            self._charge(record, slot, -1)
+        self.nodes.remove(name)
+        self._static_change()
+        self.version += 1
+
+    # Pods
+
+    def info(self, pod: Pod) -> PodInfo:
+        """The pod with its compiled template."""
+        return self.templates.info(pod)
+
+    def upsert_pod(self, pod: Pod) -> None:
+        """Apply a watch event: charge a bound pod, release a finished one, ignore a waiting one."""
+        uid = identity(pod)
+        old = self._records.get(uid)
+        if pod.finished:
+            if old is not None:
+                self._release(old)
+            return
+        if not pod.spec.node_name:
+            # Waiting. If it is assumed, the event is older than our binding: keep the assumption.
+            return
+        if old is not None:
+            if self._unchanged(old, pod):
+                if old.assumed:
+                    old.assumed, old.expires_at = False, None
+                    self.version += 1
+                return
+            self._release(old)
+        self._place(uid, pod, pod.spec.node_name, assumed=False, expires_at=None)
+
+    def remove_pod(self, uid: str) -> None:
+        """Release a deleted pod; unknown ones are ignored."""
+        record = self._records.get(uid)
+        if record is not None:
+            self._release(record)
+
+    def assume(self, pod: Pod, node_name: str, *, expires_at: float | None = None) -> None:
+        """Charge a pod to the node it is about to be bound to.
+
+        Raises ValueError when the pod already occupies a node: binding it again would be a bug.
+        """
+        uid = identity(pod)
+        old = self._records.get(uid)
+        if old is not None:
+            state = "assumed" if old.assumed else "bound"
+            raise ValueError(f"pod {pod.key} is already {state} on node {old.node_name}; forget it first")
+        self._place(uid, pod, node_name, assumed=True, expires_at=expires_at)
+
+    def forget(self, uid: str) -> bool:
+        """Undo an assumption; False when the pod is not assumed (bound pods are left alone)."""
+        record = self._records.get(uid)
+        if record is None or not record.assumed:
+            return False
+        self._release(record)
+        return True
+
+    def expire(self, now: float) -> list[PodRecord]:
+        """Undo the assumptions whose time is over and return them."""
+        late = [r for r in self._records.values() if r.assumed and r.expires_at is not None and r.expires_at <= now]
+        for record in late:
+            self._release(record)
+        return late
+
+    def record(self, uid: str) -> PodRecord | None:
+        """What is known of a pod that occupies a node."""
+        return self._records.get(uid)
+
+    def pods_on(self, node_name: str) -> Iterator[PodRecord]:
+        """The pods that occupy a node."""
+        return iter(self._by_node.get(node_name, {}).values())
+
+    def request_vector(self, template: PodTemplateInfo) -> NDArray[np.int64]:
+        """int64[R]: the pod's requests by resource column, one unit of ``pods`` included."""
+        columns = self._amounts(template)
+        vector = np.zeros(len(self.nodes.resources), dtype=np.int64)
+        for column, amount in columns:
+            vector[column] = amount
+        vector[self.nodes.resources["pods"]] = 1
+        return vector
+
+    # Namespaces
+
+    def upsert_namespace(self, namespace: Namespace) -> None:
+        """Record a namespace's labels."""
+        self._namespaces[namespace.metadata.name] = namespace.metadata.labels
+        self.version += 1
+
+    def remove_namespace(self, name: str) -> None:
+        """Forget a namespace's labels."""
+        self._namespaces.pop(name, None)
+        self.version += 1
+
+    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        """Labels of a namespace, None when it is not known."""
+        return self._namespaces.get(name)
+
+    # Inside
+
+    def _static_change(self) -> None:
+        self.static_version += 1
+        self.selection.clear()
+
+    def _amounts(self, template: PodTemplateInfo) -> tuple[tuple[int, int], ...]:
+        column = self.nodes.resource_column
+        # A resource named "pods" in a pod's requests is no request for more pod slots.
+        return tuple((column(name), amount) for name, amount in template.requests if name != "pods")
+
+    def _unchanged(self, record: PodRecord, pod: Pod) -> bool:
+        return (
+            record.node_name == pod.spec.node_name
+            and record.terminating == (pod.metadata.deletion_timestamp is not None)
+            and record.template.key == self.templates.template(pod).key
+        )
+
+    def _place(self, uid: str, pod: Pod, node_name: str, *, assumed: bool, expires_at: float | None) -> None:
+        template = self.templates.template(pod)
+        record = PodRecord(
+            uid=uid,
+            key=pod.key,
+            template=template,
+            node_name=node_name,
+            amounts=self._amounts(template),
+            claims=claim_keys(pod),
+            disks=disk_uses(pod) if pod.spec.volumes else (),
+            terminating=pod.metadata.deletion_timestamp is not None,
+            assumed=assumed,
+            expires_at=expires_at,
+        )
+        self._records[uid] = record
+        self._by_node[node_name][uid] = record
+        slot = self.nodes.index.get(node_name)
+        if slot is not None:
+            self._charge(record, slot, 1)
+        self.version += 1
+
+    def _release(self, record: PodRecord) -> None:
+        del self._records[record.uid]
+        there = self._by_node[record.node_name]
+        del there[record.uid]
+        if not there:
+            del self._by_node[record.node_name]
+        slot = self.nodes.index.get(record.node_name)
+        if slot is not None:
+            self._charge(record, slot, -1)
+        self.version += 1
+
+    def _charge(self, record: PodRecord, slot: int, sign: int) -> None:
+        self.nodes.charge(slot, record.amounts, record.template.scoring_requests, sign)
+        self.pods.add(
+            record.template, slot, sign, terminating=record.terminating, claims=record.claims, disks=record.disks
+        )

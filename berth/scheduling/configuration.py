@@ -1,0 +1,240 @@
+"""Configuration of the placement controller: profiles, in the style of KubeSchedulerConfiguration.
+
+Every field's description is its documentation; docs/reference/placement-configuration.md is generated from them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic.alias_generators import to_camel
+
+from berth.api.errors import explain_validation_error, field_path
+from berth.api.labels import SCHEDULER_NAME
+from berth.api.quantity import QuantityError, parse_quantity
+from berth.network.costs import DEFAULT_WEIGHT_SETS
+from berth.scheduling.gang.strategies import DEFAULT as DEFAULT_STRATEGY
+from berth.scheduling.gang.strategies import STRATEGIES
+
+API_VERSION = "berth.dev/v1alpha1"
+KIND = "PlacementConfiguration"
+
+
+class ConfigurationError(ValueError):
+    """The configuration cannot be used; the text names the field and the remedy."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, allow_inf_nan=False
+    )
+
+
+class AfterWait(StrEnum):
+    """What happens to an application that could not be placed as a whole in time."""
+
+    PLACE_WHAT_FITS = "PlaceWhatFits"
+    KEEP_WAITING = "KeepWaiting"
+
+
+class GangSettings(_Model):
+    """How the pods of an AppGroup are placed together."""
+
+    wait_seconds: float = Field(
+        default=30.0,
+        ge=0,
+        description=(
+            "How long a group is all or nothing, counted from its first waiting pod: missing members are waited for, "
+            "and no member is bound before all fit."
+        ),
+    )
+    after_wait: AfterWait = Field(
+        default=AfterWait.PLACE_WHAT_FITS,
+        description="PlaceWhatFits binds the members that fit after the wait; KeepWaiting stays all or nothing.",
+    )
+    strategy: str = Field(
+        default=DEFAULT_STRATEGY,
+        description="Planning algorithm: berth (default, better plans) or phare (the published algorithm, faithful).",
+    )
+
+    @model_validator(mode="after")
+    def _known_strategy(self) -> Self:
+        if self.strategy not in STRATEGIES:
+            raise ValueError(f"strategy {self.strategy!r} is unknown; choose from {', '.join(STRATEGIES)}")
+        return self
+
+
+class ObjectiveWeights(_Model):
+    """Weights of the terms of the objective. Higher counts more; 0 switches a term off."""
+
+    network: float = Field(default=1.0, ge=0, description="Network cost of dependency edges (0 on one node).")
+    price: float = Field(default=1.0, ge=0, description="Price of the requested resources.")
+    bandwidth: float = Field(default=1.0, ge=0, description="Price of bandwidth between nodes.")
+    waste: float = Field(default=0.5, ge=0, description="Room left over on a node that no known pod could use.")
+    balance: float = Field(default=0.0, ge=0, description="Uneven use of a node's resources.")
+    network_score: float = Field(
+        default=5.0, ge=0, description="Weight of the network score (0 to 100) when a pod is placed alone."
+    )
+
+
+class TopologyReference(_Model):
+    """The NetworkTopology whose costs are used."""
+
+    namespace: str = Field(min_length=1, description="Namespace of the NetworkTopology.")
+    name: str = Field(min_length=1, description="Name of the NetworkTopology.")
+
+
+class Link(_Model):
+    """A physical link that several pairs of nodes share."""
+
+    name: str = Field(description="Name of the link, for messages.")
+    capacity: str = Field(description="Bandwidth that dependency edges may reserve on it, in bit/s, such as 10G.")
+    zones: list[tuple[str, str]] = Field(
+        default_factory=list,
+        description="Pairs of zones whose traffic uses the link; a pair of equal zones means traffic inside the zone.",
+    )
+    nodes: list[str] = Field(default_factory=list, description="Nodes whose every connection uses the link.")
+
+    @field_validator("capacity", mode="before")
+    @classmethod
+    def _readable_capacity(cls, value: Any) -> str:
+        """A capacity that cannot be read must stop the start, not the first plan."""
+        try:
+            bits = parse_quantity(value)
+        except (QuantityError, TypeError) as error:
+            raise ValueError(f"capacity {value!r} is no quantity; write bit/s such as 10G or 500M") from error
+        if bits <= 0:
+            raise ValueError(f"capacity {value!r} is not above 0; write bit/s such as 10G or leave the link out")
+        return str(value)
+
+    @model_validator(mode="after")
+    def _used_by_someone(self) -> Self:
+        if not self.zones and not self.nodes:
+            raise ValueError(f"link {self.name!r} has neither zones nor nodes and would never count; add one of them")
+        return self
+
+
+class Profile(_Model):
+    """How the pods of one scheduler name are placed."""
+
+    scheduler_name: str = Field(
+        default=SCHEDULER_NAME, min_length=1, description="spec.schedulerName of the pods it is for."
+    )
+    network_topology: TopologyReference | None = Field(
+        default=None,
+        description="NetworkTopology to use. Unset: one of the AppGroup's namespace, otherwise the only or first one.",
+    )
+    weight_sets: list[str] = Field(
+        default_factory=lambda: list(DEFAULT_WEIGHT_SETS),
+        description="Weight sets by preference; each pair of places takes its cost from the first that has it.",
+    )
+    gang: GangSettings = Field(default_factory=GangSettings, description="Placing an AppGroup as a whole.")
+    weights: ObjectiveWeights = Field(default_factory=ObjectiveWeights, description="Terms of the objective.")
+    prices: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default_factory=dict,
+        description=(
+            "Price per unit (core, GiB, GiB for storage, one for extended resources, Gbit/s for `bandwidth`) where a "
+            "node has no annotation berth.dev/price-<resource>."
+        ),
+    )
+    usage_threshold: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description=(
+            "Share of a node that pods may fill unless their node selector or affinity names the node; the node "
+            "annotation berth.dev/usage-threshold overrides it."
+        ),
+    )
+    links: list[Link] = Field(default_factory=list, description="Physical links shared by several pairs of nodes.")
+
+    @model_validator(mode="after")
+    def _unique_links(self) -> Self:
+        names = [link.name for link in self.links]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"link {name!r} is listed {names.count(name)} times; give every link its own name")
+        return self
+
+
+class PlacementConfiguration(_Model):
+    """The whole configuration file."""
+
+    api_version: Literal["berth.dev/v1alpha1"] = Field(default="berth.dev/v1alpha1", description="Always this value.")
+    kind: Literal["PlacementConfiguration"] = Field(default="PlacementConfiguration", description="Always this value.")
+    profiles: list[Profile] = Field(
+        default_factory=lambda: [Profile()], min_length=1, description="One profile per scheduler name."
+    )
+    bindings_in_flight: int = Field(
+        default=32, ge=1, le=1024, description="Bindings sent to the API server at the same time."
+    )
+
+    @model_validator(mode="after")
+    def _unique_names(self) -> Self:
+        names = [profile.scheduler_name for profile in self.profiles]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"schedulerName {name!r} has {names.count(name)} profiles; keep one")
+        return self
+
+    def profile_for(self, scheduler_name: str) -> Profile | None:
+        """The profile of a scheduler name, None for pods that belong to other schedulers."""
+        return next((profile for profile in self.profiles if profile.scheduler_name == scheduler_name), None)
+
+
+def parse_configuration(document: Any, *, source: str) -> PlacementConfiguration:
+    """Check a parsed configuration file.
+
+    Args:
+        document: what the YAML parser returned.
+        source: file name, for messages.
+
+    Raises:
+        ConfigurationError: a field is unknown or has a wrong value.
+    """
+    if document is None:
+        return PlacementConfiguration()
+    try:
+        return PlacementConfiguration.model_validate(document)
+    except ValidationError as error:
+        known = explain_validation_error(document, error)
+        found = zip(error.errors(include_url=False), known, strict=True)
+        problems = "; ".join(
+            _unknown_field(item["loc"]) if item["type"] == "extra_forbidden" else _in_words(text)
+            for item, text in found
+        )
+        raise ConfigurationError(f"{source}: {problems}") from error
+
+
+_KUBECTL = "`kubectl explain` describes the field"
+_DOCUMENTED = "docs/reference/placement-configuration.md describes the field"
+
+
+def _in_words(text: str) -> str:
+    """The sentence about one field, for a file instead of an object on the API server."""
+    return f"{KIND}: {text.partition(': ')[2].replace(_KUBECTL, _DOCUMENTED)}"
+
+
+def _unknown_field(location: tuple[int | str, ...]) -> str:
+    """Sentence about a field that does not exist: its path, the nearest known name, the names there are."""
+    model: type[BaseModel] | None = PlacementConfiguration
+    for part in location[:-1]:
+        if isinstance(part, str) and model is not None:
+            model = model_of(model, part)
+    name = str(location[-1])
+    names = sorted(field.alias or key for key, field in model.model_fields.items()) if model is not None else []
+    near = difflib.get_close_matches(name, names, n=1)
+    remedy = f"write {near[0]!r}" if near else f"remove it or use one of {', '.join(names)}"
+    return f"{KIND}: {field_path(location)}: there is no such field; {remedy}"
+
+
+def model_of(model: type[BaseModel], alias: str) -> type[BaseModel] | None:
+    """The model behind a field, itself or in a list; None for fields with plain values."""
+    info = next((f for key, f in model.model_fields.items() if alias in (f.alias, key)), None)
+    if info is None:
+        return None
+    kinds = [info.annotation, *get_args(info.annotation)]
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)

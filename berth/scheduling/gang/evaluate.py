@@ -1,0 +1,62 @@
+"""The objective of an assignment, computed from scratch and independently of every search.
+
+For component j on node v (PHARE): sum over resources of request * price, plus, for every neighbour on another node,
+bandwidth * bandwidth price of v. The network term (Diktyo) adds edge weight * location cost for every edge whose ends
+are on different nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from berth.scheduling.gang.outcome import Evaluation
+
+if TYPE_CHECKING:
+    from berth.scheduling.gang.problem import Application, Floats, Infrastructure, Weights
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    infrastructure: Infrastructure, application: Application, assignment: npt.ArrayLike, weights: Weights
+) -> Evaluation:
+    """Return cost and terms of `assignment` (int[J], -1 for not placed); edges of unplaced components cost nothing."""
+    node = np.asarray(assignment, dtype=np.int64)
+    placed = node >= 0
+    count = application.size
+    price = np.zeros(count)
+    price[placed] = (application.requests[placed] * infrastructure.price[node[placed]]).sum(axis=1)
+
+    network, bandwidth = np.zeros(count), np.zeros(count)
+    tariff, where, distance = infrastructure.bandwidth_price, infrastructure.location, infrastructure.location_cost
+    first, second = application.edges[:, 0], application.edges[:, 1]
+    cut = (node[first] != node[second]) & placed[first] & placed[second]
+    first, second = first[cut], second[cut]
+    edge_cost = application.weight[cut] * distance[where[node[first]], where[node[second]]]
+    for end in (first, second):
+        network += np.bincount(end, weights=edge_cost / 2, minlength=count)
+        bandwidth += np.bincount(end, weights=application.bandwidth[cut] * tariff[node[end]], minlength=count)
+
+    placed_peers = application.placed_peers
+    if not placed_peers.component.size:
+        return _weighted(weights, network, price, bandwidth)
+    here, there = node[placed_peers.component], placed_peers.node
+    cut = (here >= 0) & (here != there)
+    here, there, end = here[cut], there[cut], placed_peers.component[cut]
+    incoming = placed_peers.incoming[cut]
+    origin, target = where[np.where(incoming, there, here)], where[np.where(incoming, here, there)]
+    np.add.at(network, end, placed_peers.weight[cut] * distance[origin, target])
+    np.add.at(bandwidth, end, placed_peers.bandwidth[cut] * (tariff[here] + tariff[there]))
+    return _weighted(weights, network, price, bandwidth)
+
+
+def _weighted(weights: Weights, network: Floats, price: Floats, bandwidth: Floats) -> Evaluation:
+    terms = {
+        "network": weights.network * network,
+        "price": weights.price * price,
+        "bandwidth": weights.bandwidth * bandwidth,
+    }
+    return Evaluation(cost=float(sum(float(term.sum()) for term in terms.values())), terms=terms)

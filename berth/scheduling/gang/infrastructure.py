@@ -1,0 +1,286 @@
+"""The cluster as the gang engine sees it: arrays over the node slots of a ClusterState.
+
+Node settings by annotation (Liqo virtual nodes stand for whole clusters, with the label
+``liqo.io/type: virtual-node``):
+
+* ``berth.dev/price-<resource>``: price per core, per GiB (memory and storage), per Gbit/s (``bandwidth``),
+  per unit otherwise; a ``/`` in the resource's name is written ``_``;
+* ``berth.dev/usage-threshold``: share (0, 1] of the node that pods not naming it may fill;
+* ``berth.dev/max-unit-<resource>``: largest single pod an opaque node takes, a quantity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from berth.api.labels import BERTH_PREFIX, LABEL_REGION, LABEL_ZONE, RESOURCE_BANDWIDTH
+from berth.api.quantity import QuantityError, parse_quantity
+from berth.kube.objects import Node
+from berth.network.costs import NetworkCosts, Place
+from berth.network.edges import BandwidthAllocations
+from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.cache.units import resource_units
+from berth.scheduling.configuration import Profile
+from berth.scheduling.gang.links import LinkModel
+from berth.scheduling.gang.problem import Infrastructure
+from berth.scheduling.gang.state import InfrastructureState
+
+PRICE_PREFIX = f"{BERTH_PREFIX}price-"
+MAX_UNIT_PREFIX = f"{BERTH_PREFIX}max-unit-"
+THRESHOLD_ANNOTATION = f"{BERTH_PREFIX}usage-threshold"
+BANDWIDTH_PRICE = "bandwidth"
+GIBIBYTE = 2.0**30
+GIGABIT = 1e9
+
+Floats = npt.NDArray[np.float64]
+
+
+def units_per_price(resource: str) -> float:
+    """How many scheduler units (milli-cpu, bytes, counts) one priced unit (core, GiB, one) holds."""
+    if resource == "cpu":
+        return 1000.0
+    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
+        return GIBIBYTE
+    if resource == BANDWIDTH_PRICE:
+        return GIGABIT
+    return 1.0
+
+
+def annotation_name(prefix: str, resource: str) -> str:
+    """Annotation that holds a setting of a resource."""
+    return prefix + resource.replace("/", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """What a node's annotations say, with what is wrong in them."""
+
+    prices: dict[str, float] = field(default_factory=dict)
+    """annotation name to price"""
+    max_units: dict[str, str] = field(default_factory=dict)
+    """annotation name to quantity"""
+    threshold: float | None = None
+    """usage threshold, None when the node states none"""
+    problems: tuple[str, ...] = ()
+    """one sentence per annotation that is ignored: names node, annotation and remedy"""
+
+
+def read_settings(node: Node) -> NodeSettings:
+    """Read the annotations of a node; a bad value is ignored and reported."""
+    prices: dict[str, float] = {}
+    max_units: dict[str, str] = {}
+    threshold: float | None = None
+    problems: list[str] = []
+
+    def report(name: str, value: str, wanted: str) -> None:
+        problems.append(f"node {node.metadata.name}: annotation {name}={value!r} is ignored; write {wanted}")
+
+    for name, value in node.metadata.annotations.items():
+        if name.startswith(PRICE_PREFIX):
+            price = _number(value)
+            if price is None or price < 0:
+                report(name, value, "a number >= 0 such as 0.25")
+            else:
+                prices[name] = price
+        elif name == THRESHOLD_ANNOTATION:
+            share = _number(value)
+            if share is None or not 0 < share <= 1:
+                report(name, value, "a share above 0 and up to 1 such as 0.75")
+            else:
+                threshold = share
+        elif name.startswith(MAX_UNIT_PREFIX):
+            try:
+                if parse_quantity(value) < 0:
+                    raise QuantityError(f"{value!r} is below 0")
+                max_units[name] = value
+            except QuantityError:
+                report(name, value, "a quantity >= 0 such as 4 or 8Gi")
+    return NodeSettings(prices, max_units, threshold, tuple(problems))
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+class InfrastructureView:
+    """Keeps one InfrastructureState in step with a ClusterState."""
+
+    def __init__(self, state: ClusterState, profile: Profile) -> None:
+        """Prepare; arrays are built on first use."""
+        self._state = state
+        self._profile = profile
+        self._costs: NetworkCosts | None = None
+        self._built: tuple[int, int, int, int] | None = None
+        self._allocatable: npt.NDArray[np.int64] | None = None
+        self._current: InfrastructureState | None = None
+        self._settings_version = 0
+        self.problems: tuple[str, ...] = ()
+        """What is wrong in the nodes' annotations, as of the last rebuild."""
+        self.places: tuple[Place, ...] = ()
+        """The places (region and zone) that `location` refers to."""
+
+    @property
+    def model(self) -> Infrastructure:
+        """The arrays of the last :meth:`current`; raises LookupError before the first."""
+        if self._current is None:
+            raise LookupError("no infrastructure yet: call current() first")
+        return self._current.infrastructure
+
+    def settings_changed(self) -> None:
+        """Annotations of a node changed: rebuild before the next plan."""
+        self._settings_version += 1
+
+    def current(self, costs: NetworkCosts, placement: BandwidthAllocations) -> InfrastructureState:
+        """The cluster as of now.
+
+        Args:
+            costs: network costs between places.
+            placement: refreshed bandwidth use of placed dependency edges.
+        """
+        state = self._state
+        stamp = (state.static_version, state.size, len(state.resources), self._settings_version)
+        previous = self._current
+        if (
+            previous is None
+            or stamp != self._built
+            or self._allocatable is None
+            or not np.array_equal(self._allocatable, state.allocatable)
+        ):
+            self._current = InfrastructureState(self._build(costs))
+            self._built, self._costs, self._allocatable = stamp, costs, state.allocatable.copy()
+        elif costs is not self._costs:
+            # Namespaces with topologies of their own take turns: only the distances differ.
+            distances = costs.matrix(self.places)
+            self._current = InfrastructureState(replace(previous.infrastructure, location_cost=distances))
+            self._costs = costs
+        if previous is not None and previous is not self._current and self._current is not None:
+            self._current.adopt(previous)
+        assert self._current is not None  # noqa: S101 - built above when it was missing
+        current = self._current
+        np.subtract(state.allocatable, state.used, out=current.free, casting="unsafe")
+        current.bandwidth_free[:] = self._bandwidth_left(current.infrastructure.bandwidth_capacity, placement.nodes)
+        if current.infrastructure.links is not None:
+            current.link_free[:] = self._links_left(current.infrastructure.links, placement)
+        current.version += 1
+        return current
+
+    def _links_left(self, links: LinkModel, placement: BandwidthAllocations) -> Floats:
+        left = links.capacity.copy()
+        assert self._current is not None  # noqa: S101 - only called for a built infrastructure
+        location = self._current.infrastructure.location
+        for (first, second), amount in placement.pairs.items():
+            ends = self._state.node_index.get(first), self._state.node_index.get(second)
+            if ends[0] is not None and ends[1] is not None:
+                for link in links.path(ends[0], ends[1], location):
+                    left[link] -= amount
+        return left
+
+    def _bandwidth_left(self, capacity: Floats, used: Mapping[str, float]) -> Floats:
+        left = capacity.copy()
+        if not np.isfinite(capacity).any():
+            # Nothing is taken from what has no bound, however many edges there are.
+            return left
+        column = self._state.resources.get(RESOURCE_BANDWIDTH)
+        if column is not None:
+            left -= self._state.used[:, column]
+        for name, amount in used.items():
+            slot = self._state.node_index.get(name)
+            if slot is not None:
+                left[slot] -= amount
+        return left
+
+    def _build(self, costs: NetworkCosts) -> Infrastructure:
+        state, profile = self._state, self._profile
+        nodes = state.nodes.nodes[: state.size]
+        resources = tuple(state.resources)
+        size = len(nodes)
+        capacity = state.allocatable.astype(np.float64)
+        price = np.empty((size, len(resources)))
+        for column, resource in enumerate(resources):
+            price[:, column] = profile.prices.get(resource, 0.0) / units_per_price(resource)
+        bandwidth_price = np.full(size, profile.prices.get(BANDWIDTH_PRICE, 0.0) / GIGABIT)
+        threshold = np.full(size, profile.usage_threshold)
+        max_unit = np.full((size, len(resources)), np.inf)
+        bandwidth_column = state.resources.get(RESOURCE_BANDWIDTH)
+        bandwidth = np.full(size, np.inf)
+        places: dict[Place, int] = {}
+        location = np.zeros(size, dtype=np.int32)
+        problems: list[str] = []
+        for slot, node in enumerate(nodes):
+            if node is None:
+                location[slot] = places.setdefault(Place(), len(places))
+                continue
+            labels = node.metadata.labels
+            place = Place(labels.get(LABEL_REGION, ""), labels.get(LABEL_ZONE, ""))
+            location[slot] = places.setdefault(place, len(places))
+            if bandwidth_column is not None and RESOURCE_BANDWIDTH in node.status.allocatable:
+                bandwidth[slot] = capacity[slot, bandwidth_column]
+            if not any(name.startswith(BERTH_PREFIX) for name in node.metadata.annotations):
+                continue
+            settings = read_settings(node)
+            problems.extend(settings.problems)
+            if settings.threshold is not None:
+                threshold[slot] = settings.threshold
+            bandwidth_annotation = annotation_name(PRICE_PREFIX, BANDWIDTH_PRICE)
+            if bandwidth_annotation in settings.prices:
+                bandwidth_price[slot] = settings.prices[bandwidth_annotation] / GIGABIT
+            for column, resource in enumerate(resources):
+                name = annotation_name(PRICE_PREFIX, resource)
+                if name in settings.prices:
+                    price[slot, column] = settings.prices[name] / units_per_price(resource)
+                unit = settings.max_units.get(annotation_name(MAX_UNIT_PREFIX, resource))
+                if unit is not None:
+                    max_unit[slot, column] = resource_units(resource, unit)
+        if not places:
+            places[Place()] = 0
+        self.places = tuple(places)
+        self.problems = tuple(problems)
+        return Infrastructure.of(
+            [node.metadata.name if node is not None else "" for node in nodes],
+            resources,
+            capacity,
+            price=price,
+            bandwidth_capacity=bandwidth,
+            bandwidth_price=bandwidth_price,
+            threshold=threshold,
+            max_unit=max_unit,
+            location=location,
+            location_cost=costs.matrix(self.places),
+            links=self._links(),
+        )
+
+    def _links(self) -> LinkModel | None:
+        if not self._profile.links:
+            return None
+        by_zone: dict[tuple[str, str], list[int]] = {}
+        by_node: dict[int, list[int]] = {}
+        for number, link in enumerate(self._profile.links):
+            for first, second in link.zones:
+                by_zone.setdefault((min(first, second), max(first, second)), []).append(number)
+            for name in link.nodes:
+                slot = self._state.node_index.get(name)
+                if slot is not None:
+                    by_node.setdefault(slot, []).append(number)
+        by_location: dict[tuple[int, int], tuple[int, ...]] = {}
+        for row, origin in enumerate(self.places):
+            for column, other in enumerate(self.places[row:], start=row):
+                used = by_zone.get((min(origin.zone, other.zone), max(origin.zone, other.zone)))
+                if used:
+                    by_location[row, column] = tuple(used)
+        capacity = np.array([float(parse_quantity(link.capacity)) for link in self._profile.links])
+        return LinkModel(
+            names=tuple(link.name for link in self._profile.links),
+            capacity=capacity,
+            free=capacity.copy(),
+            by_location=by_location,
+            by_node={slot: tuple(used) for slot, used in by_node.items()},
+        )

@@ -1,0 +1,72 @@
+"""What the gang engine answers: where every component goes, what that costs, and why something is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+__all__ = ["Evaluation", "Plan", "RunnerUp", "Unplaced"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Objective value of an assignment, recomputed from scratch."""
+
+    cost: float
+    """Weighted sum of all terms over all placed components."""
+    terms: Mapping[str, Floats]
+    """float64[J] for each of `network`, `price`, `bandwidth`, weighted. The network cost of an edge is halved between
+    its two components (an placed peer's counts in full), each end pays its own node's bandwidth price."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """Why one component has no node."""
+
+    component: int
+    """Index of the component."""
+    reason: str
+    """One sentence for an Event: the rule that rejected most nodes, or the budget that is exhausted."""
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    """Number of nodes rejected, by the first rule that rejected each."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerUp:
+    """A node that was second best for a component while all others stay where they are."""
+
+    node: int
+    """Index of the node."""
+    cost: float
+    """What the component would cost there, edges to the others included."""
+    terms: Mapping[str, float]
+    """The same by term."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Result of one planning call."""
+
+    assignment: Ints
+    """int32[J], node of each component or -1."""
+    cost: float
+    """`Evaluation.cost` of the placed components."""
+    terms: Mapping[str, Floats]
+    """`Evaluation.terms`."""
+    strategy: str
+    """Name of the strategy that made the plan."""
+    unplaced: tuple[Unplaced, ...] = ()
+    """One entry per component without a node, in component order."""
+    runner_ups: Mapping[int, tuple[RunnerUp, ...]] = field(default_factory=dict)
+    """Up to three alternatives per component, best first; filled on request only."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every component has a node."""
+        return not self.unplaced

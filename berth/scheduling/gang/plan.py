@@ -1,0 +1,63 @@
+"""The planning call: compile, run a strategy, evaluate, explain."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from berth.scheduling.gang.diagnosis import diagnose
+from berth.scheduling.gang.evaluate import evaluate
+from berth.scheduling.gang.instance import Instance
+from berth.scheduling.gang.outcome import Plan, Unplaced
+from berth.scheduling.gang.problem import Application, Infrastructure, Weights
+from berth.scheduling.gang.runner_ups import runner_ups
+from berth.scheduling.gang.state import InfrastructureState
+from berth.scheduling.gang.strategies import DEFAULT, find
+
+__all__ = ["plan"]
+
+_DEFAULT_WEIGHTS = Weights()
+
+
+def plan(
+    infrastructure: Infrastructure | InfrastructureState,
+    application: Application,
+    weights: Weights | None = None,
+    strategy: str = DEFAULT,
+    *,
+    partial: bool = False,
+    explain: bool = False,
+) -> Plan:
+    """Decide a node for every component of `application`; nothing is committed.
+
+    All or nothing by default: when one component fits nowhere, no component is placed and `Plan.unplaced` says why.
+    With `partial` what fits is placed, unless two components must and may not share a node. With `explain` the three
+    best alternatives of each placed component are added (costs time in the number of nodes). The same input always
+    gives the same plan.
+
+    Raises:
+        ProblemError: unknown strategy, or an application whose shapes do not fit the infrastructure.
+    """
+    state = infrastructure if isinstance(infrastructure, InfrastructureState) else InfrastructureState(infrastructure)
+    rule = weights if weights is not None else _DEFAULT_WEIGHTS
+    search = find(strategy)
+    instance = Instance(state, application, rule)
+    if instance.contradiction is not None:
+        nodes = np.full(instance.units, -1, dtype=np.intp)
+    else:
+        nodes = search(instance, partial=partial)
+    missing = np.flatnonzero(nodes < 0)
+    unplaced: tuple[Unplaced, ...] = ()
+    if missing.size:
+        unplaced = diagnose(instance, nodes, partial=partial)
+        if not partial:
+            nodes = np.full_like(nodes, -1)
+    assignment = instance.expand(nodes)
+    result = evaluate(state.infrastructure, application, assignment, rule)
+    return Plan(
+        assignment=assignment,
+        cost=result.cost,
+        terms=result.terms,
+        strategy=strategy,
+        unplaced=unplaced,
+        runner_ups=runner_ups(instance, nodes) if explain else {},
+    )

@@ -1,0 +1,188 @@
+"""Which nodes came next for the components of a plan, for all of them at once.
+
+Rows are placed units, columns all N nodes. A unit's own node is never its alternative, so what the unit takes there
+need not be given back before its other nodes are judged. Network costs and limits are computed by location and spread
+over the nodes; only the nodes in use differ from their location, since edges inside a node cost nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from berth.scheduling.gang.outcome import RunnerUp
+from berth.scheduling.gang.placement_state import SLACK, PlacementState
+
+if TYPE_CHECKING:
+    from berth.scheduling.gang.instance import Bools, Floats, Indices, Instance
+
+__all__ = ["runner_ups"]
+
+_ALTERNATIVES = 3
+_TERMS = ("network", "price", "bandwidth")
+_CELLS = 2**18
+"""Units times nodes judged at once: bounds the memory of large groups."""
+
+
+def runner_ups(instance: Instance, nodes: Indices) -> dict[int, tuple[RunnerUp, ...]]:
+    """Return, per placed component, the cheapest other nodes that could take its unit while all others stay.
+
+    `nodes` is int[U], -1 for not placed. Of nodes at the same cost the first comes first.
+    """
+    placed = np.flatnonzero(nodes >= 0)
+    found: dict[int, tuple[RunnerUp, ...]] = {}
+    if not placed.size:
+        return found
+    view = _View(instance, nodes)
+    size = max(1, _CELLS // instance.infrastructure.size)
+    for start in range(0, placed.size, size):
+        units = placed[start : start + size]
+        terms = view.terms(units)
+        # One array less of units by nodes: making it would cost as much as judging a rule.
+        summands = list(terms.values())
+        total: Floats | float = sum(summands[1:], summands[0]) if summands else 0.0
+        cost: Floats = np.where(view.feasible(units), total, np.inf)
+        index = np.arange(units.size)
+        cost[index, nodes[units]] = np.inf
+        options: list[list[RunnerUp]] = [[] for _ in units]
+        for _ in range(_ALTERNATIVES):
+            best = cost.argmin(axis=1)
+            amounts = cost[index, best]
+            parts = {name: term[index, best].tolist() for name, term in terms.items()}
+            for row in np.flatnonzero(np.isfinite(amounts)).tolist():
+                share = {name: parts[name][row] if name in parts else 0.0 for name in _TERMS}
+                options[row].append(RunnerUp(int(best[row]), float(amounts[row]), share))
+            cost[index, best] = np.inf
+        for unit, choice in zip(units.tolist(), options, strict=True):
+            for component in instance.members(unit):
+                found[component] = tuple(choice)
+    return found
+
+
+class _View:
+    """The nodes after all units of a plan were placed."""
+
+    def __init__(self, instance: Instance, nodes: Indices) -> None:
+        infrastructure = instance.infrastructure
+        self.instance = instance
+        self.nodes = nodes
+        self.where: Indices = np.concatenate([nodes, instance.fixed_nodes.astype(np.intp)])
+        """int[U'], node of each unit, fixed ones included, or -1."""
+        self.placed: Indices = np.flatnonzero(self.where >= 0)
+        self.homes: Indices = self.where[self.placed]
+        self.used, self.at = np.unique(self.homes, return_inverse=True)
+        """The distinct nodes in use and, for each placed unit, which of them it is on."""
+        self.free: Floats = (instance.state.free + SLACK * np.abs(infrastructure.capacity)).T.copy()
+        """float64[R, N], what is left, with the tolerance of comparisons."""
+        ours = np.flatnonzero(nodes >= 0)
+        np.subtract.at(self.free.T, nodes[ours], instance.requests[ours])
+
+    def feasible(self, units: Indices) -> Bools:
+        """Return bool[len(units), N]: could the node take the unit (its own node aside)?"""
+        instance = self.instance
+        infrastructure, state, allowed = instance.infrastructure, instance.state, instance.application.allowed
+        if allowed is None:
+            feasible: Bools = np.ones((units.size, infrastructure.size), dtype=np.bool_)
+        elif instance.merged:
+            feasible = np.stack([instance.permits(unit) for unit in units.tolist()])
+        else:
+            feasible = allowed.masks[allowed.group[units]]
+        named: Bools | None = None
+        if state.has_thresholds and instance.application.named is not None:
+            named = np.stack([instance.names(unit) for unit in units.tolist()])
+        for r in range(len(infrastructure.resources)):
+            wanted = instance.requests[units, r]
+            asked = wanted > 0
+            if not asked.any():
+                continue
+            room = self.free[r]
+            if state.has_thresholds:
+                room = room - (state.reserve[:, r] if named is None else np.where(named, 0.0, state.reserve[:, r]))
+            # Who asks for nothing is not rejected, not even by a node that is over-committed.
+            feasible &= np.where(asked, wanted, -np.inf)[:, None] <= room
+            if state.has_max_unit:
+                largest = np.array([instance.largest(unit)[r] for unit in units.tolist()])
+                feasible &= np.where(asked, largest, -np.inf)[:, None] <= infrastructure.max_unit[:, r]
+        if instance.apart is not None:
+            row, other = np.nonzero(instance.apart[units][:, self.placed])
+            feasible[row, self.homes[other]] = False
+        if instance.limit is not None:
+            self._reject_far(units, feasible)
+        if instance.has_traffic and not self._unlimited():
+            self._reject_by_bandwidth(units, feasible)
+        return feasible
+
+    def _reject_far(self, units: Indices, feasible: Bools) -> None:
+        """Clear the nodes where a hard limit on the network cost to a placed unit would be broken."""
+        assert self.instance.limit is not None  # noqa: S101
+        limit, where = self.instance.limit, self.instance.infrastructure.location
+        distance = self.instance.infrastructure.location_cost
+        row, other = np.nonzero(self.instance.linked[units][:, self.placed])
+        unit, neighbour, place = units[row], self.placed[other], where[self.homes[other]]
+        broken = limit[unit, neighbour, None] < distance[:, place].T
+        broken |= distance[place] > limit[neighbour, unit, None]
+        if not broken.any():
+            return
+        far = np.zeros((units.size, distance.shape[0]), dtype=np.int64)
+        np.add.at(far, row, broken)
+        near = far == 0
+        # On the neighbour's own node nothing is far.
+        used = far[:, where[self.used]]
+        np.subtract.at(used, (row, self.at[other]), broken[np.arange(row.size), place])
+        spread = near.take(where, axis=1)
+        spread[:, self.used] = used == 0
+        feasible &= spread
+
+    def _unlimited(self) -> bool:
+        infrastructure = self.instance.infrastructure
+        return infrastructure.links is None and bool(np.isposinf(infrastructure.bandwidth_capacity).all())
+
+    def _reject_by_bandwidth(self, units: Indices, feasible: Bools) -> None:
+        """Clear the nodes that lack bandwidth, unit by unit: taking a unit away frees bandwidth elsewhere too."""
+        placement = PlacementState(self.instance)
+        for unit in np.flatnonzero(self.nodes >= 0).tolist():
+            placement.place(unit, int(self.nodes[unit]))
+        for row, unit in enumerate(units.tolist()):
+            placement.remove(unit)
+            feasible[row] &= placement.feasible(unit)
+            placement.place(unit, int(self.nodes[unit]))
+
+    def terms(self, units: Indices) -> dict[str, Floats]:
+        """Return float64[len(units), N] by objective term: what the unit would add on each node.
+
+        Terms that are 0 everywhere are left out.
+        """
+        instance, infrastructure = self.instance, self.instance.infrastructure
+        weights, tariff = instance.weights, infrastructure.bandwidth_price
+        terms: dict[str, Floats] = {}
+        if weights.network and instance.has_weight and instance.state.has_distance:
+            terms["network"] = self._network(units)
+        if weights.price and instance.state.has_price:
+            terms["price"] = weights.price * (instance.requests[units] @ infrastructure.price.T)
+        if weights.bandwidth and instance.has_traffic and tariff.any():
+            demand = instance.traffic[units][:, self.placed]
+            bandwidth = demand.sum(axis=1)[:, None] * tariff + (demand @ tariff[self.homes])[:, None]
+            bandwidth[:, self.used] = self._used(demand, tariff[self.used][:, None] + tariff[self.homes])
+            terms["bandwidth"] = weights.bandwidth * bandwidth
+        return terms
+
+    def _network(self, units: Indices) -> Floats:
+        instance, where = self.instance, self.instance.infrastructure.location
+        distance, homes = instance.infrastructure.location_cost, where[self.homes]
+        weight = instance.weights.network * instance.weight
+        outward, inward = weight[units][:, self.placed], weight[self.placed][:, units].T
+        cost: Floats = (outward @ distance[:, homes].T + inward @ distance[homes]).take(where, axis=1)
+        here = where[self.used]
+        cost[:, self.used] = self._used(outward, distance[here[:, None], homes])
+        cost[:, self.used] += self._used(inward, distance[homes[:, None], here].T)
+        return cost
+
+    def _used(self, amount: Floats, each: Floats) -> Floats:
+        """Return float64[units, used nodes]: sums of `amount` times `each`, edges inside a node left out.
+
+        `amount` is float64[units, placed units], `each` float64[used nodes, placed units].
+        """
+        apart = np.where(self.at == np.arange(self.used.size)[:, None], 0.0, each)
+        total: Floats = amount @ apart.T
+        return total

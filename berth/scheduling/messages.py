@@ -1,0 +1,75 @@
+"""What the scheduling cycle has to tell about pods and AppGroups: reason, text, and whether it is a warning.
+
+The placement controller makes Events of them, ``berth plan`` prints them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from berth.network.groups import Group
+from berth.scheduling.decision import Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One thing to tell."""
+
+    reason: str
+    """one word for programs, the reason of the Event"""
+    text: str
+    """a sentence for people"""
+    warning: bool = False
+    """whether somebody should act"""
+
+
+def failed_scheduling(failure: Failure) -> Message:
+    """No node takes the pod for now."""
+    return Message("FailedScheduling", failure.message, warning=True)
+
+
+def waiting_for_members(group: Group, *, present: int, missing: tuple[str, ...], seconds: float | None) -> Message:
+    """The pod's AppGroup is not complete yet; `seconds` None means that it waits as long as it takes."""
+    what = f"; workloads without a pod: {', '.join(missing[:5])}" if missing else ""
+    limit = "until they are there" if seconds is None else f"up to {seconds:.0f} s"
+    return Message(
+        "WaitingForMembers",
+        f"AppGroup {group.key[1]} has {present} of {group.members} pods{what}; waits {limit}",
+    )
+
+
+def group_missing(namespace: str, name: str, *, seconds: float) -> Message:
+    """The pod names an AppGroup that does not exist."""
+    text = (
+        f"AppGroup {name} does not exist in namespace {namespace}; after {seconds:.0f} s the "
+        "pod is placed by itself. Create the AppGroup or remove the label appgroup.diktyo.x-k8s.io"
+    )
+    return Message("AppGroupMissing", text, warning=True)
+
+
+def group_unusable(group: Group) -> Message:
+    """The pod's AppGroup cannot be read."""
+    text = f"AppGroup {group.key[1]} cannot be used, the pod is placed by itself: {group.problem}"
+    return Message("AppGroupUnusable", text, warning=True)
+
+
+def workload_unknown(group: Group, workload: str) -> Message:
+    """The pod's workload label names no workload of its AppGroup."""
+    text = (
+        f"label appgroup.diktyo.x-k8s.io.workload={workload!r} is no workload of AppGroup {group.key[1]}; its "
+        f"dependencies are not considered. Use one of: {', '.join(group.selectors[:10])}"
+    )
+    return Message("WorkloadUnknown", text, warning=True)
+
+
+def group_placed(*, pods: int, nodes: int, edges: int, cost: float) -> Message:
+    """The waiting pods of an AppGroup were planned together; edges and cost are those of all its placed pods."""
+    mean = cost / edges if edges else 0.0
+    text = f"Placed {pods} pods on {nodes} nodes; mean network cost {mean:.3g} over {edges} dependency edges"
+    return Message("Placed", text)
+
+
+def group_not_placed(failure: Failure) -> Message:
+    """The AppGroup does not fit as a whole."""
+    text = f"Pod {failure.pod.metadata.name} has no node: {failure.message}"
+    return Message("NotPlaced", text, warning=True)

@@ -1,0 +1,51 @@
+"""Pods that need what Berth does not implement are never placed, and told so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from berth.scheduling.plugins.base import Filter, Rejection
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from berth.kube.objects import Pod
+    from berth.scheduling.cache.pod_templates import PodInfo
+    from berth.scheduling.cache.state import ClusterState
+
+
+def unsupported_features(pod: Pod) -> list[str]:
+    """Field paths of the pod that kube-scheduler would act on and Berth does not.
+
+    Empty for pods that Berth understands in full.
+    """
+    spec = pod.spec
+    found = []
+    if spec.resource_claims:
+        found.append("spec.resourceClaims")
+    for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+        for number, container in enumerate(containers):
+            if container.resources.claims:
+                found.append(f"spec.{field}[{number}].resources.claims")
+    if spec.scheduling_group is not None:
+        found.append("spec.schedulingGroup")
+    return found
+
+
+class UnsupportedFeatures(Filter):
+    """Blocks pods with fields that are not implemented or that make no sense."""
+
+    name = "UnsupportedFeatures"
+
+    def blocker(self, info: PodInfo, state: ClusterState) -> str | None:  # noqa: ARG002
+        """Names the fields."""
+        fields = unsupported_features(info.pod)
+        if fields:
+            return f"the pod uses fields that Berth does not implement: {', '.join(fields)}"
+        if info.template.problems:
+            return f"the pod cannot be understood: {'; '.join(info.template.problems)}"
+        return None
+
+    def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:  # noqa: ARG002
+        """Fields do not depend on nodes."""
+        return ()

@@ -1,0 +1,88 @@
+"""VolumeBinding: every claim of a pod must have, or be able to get, a volume that the node reaches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from berth.scheduling.cache.volume_matching import DelayedClaims, sort_claims, volume_nodes
+from berth.scheduling.cache.volumes import claims_of
+from berth.scheduling.plugins.base import Filter, Rejection
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from berth.kube.objects import PersistentVolumeClaim, Pod
+    from berth.scheduling.cache.columns import Mask
+    from berth.scheduling.cache.pod_templates import PodInfo
+    from berth.scheduling.cache.state import ClusterState
+
+REASON_AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
+REASON_NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
+REASON_NO_SPACE = "node(s) did not have enough free storage"
+REASON_GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
+
+
+class VolumeBinding(Filter):
+    """Rejects nodes that cannot reach the pod's volumes, and pods whose claims have to be bound first.
+
+    Claims of classes with WaitForFirstConsumer are matched with available volumes or provisioned
+    for the node (see state/binding.py); ``volume_plan`` there says what to write for the node that
+    is chosen in the end.
+    """
+
+    name = "VolumeBinding"
+
+    def blocker(self, info: PodInfo, state: ClusterState) -> str | None:
+        """A claim that is missing, lost, being deleted, not the pod's own, or unbound and Immediate."""
+        pod = info.pod
+        if not pod.spec.volumes:
+            return None
+        for volume, name in claims_of(pod):
+            claim = state.volumes.claims.get(f"{info.template.namespace}/{name}")
+            trouble = _trouble(pod, claim, name, ephemeral=volume.persistent_volume_claim is None)
+            if trouble is not None:
+                return trouble
+        return UNBOUND_IMMEDIATE if sort_claims(pod, state).immediate else None
+
+    def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:
+        """Nodes that bound volumes do not reach, and nodes where unbound claims cannot be served."""
+        if not info.pod.spec.volumes:
+            return ()
+        claims = sort_claims(info.pod, state)
+        found = []
+        if claims.bound:
+            unreached: Mask = np.zeros(state.size, dtype=np.bool_)
+            gone = False
+            for claim in claims.bound:
+                volume = state.volumes.volumes.get(claim.spec.volume_name)
+                if volume is None:
+                    gone = True
+                else:
+                    unreached |= ~volume_nodes(volume, state)
+            found.append(Rejection(REASON_AFFINITY, unreached))
+            if gone:
+                found.append(Rejection(REASON_GONE, state.alive & ~unreached))
+        if claims.delayed:
+            no_volume, no_space = DelayedClaims(claims.delayed, state).failures()
+            found += [Rejection(REASON_NO_VOLUME, no_volume), Rejection(REASON_NO_SPACE, no_space)]
+        return found
+
+
+def _trouble(pod: Pod, claim: PersistentVolumeClaim | None, name: str, *, ephemeral: bool) -> str | None:
+    if claim is None:
+        if ephemeral:
+            return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+        return f'persistentvolumeclaim "{name}" not found'
+    if claim.status.phase == "Lost":
+        volume = claim.spec.volume_name
+        return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
+    if claim.metadata.deletion_timestamp is not None:
+        return f'persistentvolumeclaim "{name}" is being deleted'
+    if ephemeral and not any(
+        owner.controller and owner.uid == pod.metadata.uid for owner in claim.metadata.owner_references
+    ):
+        return f"PVC {pod.metadata.namespace}/{name} was not created for pod {pod.key} (pod is not owner)"
+    return None

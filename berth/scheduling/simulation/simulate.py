@@ -1,0 +1,282 @@
+"""The plan: the controller's own cache, queue and cycle, fed once, on a clock that skips the waits.
+
+The clock stands still while units are looked at, so every group is first planned all or nothing, as in a cluster
+where all pods come at once. Then it skips to the end of the longest wait, and what is left gets its second chance
+under the rules of ``gang.afterWait``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from berth.kube.objects import CustomObject, Namespace, Node, ObjectMeta, Pod
+from berth.network.costs import NetworkCosts
+from berth.network.groups import Group, GroupKey
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.configuration import PlacementConfiguration
+from berth.scheduling.cycle import GROUP_UNIT, SchedulingCycle, unit_key
+from berth.scheduling.decision import Decision, Failure
+from berth.scheduling.gang.infrastructure import read_settings
+from berth.scheduling.messages import Message, failed_scheduling
+from berth.scheduling.plugins.node_affinity import NodeAffinity
+from berth.scheduling.plugins.taint_toleration import TaintToleration
+from berth.scheduling.queue import PlacementQueue, UnitKey
+from berth.scheduling.simulation.daemons import add_daemon_tolerations, pin_to_node
+from berth.scheduling.simulation.defaults import DEFAULT_SCHEDULER
+from berth.scheduling.simulation.inputs import Inputs
+
+Progress = Callable[[str, int, int], None]
+"""(what is done, how much of it, of how much; 0 when that is not known)."""
+
+
+def silent(_what: str, _done: int, _total: int) -> None:
+    """Report no progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A pod with the node it would get."""
+
+    decision: Decision
+    """as the controller would write it"""
+    costs: NetworkCosts
+    """the network costs it was made with"""
+    waited: float
+    """seconds of the group's wait that had to run out first"""
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """A pod without a node."""
+
+    pod: Pod
+    """the pod"""
+    reason: str
+    """reason of its Event: FailedScheduling, WaitingForMembers, ..."""
+    message: str
+    """why, in one sentence"""
+
+
+@dataclass(slots=True)
+class Simulation:
+    """What came of a plan."""
+
+    cache: Cache
+    """the cluster afterwards, planned pods counted as placed"""
+    configuration: PlacementConfiguration
+    """profiles it was made with"""
+    placed: list[Placed] = field(default_factory=list)
+    """in the order of the decisions"""
+    unplaced: list[Unplaced] = field(default_factory=list)
+    """by namespace and name"""
+    groups: dict[GroupKey, str] = field(default_factory=dict)
+    """AppGroups that planned pods belong to, sorted, with the scheduler name of these pods"""
+    ignored: Counter[str] = field(default_factory=Counter)
+    """waiting pods of other schedulers by scheduler name"""
+    gated: int = 0
+    """pods with scheduling gates"""
+    notes: list[str] = field(default_factory=list)
+    """warnings about nodes, groups and topologies"""
+
+
+class _Clock:
+    """Time that passes only when told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class _Planner:
+    """One plan."""
+
+    def __init__(self, configuration: PlacementConfiguration, *, all_pods: bool, progress: Progress) -> None:
+        self._clock = _Clock()
+        self._configuration = configuration
+        self._all_pods = all_pods
+        self._progress = progress
+        self._cache = Cache(clock=self._clock)
+        self._queue = PlacementQueue(clock=self._clock, arrival_of=self._arrival_of)
+        self._cycle = SchedulingCycle(self._cache, self._queue, configuration, self)
+        self._why: dict[str, Message] = {}
+        self._waiting: dict[str, Pod] = {}
+        self.result = Simulation(self._cache, configuration)
+
+    def feed(self, inputs: Inputs) -> None:
+        """Tell the cache of every object, as the watches would."""
+        cache, state = self._cache, self._cache.state
+        nodes: list[Node] = inputs.of("Node")
+        for number, node in enumerate(nodes):
+            cache.update_node(node)
+            self.result.notes += read_settings(node).problems
+            if number % 500 == 0:
+                self._progress("reading nodes", number, len(nodes))
+        namespaces: list[Namespace] = inputs.of("Namespace")
+        for namespace in namespaces:
+            state.upsert_namespace(namespace)
+        for name in sorted({pod.metadata.namespace for pod in inputs.of("Pod")}):
+            if state.namespace_labels(name) is None:
+                labels = {"kubernetes.io/metadata.name": name}
+                state.upsert_namespace(Namespace(metadata=ObjectMeta(name=name, labels=labels)))
+        table = state.volumes
+        for kind, put in (
+            ("PersistentVolume", table.upsert_volume),
+            ("PersistentVolumeClaim", table.upsert_claim),
+            ("StorageClass", table.upsert_class),
+            ("CSINode", table.upsert_csi_node),
+            ("CSIDriver", table.upsert_driver),
+            ("CSIStorageCapacity", table.upsert_capacity),
+            ("VolumeAttachment", table.upsert_attachment),
+        ):
+            for item in inputs.of(kind):
+                put(item)
+        groups: list[CustomObject] = inputs.of("AppGroup")
+        for item in groups:
+            cache.update_group(item, None)
+        for item in inputs.of("NetworkTopology"):
+            problem, _ = cache.update_topology(item)
+            if problem is not None:
+                self.result.notes.append(f"NetworkTopology ignored: {problem}")
+        pods = [*inputs.of("Pod"), *self._daemons(inputs)]
+        # Pods that have a node come first, as in the first list of a controller: waiting ones see their room taken.
+        for pod in sorted(pods, key=lambda item: not item.spec.node_name):
+            self._put_pod(pod)
+
+    def _daemons(self, inputs: Inputs) -> list[Pod]:
+        """A pod for every node that a DaemonSet's template admits and that has none of it yet."""
+        state = self._cache.state
+        made: list[Pod] = []
+        for workload in inputs.per_node:
+            template = workload.pod(0, name="template")
+            add_daemon_tolerations(template)
+            info = state.info(template)
+            mask = NodeAffinity().mask(info, state) & TaintToleration().mask(info, state)
+            covered = {
+                pod.spec.node_name
+                for pod in inputs.of("Pod")
+                if workload.selects is not None
+                and pod.metadata.namespace == workload.namespace
+                and workload.selects.matches(pod.metadata.labels)
+            }
+            for name, slot in state.node_index.items():
+                if not mask[slot] or name in covered:
+                    continue
+                pod = workload.pod(0, name=f"{workload.origin.partition('/')[2]}-{name}")
+                add_daemon_tolerations(pod)
+                pod.metadata.uid = f"Pod/{pod.key}"
+                pod.metadata.creation_timestamp = template.metadata.creation_timestamp
+                # kube-controller-manager's way of saying which node a DaemonSet's pod is for.
+                pin_to_node(pod, name)
+                inputs.origins[pod.key] = workload.origin
+                made.append(pod)
+        return made
+
+    def _put_pod(self, pod: Pod) -> None:
+        spec = pod.spec
+        ours = self._configuration.profile_for(spec.scheduler_name) is not None
+        if self._all_pods and not ours and not spec.node_name:
+            spec.scheduler_name = self._configuration.profiles[0].scheduler_name
+            ours = True
+        waits = not spec.node_name and not pod.finished and pod.metadata.deletion_timestamp is None
+        if waits and not ours:
+            # Another scheduler's: nobody knows where it will go, and it is no member to wait for.
+            self.result.ignored[spec.scheduler_name or DEFAULT_SCHEDULER] += 1
+            return
+        change = self._cache.update_pod(pod)
+        if waits and spec.scheduling_gates:
+            self.result.gated += 1
+            gates = ", ".join(gate.name for gate in spec.scheduling_gates)
+            self.result.unplaced.append(Unplaced(pod, "SchedulingGated", f"has scheduling gates: {gates}"))
+        elif change.waiting:
+            self._waiting[pod.metadata.uid] = pod
+            self._queue.add(pod, unit_key(pod, change.group))
+
+    def run(self) -> Simulation:
+        """Plan until nothing changes any more."""
+        total = len(self._waiting)
+        for _, namespace, name, scheduler in sorted(u.key for u in self._queue.units() if u.key[0] == GROUP_UNIT):
+            self.result.groups[namespace, name] = scheduler
+        self._drain(total)
+        self._clock.now = max(profile.gang.wait_seconds for profile in self._configuration.profiles)
+        for unit in list(self._queue.units()):
+            if unit.key[0] == GROUP_UNIT:
+                self._queue.wake(unit.key)
+        self._drain(total)
+        left = sorted(self._waiting.values(), key=lambda pod: pod.key)
+        for pod in left:
+            why = self._why.get(pod.metadata.uid, Message("Waiting", "was not looked at"))
+            self.result.unplaced.append(Unplaced(pod, why.reason, why.text))
+        self._progress("planning", total, total)
+        return self.result
+
+    def _drain(self, total: int) -> None:
+        """Look at all that is due; pods with rules about other pods again, as long as others get nodes."""
+        while True:
+            before = len(self._waiting)
+            while (unit := self._queue.pop()) is not None:
+                self._cycle.look_at(unit)
+                self._progress("planning", total - len(self._waiting), total)
+            if len(self._waiting) == before:
+                return
+            for unit in list(self._queue.units()):
+                if unit.follows_pods:
+                    self._queue.wake(unit.key)
+
+    def _arrival_of(self, key: UnitKey) -> str | None:
+        group = self._cache.groups.get((key[1], key[2])) if key[0] == GROUP_UNIT else None
+        return group.created if group is not None else None
+
+    # What the cycle tells, see CycleListener.
+
+    def decided(self, decision: Decision, costs: NetworkCosts) -> None:
+        """Keep a decision."""
+        self._waiting.pop(decision.pod.metadata.uid, None)
+        self.result.placed.append(Placed(decision, costs, self._clock.now))
+
+    def unschedulable(self, failure: Failure) -> None:
+        """Keep why a pod has no node."""
+        self._why[failure.pod.metadata.uid] = failed_scheduling(failure)
+
+    def about_pod(self, pod: Pod, message: Message) -> None:
+        """Keep why a pod waits, and what somebody should act on."""
+        if pod.metadata.uid in self._waiting:
+            self._why[pod.metadata.uid] = message
+        if message.warning:
+            self._warn(f"Pod {pod.key}: {message.text}")
+
+    def about_group(self, group: Group, message: Message) -> None:
+        """The pods tell it all."""
+
+    def looked_at(self, kind: str, result: str) -> None:
+        """Nobody counts."""
+
+    def planned(self, kind: str, *, pods: int, seconds: float) -> None:
+        """Nobody measures."""
+
+    def _warn(self, text: str) -> None:
+        if text not in self.result.notes:
+            self.result.notes.append(text)
+
+
+def simulate(
+    inputs: Inputs,
+    configuration: PlacementConfiguration,
+    *,
+    all_pods: bool = False,
+    progress: Progress = silent,
+) -> Simulation:
+    """Plan every waiting pod of the configuration's schedulers.
+
+    Args:
+        inputs: nodes, pods and everything else.
+        configuration: profiles.
+        all_pods: plan the waiting pods of all schedulers, as if they were the first profile's.
+        progress: told how far it is.
+    """
+    planner = _Planner(configuration, all_pods=all_pods, progress=progress)
+    planner.feed(inputs)
+    return planner.run()

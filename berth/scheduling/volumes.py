@@ -1,0 +1,142 @@
+"""Claims of a pod that is being placed: what is assumed, what has to be written, and when it is done. Pure.
+
+As kube-scheduler does it: a claim that waits for its first consumer either gets an available volume, by that
+volume's ``spec.claimRef``, or is provisioned for the chosen node, by the annotation
+``volume.kubernetes.io/selected-node``. The pod is bound once Kubernetes' volume controller (or the class's
+provisioner) has completed the binding of every claim.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from berth.kube.objects import PersistentVolume, PersistentVolumeClaim, Pod
+from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.cache.volume_matching import VolumePlan, unbound_claims, volume_nodes, volume_plan
+from berth.scheduling.cache.volumes import SELECTED_NODE, claim_keys, claimed_by, fully_bound
+
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+"""Annotation on a volume whose claimRef was set by a program: the volume controller may take it back."""
+
+
+class Stage(Enum):
+    """How far the claims of a pod are."""
+
+    READY = "ready"
+    """all are bound to volumes that the node reaches"""
+    WAITING = "waiting"
+    """somebody is still at work"""
+    FAILED = "failed"
+    """they will not be bound for this node"""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Stage with its reason."""
+
+    stage: Stage
+    """how far it is"""
+    reason: str = ""
+    """what is waited for, or what went wrong"""
+
+
+def assume_volumes(pod: Pod, node: str, state: ClusterState) -> VolumePlan:
+    """Count on the volumes that a pod takes on the node it was just assumed on; returns what has to be written."""
+    if not claim_keys(pod):
+        return VolumePlan()
+    wanted = volume_plan(pod, state, node)
+    if not wanted.empty:
+        state.volumes.assume(reserved=wanted.reserve, selected=dict.fromkeys(wanted.provision, node))
+    return wanted
+
+
+def forget_volumes(pod: Pod, state: ClusterState) -> None:
+    """Drop what was assumed for a pod's claims, but for those that another pod on a node uses as well."""
+    keys = [key for key in claim_keys(pod) if not state.pods.claim_users(key)]
+    if keys:
+        state.volumes.forget(keys)
+
+
+def needs_volumes(pod: Pod, state: ClusterState) -> bool:
+    """Whether some claim of the pod is not bound yet: it must be before the pod is."""
+    return bool(pod.spec.volumes) and bool(unbound_claims(pod, state))
+
+
+def progress(pod: Pod, node: str, state: ClusterState, *, written: dict[str, int]) -> Progress:
+    """Judge the claims of a pod that is to run on `node`.
+
+    Args:
+        pod: the pod.
+        node: name of the chosen node.
+        state: what the watches have shown so far.
+        written: resourceVersion of each claim (``namespace/name``) as of our own write of its annotation: an older
+            copy without the annotation means nothing, a newer one means that the provisioner gave up.
+    """
+    slot = state.node_index.get(node)
+    if slot is None:
+        return Progress(Stage.FAILED, f"node {node} was deleted")
+    waiting = ""
+    for key in claim_keys(pod):
+        claim = state.volumes.claims.get(key)
+        if claim is None or claim.metadata.deletion_timestamp is not None:
+            return Progress(Stage.FAILED, f"claim {key} was deleted")
+        if not fully_bound(claim):
+            selected = claim.metadata.annotations.get(SELECTED_NODE)
+            if selected is not None and selected != node:
+                return Progress(Stage.FAILED, f"claim {key} is being provisioned for node {selected}")
+            if selected is None and key in written and _version(claim) > written[key]:
+                return Progress(Stage.FAILED, f"the provisioner of claim {key} could not serve node {node}")
+            waiting = waiting or f"claim {key} is not bound yet"
+            continue
+        volume = state.volumes.volumes.get(claim.spec.volume_name)
+        if volume is None:
+            waiting = waiting or f"volume {claim.spec.volume_name} of claim {key} is not known yet"
+        elif not volume_nodes(volume, state)[slot]:
+            return Progress(
+                Stage.FAILED, f"claim {key} got volume {volume.metadata.name}, which node {node} cannot reach"
+            )
+    return Progress(Stage.WAITING, waiting) if waiting else Progress(Stage.READY)
+
+
+def _version(claim: PersistentVolumeClaim) -> int:
+    version = claim.metadata.resource_version
+    return int(version) if version.isdigit() else -1
+
+
+def selection_patch(claim: PersistentVolumeClaim, node: str) -> dict[str, Any]:
+    """Merge patch that has a claim provisioned for a node; it fails with a Conflict if the claim has changed."""
+    return {
+        "metadata": {
+            "uid": claim.metadata.uid,
+            "resourceVersion": claim.metadata.resource_version,
+            "annotations": {SELECTED_NODE: node},
+        }
+    }
+
+
+def reservation_patch(volume: PersistentVolume, claim: PersistentVolumeClaim) -> dict[str, Any] | None:
+    """Merge patch that binds a volume to a claim, conditional like the other; None when it is bound to it already."""
+    reference = volume.spec.claim_ref
+    if reference is not None and reference.uid and claimed_by(volume, claim):
+        return None
+    metadata: dict[str, Any] = {
+        "uid": volume.metadata.uid,
+        "resourceVersion": volume.metadata.resource_version,
+    }
+    if reference is None:
+        # Someone who reserved the volume by hand keeps that reservation when the claim goes.
+        metadata["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
+    return {
+        "metadata": metadata,
+        "spec": {
+            "claimRef": {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "namespace": claim.metadata.namespace,
+                "name": claim.metadata.name,
+                "uid": claim.metadata.uid,
+            }
+        },
+    }

@@ -1,0 +1,65 @@
+"""What the scheduling cycle finds, passed on: decisions to binding, the rest to Events, conditions and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from berth.kube.events import Note
+from berth.kube.objects import Pod
+from berth.network.costs import NetworkCosts
+from berth.network.groups import Group
+from berth.scheduling import messages
+from berth.scheduling.decision import Decision, Failure
+from berth.scheduling.messages import Message
+from controllers.placement import events
+from controllers.placement.metrics import ATTEMPTS, DECISION_SECONDS, DECISION_SECONDS_PER_POD, EDGE_COST
+
+
+class CycleReports:
+    """The cycle's listener."""
+
+    def __init__(
+        self,
+        *,
+        bind: Callable[[Decision, NetworkCosts], None],
+        record: Callable[[Note], None],
+        condition: Callable[[Pod, str], None],
+    ) -> None:
+        """Prepare.
+
+        Args:
+            bind: starts writing a decision.
+            record: emits an Event.
+            condition: sets a pod's condition PodScheduled to False.
+        """
+        self._bind = bind
+        self._record = record
+        self._condition = condition
+
+    def decided(self, decision: Decision, costs: NetworkCosts) -> None:
+        """Have the decision written."""
+        if decision.edges:
+            EDGE_COST.observe(decision.edge_cost / decision.edges)
+        self._bind(decision, costs)
+
+    def unschedulable(self, failure: Failure) -> None:
+        """Tell it in an Event and in the pod's condition."""
+        self._record(events.about_pod(failure.pod, messages.failed_scheduling(failure)))
+        self._condition(failure.pod, failure.message)
+
+    def about_pod(self, pod: Pod, message: Message) -> None:
+        """Tell it in an Event."""
+        self._record(events.about_pod(pod, message))
+
+    def about_group(self, group: Group, message: Message) -> None:
+        """Tell it in an Event."""
+        self._record(events.about_group(group, message))
+
+    def looked_at(self, kind: str, result: str) -> None:
+        """Count it."""
+        ATTEMPTS.labels(kind, result).inc()
+
+    def planned(self, kind: str, *, pods: int, seconds: float) -> None:
+        """Measure it."""
+        DECISION_SECONDS.labels(kind).observe(seconds)
+        DECISION_SECONDS_PER_POD.observe(seconds / pods)

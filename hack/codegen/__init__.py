@@ -1,0 +1,1 @@
+"""Writes what is generated from the models: ``crds/`` and the reference pages."""

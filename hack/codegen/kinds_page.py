@@ -1,0 +1,132 @@
+"""The reference page of the kinds, written from their CustomResourceDefinitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from hack.codegen.kinds import KindSpec
+
+_INTRODUCTION: Final = """\
+<!-- Generated from the models in berth/api by `make manifests`. Do not edit. -->
+# Kinds
+
+Every field, column and rule of the kinds, as the API server knows them; `kubectl explain <kind>.spec` says the same
+on a cluster.
+
+## Compatibility with upstream
+
+AppGroup and NetworkTopology keep upstream's group, version, names and spec, so upstream's manifests apply unchanged and
+upstream's scheduler plugins can read what Berth writes. The status holds upstream's fields and more. What Berth
+refuses although upstream's schema lets it pass is a mistake that upstream notices late or never:
+
+- an unknown `topologySortingAlgorithm`;
+- two workloads with one selector, a dependency on a selector outside the group or on the workload itself;
+- `numMembers` below the number of workloads (above it is right: workloads have replicas);
+- a bandwidth that is no quantity, is negative or has more than 20 characters;
+- a selector of more than 63 characters, which no pod label can hold;
+- two weight sets with one name. Their names are the keys of a map, so server-side apply of `UserDefined` leaves the
+  computed sets beside it alone.
+
+`networkCost` may be absent, as in upstream, but means "not known" and not 0; so does an absent `maxNetworkCost` mean
+"no limit". An object without spec is accepted, as in upstream; Berth's controllers report it. A dependency cycle is
+no mistake: the controller condenses it and says so in the condition `Ordered`.
+
+## Sizes
+
+The API server estimates what the rules cost at worst and refuses definitions beyond its budget. Within it an AppGroup
+may have 10,000 workloads with up to 60 dependencies each. etcd is the tighter bound: it refuses an object above
+1.5 MiB, and the status repeats every workload in `topologyOrder`. In JSON, kind, name and selector of a workload take
+about 50 bytes plus their texts, in the spec and again in the status, and so does a dependency in the spec. What fits,
+tried on a real API server: 10,000 workloads with the shortest names and no dependencies; 4,000 Deployments with
+13-character names and two dependencies each. `podsScheduled` is cut at 500 entries.
+"""
+
+
+def kinds_page(kinds: Sequence[tuple[KindSpec, dict[str, Any]]]) -> str:
+    """Return the page as Markdown, from the kinds and their CRDs."""
+    return "\n".join([_INTRODUCTION, *(_section(kind, crd) for kind, crd in kinds)])
+
+
+def _section(kind: KindSpec, crd: dict[str, Any]) -> str:
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    names = ", ".join(f"`{name}`" for name in (kind.plural, *kind.short_names))
+    categories = ", ".join(f"`{name}`" for name in kind.categories)
+    lines = [
+        f"## {kind.kind}",
+        "",
+        schema["description"],
+        "",
+        f"- API version: `{kind.group}/{kind.version}`, {'namespaced' if kind.namespaced else 'cluster-scoped'}",
+        f"- kubectl: {names}; category {categories}",
+        "- Subresource: `status`",
+        "",
+        f"### {kind.kind} columns",
+        "",
+        "| column | shown | meaning |",
+        "|---|---|---|",
+        *(
+            f"| {column.name} | {'`-o wide`' if column.wide else 'always'} | {column.description} |"
+            for column in kind.columns
+        ),
+        "",
+    ]
+    for part in ("spec", "status"):
+        lines += [f"### {kind.kind} {part}", "", "| field | type | meaning |", "|---|---|---|"]
+        lines += [
+            f"| `{path}` | {_type(node)}{', required' if required else ''} | {_cell(node.get('description', ''))} |"
+            for path, node, required in _fields(part, schema["properties"][part], required=False)
+        ]
+        lines.append("")
+    rules = dict.fromkeys(_rules("spec", schema["properties"]["spec"]))
+    if rules:
+        lines += [f"### {kind.kind} rules", "", "Checked by the API server when an object is written.", ""]
+        lines += [f"- `{path}`: {message}" for path, message in rules]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _fields(path: str, node: dict[str, Any], *, required: bool) -> Iterator[tuple[str, dict[str, Any], bool]]:
+    yield path, node, required
+    inner = node.get("items", node)
+    prefix = f"{path}[]" if "items" in node else path
+    for name, child in inner.get("properties", {}).items():
+        yield from _fields(f"{prefix}.{name}", child, required=name in inner.get("required", ()))
+
+
+def _rules(path: str, node: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for rule in node.get("x-kubernetes-validations", ()):
+        yield path + rule.get("fieldPath", ""), rule["message"]
+    if "items" in node:
+        yield from _rules(f"{path}[]", node["items"])
+    for name, child in node.get("properties", {}).items():
+        yield from _rules(f"{path}.{name}", child)
+
+
+def _type(node: dict[str, Any]) -> str:
+    if "x-kubernetes-int-or-string" in node:
+        return "quantity"
+    kind = str(node.get("format") or node["type"])
+    if kind == "array":
+        kind = f"list of {_type(node['items'])}s"
+    return kind + _bounds(node)
+
+
+def _bounds(node: dict[str, Any]) -> str:
+    parts: Iterable[tuple[str, str]] = (
+        ("minimum", "from {}"),
+        ("maximum", "to {}"),
+        ("maxItems", "at most {}"),
+        ("minLength", "from {} character"),
+        ("maxLength", "to {} characters"),
+    )
+    stated = [text.format(node[key]) for key, text in parts if key in node]
+    if "enum" in node:
+        stated.append("one of " + ", ".join(str(value) for value in node["enum"]))
+    return f" ({' '.join(stated)})" if stated else ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,1 @@
+"""What tests, benchmarks and the demo share around a local cluster: component processes, kubectl, judged placements."""

@@ -1,0 +1,176 @@
+"""What is said about an AppGroup: order, members, each dependency against its limit, and the age of the costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from berth.cli.explain.group import group_document
+from berth.cli.explain.tables import group_page
+from berth.kube.objects import CustomObject, Node, Pod
+from berth.scheduling.configuration import Profile
+from tests.support import builders, plans
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+NODES = [
+    builders.node(name, labels={"topology.kubernetes.io/zone": zone, "topology.kubernetes.io/region": "r"})
+    for name, zone in (("a1", "a"), ("a2", "a"), ("b1", "b"), ("c1", "c"))
+]
+
+
+def custom(manifest: dict[str, Any], **status: Any) -> CustomObject:
+    manifest = {**manifest, "metadata": {"namespace": "default", "uid": "u", **manifest["metadata"]}, "status": status}
+    return msgspec.convert(manifest, CustomObject)
+
+
+def member(workload: str, on: str = "", *, name: str = "", **arguments: Any) -> Pod:
+    found = builders.pod(name or f"{workload}-1", on=on, labels=plans.labels("shop", workload), **arguments)
+    found.spec.scheduler_name = "berth-scheduler"
+    if on:
+        found.metadata.annotations["berth.dev/decision"] = json.dumps({"v": 1, "node": on})
+    return found
+
+
+TOPOLOGY = custom(
+    plans.topology({("a", "b"): 10}),
+    weightCalculationTime="2026-05-01T11:00:00Z",
+    conditions=[
+        {
+            "type": "Complete",
+            "status": "False",
+            "reason": "Missing",
+            "message": "zone c",
+            "lastTransitionTime": "2026-05-01T11:00:00Z",
+        }
+    ],
+)
+GROUP = plans.appgroup("shop", {"front": ["back"], "back": []}, maxNetworkCost=5)
+
+
+def explained(
+    *pods: Pod,
+    group: CustomObject | None = None,
+    topologies: Sequence[CustomObject] = (TOPOLOGY,),
+    nodes: Sequence[Node] = NODES,
+    events: Sequence[Any] = (),
+) -> dict[str, Any]:
+    return group_document(
+        group or custom(GROUP),
+        pods,
+        nodes,
+        topologies,
+        events,
+        profile=Profile(),
+        schedulers=["berth-scheduler"],
+        now=NOW,
+    )
+
+
+@pytest.mark.parametrize(
+    ("front", "back", "cost", "over"),
+    [("a1", "a1", 0, 0), ("a1", "a2", 1, 0), ("a1", "b1", 10, 1)],
+    ids=["same node", "same zone", "above the limit"],
+)
+def test_the_cost_of_a_dependency_against_its_limit(front: str, back: str, cost: float, over: int) -> None:
+    document = explained(member("front", front), member("back", back))
+    [row] = document["dependencies"]
+    assert (row["meanCost"], row["maxNetworkCost"], row["pairsOverLimit"]) == (cost, 5, over)
+    assert document["meanEdgeCost"] == cost
+    [edge] = document["edgeCosts"]
+    assert edge["overLimit"] is bool(over)
+    assert (edge["from"]["node"], edge["to"]["node"]) == (front, back)
+
+
+def test_an_unknown_cost_counts_as_100_and_is_said() -> None:
+    document = explained(member("front", "a1"), member("back", "c1"))
+    assert (document["meanEdgeCost"], document["edgesOfUnknownCost"]) == (100, 1)
+    page = group_page(document, width=100)
+    assert "100?" in page
+    assert "1 of unknown cost" in page
+
+
+def test_a_limit_below_the_cost_inside_a_zone_is_met_there() -> None:
+    strict = custom(plans.appgroup("shop", {"front": ["back"], "back": []}, maxNetworkCost=0))
+    [row] = explained(member("front", "a1"), member("back", "a2"), group=strict)["dependencies"]
+    assert (row["maxNetworkCost"], row["meanCost"], row["pairsOverLimit"]) == (0, 1, 0)
+
+
+def test_replicas_count_pair_by_pair() -> None:
+    pods = [member("front", "a1"), member("front", "b1", name="front-2"), member("back", "a1")]
+    [row] = explained(*pods)["dependencies"]
+    assert (row["pairs"], row["meanCost"], row["highestCost"]) == (2, 5, 10)
+    assert row["worst"] == {"fromNode": "b1", "toNode": "a1"}
+
+
+def test_pods_come_in_the_order_of_the_status() -> None:
+    order = [{"workload": {"kind": "D", "name": n, "selector": n}, "index": i} for i, n in ((1, "back"), (2, "front"))]
+    document = explained(member("front", "a1"), member("back", "a1"), group=custom(GROUP, topologyOrder=order))
+    assert document["order"] == ["back", "front"]
+    assert [row["selector"] for row in document["pods"]] == ["back", "front"]
+    assert document["ordered"] is True
+
+
+def test_waiting_members_say_why_and_missing_workloads_are_named() -> None:
+    waiting = member("front")
+    note = {
+        "reason": "WaitingForMembers", "note": "1 of 2 pods", "reportingController": "berth.dev/placement",
+        "eventTime": "2026-05-01T11:59:00Z", "regarding": {"kind": "Pod", "uid": waiting.metadata.uid},
+    }  # fmt: skip
+    document = explained(waiting, events=[note])
+    [row] = document["pods"]
+    assert (row["state"], row["message"]) == ("pending", "WaitingForMembers: 1 of 2 pods")
+    assert document["missingWorkloads"] == ["back"]
+    page = group_page(document, width=100)
+    for wanted in (
+        "0 of 1 pods have a node",
+        "Without a pod   back",
+        "WaitingForMembers: 1 of 2",
+        "no pair has nodes yet",
+    ):
+        assert wanted in page
+
+
+def test_pods_of_other_groups_and_ended_ones_are_left_out() -> None:
+    other = builders.pod("x", on="a1", labels=plans.labels("other", "front"))
+    document = explained(other, member("back", "a1", phase="Succeeded"))
+    assert document["pods"] == []
+
+
+def test_age_and_conditions_of_the_costs() -> None:
+    network = explained(member("front", "a1"))["network"]
+    assert network["topology"] == "default/net"
+    assert network["ageSeconds"] == 3600
+    assert network["conditions"][0]["reason"] == "Missing"
+    assert "1h old" in group_page(explained(member("front", "a1")), width=100)
+
+
+def test_without_a_topology_that_is_said() -> None:
+    document = explained(member("front", "a1"), topologies=())
+    assert document["network"]["missing"].startswith("no NetworkTopology with costs")
+
+
+def test_a_broken_topology_is_said() -> None:
+    broken = custom({**plans.topology({}), "spec": {"weights": "x"}})
+    [problem] = explained(topologies=[broken])["network"]["problems"]
+    assert "NetworkTopology default/net: spec.weights" in problem
+
+
+def test_a_broken_group_is_said_and_its_pods_are_listed() -> None:
+    document = explained(member("front", "a1"), group=custom({**GROUP, "spec": {"numMembers": 0}}))
+    assert "spec" in document["problem"]
+    page = group_page(document, width=100)
+    assert "It cannot be used" in page
+    assert "front-1" in page
+
+
+def test_the_page_is_narrow_enough_and_shows_what_matters() -> None:
+    pods = [member("front", "a1"), member("back", "b1")]
+    page = group_page(explained(*pods), width=100)
+    assert max(map(len, page.splitlines())) <= 100
+    for wanted in ("10 over 1 edges, 1 above their maxNetworkCost", "a1 > b1", "1 over"):
+        assert wanted in page

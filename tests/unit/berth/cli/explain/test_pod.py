@@ -1,0 +1,223 @@
+"""What is said about a pod, from its annotation, its Events and its conditions."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from berth.cli.explain.pod import event_rows, pod_document, read_annotation
+from berth.cli.explain.tables import age_text, pod_page
+from berth.kube.objects import Pod, PodCondition
+from berth.network.costs import NetworkCosts
+from berth.scheduling.decision import Alternative, Decision, annotation
+from tests.support import builders
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+COSTS = NetworkCosts(
+    source="net/topo", weight_sets=("Dijkstra",), data_time="2026-05-01T11:55:00Z", zones={("a", "b"): 1}
+)
+
+
+def pod(*, on: str = "", scheduler: str = "berth-scheduler", **arguments: Any) -> Pod:
+    found = builders.pod("p", on=on, **arguments)
+    found.spec.scheduler_name = scheduler
+    return found
+
+
+def decided(pod: Pod, **fields: Any) -> Pod:
+    arguments: dict[str, Any] = {
+        "node": "n1",
+        "strategy": "berth",
+        "cost": 3.0,
+        "terms": {"network": 3.0},
+        "runner_ups": tuple(Alternative(f"n{n}", 3.0 + n, {"network": 3.0 + n}) for n in (2, 3, 4)),
+        "feasible": 4,
+        "nodes": 9,
+        "rejected": {"Insufficient cpu": 5},
+        "group": ("default", "shop"),
+        "planned_with": 3,
+        "edges": 2,
+        "edge_cost": 3.0,
+        **fields,
+    }
+    pod.metadata.annotations["berth.dev/decision"] = annotation(Decision(pod=pod, **arguments), COSTS)
+    return pod
+
+
+def event(reason: str, note: str, *, minutes: float = 1, reporter: str = "berth.dev/placement", **more: Any) -> Any:
+    time = (NOW - timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    regarding = {"kind": "Pod", "name": "p", "uid": "pod-default-p"}
+    return {
+        "reason": reason, "note": note, "type": "Warning", "eventTime": time,
+        "reportingController": reporter, "regarding": regarding, **more,
+    }  # fmt: skip
+
+
+def explained(pod: Pod, *events: Any) -> dict[str, Any]:
+    return pod_document(pod, events, schedulers=["berth-scheduler"], now=NOW)
+
+
+def test_a_placed_pod_is_explained_by_its_annotation_alone() -> None:
+    document = explained(decided(pod(on="n1")))
+    assert (document["state"], document["message"]) == ("placed", "placed on node n1, planned together with 2 others")
+    assert document["decision"]["runnerUps"][2] == {"node": "n4", "cost": 7, "terms": {"network": 7}}
+    assert document["rejected"] == [{"filter": "NodeResourcesFit", "reason": "Insufficient cpu", "nodes": 5}]
+    assert document["network"]["ageSeconds"] == 300
+
+
+FAILED = "0/9 nodes are available: 9 Insufficient cpu."
+
+
+@pytest.mark.parametrize(
+    ("subject", "events", "state", "said"),
+    [
+        pytest.param(
+            pod(), [event("FailedScheduling", FAILED)], "pending", f"FailedScheduling: {FAILED}", id="does not fit"
+        ),
+        pytest.param(
+            pod(),
+            [event("WaitingForMembers", "old", minutes=9), event("FailedScheduling", "new", minutes=1)],
+            "pending",
+            "FailedScheduling: new",
+            id="the latest Event counts",
+        ),
+        pytest.param(
+            pod(),
+            [event("Pulled", "x", reporter="kubelet")],
+            "pending",
+            "Berth has not said anything",
+            id="others' Events",
+        ),
+        pytest.param(
+            pod(spec={"schedulingGates": [{"name": "hold"}]}),
+            [],
+            "pending",
+            "scheduling gates are removed: hold",
+            id="gate",
+        ),
+        pytest.param(
+            pod(scheduler="default-scheduler"),
+            [],
+            "foreign",
+            "belongs to scheduler default-scheduler, not",
+            id="foreign",
+        ),
+        pytest.param(
+            pod(on="n7", scheduler="other"),
+            [],
+            "foreign",
+            "scheduler other on node n7, not to Berth",
+            id="foreign, placed",
+        ),
+        pytest.param(
+            pod(scheduler="mine"),
+            [event("FailedScheduling", "x")],
+            "pending",
+            "FailedScheduling: x",
+            id="other profile",
+        ),
+        pytest.param(
+            pod(on="n1"),
+            [],
+            "unexplained",
+            "bound to node n1 without a decision of Berth: it was created with",
+            id="bound",
+        ),
+        pytest.param(pod(phase="Failed"), [], "unexplained", "ended without ever having had a node", id="ended"),
+    ],
+)
+def test_a_pod_without_a_decision(subject: Pod, events: list[Any], state: str, said: str) -> None:
+    document = explained(subject, *events)
+    assert document["state"] == state
+    assert said in document["message"]
+    assert "decision" not in document
+
+
+def test_the_condition_speaks_when_the_events_are_gone() -> None:
+    subject = pod()
+    subject.status.conditions = [PodCondition("PodScheduled", "False", "Unschedulable", FAILED)]
+    document = explained(subject)
+    assert document["message"] == f"Unschedulable: {FAILED}"
+    assert document["podScheduled"]["status"] == "False"
+
+
+def test_a_pending_pod_shows_what_rejected_the_nodes() -> None:
+    document = explained(pod(), event("FailedScheduling", FAILED))
+    assert document["rejected"] == [{"filter": "NodeResourcesFit", "reason": "Insufficient cpu", "nodes": 9}]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is no JSON object"),
+        ("[1]", "is no JSON object"),
+        (json.dumps({"v": 2, "node": "n1"}), "has version 2, this command reads 1"),
+        (json.dumps({"node": "n1"}), "has version None"),
+    ],
+    ids=["cut off", "a list", "newer", "no version"],
+)
+def test_an_annotation_that_cannot_be_read_is_said(text: str, said: str) -> None:
+    subject = pod(on="n1")
+    subject.metadata.annotations["berth.dev/decision"] = text
+    document = explained(subject)
+    assert document["state"] == "unexplained"
+    assert said in document["message"]
+
+
+def test_no_annotation_is_no_problem_of_the_annotation() -> None:
+    assert read_annotation(pod()) == (None, "")
+
+
+def test_events_of_an_earlier_pod_of_the_same_name_are_left_out() -> None:
+    earlier = event("FailedScheduling", "x")
+    earlier["regarding"]["uid"] = "another"
+    assert explained(pod(), earlier)["events"] == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "age", "count"),
+    [
+        ({}, 60, 1),
+        ({"series": {"count": 7, "lastObservedTime": "2026-05-01T11:59:50Z"}}, 10, 7),
+        ({"eventTime": None, "deprecatedLastTimestamp": "2026-05-01T11:00:00Z", "deprecatedCount": 3}, 3600, 3),
+        ({"eventTime": None, "metadata": {"creationTimestamp": "2026-05-01T11:59:00Z"}}, 60, 1),
+        ({"eventTime": None}, 0, 1),
+    ],
+    ids=["new", "series", "of the old API", "creation", "no time at all"],
+)
+def test_age_and_count_of_an_event(fields: dict[str, Any], age: int, count: int) -> None:
+    [row] = event_rows([event("R", "m", **fields)], uid="", now=NOW)
+    assert (row["ageSeconds"], row["count"]) == (age, count)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (59, "59s"), (60, "1m"), (90, "1m30s"), (600, "10m"), (655, "10m"), (3600, "1h"), (5400, "1h30m"),
+     (90000, "1d1h"), (864000, "10d"), (900000, "10d")],
+)  # fmt: skip
+def test_ages(seconds: float, text: str) -> None:
+    assert age_text(seconds) == text
+
+
+def test_the_page_of_a_placed_pod() -> None:
+    page = pod_page(explained(decided(pod(on="n1")), event("Scheduled", "Assigned to node n1")), width=100)
+    assert page.splitlines()[0] == "Pod default/p: placed"
+    for wanted in ("net/topo (Dijkstra), 5m old", "chosen   n1", "3.       n4", "lower is better", "NodeResourcesFit"):
+        assert wanted in page
+    assert max(map(len, page.splitlines())) <= 100
+
+
+def test_the_page_of_a_pod_placed_alone_speaks_of_scores() -> None:
+    page = pod_page(explained(decided(pod(on="n1"), strategy="alone", planned_with=1, runner_ups=())), width=100)
+    for wanted in ("by itself (filter and score)", "SCORE", "higher is better", "no other node was feasible"):
+        assert wanted in page
+
+
+def test_the_page_of_a_pending_pod() -> None:
+    page = pod_page(explained(pod(), event("FailedScheduling", FAILED)), width=100)
+    assert page.splitlines()[0] == "Pod default/p: pending"
+    assert "REJECTED NODES" in page
+    assert "CHOSEN" not in page

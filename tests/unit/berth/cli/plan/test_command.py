@@ -1,0 +1,188 @@
+"""``berth plan`` as a command: options, files, exit statuses, forms of the answer. No cluster.
+
+With one: tests/integration/test_plan_cluster.py. What is planned: tests/unit/placement/whatif.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from berth.cli.main import app, kubectl_app
+from berth.cli.plan.command import read_sources
+from berth.cli.progress import progress_on_stderr
+from tests.support import plans
+
+ROOT = Path(__file__).parents[5]
+EXAMPLES = ROOT / "examples"
+
+
+def run(*arguments: str, text: str | None = None) -> Result:
+    return CliRunner().invoke(app, ["plan", *arguments], input=text, env={"COLUMNS": "100"})
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A file with two nodes and a pod."""
+    path = tmp_path / "shop.yaml"
+    path.write_text(plans.text(plans.node("n1"), plans.node("n2"), plans.pod("web")))
+    return path
+
+
+def test_the_examples_plan_out_of_the_box() -> None:
+    result = run("-f", str(EXAMPLES), "-o", "json")
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert document["summary"] | {"nodesUsed": 1} == {
+        "pods": 11, "placed": 11, "notPlaced": 0, "nodes": 24, "nodesUsed": 1, "ignoredPods": 0,
+    }  # fmt: skip
+    assert document["appGroups"][0]["meanEdgeCost"] < 2
+
+
+def test_the_example_nodes_are_those_of_the_demo_cluster() -> None:
+    demo = yaml.safe_load((ROOT / "hack" / "topologies" / "demo.yaml").read_text())
+    listed = yaml.safe_load((EXAMPLES / "plan" / "nodes.yaml").read_text())["items"]
+    expected = {
+        f"{zone['name']}-{number:02d}": (region["name"], zone["name"])
+        for region in demo["regions"]
+        for zone in region["zones"]
+        for number in range(1, zone["nodes"] + 1)
+    }
+    found = {
+        item["metadata"]["name"]: tuple(
+            item["metadata"]["labels"][f"topology.kubernetes.io/{key}"] for key in ("region", "zone")
+        )
+        for item in listed
+    }
+    assert found == expected
+    assert all(item["status"]["allocatable"] == demo["capacity"] for item in listed)
+
+
+def test_the_table_is_the_default(shop: Path) -> None:
+    result = run("-f", str(shop))
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == "1 of 1 pods placed on 1 of 2 nodes"
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize(("form", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_forms_for_programs_say_the_same(shop: Path, form: str, read: Any) -> None:
+    document = read(run("-f", str(shop), "-o", form).stdout)
+    assert (document["kind"], document["version"], plans.where(document)) == ("PlacementPlan", 1, {"web": "n1"})
+
+
+def test_standard_input(shop: Path) -> None:
+    result = run("-f", "-", "-f", str(shop), "-o", "json", text=plans.text(plans.pod("piped")))
+    assert set(plans.where(json.loads(result.stdout))) == {"piped", "web"}
+
+
+def test_some_pods_without_a_node_give_3(tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(plans.text(plans.node("n1"), plans.pod("large", cpu="64")))
+    result = run("-f", str(path))
+    assert result.exit_code == 3
+    assert "1 Insufficient cpu" in result.stdout
+
+
+BROKEN = plans.text(plans.pod("web", cpu="4x"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param([], "nothing to plan; name manifests with -f FILE, or use --from-cluster", id="nothing"),
+        pytest.param(["-f", "none.yaml"], "none.yaml'; name readable files with -f", id="no such file"),
+        pytest.param(["-f", "empty"], "directory empty has no .yaml, .yml, .json file", id="empty directory"),
+        pytest.param(["-f", "binary.yaml"], "name readable files with -f", id="no text"),
+        pytest.param(["-f", "broken.yaml"], "broken.yaml:13: Pod default/web: spec.containers[0]", id="bad manifest"),
+        pytest.param(["-f", "shop.yaml", "--strategy", "magic"], "strategy 'magic' is unknown", id="strategy"),
+        pytest.param(["-f", "shop.yaml", "--config", "none.yaml"], "none.yaml'", id="no such configuration"),
+        pytest.param(
+            ["--from-cluster", "--kubeconfig", "none"], "kubeconfig none: no such file; name a", id="no such kubeconfig"
+        ),
+        pytest.param(["--from-cluster", "--kubeconfig", "dead"], "cannot be reached", id="no server there"),
+    ],
+)
+def test_bad_input_gives_2_and_no_answer(
+    shop: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.chdir(shop.parent)
+    Path("empty").mkdir()
+    Path("binary.yaml").write_bytes(b"\xff\xfe\x00")
+    Path("broken.yaml").write_text(BROKEN)
+    cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}
+    context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
+    user = {"name": "u", "user": {"token": "t"}}
+    Path("dead").write_text(
+        yaml.safe_dump({"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "x"})
+    )
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_the_namespace_of_manifests_that_name_none(shop: Path) -> None:
+    document = json.loads(run("-f", str(shop), "-n", "mine", "-o", "json").stdout)
+    assert [pod["namespace"] for pod in document["pods"]] == ["mine"]
+
+
+def test_sections_and_nodes_on_request(shop: Path) -> None:
+    text = run("-f", str(shop), "--show", "nodes", "--all-nodes").stdout
+    assert "n2" in text
+    assert "TERMS" not in text
+
+
+def test_a_configuration_file_counts(shop: Path) -> None:
+    config = shop.parent / "placement.yaml"
+    config.write_text("profiles: [{schedulerName: mine}]")
+    document = json.loads(run("-f", str(shop), "--config", str(config), "-o", "json").stdout)
+    assert document["ignored"] == [{"schedulerName": "berth-scheduler", "pods": 1}]
+
+
+def test_it_is_part_of_the_plugin_too(shop: Path) -> None:
+    result = CliRunner().invoke(kubectl_app, ["plan", "-f", str(shop)])
+    assert result.exit_code == 0
+
+
+def test_directories_are_read_to_the_bottom_without_what_is_hidden(tmp_path: Path) -> None:
+    for name in ("b.yaml", "a/z.yml", "a/note.txt", ".git/x.yaml", "c.json"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
+    found = [str(Path(name).relative_to(tmp_path)) for name, _ in read_sources([str(tmp_path)])]
+    assert found == ["a/z.yml", "b.yaml", "c.json"]
+
+
+@pytest.mark.parametrize(
+    ("times", "lines"),
+    [([0, 1, 1.5], []), ([0, 2.5, 3, 6], ["planning: 1 of 9", "planning: 3 of 9"])],
+    ids=["quick", "slow"],
+)
+def test_progress_without_a_terminal_is_a_line_now_and_then(
+    capsys: pytest.CaptureFixture[str], times: list[float], lines: list[str]
+) -> None:
+    ticks = iter(times)
+    with progress_on_stderr(clock=lambda: next(ticks)) as report:
+        for number in range(1, len(times)):
+            report("planning", number, 9)
+    assert capsys.readouterr().err.splitlines() == lines
+
+
+def test_progress_towards_an_end_that_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
+    ticks = iter([0.0, 3.0])
+    with progress_on_stderr(clock=lambda: next(ticks)) as report:
+        report("reading manifests", 200, 0)
+    assert capsys.readouterr().err == "reading manifests: 200\n"
+
+
+def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_on_stderr(quiet=True) as report:
+        report("planning", 1, 2)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,99 @@
+"""Plans as text: what a reader sees at 100 columns."""
+
+from __future__ import annotations
+
+import pytest
+
+from berth.cli.plan.run import render
+from berth.cli.plan.tables import amount, number, terms_text
+from tests.support import plans
+
+GROUP = plans.appgroup("shop", {"front": ["back"], "back": []})
+DOCUMENT = plans.made(
+    plans.node("node-1", zone="eu-west-a", region="eu-west"),
+    plans.node("node-2", zone="eu-west-b", region="eu-west"),
+    plans.topology({("eu-west-a", "eu-west-b"): 4}),
+    GROUP,
+    plans.pod("front", group="shop", workload="front", cpu="3"),
+    plans.pod("back", group="shop", workload="back", cpu="3"),
+    plans.pod("alone", cpu="100m"),
+    *(plans.pod(f"large-{n}", cpu="64") for n in range(8)),
+    plans.pod("theirs", scheduler="default-scheduler"),
+    {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}},
+)
+
+
+def page(*show: str, width: int = 100) -> str:
+    return render(DOCUMENT, show=show, width=width)
+
+
+def test_everything_fits_into_the_width() -> None:
+    assert max(map(len, page(width=100).splitlines())) <= 100
+
+
+def test_no_column_vanishes_on_a_narrow_terminal() -> None:
+    text = page("pods", width=80)
+    assert "TERMS" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("section", "shown", "hidden"),
+    [
+        ("pods", "TERMS", "MEMORY used / free"),
+        ("nodes", "MEMORY used / free", "TERMS"),
+        ("groups", "MEAN COST", "TERMS"),
+    ],
+)
+def test_sections_on_request(section: str, shown: str, hidden: str) -> None:
+    text = page(section)
+    assert shown in text
+    assert hidden not in text
+
+
+@pytest.mark.parametrize("show", [(), ("all",), ("all", "pods")], ids=["default", "all", "all and more"])
+def test_all_sections(show: tuple[str, ...]) -> None:
+    text = page(*show)
+    assert all(title in text for title in ("PODS", "NOT PLACED", "APPGROUPS", "NODES", "NOTES"))
+
+
+def test_pods_that_do_not_fit_are_always_shown_once_per_cause() -> None:
+    text = page("groups")
+    assert text.count("Insufficient cpu") == 1
+    assert "default/large-5 and 2 more" in " ".join(text.split())
+
+
+def test_the_last_line_sums_up() -> None:
+    assert page().splitlines()[-1] == "3 of 11 pods placed on 2 of 2 nodes"
+
+
+def test_notes_say_what_was_left_alone() -> None:
+    text = page()
+    assert "1 waiting pods of scheduler default-scheduler are ignored" in text
+    assert "not read by a plan: 1 Service" in text
+
+
+def test_a_score_is_not_mistaken_for_a_cost() -> None:
+    [line] = [row for row in page("pods").splitlines() if row.startswith("alone")]
+    assert "TaintToleration" in line
+
+
+@pytest.mark.parametrize(
+    ("resource", "value", "text"),
+    [("cpu", 1.5, "1.5"), ("memory", 2**30, "1Gi"), ("memory", 1.5 * 2**30, "1.5Gi"), ("memory", 512, "512"),
+     ("ephemeral-storage", 2**41, "2Ti"), ("hugepages-2Mi", 2**21, "2Mi"), ("memory", -(2**20), "-1Mi")],
+)  # fmt: skip
+def test_amounts(resource: str, value: float, text: str) -> None:
+    assert amount(resource, value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, ""), (0, "0"), (0.123456, "0.1235"), (12345.6, "1.235e+04"), (2e6, "2000000")]
+)
+def test_numbers(value: float | None, text: str) -> None:
+    assert number(value) == text
+
+
+def test_terms_begin_with_the_largest_and_leave_out_zero() -> None:
+    assert terms_text({"waste": 0.5, "network": 2.0, "price": 0.0}) == "network 2, waste 0.5"
+    assert terms_text({"price": 0.0}) == "-"

@@ -1,0 +1,225 @@
+"""``berth run`` as a process: its options, exit statuses and texts, without an API server.
+
+With one: tests/integration/test_kube_run.py.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+from typer.testing import CliRunner
+
+from berth.cli.main import app
+from berth.runtime import process as process_module
+from tests.support.probe import berth, installed
+
+
+@pytest.fixture(autouse=True)
+def _own_logging(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """``berth run`` sets up the logging of its whole process, which here is pytest's."""
+    monkeypatch.setattr(process_module, "available_controllers", installed)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    yield
+    root.handlers = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+def failing(*arguments: str) -> str:
+    """What ``berth ARGUMENTS`` prints before it ends with 2."""
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+QUIET = ("--no-leader-elect", "--health-host", "127.0.0.1", "--health-port", "0")
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> str:
+    """A kubeconfig of a server that is not there."""
+    path = tmp_path / "kubeconfig"
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path.write_text(json.dumps(document))
+    return f"--kubeconfig={path}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "texts"),
+    [
+        pytest.param(
+            ["nonsense"], ["unknown controller 'nonsense'", "choose from: ", "probe"], id="unknown controller"
+        ),
+        pytest.param(["probe", "nonsense"], ["unknown controller 'nonsense'"], id="one of two is unknown"),
+        pytest.param(["broken"], ["controller 'broken'", "cannot be imported", "reinstall"], id="import fails"),
+        pytest.param([], ["Missing argument"], id="no controller"),
+        pytest.param(
+            ["probe", "--kubeconfig", "/nowhere/config"],
+            ["kubeconfig /nowhere/config: no such file", "--kubeconfig or $KUBECONFIG"],
+            id="kubeconfig is not there",
+        ),
+        pytest.param(["probe", "--kubeconfig", "/"], ["kubeconfig /: ", "directory"], id="kubeconfig is a directory"),
+        pytest.param(
+            ["probe", "--lease-duration", "0.5"],
+            ["--lease-duration", "greater than or equal to 1"],
+            id="lease too short",
+        ),
+        pytest.param(
+            ["probe", "--lease-duration", "soon"], ["--lease-duration", "a valid number"], id="lease not a number"
+        ),
+        pytest.param(
+            ["probe", "--health-port", "70000"],
+            ["--health-port", "less than or equal to 65535"],
+            id="port out of range",
+        ),
+        pytest.param(["probe", "--log-level", "loud"], ["--log-level", "'loud'", "'debug'"], id="unknown level"),
+        pytest.param(
+            ["probe", "--placement-config", "/nowhere.yaml"],
+            ["--placement-config", "'/nowhere.yaml' does not exist"],
+            id="profiles are not there",
+        ),
+        pytest.param(["probe", "--no-such-option"], ["No such option"], id="unknown option"),
+    ],
+)
+def test_wrong_arguments_end_with_2_and_say_what_to_do(arguments: list[str], texts: list[str]) -> None:
+    output = failing("run", *arguments)
+    for text in texts:
+        assert text in output
+
+
+def test_a_busy_port_ends_with_2_and_names_the_option(kubeconfig: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        output = failing("run", "probe", kubeconfig, *QUIET[:3], "--health-port", port)
+    assert f"127.0.0.1:{port}" in output
+    assert "choose another --health-port" in output
+
+
+def test_options_that_a_controller_refuses_end_with_2(kubeconfig: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROBE", "refuse")
+    assert failing("run", "probe", kubeconfig, *QUIET).splitlines()[-1] == (
+        "berth run: controller probe: placement_config: no such profile; name one of: default"
+    )
+
+
+def test_an_error_is_one_line_of_a_real_process(kubeconfig: str) -> None:
+    with berth("run", "nonsense", kubeconfig) as process:
+        assert process.wait() == 2
+    assert [line["event"].partition(";")[0] for line in process.lines] == ["berth run: unknown controller 'nonsense'"]
+
+
+@pytest.mark.parametrize(
+    ("number", "names"),
+    [
+        pytest.param(signal.SIGTERM, ["probe"], id="SIGTERM"),
+        pytest.param(signal.SIGINT, ["probe", "twin"], id="SIGINT, two controllers"),
+        pytest.param(signal.SIGTERM, ["probe", "probe"], id="the same twice runs once"),
+    ],
+)
+def test_a_signal_ends_it_with_0(kubeconfig: str, number: signal.Signals, names: list[str]) -> None:
+    with berth("run", *names, kubeconfig, *QUIET) as process:
+        started = process.until("started")
+        for _ in dict.fromkeys(names):
+            process.until("working")
+        assert process.stop(number) == 0
+    assert started["controllers"] == names
+    assert started["server"] == "http://127.0.0.1:1"
+    assert [line["event"] for line in process.lines][-1] == "stopping"
+
+
+def test_clean_up_is_waited_for(kubeconfig: str) -> None:
+    with berth("run", "probe", kubeconfig, *QUIET, mode="slow") as process:
+        process.until("working")
+        assert process.stop() == 0
+    assert [line["event"] for line in process.lines][-2:] == ["stopping", "cleaned up"]
+
+
+def test_a_second_signal_ends_a_stuck_controller(kubeconfig: str) -> None:
+    with berth("run", "probe", kubeconfig, *QUIET, mode="stuck") as process:
+        process.until("working")
+        process.popen.send_signal(signal.SIGTERM)
+        process.until("cancellation ignored")
+        assert process.stop() == -signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    ("mode", "error"),
+    [("fail", "the probe failed"), ("end", "controller probe ended by itself")],
+)
+def test_a_controller_that_fails_or_ends_takes_the_process_with_it(kubeconfig: str, mode: str, error: str) -> None:
+    with berth("run", "probe", kubeconfig, *QUIET, mode=mode) as process:
+        assert process.wait() == 1
+    (failure,) = (line for line in process.lines if line["event"] == "controller failed")
+    assert failure["controller"] == "probe"
+    assert failure["exception"][0]["exc_value"] == error
+
+
+def status(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_health_without_an_api_server(kubeconfig: str) -> None:
+    with berth("run", "probe", "twin", kubeconfig, *QUIET, mode="wait") as process:
+        port = process.until("started")["health_port"]
+        process.until("watch interrupted")
+        assert status(port, "/healthz") == (200, "ok\n")  # not silent for long enough yet
+        # Both controllers follow namespaces, and both are told.
+        assert status(port, "/readyz") == (
+            503,
+            "sync namespaces: first list not complete; first list not complete\n",
+        )
+        code, metrics = status(port, "/metrics")
+        assert code == 200
+        assert 'berth_api_requests_total{code="error",resource="namespaces",verb="LIST"}' in metrics
+        assert process.stop() == 0
+
+
+def test_a_standby_is_ready_because_a_rolling_update_waits_for_it(kubeconfig: str) -> None:
+    health = ("--health-host", "127.0.0.1", "--health-port", "0")
+    with berth("run", "probe", kubeconfig, *health, mode="wait") as process:
+        port = process.until("started")["health_port"]
+        process.until("lease attempt failed")
+        assert status(port, "/healthz") == (200, "ok\n")
+        assert status(port, "/readyz") == (200, "ok\n")
+        assert process.stop() == 0
+
+
+def test_help_names_the_controllers_and_every_option() -> None:
+    with berth("run", "--help") as process:
+        output, _ = process.popen.communicate(timeout=30)
+    for text in ("appgroup", "networktopology", "placement", "--lease-duration", "--health-port", "--log-format"):
+        assert text in output
+
+
+@pytest.mark.parametrize("arguments", [["--help"], []], ids=["--help", "nothing"])
+def test_the_command_explains_itself(arguments: list[str]) -> None:
+    with berth(*arguments) as process:
+        output, errors = process.popen.communicate(timeout=30)
+    assert "run" in output + errors
+    assert "pod placement for Kubernetes" in output + errors

@@ -1,0 +1,146 @@
+"""Costs between places: the reference's table, weight sets, choice of the NetworkTopology."""
+
+from __future__ import annotations
+
+import pytest
+
+from berth.api.networktopology import NetworkTopology
+from berth.network.costs import (
+    NO_COSTS,
+    SAME_ZONE_COST,
+    UNKNOWN_COST,
+    NetworkCosts,
+    Place,
+    choose_topology,
+    read_costs,
+)
+from tests.support import kinds
+from tests.support.placement import ZONE_COSTS
+
+REGION = "topology.kubernetes.io/region"
+
+
+def topology(*weights: dict[str, object], status: dict[str, object] | None = None) -> NetworkTopology:
+    body = kinds.network_topology(*weights)
+    body["metadata"]["namespace"] = "default"
+    if status:
+        body["status"] = status
+    return NetworkTopology.parse(body)
+
+
+@pytest.mark.parametrize(
+    ("origin", "destination", "cost"),
+    [
+        pytest.param(Place("r1", "z1"), Place("r1", "z1"), SAME_ZONE_COST, id="same-zone"),
+        pytest.param(Place("r1", "z1"), Place("r1", "z2"), 5.0, id="other-zone-of-the-region"),
+        pytest.param(Place("r2", "z4"), Place("r2", "z3"), 10.0, id="other-zone-backwards"),
+        pytest.param(Place("r1", "z1"), Place("r2", "z3"), 20.0, id="other-region"),
+        pytest.param(Place("r1", "z1"), Place("r1", "z9"), None, id="zone-without-cost"),
+        pytest.param(Place("r1", "z1"), Place("r9", "z9"), None, id="region-without-cost"),
+        pytest.param(Place("r1", ""), Place("r2", ""), 20.0, id="no-zones-but-regions"),
+        pytest.param(Place("r1", ""), Place("r1", ""), None, id="one-region-and-no-zones"),
+        pytest.param(Place("", ""), Place("", ""), None, id="no-labels-at-all"),
+        pytest.param(Place("r1", "z1"), Place("", ""), None, id="destination-without-labels"),
+        pytest.param(Place("", "z1"), Place("", "z1"), SAME_ZONE_COST, id="same-zone-without-region"),
+        pytest.param(Place("r1", "z1"), Place("r2", "z1"), 20.0, id="zone-names-shared-by-regions"),
+    ],
+)
+def test_cost_between_places(origin: Place, destination: Place, cost: float | None) -> None:
+    assert ZONE_COSTS.between(origin, destination) == cost
+
+
+def test_a_zone_cost_across_regions_is_more_precise_than_the_regions() -> None:
+    costs = NetworkCosts(zones={("z1", "z3"): 7.0}, regions={("r1", "r2"): 20.0})
+    assert costs.between(Place("r1", "z1"), Place("r2", "z3")) == 7.0
+    assert costs.between(Place("r2", "z3"), Place("r1", "z1")) is None
+
+
+def test_a_regions_cost_to_itself_does_not_stand_in_for_zones() -> None:
+    costs = NetworkCosts(regions={("r1", "r1"): 3.0})
+    assert costs.between(Place("r1", "z1"), Place("r1", "z2")) is None
+
+
+def test_costs_may_differ_by_direction() -> None:
+    costs = NetworkCosts(zones={("a", "b"): 3.0, ("b", "a"): 8.0})
+    matrix = costs.matrix([Place("r", "a"), Place("r", "b")])
+    assert matrix.tolist() == [[1.0, 3.0], [8.0, 1.0]]
+
+
+def test_unknown_costs_are_100_in_the_matrix() -> None:
+    matrix = ZONE_COSTS.matrix([Place("r1", "z1"), Place(), Place("r1", "z9")])
+    assert matrix.tolist() == [
+        [SAME_ZONE_COST, UNKNOWN_COST, UNKNOWN_COST],
+        [UNKNOWN_COST, UNKNOWN_COST, UNKNOWN_COST],
+        [UNKNOWN_COST, UNKNOWN_COST, SAME_ZONE_COST],
+    ]
+
+
+def test_without_topology_only_equal_zones_are_close() -> None:
+    assert not NO_COSTS.available
+    assert NO_COSTS.matrix([Place("r", "a"), Place("r", "b")]).tolist() == [[1.0, 100.0], [100.0, 1.0]]
+
+
+class TestReading:
+    def test_both_levels(self) -> None:
+        costs = read_costs(
+            topology(
+                {
+                    "name": "UserDefined",
+                    "topologyList": [
+                        *kinds.weight_set(a={"b": 5})["topologyList"],
+                        *kinds.weight_set(key=REGION, east={"west": 20})["topologyList"],
+                    ],
+                }
+            )
+        )
+        assert costs.zones == {("a", "b"): 5.0}
+        assert costs.regions == {("east", "west"): 20.0}
+        assert (costs.source, costs.weight_sets, costs.available) == ("default/net", ("UserDefined",), True)
+
+    def test_the_preferred_set_wins_pair_by_pair(self) -> None:
+        obj = topology(kinds.weight_set("UserDefined", a={"b": 5, "c": 9}), kinds.weight_set("Dijkstra", a={"b": 2}))
+        costs = read_costs(obj)
+        assert costs.zones == {("a", "b"): 2.0, ("a", "c"): 9.0}
+        assert costs.weight_sets == ("Dijkstra", "UserDefined")
+
+    def test_configured_sets_only(self) -> None:
+        obj = topology(kinds.weight_set("UserDefined", a={"b": 5}), kinds.weight_set("Dijkstra", a={"b": 2}))
+        assert read_costs(obj, weight_sets=["UserDefined", "Absent"]).zones == {("a", "b"): 5.0}
+
+    def test_an_entry_without_cost_stays_unknown(self) -> None:
+        costs = read_costs(topology(kinds.weight_set(a={"b": {"bandwidthCapacity": "1G"}})))
+        assert costs.zones == {}
+        assert not costs.available
+
+    def test_cost_zero_is_a_cost(self) -> None:
+        assert read_costs(topology(kinds.weight_set(a={"b": 0}))).between(Place("", "a"), Place("", "b")) == 0.0
+
+    @pytest.mark.parametrize(
+        ("status", "time"),
+        [
+            pytest.param({}, "", id="no-time"),
+            pytest.param({"weightCalculationTime": "2026-01-02T03:04:05Z"}, "2026-01-02T03:04:05Z", id="calculated"),
+            pytest.param(
+                {"weightCalculationTime": "2026-01-02T03:04:05Z", "dataTime": "2026-01-02T03:00:00Z"},
+                "2026-01-02T03:00:00Z",
+                id="measured",
+            ),
+        ],
+    )
+    def test_age_of_the_data(self, status: dict[str, object], time: str) -> None:
+        assert read_costs(topology(kinds.weight_set(a={"b": 1}), status=status)).data_time == time
+
+
+@pytest.mark.parametrize(
+    ("names", "preferred", "chosen"),
+    [
+        pytest.param([], None, None, id="none"),
+        pytest.param(["x/net"], None, "x/net", id="only-one-anywhere"),
+        pytest.param(["x/net", "shop/b", "shop/a"], None, "shop/a", id="own-namespace-first-by-name"),
+        pytest.param(["x/net", "shop/a"], "x/net", "x/net", id="configured"),
+        pytest.param(["y/net", "x/net"], "gone/net", "x/net", id="configured-one-is-missing"),
+        pytest.param(["shop-two/net", "zoo/net"], None, "shop-two/net", id="namespace-prefix-is-no-match"),
+    ],
+)
+def test_choice_of_the_topology(names: list[str], preferred: str | None, chosen: str | None) -> None:
+    assert choose_topology(names, namespace="shop", preferred=preferred) == chosen

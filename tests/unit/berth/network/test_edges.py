@@ -1,0 +1,160 @@
+"""Edges between pods, and the book of the bandwidth that they take."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.network.edges import BandwidthAllocations, group_bandwidth, pod_edges
+from berth.network.groups import Group, GroupMembers, Member, read_group
+from tests.support import kinds
+from tests.support.placement import chain, group_object, member
+
+
+def at(workload: str, node: str = "", number: int = 1) -> Member:
+    return Member(uid=f"{workload}{number}", key=f"default/{workload}{number}", workload=workload, node=node)
+
+
+def group(**demand: Any) -> Group:
+    return read_group(group_object("shop", *chain("a", "b"), numMembers=2, **demand))
+
+
+@pytest.mark.parametrize(
+    ("callees", "bandwidth", "share"),
+    [
+        pytest.param(1, "10M", 10e6, id="one-replica"),
+        pytest.param(4, "10M", 2.5e6, id="shared-by-four"),
+        pytest.param(3, "10", 4, id="whole-bits-rounded-up"),
+        pytest.param(2, None, 0, id="no-demand"),
+    ],
+)
+def test_share_of_the_bandwidth(callees: int, bandwidth: str | None, share: float) -> None:
+    demand = {"minBandwidth": bandwidth} if bandwidth else {}
+    shop = read_group(group_object("shop", *chain("a", "b", **demand)))
+    edges = list(pod_edges(shop, [at("a"), *(at("b", number=n) for n in range(callees))]))
+    assert [edge.bandwidth for edge in edges] == [share] * callees
+
+
+def test_every_pair_of_replicas_is_an_edge() -> None:
+    shop = group()
+    edges = pod_edges(shop, [at("a", number=1), at("a", number=2), at("b", number=1), at("b", number=2)])
+    assert {(edge.dependent.uid, edge.dependency.uid) for edge in edges} == {
+        ("a1", "b1"), ("a1", "b2"), ("a2", "b1"), ("a2", "b2"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("limit", "effective"),
+    [
+        pytest.param(None, math.inf, id="none"),
+        pytest.param(0, 1.0, id="same-zone-satisfies-any"),
+        pytest.param(7, 7.0, id="given"),
+    ],
+)
+def test_limit_of_an_edge(limit: int | None, effective: float) -> None:
+    demand = {} if limit is None else {"maxNetworkCost": limit}
+    shop = read_group(group_object("shop", *chain("a", "b", **demand)))
+    assert [edge.max_cost for edge in pod_edges(shop, [at("a"), at("b")])] == [effective]
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        pytest.param([at("a")], id="no-callee"),
+        pytest.param([at("b")], id="no-caller"),
+        pytest.param([at("x"), at("b")], id="unknown-workload"),
+        pytest.param([], id="nobody"),
+    ],
+)
+def test_no_edge_without_both_ends(members: list[Member]) -> None:
+    assert list(pod_edges(group(), members)) == []
+
+
+def test_usage_counts_placed_pairs_on_different_nodes_only() -> None:
+    shop = read_group(group_object("shop", *chain("a", "b", minBandwidth="9")))
+    members = [at("a", "n2"), at("b", "n1", 1), at("b", "n2", 2), at("b", "", 3)]
+    assert group_bandwidth(pod_edges(shop, members)) == {("n1", "n2"): 3}
+
+
+class TestLedger:
+    def setup_method(self) -> None:
+        self.members = GroupMembers()
+        self.bandwidth_allocations = BandwidthAllocations(self.members)
+        self.shop = read_group(group_object("shop", *chain("a", "b", minBandwidth="10M")))
+
+    def place(self, name: str, workload: str, node: str) -> None:
+        self.members.upsert(member(name, workload), node=node)
+        self.bandwidth_allocations.mark(self.shop.key)
+
+    def refreshed(self, *groups: Group) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
+        self.bandwidth_allocations.refresh({one.key: one for one in groups})
+        return dict(self.bandwidth_allocations.nodes), dict(self.bandwidth_allocations.pairs)
+
+    def test_both_ends_pay(self) -> None:
+        self.place("one", "a", "n2")
+        self.place("two", "b", "n1")
+        assert self.refreshed(self.shop) == ({"n1": 10e6, "n2": 10e6}, {("n1", "n2"): 10e6})
+
+    def test_nothing_is_left_when_the_pods_go(self) -> None:
+        self.place("one", "a", "n2")
+        for number in range(3):
+            self.place(f"b{number}", "b", "n1")
+            self.refreshed(self.shop)
+        for number in range(3):
+            self.bandwidth_allocations.mark(self.members.remove(f"pod-default-b{number}"))
+            self.refreshed(self.shop)
+        assert self.refreshed(self.shop) == ({}, {})
+
+    def test_a_deleted_group_gives_back(self) -> None:
+        self.place("one", "a", "n2")
+        self.place("two", "b", "n1")
+        self.refreshed(self.shop)
+        self.bandwidth_allocations.mark(self.shop.key)
+        assert self.refreshed() == ({}, {})
+
+    def test_marking_nothing_is_fine(self) -> None:
+        self.bandwidth_allocations.mark(None)
+        assert self.refreshed(self.shop) == ({}, {})
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a1", "a2", "b1", "b2", "b3", "c1"]),
+            st.sampled_from(["", "n1", "n2", "n3", "gone"]),
+            st.booleans(),
+        ),
+        max_size=30,
+    )
+)
+def test_ledger_equals_recomputation(steps: list[tuple[str, str, bool]]) -> None:
+    members = GroupMembers()
+    bandwidth_allocations = BandwidthAllocations(members)
+    shop = read_group(
+        group_object(
+            "shop",
+            kinds.workload("a", "b", "c", minBandwidth="10"),
+            kinds.workload("b", "c", minBandwidth="7"),
+            kinds.workload("c"),
+        )
+    )
+    groups = {shop.key: shop}
+    for name, node, refresh in steps:
+        if node == "gone":
+            bandwidth_allocations.mark(members.remove(f"pod-default-{name}"))
+        else:
+            bandwidth_allocations.mark(members.upsert(member(name, name[0]), node=node)[0])
+        if refresh:
+            bandwidth_allocations.refresh(groups)
+    bandwidth_allocations.refresh(groups)
+    pairs = group_bandwidth(pod_edges(shop, members.of(shop.key)))
+    nodes: dict[str, float] = {}
+    for pair, amount in pairs.items():
+        for node in pair:
+            nodes[node] = nodes.get(node, 0.0) + amount
+    assert dict(bandwidth_allocations.pairs) == pairs
+    assert dict(bandwidth_allocations.nodes) == nodes

@@ -1,0 +1,163 @@
+"""AppGroups compiled for placement, and the bookkeeping of their members."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.network.groups import GroupEdge, GroupMembers, read_group
+from tests.support import builders, kinds
+from tests.support.placement import chain, group_object, member
+
+
+class TestReading:
+    def test_edges_in_declaration_order(self) -> None:
+        group = read_group(
+            group_object(
+                "shop",
+                kinds.workload("a", "b", minBandwidth="10M", maxNetworkCost=5),
+                kinds.workload("b", "c"),
+                kinds.workload("c"),
+            )
+        )
+        assert group.edges == (GroupEdge("a", "b", 10e6, 5.0), GroupEdge("b", "c", 0.0, math.inf))
+        assert group.selectors == ("a", "b", "c")
+        assert (group.key, group.members, group.problem) == (("default", "shop"), 3, "")
+        assert (group.uid, group.created) == ("group-default-shop", "2026-01-01T00:00:00Z")
+
+    def test_a_limit_of_zero_is_a_limit(self) -> None:
+        group = read_group(group_object("shop", *chain("a", "b", maxNetworkCost=0)))
+        assert group.edges[0].max_cost == 0.0
+
+    @pytest.mark.parametrize(
+        ("order", "index"),
+        [
+            pytest.param([], {"a": 1, "b": 2, "c": 3}, id="no-status-yet"),
+            pytest.param(["c", "a", "b"], {"c": 1, "a": 2, "b": 3}, id="status"),
+            pytest.param(["c", "a"], {"a": 1, "b": 2, "c": 3}, id="older-than-the-spec-shorter"),
+            pytest.param(["c", "a", "x"], {"a": 1, "b": 2, "c": 3}, id="older-than-the-spec-renamed"),
+        ],
+    )
+    def test_index_comes_from_a_fitting_order_only(self, order: list[str], index: dict[str, int]) -> None:
+        assert read_group(group_object("shop", *chain("a", "b", "c"), order=order)).index == index
+
+    @pytest.mark.parametrize(
+        ("spec", "named"),
+        [
+            pytest.param({"numMembers": 0}, "spec.numMembers", id="no-members"),
+            pytest.param({"workloads": "many"}, "spec.workloads", id="workloads-of-a-wrong-type"),
+            pytest.param({"numMembers": None}, "spec.numMembers", id="null"),
+        ],
+    )
+    def test_a_broken_one_says_what_to_mend(self, spec: dict[str, Any], named: str) -> None:
+        group = read_group(group_object("shop", kinds.workload("a"), **spec))
+        assert named in group.problem
+        assert "AppGroup default/shop" in group.problem
+        assert group.edges == ()
+        assert group.key == ("default", "shop")
+
+
+class TestMembers:
+    def test_another_namespace_with_the_same_group_name_is_another_group(self) -> None:
+        members = GroupMembers()
+        members.upsert(member("one", "a"), node="n1")
+        members.upsert(member("two", "a", namespace="other"), node="n2")
+        assert [pod.key for pod in members.of(("default", "shop"))] == ["default/one"]
+        assert [pod.key for pod in members.placed(("other", "shop"))] == ["other/two"]
+
+    def test_a_pod_without_labels_belongs_nowhere(self) -> None:
+        members = GroupMembers()
+        assert members.upsert(builders.pod("x"), node="n1") == (None, False)
+        assert members.group_of("pod-default-x") is None
+
+    def test_waiting_and_assumed(self) -> None:
+        members, pod = GroupMembers(), member("one", "a")
+        key = ("default", "shop")
+        assert members.upsert(pod, node="") == (key, True)
+        assert members.placed(key) == []
+        members.move(pod.metadata.uid, node="n1")
+        assert [m.node for m in members.placed(key)] == ["n1"]
+        members.move(pod.metadata.uid, node="")
+        assert members.placed(key) == []
+        members.move("nobody", node="n1")
+        assert len(members.of(key)) == 1
+
+    def test_the_same_again_is_no_change(self) -> None:
+        members, pod = GroupMembers(), member("one", "a")
+        members.upsert(pod, node="n1")
+        assert members.upsert(pod, node="n1") == (("default", "shop"), False)
+        assert members.upsert(pod, node="n2") == (("default", "shop"), True)
+
+    def test_label_change_moves_to_the_other_group(self) -> None:
+        members = GroupMembers()
+        members.upsert(member("one", "a"), node="n1")
+        assert members.upsert(member("one", "a", group="bar"), node="n1") == (("default", "bar"), True)
+        assert members.of(("default", "shop")) == []
+
+    def test_label_removed_or_pod_finished_leaves(self) -> None:
+        members = GroupMembers()
+        members.upsert(member("one", "a"), node="n1")
+        assert members.upsert(builders.pod("one"), node="n1") == (None, True)
+        members.upsert(member("one", "a"), node="n1")
+        members.upsert(member("one", "a", phase="Succeeded"), node="n1")
+        assert members.of(("default", "shop")) == []
+
+    @pytest.mark.parametrize(
+        ("workloads", "count", "complete"),
+        [
+            pytest.param(["a", "b"], 2, True, id="everyone"),
+            pytest.param(["a", "a"], 2, False, id="enough-pods-but-a-workload-is-missing"),
+            pytest.param(["a", "b"], 3, False, id="too-few-pods"),
+            pytest.param(["a", "b", "b"], 3, True, id="replicas-count"),
+            pytest.param(["a", "b", "x"], 2, True, id="an-unknown-workload-does-not-harm"),
+            pytest.param([], 1, False, id="nobody"),
+        ],
+    )
+    def test_completeness(self, workloads: list[str], count: int, complete: bool) -> None:
+        members = GroupMembers()
+        group = read_group(group_object("shop", *chain("a", "b"), numMembers=count))
+        assert group.problem == ""
+        for number, workload in enumerate(workloads):
+            members.upsert(member(f"p{number}", workload), node="")
+        assert members.complete(group) is complete
+
+
+POD = st.tuples(st.sampled_from("uvwxyz"), st.sampled_from(["", "g1", "g2"]), st.sampled_from(["a", "b"]))
+STEP = st.one_of(
+    st.tuples(st.just("upsert"), POD, st.sampled_from(["", "n1", "n2"])),
+    st.tuples(st.just("remove"), POD, st.just("")),
+    st.tuples(st.just("move"), POD, st.sampled_from(["", "n1", "n2"])),
+)
+
+
+@given(st.lists(STEP, max_size=40))
+def test_any_history_equals_a_rebuilt_book(steps: list[tuple[str, tuple[str, str, str], str]]) -> None:
+    """Whatever happened before, the book equals one that saw only the last state of every pod."""
+    book = GroupMembers()
+    last: dict[str, tuple[str, str, str]] = {}
+    for action, (name, group, workload), node in steps:
+        uid = f"pod-default-{name}"
+        if action == "upsert":
+            pod = member(name, workload, group=group) if group else builders.pod(name)
+            book.upsert(pod, node=node)
+            last[name] = (group, workload, node)
+        elif action == "remove":
+            book.remove(uid)
+            last.pop(name, None)
+        else:
+            book.move(uid, node=node)
+            if name in last:
+                last[name] = (*last[name][:2], node)
+    fresh = GroupMembers()
+    for name, (group, workload, node) in last.items():
+        fresh.upsert(member(name, workload, group=group) if group else builders.pod(name), node=node)
+    for group in ("g1", "g2"):
+        key = ("default", group)
+        assert sorted(book.of(key), key=str) == sorted(fresh.of(key), key=str)
+        assert sorted(book.placed(key), key=str) == sorted(fresh.placed(key), key=str)
+    for name in "uvwxyz":
+        assert book.group_of(f"pod-default-{name}") == fresh.group_of(f"pod-default-{name}")

@@ -1,0 +1,107 @@
+"""Checks, and the HTTP server that shows them on a real socket of this machine."""
+
+from __future__ import annotations
+
+import socket
+from functools import partial
+
+import aiohttp
+import pytest
+
+from berth.runtime.health import Checks, HealthPortError, HealthServer
+
+
+def raising() -> str | None:
+    raise RuntimeError("boom")
+
+
+def test_no_checks_is_healthy_and_ready() -> None:
+    assert Checks().health() == {}
+    assert Checks().ready() == {}
+
+
+def test_failing_health_is_also_unready_but_not_the_other_way_round() -> None:
+    checks = Checks()
+    checks.add_health("watch pods", lambda: "silent")
+    checks.add_ready("sync nodes", lambda: "not listed")
+    checks.add_ready("sync pods", lambda: None)
+    assert checks.health() == {"watch pods": "silent"}
+    assert checks.ready() == {"watch pods": "silent", "sync nodes": "not listed"}
+
+
+@pytest.mark.parametrize(
+    ("problems", "shown"),
+    [
+        pytest.param((None, None), {}, id="both well"),
+        pytest.param(("one", None), {"watch pods": "one"}, id="the second does not hide the first"),
+        pytest.param((None, "two"), {"watch pods": "two"}, id="the first does not hide the second"),
+        pytest.param(("one", "two"), {"watch pods": "one; two"}, id="both are told"),
+    ],
+)
+def test_checks_of_the_same_name_all_count(problems: tuple[str | None, ...], shown: dict[str, str]) -> None:
+    checks = Checks()
+    for problem in problems:
+        checks.add_health("watch pods", partial(str.__str__, problem) if problem else lambda: None)
+    assert checks.health() == shown
+
+
+def test_a_check_that_raises_has_failed() -> None:
+    checks = Checks()
+    checks.add_health("odd", raising)
+    assert checks.health() == {"odd": "the check itself failed: RuntimeError('boom')"}
+
+
+async def fetch(port: int, path: str) -> tuple[int, str, str]:
+    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}{path}") as response:
+        return response.status, await response.text(), response.headers["Content-Type"]
+
+
+@pytest.fixture
+def checks() -> Checks:
+    return Checks()
+
+
+async def test_server_shows_checks_and_metrics(checks: Checks) -> None:
+    server = HealthServer(checks, host="127.0.0.1", port=0)
+    await server.start()
+    try:
+        assert server.port > 0
+        assert (await fetch(server.port, "/healthz"))[:2] == (200, "ok\n")
+        assert (await fetch(server.port, "/readyz"))[:2] == (200, "ok\n")
+        checks.add_ready("sync pods", lambda: "first list not complete")
+        assert (await fetch(server.port, "/healthz"))[:2] == (200, "ok\n")
+        assert (await fetch(server.port, "/readyz"))[:2] == (503, "sync pods: first list not complete\n")
+        checks.add_health("watch pods", lambda: "no word for 200 s")
+        assert (await fetch(server.port, "/healthz"))[:2] == (503, "watch pods: no word for 200 s\n")
+        status, text, content_type = await fetch(server.port, "/metrics")
+        assert status == 200
+        assert content_type.startswith("text/plain")
+        assert "# TYPE berth_api_requests_total counter" in text
+        assert (await fetch(server.port, "/else"))[0] == 404
+    finally:
+        await server.stop()
+    with pytest.raises(aiohttp.ClientConnectionError):
+        await fetch(server.port, "/healthz")
+
+
+async def test_stop_before_start_and_twice_is_fine(checks: Checks) -> None:
+    server = HealthServer(checks, host="127.0.0.1", port=0)
+    await server.stop()
+    await server.start()
+    await server.stop()
+    await server.stop()
+
+
+async def test_a_taken_port_is_told_with_the_remedy(checks: Checks) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(HealthPortError, match=rf"127\.0\.0\.1:{port} .* choose another --health-port"):
+            await HealthServer(checks, host="127.0.0.1", port=port).start()
+
+
+@pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 70_000), ("192.0.2.1", 0)])
+async def test_an_impossible_address_is_told(checks: Checks, host: str, port: int) -> None:
+    with pytest.raises(HealthPortError, match=f"cannot listen on {host}:{port}"):
+        await HealthServer(checks, host=host, port=port).start()

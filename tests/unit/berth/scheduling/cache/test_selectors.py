@@ -1,0 +1,134 @@
+"""Label selectors, affinity terms and spread constraints in compiled form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from berth.kube.objects import LabelSelector, PodAffinityTerm, TopologySpreadConstraint
+from berth.scheduling.cache.selectors import EVERYTHING, NOTHING, compile_selector
+from berth.scheduling.cache.terms import compile_affinity_term, compile_spread_constraint
+from tests.support.builders import requirement
+
+
+def selector(*expressions: dict[str, Any], **labels: str) -> LabelSelector:
+    return msgspec.convert({"matchLabels": labels, "matchExpressions": list(expressions)}, LabelSelector)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "labels", "matches"),
+    [
+        pytest.param(None, {"a": "1"}, False, id="absent-matches-nothing"),
+        pytest.param(selector(), {}, True, id="empty-matches-everything"),
+        pytest.param(selector(a="1"), {"a": "1", "b": "2"}, True, id="label-equal"),
+        pytest.param(selector(a="1"), {"a": "2"}, False, id="label-differs"),
+        pytest.param(selector(a="1"), {}, False, id="label-missing"),
+        pytest.param(selector(a="1", b="2"), {"a": "1"}, False, id="all-labels-needed"),
+        pytest.param(selector(requirement("a", "In", ["1", "2"])), {"a": "2"}, True, id="in"),
+        pytest.param(selector(requirement("a", "In", ["1", "2"])), {}, False, id="in-missing-key"),
+        pytest.param(selector(requirement("a", "NotIn", ["1"])), {"a": "2"}, True, id="not-in"),
+        pytest.param(selector(requirement("a", "NotIn", ["1"])), {"a": "1"}, False, id="not-in-hit"),
+        pytest.param(selector(requirement("a", "NotIn", ["1"])), {}, True, id="not-in-holds-without-key"),
+        pytest.param(selector(requirement("a", "Exists")), {"a": ""}, True, id="exists-with-empty-value"),
+        pytest.param(selector(requirement("a", "Exists")), {}, False, id="exists-missing"),
+        pytest.param(selector(requirement("a", "DoesNotExist")), {}, True, id="does-not-exist"),
+        pytest.param(selector(requirement("a", "DoesNotExist")), {"a": "1"}, False, id="does-not-exist-hit"),
+        pytest.param(selector(requirement("b", "Exists"), a="1"), {"a": "1"}, False, id="labels-and-expressions"),
+    ],
+)
+def test_matching(chosen: LabelSelector | None, labels: dict[str, str], matches: bool) -> None:
+    assert compile_selector(chosen).matches(labels) is matches
+
+
+def test_equal_selectors_compile_to_equal_values_whatever_the_order() -> None:
+    one = selector(requirement("b", "In", ["2", "1"]), a="1")
+    other = selector(requirement("a", "In", ["1"]), requirement("b", "In", ["1", "2"]))
+    assert compile_selector(one) == compile_selector(other)
+    assert hash(compile_selector(one)) == hash(compile_selector(other))
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        pytest.param(requirement("a", "Near", ["1"]), r"s\.matchExpressions\[0\]\.operator: 'Near'", id="operator"),
+        pytest.param(requirement("a", "In"), r"s\.matchExpressions\[0\]\.values: In needs", id="no-values"),
+    ],
+)
+def test_errors_name_the_field(expression: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        compile_selector(selector(expression), where="s")
+
+
+def test_also_narrows_but_leaves_nothing_alone() -> None:
+    assert EVERYTHING.also({"a": "1"}).matches({"a": "1"})
+    assert not EVERYTHING.also({"a": "1"}).matches({"a": "2"})
+    assert NOTHING.also({"a": "1"}) is NOTHING
+
+
+def term(**fields: Any) -> PodAffinityTerm:
+    return msgspec.convert(
+        {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}, **fields}, PodAffinityTerm
+    )
+
+
+RED = {"matchLabels": {"team": "red"}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "namespace", "labels", "selected"),
+    [
+        pytest.param({}, "own", {}, True, id="own-namespace-by-default"),
+        pytest.param({}, "other", {}, False, id="no-other-by-default"),
+        pytest.param({"namespaces": ["other"]}, "other", {}, True, id="named"),
+        pytest.param({"namespaces": ["other"]}, "own", {}, False, id="named-leaves-out-own"),
+        pytest.param({"namespaceSelector": RED}, "other", {"team": "red"}, True, id="selected-by-label"),
+        pytest.param({"namespaceSelector": RED}, "own", {}, False, id="selector-leaves-out-own"),
+        pytest.param({"namespaceSelector": {}}, "any", None, True, id="empty-selector-means-all-even-unknown"),
+        pytest.param({"namespaceSelector": RED}, "gone", None, False, id="unknown-namespace"),
+        pytest.param({"namespaceSelector": RED, "namespaces": ["b"]}, "b", {}, True, id="either-name-or-label"),
+    ],
+)
+def test_namespaces_of_a_term(
+    fields: dict[str, Any], namespace: str, labels: dict[str, str] | None, selected: bool
+) -> None:
+    compiled = compile_affinity_term(term(**fields), namespace="own", labels={}, where="t")
+    assert compiled.selects_namespace(namespace, labels) is selected
+    assert compiled.matches(namespace, {"app": "x"}, labels) is selected
+    assert not compiled.matches(namespace, {"app": "y"}, labels)
+
+
+@pytest.mark.parametrize(
+    ("fields", "labels", "matches"),
+    [
+        pytest.param({"matchLabelKeys": ["v"]}, {"app": "x", "v": "1"}, True, id="same-value"),
+        pytest.param({"matchLabelKeys": ["v"]}, {"app": "x", "v": "2"}, False, id="other-value"),
+        pytest.param({"matchLabelKeys": ["w"]}, {"app": "x"}, True, id="key-the-owner-lacks-is-ignored"),
+        pytest.param({"mismatchLabelKeys": ["v"]}, {"app": "x", "v": "1"}, False, id="mismatch-same-value"),
+        pytest.param({"mismatchLabelKeys": ["v"]}, {"app": "x"}, True, id="mismatch-without-key"),
+        pytest.param(
+            {"matchLabelKeys": ["v"], "labelSelector": {"matchExpressions": [requirement("v", "In", ["7"])]}},
+            {"v": "7"},
+            True,
+            id="merged-by-the-api-server-already",
+        ),
+        pytest.param(
+            {"matchLabelKeys": ["v"], "labelSelector": None}, {"v": "1"}, False, id="no-selector-stays-nothing"
+        ),
+    ],
+)
+def test_match_label_keys(fields: dict[str, Any], labels: dict[str, str], matches: bool) -> None:
+    compiled = compile_affinity_term(term(**fields), namespace="own", labels={"app": "x", "v": "1"}, where="t")
+    assert compiled.selector.matches(labels) is matches
+
+
+def test_spread_constraint_defaults_and_match_label_keys() -> None:
+    raw = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}, "matchLabelKeys": ["v", "w"]}
+    compiled = compile_spread_constraint(
+        msgspec.convert(raw, TopologySpreadConstraint), labels={"app": "x", "v": "1"}, where="s"
+    )
+    assert (compiled.max_skew, compiled.min_domains) == (1, 1)
+    assert (compiled.honour_affinity, compiled.honour_taints) == (True, False)
+    assert compiled.selector.matches({"app": "x", "v": "1"})
+    assert not compiled.selector.matches({"app": "x", "v": "2"})

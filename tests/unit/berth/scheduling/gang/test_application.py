@@ -1,0 +1,194 @@
+"""Waiting pods as the gang engine's Application: edges, placed_peers, masks, port conflicts, selectors; edge costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from berth.kube.objects import Pod
+from berth.network.groups import Group
+from berth.scheduling.gang.application import Candidate, build_application, edge_costs, names_nodes
+from berth.scheduling.gang.problem import Application
+from tests.support import builders, kinds
+from tests.support.placement import Lab, chain, group_object, member, zoned
+
+
+@pytest.fixture
+def lab() -> Lab:
+    return Lab([zoned("n1"), zoned("n2"), zoned("n3")])
+
+
+@pytest.fixture
+def shop(lab: Lab) -> Group:
+    return lab.group(group_object("shop", *chain("a", "b", "c", minBandwidth="10M", maxNetworkCost=7)))
+
+
+def build(lab: Lab, group: Group, *pods: Pod, limits: bool = True) -> Application:
+    lab.see(*pods)
+    mask = np.ones(lab.cache.state.size, dtype=np.bool_)
+    candidates = [Candidate(lab.cache.state.info(pod), mask) for pod in pods]
+    return build_application(group, candidates, lab.cache.members.of(group.key), lab.cache.state, enforce_limits=limits)
+
+
+class TestEdges:
+    def test_between_candidates(self, lab: Lab, shop: Group) -> None:
+        made = build(lab, shop, member("p", "a"), member("q", "b"), member("r", "c"))
+        assert made.edges.tolist() == [[0, 1], [1, 2]]
+        assert made.bandwidth.tolist() == [10e6, 10e6]
+        assert made.max_cost.tolist() == [7, 7]
+        assert made.placed_peers.component.size == 0
+        assert made.names == ("p", "q", "r")
+
+    def test_towards_placed_members_in_both_directions(self, lab: Lab, shop: Group) -> None:
+        lab.see(member("p", "a", on="n2"), member("r", "c", on="n3"))
+        made = build(lab, shop, member("q", "b"))
+        assert made.edges.size == 0
+        placed_peers = zip(
+            made.placed_peers.component.tolist(),
+            made.placed_peers.node.tolist(),
+            made.placed_peers.incoming.tolist(),
+            strict=True,
+        )
+        assert sorted(placed_peers) == [(0, 1, True), (0, 2, False)]
+        assert made.placed_peers.max_cost.tolist() == [7, 7]
+
+    def test_a_waiting_member_that_is_no_candidate_is_no_end(self, lab: Lab, shop: Group) -> None:
+        lab.see(member("q", "b"))
+        made = build(lab, shop, member("p", "a"), member("r", "c"))
+        assert (made.edges.size, made.placed_peers.component.size) == (0, 0)
+
+    def test_an_anchor_on_an_unknown_node_is_left_out(self, lab: Lab, shop: Group) -> None:
+        lab.see(member("q", "b", on="not-seen"))
+        assert build(lab, shop, member("p", "a")).placed_peers.component.size == 0
+
+    def test_edges_between_placed_pods_are_not_ours(self, lab: Lab, shop: Group) -> None:
+        lab.see(member("p", "a", on="n1"), member("q", "b", on="n2"))
+        made = build(lab, shop, member("other", "x"))
+        assert (made.edges.size, made.placed_peers.component.size) == (0, 0)
+
+    def test_bandwidth_is_shared_by_placed_and_waiting_replicas(self, lab: Lab, shop: Group) -> None:
+        lab.see(member("q1", "b", on="n1"))
+        made = build(lab, shop, member("p", "a"), member("q2", "b"))
+        assert made.bandwidth.tolist() == [5e6]
+        assert made.placed_peers.bandwidth.tolist() == [5e6]
+
+    def test_limits_are_dropped_without_costs(self, lab: Lab, shop: Group) -> None:
+        lab.see(member("r", "c", on="n1"))
+        made = build(lab, shop, member("p", "a"), member("q", "b"), limits=False)
+        assert np.isinf(made.max_cost).all()
+        assert np.isinf(made.placed_peers.max_cost).all()
+
+    def test_no_group_no_edges(self, lab: Lab) -> None:
+        pod = builders.pod("p", cpu="500m", memory="1Gi")
+        mask = np.ones(3, dtype=np.bool_)
+        made = build_application(
+            None, [Candidate(lab.cache.state.info(pod), mask)], [], lab.cache.state, enforce_limits=True
+        )
+        assert made.edges.size == 0
+        assert made.requests.tolist() == [[500.0, 2.0**30, 0.0, 1.0]]
+
+
+class TestPorts:
+    @pytest.mark.parametrize(
+        ("one", "other", "separate"),
+        [
+            pytest.param(80, 80, True, id="same-port"),
+            pytest.param(80, 81, False, id="other-port"),
+            pytest.param(("", "TCP", 53), ("", "UDP", 53), False, id="other-protocol"),
+            pytest.param(("10.0.0.1", "TCP", 80), ("10.0.0.2", "TCP", 80), False, id="other-address"),
+            pytest.param(("10.0.0.1", "TCP", 80), ("", "TCP", 80), True, id="any-address-clashes"),
+        ],
+    )
+    def test_pairs_that_may_not_share_a_node(self, lab: Lab, shop: Group, one: Any, other: Any, separate: bool) -> None:
+        made = build(lab, shop, member("p", "a", host_ports=[one]), member("q", "b", host_ports=[other]))
+        assert made.separate.tolist() == ([[0, 1]] if separate else [])
+
+
+class TestSelectors:
+    @pytest.mark.parametrize(
+        ("spec", "named"),
+        [
+            pytest.param({}, False, id="none"),
+            pytest.param({"nodeSelector": {"kubernetes.io/hostname": "n1"}}, True, id="node-selector"),
+            pytest.param(
+                {"affinity": builders.required_affinity(("zone", "In", ["z1"]))}, True, id="required-affinity"
+            ),
+            pytest.param({"tolerations": [{"operator": "Exists"}]}, False, id="tolerations"),
+        ],
+    )
+    def test_who_names_nodes(self, lab: Lab, spec: dict[str, Any], named: bool) -> None:
+        assert names_nodes(lab.cache.state.info(builders.pod("p", spec=spec))) is named
+
+    def test_masks_of_those_that_do(self, lab: Lab, shop: Group) -> None:
+        state = lab.cache.state
+        chosen = np.array([True, False, False])
+        candidates = [
+            Candidate(state.info(member("p", "a")), np.ones(3, dtype=np.bool_)),
+            Candidate(state.info(member("q", "b", spec={"nodeSelector": {"x": "y"}})), chosen),
+        ]
+        made = build_application(shop, candidates, [], state, enforce_limits=True)
+        assert made.named is not None
+        assert [made.named.row(number).tolist() for number in (0, 1)] == [[False] * 3, chosen.tolist()]
+        assert made.has_selector.tolist() == [False, True]
+        assert made.allowed is not None
+        assert made.allowed.row(1).tolist() == chosen.tolist()
+
+    def test_nobody_names_anything(self, lab: Lab, shop: Group) -> None:
+        assert build(lab, shop, member("p", "a"), member("q", "b")).named is None
+
+    def test_identical_pods_share_a_row(self, lab: Lab, shop: Group) -> None:
+        made = build(lab, shop, member("p", "a"), member("q", "b"))
+        assert made.allowed is not None
+        assert made.allowed.masks.shape == (1, 3)
+
+
+class TestMasks:
+    @pytest.mark.parametrize(
+        ("masks", "groups"),
+        [
+            pytest.param([[1, 1, 1], [1, 1, 1], [1, 1, 1]], [0, 0, 0], id="equal"),
+            pytest.param([[1, 1, 1], [1, 1, 0], [1, 1, 1]], [0, 1, 0], id="one-differs"),
+            pytest.param([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [0, 1, 2], id="all-differ"),
+        ],
+    )
+    def test_templates_with_the_same_nodes_share_a_row(
+        self, lab: Lab, shop: Group, masks: list[list[int]], groups: list[int]
+    ) -> None:
+        pods = [member("p", "a"), member("q", "b"), member("r", "c")]
+        lab.see(*pods)
+        rows = [np.array(mask, dtype=np.bool_) for mask in masks]
+        candidates = [Candidate(lab.cache.state.info(pod), row) for pod, row in zip(pods, rows, strict=True)]
+        made = build_application(shop, candidates, lab.cache.members.of(shop.key), lab.cache.state, enforce_limits=True)
+        assert made.allowed is not None
+        assert made.allowed.group.tolist() == groups
+        assert made.allowed.masks.shape[0] == len(set(groups))
+        for number, row in enumerate(rows):
+            assert made.allowed.row(number).tolist() == row.tolist()
+
+
+class TestEdgeCosts:
+    COST = np.array([[1.0, 5.0], [8.0, 1.0]])
+
+    def costs(self, lab: Lab, shop: Group, **nodes: str) -> dict[str, tuple[int, float]]:
+        lab.see(*(member(workload, workload, on=node) for workload, node in nodes.items()))
+        totals = edge_costs(shop, lab.cache.members.of(shop.key), {"n1": 0, "n2": 1, "n3": 0}, self.COST)
+        return {uid.removeprefix("pod-default-"): value for uid, value in totals.items()}
+
+    def test_both_ends_count_the_callers_direction(self, lab: Lab, shop: Group) -> None:
+        assert self.costs(lab, shop, a="n1", b="n2") == {"a": (1, 5.0), "b": (1, 5.0)}
+        assert self.costs(lab, shop, a="n2", b="n1") == {"a": (1, 8.0), "b": (1, 8.0)}
+
+    def test_one_node_is_free_and_one_place_is_not(self, lab: Lab, shop: Group) -> None:
+        assert self.costs(lab, shop, a="n1", b="n1", c="n3") == {"a": (1, 0.0), "b": (2, 1.0), "c": (1, 1.0)}
+
+    def test_waiting_or_unknown_ends_do_not_count(self, lab: Lab, shop: Group) -> None:
+        assert self.costs(lab, shop, a="n1", b="elsewhere", c="") == {}
+
+
+def test_workloads_with_several_dependencies() -> None:
+    lab = Lab([zoned("n1")])
+    shop = lab.group(group_object("shop", kinds.workload("a", "b", "c"), kinds.workload("b", "c"), kinds.workload("c")))
+    made = build(lab, shop, member("c1", "c"), member("a1", "a"), member("b1", "b"))
+    assert sorted(map(tuple, made.edges.tolist())) == [(1, 0), (1, 2), (2, 0)]

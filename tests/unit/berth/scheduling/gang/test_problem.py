@@ -1,0 +1,141 @@
+"""Building problems: defaults, broadcasting, errors that name object, field and remedy; and units of an instance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from berth.scheduling.gang import (
+    Application,
+    Infrastructure,
+    InfrastructureState,
+    PlacedPeers,
+    ProblemError,
+    Weights,
+    plan,
+)
+from berth.scheduling.gang.instance import Instance
+from tests.support.gang import app, nodes, only
+
+TWO: dict[str, Any] = {"names": ["a", "b"], "resources": ["cpu"], "capacity": [[4.0], [8.0]]}
+
+
+class TestInfrastructure:
+    def test_defaults(self) -> None:
+        built = Infrastructure.of(**TWO)
+        assert built.size == 2
+        assert built.free.tolist() == [[4.0], [8.0]]
+        assert built.free is not built.capacity
+        assert np.isinf(built.bandwidth_free).all()
+        assert np.isinf(built.max_unit).all()
+        assert built.price.tolist() == [[0.0], [0.0]]
+        assert built.location_cost.tolist() == [[1.0]]
+
+    @pytest.mark.parametrize(
+        ("field", "value", "words"),
+        [
+            pytest.param("capacity", [[1.0]] * 3, r"capacity has shape \(3, 1\), expected \(2, 1\)", id="capacity"),
+            pytest.param("free", [1.0, 2.0, 3.0], "free has shape", id="free"),
+            pytest.param("price", [[1.0, 2.0, 3.0]], "price has shape", id="price"),
+            pytest.param("threshold", [0.5, 0.0], r"threshold must lie in \(0, 1\]; node 'b'", id="threshold-zero"),
+            pytest.param("threshold", 1.5, "threshold must lie", id="threshold-above-one"),
+            pytest.param("location", [0, 3], "location names 3, location_cost has 1 rows", id="location"),
+            pytest.param("location_cost", [[1.0, 2.0]], "square matrix", id="location-cost-shape"),
+            pytest.param("location_cost", [[-1.0]], "costs >= 0", id="location-cost-negative"),
+            pytest.param("location_cost", [[np.nan]], "costs >= 0", id="location-cost-nan"),
+        ],
+    )
+    def test_errors(self, field: str, value: object, words: str) -> None:
+        arguments: dict[str, Any] = TWO | {field: value}
+        with pytest.raises(ProblemError, match=words):
+            Infrastructure.of(**arguments)
+
+
+class TestApplication:
+    def test_defaults(self) -> None:
+        built = app(1, 2, edges=[(0, 1)])
+        assert built.names == ("component-0", "component-1")
+        assert built.bandwidth.tolist() == [0.0]
+        assert built.weight.tolist() == [1.0]
+        assert np.isinf(built.max_cost).all()
+        assert built.separate.shape == built.together.shape == (0, 2)
+        assert built.has_selector.tolist() == [False, False]
+
+    @pytest.mark.parametrize(
+        ("fields", "words"),
+        [
+            pytest.param({"edges": [(0, 5)]}, "edges names component 5, there are 2", id="edge-out-of-range"),
+            pytest.param({"edges": [(1, 1)]}, "connects a component with itself", id="self-edge"),
+            pytest.param({"edges": [(0, 1, 1)]}, r"expected \(X, 2\)", id="edge-shape"),
+            pytest.param({"edges": [(0, 1)], "bandwidth": -1.0}, "bandwidth holds a negative", id="negative-bandwidth"),
+            pytest.param({"edges": [(0, 1)], "bandwidth": [1, 2]}, "bandwidth has shape", id="bandwidth-shape"),
+            pytest.param({"separate": [(0, 2)]}, "separate names component 2", id="separate-out-of-range"),
+            pytest.param({"names": ["x"]}, "names has 1 entries for 2 components", id="names"),
+            pytest.param({"allowed": only(3, None)}, r"allowed.group has shape \(1,\)", id="masks-per-component"),
+            pytest.param(
+                {"placed_peers": PlacedPeers.of([4], [0])},
+                "placed_peers names component 4",
+                id="placed peer-out-of-range",
+            ),
+        ],
+    )
+    def test_errors(self, fields: dict[str, Any], words: str) -> None:
+        with pytest.raises(ProblemError, match=words):
+            app(1, 2, **fields)
+
+    @pytest.mark.parametrize("requests", [[[-1.0]], [[np.nan]], [1.0, 2.0]], ids=["negative", "nan", "flat"])
+    def test_bad_requests(self, requests: object) -> None:
+        with pytest.raises(ProblemError, match=r"Application\.requests"):
+            Application.of(requests)  # type: ignore[arg-type]
+
+    def test_anchor_lengths_must_agree(self) -> None:
+        with pytest.raises(ProblemError, match="PlacedPeers"):
+            PlacedPeers.of([0, 1], [0])
+
+
+@pytest.mark.parametrize("name", ["", "Berth", "firmament"])
+def test_unknown_strategy_lists_the_known_ones(name: str) -> None:
+    with pytest.raises(ProblemError, match="choose one of berth, greedy, phare"):
+        plan(nodes(1), app(1), strategy=name)
+
+
+class TestUnits:
+    def test_components_that_share_a_node_become_one_unit(self) -> None:
+        application = app(1, 2, 4, 8, together=[(2, 0), (2, 3)], edges=[(0, 2), (1, 3)], bandwidth=[5, 7])
+        instance = Instance(InfrastructureState(nodes(20)), application, Weights())
+        assert instance.unit_of.tolist() == [0, 1, 0, 0]
+        assert instance.units == 2
+        assert instance.requests[:, 0].tolist() == [13.0, 2.0]
+        assert instance.traffic.tolist() == [[0.0, 7.0], [7.0, 0.0]]
+        assert instance.members(0) == [0, 2, 3]
+        assert instance.largest(0)[0] == 8.0
+        assert instance.expand([5, 6]).tolist() == [5, 6, 5, 5]
+
+    def test_masks_of_a_unit_are_what_all_members_allow(self) -> None:
+        application = app(1, 1, together=[(0, 1)], allowed=only(3, (0, 1), (1, 2)))
+        instance = Instance(InfrastructureState(nodes(9, 9, 9)), application, Weights())
+        assert instance.permits(0).tolist() == [False, True, False]
+
+    def test_nodes_of_anchors_become_fixed_units(self) -> None:
+        application = app(
+            1, 1, placed_peers=PlacedPeers.of([0, 1, 0], [2, 2, 0], bandwidth=[1, 2, 4], incoming=[True, False, False])
+        )
+        instance = Instance(InfrastructureState(nodes(9, 9, 9)), application, Weights())
+        assert instance.fixed_nodes.tolist() == [0, 2]
+        assert instance.traffic[0].tolist() == [0.0, 0.0, 4.0, 1.0]
+        assert instance.weight[3].tolist() == [1.0, 0.0, 0.0, 0.0]
+        assert instance.weight[1].tolist() == [0.0, 0.0, 0.0, 1.0]
+        assert instance.neighbours(3).tolist() == [0, 1]
+
+    def test_parallel_edges_add_up_and_the_strictest_limit_holds(self) -> None:
+        application = app(
+            1, 1, edges=[(0, 1), (0, 1), (1, 0)], bandwidth=[1, 2, 4], max_cost=[9, 5, np.inf], weight=[1, 1, 3]
+        )
+        instance = Instance(InfrastructureState(nodes(9)), application, Weights())
+        assert instance.traffic[0, 1] == instance.traffic[1, 0] == 7.0
+        assert instance.weight.tolist() == [[0.0, 2.0], [3.0, 0.0]]
+        assert instance.limit is not None
+        assert instance.limit[0, 1] == 5.0
+        assert np.isinf(instance.limit[1, 0])

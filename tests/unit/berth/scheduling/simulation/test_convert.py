@@ -1,0 +1,165 @@
+"""Objects that do not fit their kind: every problem names the field, its line, what was found and the remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.kube.objects import Pod
+from berth.scheduling.simulation.convert import ConversionError, convert
+from berth.scheduling.simulation.manifests import Source, read_documents
+from tests.support import plans
+
+
+def problems(*manifests: dict[str, Any]) -> list[str]:
+    _, found = plans.inputs_of(*manifests)
+    return [str(item) for item in found]
+
+
+def changed(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """The manifest with one field set; `path` has dots, numbers are indices."""
+    target: Any = manifest
+    *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+    for part in parents:
+        target = target.setdefault(part, {}) if isinstance(target, dict) else target[part]
+    target[last] = value
+    return manifest
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        pytest.param("spec.tolerations", "all", "spec.tolerations: must be a list, found 'all'", id="text for a list"),
+        pytest.param("spec.nodeSelector", ["a"], "spec.nodeSelector: must be a map of fields, found ['a']", id="list"),
+        pytest.param("spec.hostNetwork", "yes", "spec.hostNetwork: must be true or false, found 'yes'", id="bool"),
+        pytest.param(
+            "spec.containers.0.name", 7, "spec.containers[0].name: must be text, found 7; put it in quotes", id="number"
+        ),
+        pytest.param(
+            "metadata.labels.version", 1, "metadata.labels.version: must be text, found 1; put it in quotes", id="label"
+        ),
+        pytest.param("spec.priority", "high", "spec.priority: must be a whole number, found 'high'", id="priority"),
+        pytest.param("spec.containers", [], "spec.containers: missing; a pod has at least one container", id="none"),
+        pytest.param(
+            "spec.containers.0.resources.requests.cpu",
+            "4x",
+            "spec.containers[0].resources.requests.cpu: '4x' is no quantity; write one such as 500m, 2 or 1Gi",
+            id="quantity",
+        ),
+        pytest.param(
+            "spec.containers.0.resources.requests.memory",
+            "-1Gi",
+            "spec.containers[0].resources.requests.memory: '-1Gi' is below 0; write 0 or more",
+            id="negative",
+        ),
+        pytest.param(
+            "spec.tolerations",
+            [{"key": "a", "operator": "Is"}],
+            "spec.tolerations[0].operator: 'Is' is none of Equal, Exists, Lt, Gt; write one of them",
+            id="toleration operator",
+        ),
+        pytest.param(
+            "spec.tolerations",
+            [{"key": "a", "operator": "Exists", "effect": "Never"}],
+            "spec.tolerations[0].effect: 'Never' is none of NoSchedule, PreferNoSchedule, NoExecute",
+            id="effect",
+        ),
+        pytest.param(
+            "spec.topologySpreadConstraints",
+            [{"topologyKey": "zone", "whenUnsatisfiable": "Maybe"}],
+            "spec.topologySpreadConstraints[0].whenUnsatisfiable: 'Maybe' is neither DoNotSchedule nor ScheduleAnyway",
+            id="spread",
+        ),
+        pytest.param(
+            "spec.affinity",
+            {
+                "nodeAffinity": {
+                    "preferredDuringSchedulingIgnoredDuringExecution": [
+                        {"weight": 1, "preference": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}
+                    ]
+                }
+            },
+            "[0].preference.matchExpressions[0].operator: 'Near' is none of In, NotIn, Exists, DoesNotExist, Gt, Lt",
+            id="node affinity operator",
+        ),
+    ],
+)
+def test_a_pod_with_a_wrong_field_is_named(path: str, value: Any, said: str) -> None:
+    [found] = problems(changed(plans.pod("web"), path, value))
+    head, _, rest = found.partition(": ")
+    assert head.startswith("m.yaml:")
+    assert rest.startswith("Pod default/web: ")
+    assert said in rest
+
+
+def test_the_line_is_that_of_the_field() -> None:
+    manifest = changed(plans.pod("web"), "spec.containers.0.name", 7)
+    line = next(n for n, row in enumerate(plans.text(manifest).splitlines(), start=1) if "name: 7" in row)
+    [found] = problems(manifest)
+    assert found.startswith(f"m.yaml:{line}: ")
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ({}, "status.allocatable: missing; state what pods may use"),
+        ({"allocatable": {"cpu": "four"}}, "status.allocatable.cpu: 'four' is no quantity"),
+        ({"capacity": {"memory": "-1"}}, "status.allocatable.memory: '-1' is below 0"),
+    ],
+    ids=["nothing stated", "no quantity", "capacity stands in for allocatable"],
+)
+def test_a_node_needs_readable_amounts(status: dict[str, Any], said: str) -> None:
+    found = problems({**plans.node("a"), "status": status})
+    assert any(said in item for item in found)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "said"),
+    [
+        ({}, "metadata.name: missing; give the object a name"),
+        ({"generateName": "x-"}, "metadata.name: missing (generateName is not supported here)"),
+        ({"name": 3}, "metadata.name: missing"),
+        ("web", "metadata: must be a map of fields"),
+    ],
+    ids=["none", "generateName", "a number", "no map"],
+)
+def test_an_object_needs_a_name(metadata: Any, said: str) -> None:
+    [found] = problems({**plans.pod("web"), "metadata": metadata})
+    assert said in found
+
+
+def test_appgroups_are_checked_like_the_api_server_does() -> None:
+    wrong = plans.appgroup("shop", {"a": ["a"]})
+    unknown = changed(plans.appgroup("other", {"a": []}), "spec.topologySortingAlgorithm", "Fast")
+    first, second = problems(wrong, unknown)
+    assert 'AppGroup default/shop: spec.workloads[0].dependencies[0]: workload "a" depends on itself' in first
+    assert "AppGroup default/other: spec.topologySortingAlgorithm: input should be 'KahnSort'" in second
+    assert int(second.split(":")[1]) > int(first.split(":")[1]) > 1
+
+
+def test_every_bad_object_is_reported_at_once() -> None:
+    found = problems(
+        changed(plans.pod("a"), "spec.tolerations", "x"),
+        plans.pod("fine"),
+        changed(plans.node("b"), "status.allocatable.cpu", "x"),
+        changed(plans.workload("Deployment", "c"), "spec.replicas", "3"),
+    )
+    assert [" ".join(item.split(": ")[1:3]) for item in found] == [
+        "Pod default/a spec.tolerations",
+        "Node b status.allocatable.cpu",
+        "Deployment default/c spec.replicas",
+    ]
+
+
+def test_an_unknown_kind_of_ours_is_a_slip() -> None:
+    wrong = {**plans.appgroup("shop", {"a": []}), "kind": "AppGroups"}
+    [found] = problems(wrong)
+    assert "kind: there is no such kind; kinds of this group: AppGroup" in found
+
+
+def test_a_conversion_error_carries_its_problem() -> None:
+    [document], _ = read_documents([Source("m.yaml", plans.text(changed(plans.pod("a"), "spec.priority", "x")))])
+    with pytest.raises(ConversionError, match=r"spec\.priority: must be a whole number") as caught:
+        convert(document, Pod)
+    assert caught.value.problem.line > 1

@@ -1,0 +1,152 @@
+"""Reading manifests: what is an object, where each field stands, and what is said about text that is none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from berth.scheduling.simulation.manifests import (
+    Document,
+    Source,
+    dotted,
+    path_of,
+    read_documents,
+    without_nulls,
+)
+
+TWO = """\
+# a comment
+apiVersion: v1
+kind: Node
+metadata:
+  name: one
+  labels:
+    a.b/c: x
+---
+apiVersion: v1
+kind: List
+items:
+  - apiVersion: v1
+    kind: Pod
+    metadata: {name: two}
+    spec:
+      containers:
+        - name: main
+          image: x
+  - apiVersion: v1
+    kind: Pod
+    metadata:
+      name: three
+"""
+
+
+def documents(text: str) -> list[Document]:
+    found, problems = read_documents([Source("m.yaml", text)])
+    assert problems == []
+    return found
+
+
+def problem(text: str) -> str:
+    found, problems = read_documents([Source("m.yaml", text)])
+    assert found == []
+    [only] = problems
+    return str(only)
+
+
+def test_documents_and_list_items_come_one_by_one() -> None:
+    assert [item.name for item in documents(TWO)] == ["Node one", "Pod two", "Pod three"]
+
+
+@pytest.mark.parametrize(
+    ("index", "path", "line"),
+    [
+        pytest.param(0, (), 2, id="the object itself, below a comment"),
+        pytest.param(0, ("metadata", "name"), 5, id="a field"),
+        pytest.param(0, ("metadata", "labels", "a.b/c"), 7, id="a key with dots"),
+        pytest.param(0, ("metadata", "annotations", "x"), 4, id="a missing field: its nearest parent"),
+        pytest.param(1, (), 12, id="an item of a List"),
+        pytest.param(1, ("spec", "containers", 0, "image"), 18, id="a field inside an item"),
+        pytest.param(1, ("spec", "containers", 7), 16, id="an index that is not there"),
+        pytest.param(2, ("metadata", "name"), 22, id="a field of the last item"),
+    ],
+)
+def test_a_field_knows_its_line(index: int, path: tuple[str | int, ...], line: int) -> None:
+    assert documents(TWO)[index].line(path) == line
+
+
+def test_json_is_read_and_knows_its_lines() -> None:
+    body = {"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}
+    first, second = documents(json.dumps(body, indent=1))
+    assert (first.name, second.name) == ("Node a", "Node b")
+    assert second.line(("metadata", "name")) == json.dumps(body, indent=1).splitlines().index('    "name": "b"') + 1
+
+
+def test_flow_style_yaml_is_no_broken_json() -> None:
+    assert [item.kind for item in documents("{apiVersion: v1, kind: Pod, metadata: {name: a}}")] == ["Pod"]
+
+
+def test_dates_stay_text() -> None:
+    [found] = documents("apiVersion: v1\nkind: Pod\nmetadata: {name: a, creationTimestamp: 2026-01-02T03:04:05Z}\n")
+    assert found.data["metadata"]["creationTimestamp"] == "2026-01-02T03:04:05Z"
+
+
+def test_nulls_are_absent() -> None:
+    [found] = documents("apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: null}\nstatus: null\n")
+    assert found.data == {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
+
+
+@pytest.mark.parametrize("content", ["", "---\n---\n", "# only a comment\n"], ids=["empty", "separators", "comment"])
+def test_nothing_is_no_problem(content: str) -> None:
+    assert documents(content) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        pytest.param("a: [1\nb: 2\n", "m.yaml:2: not valid YAML or JSON: while parsing a flow sequence", id="syntax"),
+        pytest.param("a: 1\n\tb: 2\n", "m.yaml:2: not valid YAML", id="tab"),
+        pytest.param("- 1\n", "m.yaml:1: document 1 is no object but a list; write a map with", id="list"),
+        pytest.param("word\n", "m.yaml:1: document 1 is no object but the value 'word'", id="scalar"),
+        pytest.param("kind: Pod\n", "m.yaml:1: Pod ?: apiVersion: missing; every object states both", id="no version"),
+        pytest.param("apiVersion: v1\nkind: 7\n", "m.yaml:2: 7 ?: kind: no text; every object", id="kind is a number"),
+    ],
+)
+def test_what_is_no_object_is_said_with_its_line(content: str, said: str) -> None:
+    assert problem(content).startswith(said)
+
+
+def test_a_broken_file_does_not_hide_the_others() -> None:
+    good = "apiVersion: v1\nkind: Node\nmetadata: {name: a}\n"
+    found, problems = read_documents([Source("bad.yaml", "a: [\n"), Source("good.yaml", good)])
+    assert [item.source for item in found] == ["good.yaml"]
+    assert [item.source for item in problems] == ["bad.yaml"]
+
+
+KEYS = st.text(st.characters(categories=["Ll", "Lu", "Nd"], max_codepoint=127), min_size=1, max_size=6)
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(KEYS.filter(lambda key: not key.isdigit()), st.integers(0, 99)), min_size=1, max_size=6))
+def test_paths_survive_being_written(path: list[str | int]) -> None:
+    assert path_of(dotted(tuple(path))) == tuple(path)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 9) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(KEYS, VALUES, max_size=4))
+def test_yaml_and_json_give_the_same_object(body: dict[str, Any]) -> None:
+    body = {**body, "apiVersion": "v1", "kind": "Thing"}
+    from_yaml, _ = read_documents([Source("a", yaml.safe_dump(body))])
+    from_json, _ = read_documents([Source("b", json.dumps(body))])
+    assert [item.data for item in from_yaml] == [item.data for item in from_json] == [without_nulls(body)]

@@ -1,0 +1,310 @@
+"""One look at a unit: what is planned, what waits and until when, what is said. The outlet only records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.kube.objects import CustomObject, Pod
+from berth.network.costs import NetworkCosts
+from berth.network.groups import Group
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.configuration import PlacementConfiguration, Profile
+from berth.scheduling.cycle import SchedulingCycle, unit_key
+from berth.scheduling.decision import Decision, Failure
+from berth.scheduling.messages import Message, failed_scheduling
+from berth.scheduling.queue import PlacementQueue, UnitKey
+from tests.support import kinds
+from tests.support.placement import Clock, chain, group_object, lone, member, zoned
+
+GROUP: UnitKey = ("group", "default", "shop", "berth-scheduler")
+
+
+class Stage:
+    """A cycle over a cache and a queue; what it gives out is kept."""
+
+    def __init__(self, *, after_wait: str = "PlaceWhatFits", wait: float = 30.0, **node: Any) -> None:
+        self.clock = Clock()
+        self.cache = Cache(clock=self.clock)
+        self.queue = PlacementQueue(clock=self.clock, arrival_of=lambda _: None)
+        profile = Profile.model_validate({"gang": {"waitSeconds": wait, "afterWait": after_wait}})
+        self.bound: list[Decision] = []
+        self.notes: list[Message] = []
+        self.groups_told: list[str] = []
+        self.conditions: dict[str, str] = {}
+        configuration = PlacementConfiguration(profiles=[profile])
+        self.cycle = SchedulingCycle(self.cache, self.queue, configuration, self)
+        self.cache.update_node(zoned("n1", **{"cpu": 4, **node}))
+
+    def decided(self, decision: Decision, costs: NetworkCosts) -> None:
+        assert isinstance(costs, NetworkCosts)
+        self.bound.append(decision)
+
+    def unschedulable(self, failure: Failure) -> None:
+        self.notes.append(failed_scheduling(failure))
+        self.conditions[failure.pod.metadata.name] = failure.message
+
+    def about_pod(self, pod: Pod, message: Message) -> None:
+        self.notes.append(message)
+
+    def about_group(self, group: Group, message: Message) -> None:
+        self.notes.append(message)
+        self.groups_told.append(group.key[1])
+
+    def looked_at(self, kind: str, result: str) -> None:
+        pass
+
+    def planned(self, kind: str, *, pods: int, seconds: float) -> None:
+        assert pods > 0
+        assert seconds >= 0
+
+    def group(self, obj: CustomObject) -> None:
+        key = self.cache.update_group(obj, None)
+        assert key is not None
+        self.queue.wake((*("group", *key), "berth-scheduler"))
+
+    def add(self, *pods: Pod) -> None:
+        for pod in pods:
+            change = self.cache.update_pod(pod)
+            assert change.waiting
+            self.queue.add(pod, unit_key(pod, change.group))
+
+    def look(self) -> int:
+        """Look at every unit that is due; returns how many looks that were."""
+        looks = 0
+        while (unit := self.queue.pop()) is not None:
+            self.cycle.look_at(unit)
+            looks += 1
+            assert looks < 50, "the cycle spins without time passing"
+        return looks
+
+    def placed(self) -> set[str]:
+        return {decision.pod.metadata.name for decision in self.bound}
+
+    def reasons(self) -> list[str]:
+        return [note.reason for note in self.notes]
+
+
+def shop(**spec: Any) -> CustomObject:
+    return group_object("shop", *chain("a", "b"), **spec)
+
+
+@pytest.mark.parametrize(
+    ("pod", "group", "key"),
+    [
+        pytest.param(lone("p"), None, ("pod", "default", "p", "pod-default-p"), id="alone"),
+        pytest.param(member("p", "a"), ("default", "shop"), GROUP, id="group"),
+    ],
+)
+def test_unit_of_a_pod(pod: Pod, group: tuple[str, str] | None, key: UnitKey) -> None:
+    assert unit_key(pod, group) == key
+
+
+class TestSinglePod:
+    def test_placed_at_once(self) -> None:
+        stage = Stage()
+        stage.add(lone("p", cpu="1"))
+        assert stage.look() == 1
+        assert stage.placed() == {"p"}
+        assert len(stage.queue) == 0
+        assert stage.notes == []
+
+    def test_without_room_it_is_told_and_sleeps(self) -> None:
+        stage = Stage()
+        stage.add(lone("p", cpu="9"))
+        stage.look()
+        assert stage.reasons() == ["FailedScheduling"]
+        assert stage.notes[0].text == "0/1 nodes are available: 1 Insufficient cpu."
+        assert stage.conditions == {"p": "0/1 nodes are available: 1 Insufficient cpu."}
+        stage.clock.advance(30)
+        assert stage.look() == 0
+        stage.cache.update_node(zoned("big", cpu=16))
+        stage.queue.wake_sleepers()
+        stage.look()
+        assert stage.placed() == {"p"}
+
+    def test_a_success_forgets_failed_attempts(self) -> None:
+        stage = Stage()
+        stage.add(lone("p", cpu="9"))
+        for _ in range(3):
+            stage.look()
+            stage.clock.advance(60)
+        unit = stage.queue.unit_of("pod-default-p")
+        assert unit is not None
+        assert unit.attempts == 3
+        stage.cache.update_node(zoned("big", cpu=16))
+        stage.look()
+        assert unit.attempts == 0
+
+    def test_pods_of_other_schedulers_are_left_alone(self) -> None:
+        stage = Stage()
+        stage.add(lone("p", spec={"schedulerName": "default-scheduler"}))
+        stage.look()
+        assert stage.bound == []
+        assert stage.notes == []
+
+
+class TestCompleteGroup:
+    def test_placed_together_with_one_note_on_the_group(self) -> None:
+        stage = Stage()
+        stage.group(shop())
+        stage.add(member("a1", "a", cpu="1"), member("b1", "b", cpu="1"))
+        assert stage.look() == 1
+        assert stage.placed() == {"a1", "b1"}
+        (note,) = stage.notes
+        assert note.reason == "Placed"
+        assert stage.groups_told == ["shop"]
+        assert note.text == "Placed 2 pods on 1 nodes; mean network cost 0 over 1 dependency edges"
+
+    def test_no_room_for_all_means_nobody_until_the_wait_is_over(self) -> None:
+        stage = Stage(cpu=1)
+        stage.group(shop())
+        stage.add(member("a1", "a", cpu="1"), member("b1", "b", cpu="1"))
+        stage.look()
+        assert stage.bound == []
+        assert set(stage.conditions) == {"a1", "b1"}
+        assert stage.reasons().count("NotPlaced") == 1
+        stage.clock.advance(29)
+        assert stage.look() == 0
+        stage.clock.advance(1)
+        assert stage.look() == 1
+        assert len(stage.bound) == 1
+        assert len(stage.queue) == 1
+
+    def test_keep_waiting_never_places_a_part(self) -> None:
+        stage = Stage(cpu=1, after_wait="KeepWaiting")
+        stage.group(shop())
+        stage.add(member("a1", "a", cpu="1"), member("b1", "b", cpu="1"))
+        for _ in range(5):
+            stage.look()
+            stage.clock.advance(60)
+        assert stage.bound == []
+
+    def test_unknown_workload_is_told_and_placed(self) -> None:
+        stage = Stage()
+        stage.group(shop())
+        stage.add(member("a1", "a"), member("b1", "b"), member("x1", "stranger"))
+        stage.look()
+        assert stage.placed() == {"a1", "b1", "x1"}
+        note = next(note for note in stage.notes if note.reason == "WorkloadUnknown")
+        assert "'stranger' is no workload of AppGroup shop" in note.text
+        assert "Use one of: a, b" in note.text
+
+    def test_edges_to_older_pods_count_once(self) -> None:
+        stage = Stage()
+        stage.group(group_object("shop", *chain("a", "b", "c")))
+        stage.cache.update_pod(member("a1", "a", on="n1"))
+        stage.add(member("b1", "b"), member("c1", "c"))
+        stage.look()
+        assert [note.text for note in stage.notes] == [
+            "Placed 2 pods on 1 nodes; mean network cost 0 over 2 dependency edges"
+        ]
+
+
+class TestMissingMembers:
+    def test_the_group_waits_and_says_for_whom(self) -> None:
+        stage = Stage()
+        stage.group(shop())
+        stage.add(member("a1", "a"))
+        assert stage.look() == 1
+        assert stage.bound == []
+        assert stage.reasons() == ["WaitingForMembers"]
+        assert stage.notes[0].text == "AppGroup shop has 1 of 2 pods; workloads without a pod: b; waits up to 30 s"
+
+    def test_the_last_member_starts_it(self) -> None:
+        stage = Stage()
+        stage.group(shop())
+        stage.add(member("a1", "a"))
+        stage.look()
+        stage.clock.advance(3)
+        stage.add(member("b1", "b"))
+        stage.look()
+        assert stage.placed() == {"a1", "b1"}
+
+    def test_after_the_wait_those_present_are_placed(self) -> None:
+        stage = Stage()
+        stage.group(shop())
+        stage.add(member("a1", "a"))
+        stage.look()
+        assert stage.queue.next_due() == stage.clock.now + 30
+        stage.clock.advance(30)
+        stage.look()
+        assert stage.placed() == {"a1"}
+
+    def test_keep_waiting_waits_without_spinning_until_the_member_comes(self) -> None:
+        stage = Stage(after_wait="KeepWaiting")
+        stage.group(shop())
+        stage.add(member("a1", "a"))
+        stage.look()
+        assert stage.notes[0].text.endswith("waits until they are there")
+        stage.clock.advance(31)
+        assert stage.look() == 1
+        assert stage.look() == 0
+        assert stage.bound == []
+        stage.clock.advance(1)
+        stage.add(member("b1", "b"))
+        stage.look()
+        assert stage.placed() == {"a1", "b1"}
+
+    def test_wait_of_zero_places_at_once(self) -> None:
+        stage = Stage(wait=0)
+        stage.group(shop())
+        stage.add(member("a1", "a"))
+        stage.look()
+        assert stage.placed() == {"a1"}
+
+
+class TestWithoutUsableGroup:
+    def test_a_missing_group_is_waited_for(self) -> None:
+        stage = Stage()
+        stage.add(member("a1", "a"))
+        stage.look()
+        assert stage.reasons() == ["AppGroupMissing"]
+        assert "does not exist in namespace default" in stage.notes[0].text
+        stage.group(group_object("shop", kinds.workload("a")))
+        stage.look()
+        assert stage.placed() == {"a1"}
+        assert stage.bound[0].group == ("default", "shop")
+
+    def test_after_the_wait_its_pods_are_placed_alone_in_order(self) -> None:
+        stage = Stage(cpu=1)
+        stage.add(member("z", "a", cpu="1"), member("vip", "b", cpu="1", spec={"priority": 9}))
+        stage.look()
+        stage.clock.advance(30)
+        stage.look()
+        assert stage.placed() == {"vip"}
+        assert stage.bound[0].group is None
+        assert list(stage.conditions) == ["z"]
+        assert stage.queue.next_due() is not None
+
+    def test_a_broken_group_places_alone_at_once(self) -> None:
+        stage = Stage()
+        stage.group(group_object("shop", kinds.workload("a"), numMembers=0))
+        stage.add(member("a1", "a"))
+        stage.look()
+        assert stage.placed() == {"a1"}
+        assert stage.reasons() == ["AppGroupUnusable"]
+        assert "spec.numMembers" in stage.notes[0].text
+
+    def test_a_mended_group_counts(self) -> None:
+        stage = Stage(cpu=1)
+        stage.group(group_object("shop", kinds.workload("a"), numMembers=0))
+        stage.add(member("a1", "a", cpu="2"))
+        stage.look()
+        stage.group(group_object("shop", kinds.workload("a")))
+        stage.cache.update_node(zoned("n2", cpu=4))
+        stage.look()
+        assert stage.bound[0].group == ("default", "shop")
+
+
+def test_every_failure_backs_off_and_nothing_spins() -> None:
+    stage = Stage(cpu=1)
+    stage.group(shop())
+    stage.add(member("a1", "a", cpu="5"), member("b1", "b", cpu="1"), lone("p", cpu="7"))
+    looks = 0
+    for _ in range(600):
+        looks += stage.look()
+        stage.clock.advance(1)
+    assert stage.placed() == {"b1"}
+    assert looks < 30

@@ -1,0 +1,390 @@
+"""The queue: order, backoff, waking; no unit is ever lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from berth.kube.objects import Pod
+from berth.scheduling.queue import FLUSH_AFTER, MAX_BACKOFF, PlacementQueue, Unit, UnitKey, pod_order
+from tests.support import builders
+from tests.support.placement import Clock
+
+EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"
+
+
+def pod(name: str, *, priority: int = 0, created: str = EARLY, spec: dict[str, Any] | None = None) -> Pod:
+    made = builders.pod(name, spec={"priority": priority, **(spec or {})})
+    made.metadata.creation_timestamp = created
+    return made
+
+
+def key_of(made: Pod) -> UnitKey:
+    return ("pod", made.metadata.uid)
+
+
+class Bench:
+    """A queue with its clock; groups arrive when `arrivals` says."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.arrivals: dict[UnitKey, str] = {}
+        self.queue = PlacementQueue(clock=self.clock, arrival_of=self.arrivals.get)
+
+    def add(self, *pods: Pod, key: UnitKey | None = None) -> None:
+        for made in pods:
+            self.queue.add(made, key or key_of(made))
+
+    def pop(self) -> Unit:
+        unit = self.queue.pop()
+        assert unit is not None
+        return unit
+
+    def names(self) -> list[str]:
+        """Names of the pods of all ready units in the order they are popped."""
+        found = []
+        while (unit := self.queue.pop()) is not None:
+            found.append(" ".join(made.metadata.name for made in unit.pods.values()))
+        return found
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+class TestOrder:
+    @pytest.mark.parametrize(
+        ("pods", "order"),
+        [
+            pytest.param([pod("a"), pod("b", priority=5)], ["b", "a"], id="priority-first"),
+            pytest.param([pod("b", created=LATE), pod("c")], ["c", "b"], id="then-arrival"),
+            pytest.param([pod("b"), pod("a")], ["a", "b"], id="then-identity"),
+            pytest.param([pod("b", priority=-1), pod("a", created=LATE)], ["a", "b"], id="negative-priority"),
+        ],
+    )
+    def test_single_pods(self, bench: Bench, pods: list[Pod], order: list[str]) -> None:
+        bench.add(*pods)
+        assert bench.names() == order
+
+    def test_a_group_arrives_with_its_appgroup_and_has_its_best_pods_priority(self, bench: Bench) -> None:
+        old, urgent = ("group", "ns", "old", "s"), ("group", "ns", "urgent", "s")
+        bench.arrivals[old] = "2025-01-01T00:00:00Z"
+        bench.add(pod("single"))
+        bench.add(pod("o1", created=LATE), key=old)
+        bench.add(pod("u1"), pod("u2", priority=7), key=urgent)
+        assert bench.names() == ["u1 u2", "o1", "single"]
+
+    def test_a_group_that_is_ready_moves_up_when_an_urgent_pod_joins(self, bench: Bench) -> None:
+        group = ("group", "ns", "g", "s")
+        bench.add(pod("g1", created=LATE), key=group)
+        bench.add(pod("a"))
+        bench.add(pod("g2", priority=9), key=group)
+        assert bench.names() == ["g1 g2", "a"]
+
+    def test_a_group_moves_down_when_its_urgent_pod_goes(self, bench: Bench) -> None:
+        group = ("group", "ns", "g", "s")
+        urgent = pod("g2", priority=9)
+        bench.add(pod("g1", created=LATE), urgent, key=group)
+        bench.add(pod("a"))
+        bench.queue.remove(urgent.metadata.uid)
+        assert bench.names() == ["a", "g1"]
+
+    def test_inside_a_group(self) -> None:
+        pods = [
+            (pod("late", created=LATE), 1),
+            (pod("b"), 1),
+            (pod("a"), 1),
+            (pod("second"), 2),
+            (pod("vip", priority=1), 3),
+        ]
+        ordered = sorted(pods, key=lambda item: pod_order(*item))
+        assert [made.metadata.name for made, _ in ordered] == ["vip", "a", "b", "late", "second"]
+
+    @given(
+        st.lists(
+            st.tuples(st.sampled_from("abcdef"), st.integers(-1, 1), st.sampled_from([EARLY, LATE]), st.integers(1, 2)),
+            min_size=2,
+            max_size=8,
+            unique_by=lambda item: item[0],
+        )
+    )
+    def test_the_order_is_strict_and_total(self, items: list[tuple[str, int, str, int]]) -> None:
+        keys = [pod_order(pod(name, priority=p, created=c), index) for name, p, c, index in items]
+        for one in range(len(keys)):
+            for other in range(len(keys)):
+                relations = (keys[one] < keys[other]) + (keys[other] < keys[one]) + (one == other)
+                assert relations == 1
+
+    @given(st.permutations([pod(n, priority=i % 3, created=(EARLY, LATE)[i % 2]) for i, n in enumerate("abcdefgh")]))
+    def test_order_does_not_depend_on_the_order_of_events(self, pods: list[Pod]) -> None:
+        bench = Bench()
+        bench.add(*pods)
+        expected = sorted(pods, key=lambda p: (-p.spec.priority, p.metadata.creation_timestamp, p.metadata.uid))
+        assert bench.names() == [made.metadata.name for made in expected]
+
+
+class TestContents:
+    def test_counts_pods_not_units(self, bench: Bench) -> None:
+        bench.add(pod("a"), pod("b"), key=("group", "ns", "g", "s"))
+        bench.add(pod("c"))
+        assert len(bench.queue) == 3
+        assert "pod-default-a" in bench.queue
+        assert len(list(bench.queue.units())) == 2
+
+    def test_a_removed_pod_never_pops(self, bench: Bench) -> None:
+        bench.add(pod("a"), pod("b"))
+        bench.queue.remove("pod-default-a")
+        bench.queue.remove("pod-default-a")
+        assert bench.names() == ["b"]
+        assert bench.queue.get(("pod", "pod-default-a")) is None
+
+    def test_a_pod_that_changes_its_unit_is_in_one_only(self, bench: Bench) -> None:
+        made = pod("a")
+        bench.add(made)
+        bench.add(made, key=("group", "ns", "g", "s"))
+        assert [unit.key for unit in bench.queue.units()] == [("group", "ns", "g", "s")]
+        assert bench.queue.unit_of("pod-default-a") is bench.queue.get(("group", "ns", "g", "s"))
+
+    def test_a_unit_stays_until_its_pods_go(self, bench: Bench) -> None:
+        bench.add(pod("a"))
+        unit = bench.pop()
+        assert unit.tried_at == bench.clock.now
+        assert "pod-default-a" in bench.queue
+        assert bench.queue.pop() is None
+
+    def test_a_unit_that_comes_back_waits_anew_and_ignores_old_timers(self, bench: Bench) -> None:
+        made = pod("a")
+        bench.add(made)
+        bench.queue.back_off(bench.pop())
+        bench.queue.remove(made.metadata.uid)
+        bench.clock.advance(30)
+        bench.add(made)
+        unit = bench.pop()
+        assert (unit.first_seen, unit.attempts) == (bench.clock.now, 0)
+        bench.queue.back_off(unit)
+        bench.clock.advance(FLUSH_AFTER - 30)  # the first life's timer
+        assert bench.queue.pop() is None
+
+    @pytest.mark.parametrize(
+        ("newer", "looked_at"),
+        [
+            pytest.param(pod("a"), False, id="same-content"),
+            pytest.param(pod("a", spec={"nodeSelector": {"x": "y"}}), True, id="other-spec"),
+        ],
+    )
+    def test_news_about_a_backed_off_pod(self, bench: Bench, newer: Pod, looked_at: bool) -> None:
+        bench.add(pod("a"))
+        bench.queue.back_off(bench.pop())
+        bench.add(newer)
+        assert (bench.queue.pop() is not None) is looked_at
+        unit = bench.queue.unit_of("pod-default-a")
+        assert unit is not None
+        assert unit.pods["pod-default-a"] is newer
+
+
+class TestBackoff:
+    def test_doubles_from_one_to_ten_seconds(self, bench: Bench) -> None:
+        bench.add(pod("a"))
+        waits = []
+        for _ in range(7):
+            waits.append(bench.queue.back_off(bench.pop()))
+            bench.clock.advance(FLUSH_AFTER)
+        assert waits == [1, 2, 4, 8, MAX_BACKOFF, MAX_BACKOFF, MAX_BACKOFF]
+
+    def test_a_sleeper_is_flushed(self, bench: Bench) -> None:
+        bench.add(pod("a"))
+        bench.queue.back_off(bench.pop())
+        assert bench.queue.next_due() == bench.clock.now + FLUSH_AFTER
+        bench.clock.advance(FLUSH_AFTER - 1)
+        assert bench.queue.pop() is None
+        bench.clock.advance(1)
+        assert bench.names() == ["a"]
+
+    def test_a_change_wakes_it_when_the_backoff_is_over(self, bench: Bench) -> None:
+        bench.add(pod("a"))
+        unit = bench.pop()
+        unit.attempts = 2
+        bench.queue.back_off(unit)
+        bench.queue.wake_sleepers()
+        assert bench.queue.pop() is None
+        assert bench.queue.next_due() == bench.clock.now + 4
+        bench.clock.advance(4)
+        assert bench.names() == ["a"]
+
+    def test_a_change_after_the_backoff_wakes_it_at_once(self, bench: Bench) -> None:
+        bench.add(pod("a"))
+        bench.queue.back_off(bench.pop())
+        bench.clock.advance(1)
+        assert bench.queue.pop() is None
+        bench.queue.wake_sleepers()
+        assert bench.names() == ["a"]
+
+    def test_wake_ignores_the_backoff(self, bench: Bench) -> None:
+        bench.add(pod("a"))
+        bench.queue.back_off(bench.pop())
+        bench.queue.wake(("pod", "pod-default-a"))
+        bench.queue.wake(("pod", "unknown"))
+        assert bench.names() == ["a"]
+
+    def test_many_wakes_do_not_add_attempts(self, bench: Bench) -> None:
+        bench.add(pod("a"))
+        for _ in range(20):
+            bench.queue.back_off(bench.pop())
+            bench.queue.wake(("pod", "pod-default-a"))
+        bench.queue.back_off(bench.pop())
+        last = bench.clock.now
+        tries = 0
+        while bench.clock.now < last + 10 * FLUSH_AFTER:
+            bench.clock.advance(1)
+            unit = bench.queue.pop()
+            if unit is not None:
+                tries += 1
+                bench.queue.back_off(unit)
+        assert tries == 10
+
+    @pytest.mark.parametrize(
+        ("spec", "woken"),
+        [
+            pytest.param({}, False, id="plain"),
+            pytest.param({"topologySpreadConstraints": [builders.spread("zone")]}, True, id="spread"),
+            pytest.param(
+                {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}}},
+                True,
+                id="pod-affinity",
+            ),
+            pytest.param({"affinity": {"nodeAffinity": {}}}, False, id="node-affinity"),
+        ],
+    )
+    def test_waking_those_that_follow_pods(self, bench: Bench, spec: dict[str, Any], woken: bool) -> None:
+        bench.add(pod("a", spec=spec))
+        bench.queue.back_off(bench.pop())
+        bench.clock.advance(5)
+        bench.queue.wake_sleepers(lambda unit: unit.follows_pods)
+        assert (bench.queue.pop() is not None) is woken
+
+    def test_waking_those_that_follow_volumes(self, bench: Bench) -> None:
+        claim = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
+        token = {"volumes": [{"name": "token"}]}  # what every pod has
+        bench.add(pod("a", spec=claim), pod("b", spec=token))
+        for _ in range(2):
+            bench.queue.back_off(bench.pop())
+        bench.clock.advance(5)
+        bench.queue.wake_sleepers(lambda unit: unit.follows_volumes)
+        assert bench.names() == ["a"]
+
+
+class TestRetry:
+    def test_at_a_time(self, bench: Bench) -> None:
+        bench.add(pod("a"))
+        bench.queue.retry_at(bench.pop(), bench.clock.now + 30)
+        bench.clock.advance(29)
+        assert bench.queue.pop() is None
+        bench.clock.advance(1)
+        assert bench.names() == ["a"]
+
+    def test_a_time_inside_the_backoff_means_its_end(self, bench: Bench) -> None:
+        """A group's wait that ends during its backoff must not be forgotten until the flush."""
+        bench.add(pod("a"))
+        unit = bench.pop()
+        unit.attempts = 5
+        bench.queue.back_off(unit)
+        bench.queue.retry_at(unit, bench.clock.now + 2)
+        bench.clock.advance(MAX_BACKOFF - 1)
+        assert bench.queue.pop() is None
+        bench.clock.advance(1)
+        assert bench.names() == ["a"]
+
+    def test_the_earliest_time_counts(self, bench: Bench) -> None:
+        bench.add(pod("a"))
+        unit = bench.pop()
+        for seconds in (30, 10, 20):
+            bench.queue.retry_at(unit, bench.clock.now + seconds)
+        assert bench.queue.next_due() == bench.clock.now + 10
+        bench.clock.advance(10)
+        assert bench.names() == ["a"]
+        assert bench.queue.next_due() is None
+
+
+class TestPutBack:
+    def test_waits_longer_each_time(self, bench: Bench) -> None:
+        made = pod("a")
+        bench.add(made)
+        waits = []
+        for _ in range(5):
+            bench.pop()
+            bench.queue.remove(made.metadata.uid)  # decided
+            bench.queue.put_back(made, key_of(made))  # refused
+            assert bench.queue.pop() is None
+            due = bench.queue.next_due()
+            assert due is not None
+            waits.append(due - bench.clock.now)
+            bench.clock.now = due
+        assert waits == [1, 2, 4, 8, 10]
+
+    def test_a_long_quiet_time_forgives(self, bench: Bench) -> None:
+        made = pod("a")
+        bench.queue.put_back(made, key_of(made))
+        bench.clock.advance(1000)
+        bench.pop()
+        bench.queue.remove(made.metadata.uid)
+        bench.queue.put_back(made, key_of(made))
+        assert bench.queue.next_due() == bench.clock.now + 1
+
+
+ACTION = st.one_of(
+    st.tuples(st.just("add"), st.sampled_from("abcdef"), st.sampled_from(["g", "h", ""])),
+    st.tuples(st.just("remove"), st.sampled_from("abcdef"), st.just("")),
+    st.tuples(st.just("wake"), st.sampled_from("gh"), st.just("")),
+    st.tuples(st.just("sleepers"), st.just(""), st.just("")),
+    st.tuples(st.just("advance"), st.sampled_from(["0.5", "3", "20"]), st.just("")),
+    st.tuples(st.just("look"), st.sampled_from(["fail", "wait", "place", "place-one"]), st.just("")),
+    st.tuples(st.just("put_back"), st.sampled_from("abcdef"), st.sampled_from(["g", ""])),
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(ACTION, max_size=60))
+def test_no_unit_is_ever_lost(actions: list[tuple[str, str, str]]) -> None:
+    """After any history every waiting unit is popped within FLUSH_AFTER, and nothing else is."""
+    bench = Bench()
+    queue, clock = bench.queue, bench.clock
+    for action, what, where in actions:
+        if action in ("add", "put_back"):
+            made = pod(what)
+            key = ("group", "ns", where, "s") if where else key_of(made)
+            (queue.add if action == "add" else queue.put_back)(made, key)
+        elif action == "remove":
+            queue.remove(f"pod-default-{what}")
+        elif action == "wake":
+            queue.wake(("group", "ns", what, "s"))
+        elif action == "sleepers":
+            queue.wake_sleepers()
+        elif action == "advance":
+            clock.advance(float(what))
+        elif (unit := queue.pop()) is not None:
+            assert unit.pods
+            assert unit.not_before <= clock.now
+            if what == "fail":
+                queue.back_off(unit)
+            elif what == "wait":
+                queue.retry_at(unit, unit.first_seen + 30)
+            else:
+                placed = list(unit.pods) if what == "place" else list(unit.pods)[:1]
+                for uid in placed:
+                    queue.remove(uid)
+                if unit.pods:
+                    queue.back_off(unit)
+        for unit in queue.units():
+            assert unit.rank is not None or unit.due is not None, f"{unit.key} would wait for ever"
+            assert unit.due is None or unit.due <= clock.now + FLUSH_AFTER
+    waiting = {unit.key for unit in queue.units()}
+    clock.advance(FLUSH_AFTER)
+    popped = []
+    while (unit := queue.pop()) is not None:
+        popped.append(unit.key)
+    assert sorted(popped) == sorted(waiting)
+    assert len(queue) == sum(len(unit.pods) for unit in queue.units())

@@ -1,0 +1,268 @@
+"""Claims of a pod that is being placed: assumed, written, judged, forgotten."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from berth.kube.objects import (
+    ClaimReference,
+    ObjectMeta,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    StorageClass,
+)
+from berth.kube.reflector import ChangeType
+from berth.scheduling.cache.volume_matching import VolumePlan
+from berth.scheduling.cache.volumes import BIND_COMPLETED, SELECTED_NODE
+from berth.scheduling.volumes import (
+    BOUND_BY_CONTROLLER,
+    Progress,
+    Stage,
+    assume_volumes,
+    forget_volumes,
+    needs_volumes,
+    progress,
+    reservation_patch,
+    selection_patch,
+)
+from controllers.placement.volume_watches import follow
+from tests.support.placement import Lab, chain, group_object, lone, member, where, zoned
+
+HOST = "kubernetes.io/hostname"
+
+
+def volume(name: str, node: str, *, size: str = "10Gi", ref: ClaimReference | None = None) -> PersistentVolume:
+    terms = [{"matchExpressions": [{"key": HOST, "operator": "In", "values": [node]}]}]
+    made = msgspec.convert(
+        {
+            "metadata": {"name": name, "uid": f"pv-{name}", "resourceVersion": "7"},
+            "spec": {
+                "capacity": {"storage": size},
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "local",
+                "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
+            },
+            "status": {"phase": "Available"},
+        },
+        PersistentVolume,
+    )
+    made.spec.claim_ref = ref
+    return made
+
+
+def claim(
+    name: str, *, cls: str = "local", version: int = 5, bound_to: str = "", **annotations: str
+) -> PersistentVolumeClaim:
+    if bound_to:
+        annotations[BIND_COMPLETED] = "yes"
+    return msgspec.convert(
+        {
+            "metadata": {
+                "name": name,
+                "namespace": "default",
+                "uid": f"pvc-{name}",
+                "resourceVersion": str(version),
+                "annotations": annotations,
+            },
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": cls,
+                "volumeName": bound_to,
+                "resources": {"requests": {"storage": "5Gi"}},
+            },
+            "status": {"phase": "Bound" if bound_to else "Pending"},
+        },
+        PersistentVolumeClaim,
+    )
+
+
+def user(name: str, *claims: str, **arguments: Any) -> Pod:
+    volumes = [{"name": one, "persistentVolumeClaim": {"claimName": one}} for one in claims]
+    return lone(name, spec={"volumes": volumes}, **arguments)
+
+
+@pytest.fixture
+def lab() -> Lab:
+    made = Lab([zoned("n1"), zoned("n2"), zoned("n3")])
+    for name, provisioner in (("local", "kubernetes.io/no-provisioner"), ("disk", "example.com/disk")):
+        made.cache.state.volumes.upsert_class(
+            StorageClass(
+                metadata=ObjectMeta(name=name), provisioner=provisioner, volume_binding_mode="WaitForFirstConsumer"
+            )
+        )
+    return made
+
+
+def know(lab: Lab, *items: PersistentVolume | PersistentVolumeClaim) -> None:
+    for item in items:
+        if isinstance(item, PersistentVolume):
+            lab.cache.state.volumes.upsert_volume(item)
+        else:
+            lab.cache.state.volumes.upsert_claim(item)
+
+
+class TestAssume:
+    def test_pods_without_claims_need_nothing(self, lab: Lab) -> None:
+        assert assume_volumes(lone("p"), "n1", lab.cache.state) == VolumePlan()
+        assert not needs_volumes(lone("p"), lab.cache.state)
+
+    def test_a_reserved_volume_is_not_given_twice(self, lab: Lab) -> None:
+        know(lab, volume("v1", "n2"), claim("one"), claim("two"))
+        assert where(lab.place_alone(user("p", "one"))) == {"p": "n2"}
+        outcome = lab.place_alone(user("q", "two"))
+        assert outcome.decisions == ()
+        assert "didn't find available persistent volumes" in outcome.failures[0].message
+
+    def test_the_same_plan_comes_out_again_when_it_is_written(self, lab: Lab) -> None:
+        know(lab, volume("v1", "n2"), claim("one"), claim("dyn", cls="disk"))
+        pod = user("p", "one", "dyn")
+        lab.place_alone(pod)
+        again = assume_volumes(pod, "n2", lab.cache.state)
+        assert again == VolumePlan(reserve={"v1": "default/one"}, provision=["default/dyn"])
+        assert needs_volumes(pod, lab.cache.state)
+
+    def test_a_second_pod_of_the_claim_follows_the_selected_node(self, lab: Lab) -> None:
+        know(lab, claim("dyn", cls="disk"))
+        first = where(lab.place_alone(user("p", "dyn")))["p"]
+        assert where(lab.place_alone(user("q", "dyn"))) == {"q": first}
+
+    def test_members_of_a_group_with_one_volume_left(self, lab: Lab) -> None:
+        know(lab, volume("v1", "n1"), volume("v2", "n3"), claim("one"), claim("two"), claim("three"))
+        shop = lab.group(group_object("shop", *chain("a", "b", "c")))
+
+        def pod(workload: str, name: str) -> Pod:
+            volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}}]
+            return member(workload, workload, spec={"volumes": volumes})
+
+        outcome = lab.place(shop, pod("a", "one"), pod("b", "two"))
+        assert set(where(outcome).values()) == {"n1", "n3"}
+        assert lab.place(shop, pod("c", "three")).decisions == ()
+
+
+class TestForget:
+    def test_frees_the_volume(self, lab: Lab) -> None:
+        know(lab, volume("v1", "n2"), claim("one"), claim("two"))
+        (decision,) = lab.place_alone(user("p", "one")).decisions
+        lab.planner.forget(decision)
+        assert where(lab.place_alone(user("q", "two"))) == {"q": "n2"}
+
+    def test_keeps_what_another_pod_counts_on(self, lab: Lab) -> None:
+        know(lab, claim("dyn", cls="disk"))
+        (first,) = lab.place_alone(user("p", "dyn")).decisions
+        (second,) = lab.place_alone(user("q", "dyn")).decisions
+        lab.planner.forget(first)
+        selected = lab.cache.state.volumes.selected_node(claim("dyn", cls="disk"))
+        assert selected == second.node
+        lab.planner.forget(second)
+        assert lab.cache.state.volumes.selected_node(claim("dyn", cls="disk")) is None
+
+    def test_a_pod_without_claims(self, lab: Lab) -> None:
+        before = lab.cache.state.volumes.version
+        forget_volumes(lone("p"), lab.cache.state)
+        assert lab.cache.state.volumes.version == before
+
+
+FAR = volume("v1", "n2")
+NEAR = volume("v1", "n1")
+
+
+class TestProgress:
+    @pytest.mark.parametrize(
+        ("known", "written", "stage", "reason"),
+        [
+            pytest.param([claim("c", bound_to="v1"), NEAR], {}, Stage.READY, "", id="bound"),
+            pytest.param([claim("c")], {}, Stage.WAITING, "claim default/c is not bound yet", id="not-yet"),
+            pytest.param(
+                [claim("c", bound_to="v1")],
+                {},
+                Stage.WAITING,
+                "volume v1 of claim default/c is not known",
+                id="no-volume",
+            ),
+            pytest.param(
+                [claim("c", bound_to="v1"), FAR], {}, Stage.FAILED, "which node n1 cannot reach", id="out-of-reach"
+            ),
+            pytest.param([], {}, Stage.FAILED, "claim default/c was deleted", id="gone"),
+            pytest.param(
+                [claim("c", **{SELECTED_NODE: "n2"})], {}, Stage.FAILED, "provisioned for node n2", id="other-node"
+            ),
+            pytest.param([claim("c", **{SELECTED_NODE: "n1"})], {}, Stage.WAITING, "not bound", id="provisioning"),
+            pytest.param(
+                [claim("c", version=4)], {"default/c": 5}, Stage.WAITING, "not bound", id="our-write-not-seen"
+            ),
+            pytest.param(
+                [claim("c", version=6)], {"default/c": 5}, Stage.FAILED, "could not serve node n1", id="gave-up"
+            ),
+            pytest.param(
+                [claim("c", bound_to="v1", version=9), NEAR], {"default/c": 5}, Stage.READY, "", id="bound-and-cleaned"
+            ),
+        ],
+    )
+    def test_of_one_claim(self, lab: Lab, known: list[Any], written: dict[str, int], stage: Stage, reason: str) -> None:
+        know(lab, *known)
+        found = progress(user("p", "c"), "n1", lab.cache.state, written=written)
+        assert found.stage is stage
+        assert reason in found.reason
+
+    def test_a_claim_that_is_being_deleted(self, lab: Lab) -> None:
+        going = claim("c", bound_to="v1")
+        going.metadata.deletion_timestamp = "2026-01-01T00:00:00Z"
+        know(lab, going, NEAR)
+        assert progress(user("p", "c"), "n1", lab.cache.state, written={}).stage is Stage.FAILED
+
+    def test_one_failure_outweighs_waiting(self, lab: Lab) -> None:
+        know(lab, claim("a"), claim("b", **{SELECTED_NODE: "n3"}))
+        assert progress(user("p", "a", "b"), "n1", lab.cache.state, written={}).stage is Stage.FAILED
+
+    def test_a_deleted_node(self, lab: Lab) -> None:
+        assert progress(user("p", "c"), "gone", lab.cache.state, written={}) == Progress(
+            Stage.FAILED, "node gone was deleted"
+        )
+
+
+class TestPatches:
+    def test_selection_is_conditional(self) -> None:
+        assert selection_patch(claim("c"), "n1") == {
+            "metadata": {"uid": "pvc-c", "resourceVersion": "5", "annotations": {SELECTED_NODE: "n1"}}
+        }
+
+    def test_reservation_of_a_free_volume(self) -> None:
+        patch = reservation_patch(volume("v1", "n1"), claim("c"))
+        assert patch == {
+            "metadata": {"uid": "pv-v1", "resourceVersion": "7", "annotations": {BOUND_BY_CONTROLLER: "yes"}},
+            "spec": {
+                "claimRef": {
+                    "apiVersion": "v1",
+                    "kind": "PersistentVolumeClaim",
+                    "namespace": "default",
+                    "name": "c",
+                    "uid": "pvc-c",
+                }
+            },
+        }
+
+    def test_a_volume_reserved_by_hand_stays_reserved(self) -> None:
+        patch = reservation_patch(volume("v1", "n1", ref=ClaimReference(namespace="default", name="c")), claim("c"))
+        assert patch is not None
+        assert "annotations" not in patch["metadata"]
+        assert patch["spec"]["claimRef"]["uid"] == "pvc-c"
+
+    def test_nothing_to_write_when_it_is_bound_already(self) -> None:
+        ref = ClaimReference(namespace="default", name="c", uid="pvc-c")
+        assert reservation_patch(volume("v1", "n1", ref=ref), claim("c")) is None
+
+
+def test_watch_handlers_put_and_drop_by_key(lab: Lab) -> None:
+    table = lab.cache.state.volumes
+    claims = follow(table.upsert_claim, table.remove_claim)
+    volumes = follow(table.upsert_volume, table.remove_volume)
+    claims(ChangeType.ADDED, claim("c"))
+    volumes(ChangeType.MODIFIED, NEAR)
+    assert (list(table.claims), list(table.volumes)) == (["default/c"], ["v1"])
+    claims(ChangeType.DELETED, claim("c"))
+    volumes(ChangeType.DELETED, NEAR)
+    assert (table.claims, table.volumes) == ({}, {})
