@@ -13,7 +13,6 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import aclosing
-from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -30,14 +29,6 @@ from berth.kube.resources import Resource
 log = structlog.get_logger(__name__)
 
 
-class ChangeType(Enum):
-    """What happened to an object."""
-
-    ADDED = "ADDED"
-    MODIFIED = "MODIFIED"
-    DELETED = "DELETED"
-
-
 class HasMetadata(Protocol):
     """Anything with Kubernetes metadata."""
 
@@ -48,8 +39,9 @@ class HasMetadata(Protocol):
 
 T = TypeVar("T", bound=HasMetadata)
 
-Handler = Callable[[ChangeType, T], None]
-"""Called in the event loop for every change, in order, with the newest (for DELETED: last) object."""
+Handler = Callable[[T | None, T | None], None]
+"""Called in the event loop for every change, in order, with the object before and after: None before one that is new,
+None after one that is gone. What is gone is handed over as it was last."""
 
 
 class _WatchEvent(msgspec.Struct):
@@ -256,16 +248,16 @@ class Reflector(Generic[T]):
     def _replace(self, fresh: dict[str, T]) -> None:
         """Swap the copy for a fresh list and report the difference."""
         for key in [key for key in self.objects if key not in fresh]:
-            self._change(ChangeType.DELETED, key, self.objects[key])
+            self._change(key, self.objects[key], None)
         for key, item in fresh.items():
             known = self.objects.get(key)
             if known is None:
-                self._change(ChangeType.ADDED, key, item)
+                self._change(key, None, item)
             elif known.metadata.uid != item.metadata.uid:
-                self._change(ChangeType.DELETED, key, known)
-                self._change(ChangeType.ADDED, key, item)
+                self._change(key, known, None)
+                self._change(key, None, item)
             elif known.metadata.resource_version != item.metadata.resource_version:
-                self._change(ChangeType.MODIFIED, key, item)
+                self._change(key, known, item)
         self._end_batch()
 
     async def _follow(self) -> None:
@@ -324,14 +316,12 @@ class Reflector(Generic[T]):
         known = self.objects.get(key)
         if kind == "DELETED":
             if known is not None:
-                self._change(ChangeType.DELETED, key, item)
-        elif known is None:
-            self._change(ChangeType.ADDED, key, item)
-        elif known.metadata.uid != item.metadata.uid:
-            self._change(ChangeType.DELETED, key, known)
-            self._change(ChangeType.ADDED, key, item)
+                self._change(key, item if item.metadata.uid == known.metadata.uid else known, None)
+        elif known is not None and known.metadata.uid != item.metadata.uid:
+            self._change(key, known, None)
+            self._change(key, None, item)
         else:
-            self._change(ChangeType.MODIFIED, key, item)
+            self._change(key, known, item)
         self._version = item.metadata.resource_version
 
     def _apply_other(self, line: bytes, error: ValueError) -> None:
@@ -355,23 +345,23 @@ class Reflector(Generic[T]):
         elif event.type in ("ADDED", "MODIFIED", "DELETED"):
             key = self._unreadable(event.object, error)
             if event.type == "DELETED" and key in self.objects:
-                self._change(ChangeType.DELETED, key, self.objects[key])
+                self._change(key, self.objects[key], None)
         else:
             raise error
         self._version = version
 
-    def _change(self, change: ChangeType, key: str, item: T) -> None:
-        if change is ChangeType.DELETED:
+    def _change(self, key: str, old: T | None, new: T | None) -> None:
+        if new is None:
             del self.objects[key]
         else:
-            self.objects[key] = item
+            self.objects[key] = new
         for handler in self._handlers:
             try:
-                handler(change, item)
+                handler(old, new)
             except Exception:
                 # One odd object must not stop the watch for all others.
                 HANDLER_FAILURES.labels(self.resource.plural).inc()
-                log.exception("handler failed", resource=self.resource.plural, object=key, change=change.value)
+                log.exception("handler failed", resource=self.resource.plural, object=key)
 
     def _end_batch(self) -> None:
         for kind, count in self._counts.items():

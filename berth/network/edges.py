@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from berth.network.costs import SAME_ZONE_COST
-from berth.network.groups import Group, GroupKey, GroupMembers, Member
+from berth.network.groups import Group, GroupKey
+from berth.network.members import GroupMembers, Member
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,27 @@
-"""AppGroups as placement sees them: members, order, dependency edges, and which pods belong to them."""
+"""AppGroups as placement sees them: members, order, dependency edges."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from berth.api.appgroup import API_VERSION, KIND, AppGroup
 from berth.api.errors import InvalidObjectError
-from berth.api.labels import membership
-from berth.kube.objects import CustomObject, Pod
+from berth.kube.objects import CustomObject
 
-GroupKey = tuple[str, str]
-"""(namespace, AppGroup name)."""
+
+class GroupKey(NamedTuple):
+    """Which AppGroup."""
+
+    namespace: str
+    """its namespace"""
+    name: str
+    """its name"""
+
+    def __str__(self) -> str:
+        """Return ``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +64,7 @@ class Group:
 
 def read_group(obj: CustomObject) -> Group:
     """Compile an AppGroup; a broken one yields a Group whose `problem` says what to mend."""
-    key = (obj.metadata.namespace, obj.metadata.name)
+    key = GroupKey(obj.metadata.namespace, obj.metadata.name)
     try:
         parsed = AppGroup.parse(obj.document(api_version=API_VERSION, kind=KIND))
     except InvalidObjectError as error:
@@ -87,80 +97,3 @@ def read_group(obj: CustomObject) -> Group:
         index=index,
         edges=edges,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A pod of a group."""
-
-    uid: str
-    """the pod's uid"""
-    key: str
-    """``namespace/name``"""
-    workload: str
-    """selector from the pod's label"""
-    node: str
-    """node it is bound to or assumed on, empty while it waits"""
-
-
-class GroupMembers:
-    """Which pods belong to which group and where they are; fed with every pod of the cluster."""
-
-    def __init__(self) -> None:
-        """Start empty."""
-        self._groups: dict[GroupKey, dict[str, Member]] = {}
-        self._group_of: dict[str, GroupKey] = {}
-
-    def upsert(self, pod: Pod, *, node: str) -> tuple[GroupKey | None, bool]:
-        """Note a live pod on `node` (empty: waiting).
-
-        Returns its group (None when it has none) and whether group, workload or node are new.
-        """
-        place = membership(pod.metadata.labels)
-        uid = pod.metadata.uid
-        if place is None or pod.finished:
-            left = self.remove(uid)
-            return None, left is not None
-        key = (pod.metadata.namespace, place.appgroup)
-        if self._group_of.get(uid, key) != key:
-            self.remove(uid)
-        members = self._groups.setdefault(key, {})
-        member = Member(uid, pod.key, place.workload, node)
-        changed = members.get(uid) != member
-        self._group_of[uid] = key
-        members[uid] = member
-        return key, changed
-
-    def remove(self, uid: str) -> GroupKey | None:
-        """Forget a pod; returns the group it belonged to."""
-        key = self._group_of.pop(uid, None)
-        if key is not None:
-            members = self._groups[key]
-            del members[uid]
-            if not members:
-                del self._groups[key]
-        return key
-
-    def move(self, uid: str, *, node: str) -> None:
-        """Note where a pod is now: assumed on a node, or waiting again (empty)."""
-        key = self._group_of.get(uid)
-        if key is not None:
-            known = self._groups[key][uid]
-            self._groups[key][uid] = Member(known.uid, known.key, known.workload, node)
-
-    def group_of(self, uid: str) -> GroupKey | None:
-        """The group a pod belongs to."""
-        return self._group_of.get(uid)
-
-    def of(self, key: GroupKey) -> list[Member]:
-        """All live pods of a group."""
-        return list(self._groups.get(key, {}).values())
-
-    def placed(self, key: GroupKey) -> list[Member]:
-        """The pods of a group that have a node."""
-        return [member for member in self._groups.get(key, {}).values() if member.node]
-
-    def complete(self, group: Group) -> bool:
-        """True when every workload has a pod and there are at least `numMembers` of them."""
-        members = self._groups.get(group.key, {})
-        return len(members) >= group.members and set(group.selectors) <= {m.workload for m in members.values()}

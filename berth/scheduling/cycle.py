@@ -12,7 +12,7 @@ from typing import Protocol
 
 from berth.kube.objects import Pod
 from berth.network.costs import NetworkCosts
-from berth.network.groups import Group
+from berth.network.groups import Group, GroupKey
 from berth.scheduling import messages
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import AfterWait, PlacementConfiguration, Profile
@@ -91,7 +91,7 @@ class SchedulingCycle:
                 unit, None, costs, self._timed(POD_UNIT, pods, lambda: planner.place_pod(pods[0], None, costs))
             )
             return
-        group = self._cache.groups.get((unit.key[1], unit.key[2]))
+        group = self._cache.groups.get(GroupKey(unit.key[1], unit.key[2]))
         costs = self._cache.costs_for(unit.key[1], profile)
         waited = self._cache.clock() - unit.first_seen
         over = waited >= profile.gang.wait_seconds

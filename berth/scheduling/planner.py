@@ -16,7 +16,8 @@ from berth.api.labels import membership
 from berth.kube.objects import Pod
 from berth.network.costs import NetworkCosts
 from berth.network.edges import BandwidthAllocations, pod_edges
-from berth.network.groups import Group, GroupKey, GroupMembers, Member
+from berth.network.groups import Group, GroupKey
+from berth.network.members import GroupMembers, Member
 from berth.scheduling.cache.pod_templates import PodInfo
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.volumes import claim_keys, disk_uses

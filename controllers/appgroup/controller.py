@@ -18,13 +18,14 @@ from berth.api.labels import LABEL_APPGROUP
 from berth.kube.client import TRANSPORT_ERRORS, backoff
 from berth.kube.errors import ApiError
 from berth.kube.objects import ObjectMeta
-from berth.kube.reflector import ChangeType, Reflector
+from berth.kube.reflector import Reflector
 from berth.kube.resources import APP_GROUPS, Resource
+from berth.network.groups import GroupKey
 from berth.runtime.component import ControllerContext, run_together
 from berth.runtime.operator import Operator
 from berth.runtime.workqueue import WorkQueue
 from controllers.appgroup import metrics
-from controllers.appgroup.pods import GroupKey, GroupPod, PodIndex
+from controllers.appgroup.pods import GroupPod, PodIndex
 from controllers.appgroup.reconciler import Reconciler
 from controllers.appgroup.store import AppGroupStore, Change, key_of, version_of
 
@@ -94,9 +95,13 @@ class AppGroupController:
             self._reconciler.spec_seen(key)
         self._queue.add(key)
 
-    def _on_pod(self, change: ChangeType, pod: GroupPod) -> None:
-        deleted = change is ChangeType.DELETED
-        for key in self._pods.remove(pod.metadata) if deleted else self._pods.update(pod):
+    def _on_pod(self, old: GroupPod | None, new: GroupPod | None) -> None:
+        changed: set[GroupKey] = set()
+        if new is not None:
+            changed.update(self._pods.update(new))
+        elif old is not None:
+            changed.update(self._pods.remove(old.metadata))
+        for key in changed:
             if key in self._store:
                 self._queue.add(key, delay=POD_DELAY)
 

@@ -14,19 +14,7 @@ import msgspec
 
 from berth.api.labels import membership
 from berth.kube.objects import ObjectMeta
-
-
-class GroupKey(NamedTuple):
-    """Identity of an AppGroup."""
-
-    namespace: str
-    """metadata.namespace"""
-    name: str
-    """metadata.name"""
-
-    def __str__(self) -> str:
-        """Return ``namespace/name``."""
-        return f"{self.namespace}/{self.name}"
+from berth.network.groups import GroupKey
 
 
 class GroupPodSpec(msgspec.Struct, gc=False, rename="camel"):

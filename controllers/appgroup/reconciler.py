@@ -15,9 +15,10 @@ from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.events import EventRecorder
 from berth.kube.resources import APP_GROUPS
+from berth.network.groups import GroupKey
 from controllers.appgroup import events, metrics
 from controllers.appgroup.plan import SpecPlan, plan_spec
-from controllers.appgroup.pods import GroupKey, PodIndex
+from controllers.appgroup.pods import PodIndex
 from controllers.appgroup.status import desired_status, read_status
 from controllers.appgroup.store import AppGroupStore
 

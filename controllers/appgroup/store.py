@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from controllers.appgroup.pods import GroupKey
+from berth.network.groups import GroupKey
 
 
 class Change(Enum):

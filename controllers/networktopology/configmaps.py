@@ -16,7 +16,7 @@ import msgspec
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.objects import ObjectMeta
-from berth.kube.reflector import ChangeType, Reflector
+from berth.kube.reflector import Reflector
 from berth.kube.resources import Resource
 from controllers.networktopology.sources import configmap
 from controllers.networktopology.sources.base import Reading, SourceState
@@ -122,9 +122,9 @@ class ConfigMapSource:
         await self._reflector.synced.wait()
         self._changed()
 
-    def _object_changed(self, change: ChangeType, item: SourceConfigMap) -> None:
-        before, self._content = self._content, None if change is ChangeType.DELETED else item
-        if self._content is None or before is None or self._content.data != before.data:
+    def _object_changed(self, old: SourceConfigMap | None, new: SourceConfigMap | None) -> None:
+        self._content = new
+        if new is None or old is None or new.data != old.data:
             self._changed()
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from berth.kube.client import ApiClient
 from berth.kube.objects import ObjectMeta
-from berth.kube.reflector import ChangeType, Reflector
+from berth.kube.reflector import Reflector
 from berth.kube.resources import Resource
 from controllers.networktopology.places import NodePlace, Places, survey
 
@@ -52,15 +52,15 @@ class NodeWatch:
         """Follow for ever; ends only by cancellation."""
         await self.reflector.run()
 
-    def _node_changed(self, change: ChangeType, node: LabelledNode) -> None:
-        name = node.metadata.name
-        place = None if change is ChangeType.DELETED else NodePlace.of(node.metadata.labels)
-        if place == self._nodes.get(name):
+    def _node_changed(self, old: LabelledNode | None, new: LabelledNode | None) -> None:
+        before = NodePlace.of(old.metadata.labels) if old is not None else None
+        after = NodePlace.of(new.metadata.labels) if new is not None else None
+        if before == after:
             return
-        if place is None:
-            del self._nodes[name]
-        else:
-            self._nodes[name] = place
+        if new is not None and after is not None:
+            self._nodes[new.metadata.name] = after
+        elif old is not None:
+            del self._nodes[old.metadata.name]
         self._dirty = True
 
     def _batch_ended(self) -> None:

@@ -18,9 +18,10 @@ import yaml
 
 from berth.kube.memory import settle_memory
 from berth.kube.objects import CustomObject, Namespace, Node, Pod
-from berth.kube.reflector import ChangeType, Reflector
+from berth.kube.reflector import Reflector
 from berth.kube.resources import APP_GROUPS, NAMESPACES, NETWORK_TOPOLOGIES, NODES, PODS
 from berth.network.costs import NetworkCosts
+from berth.network.groups import GroupKey
 from berth.runtime.component import ControllerContext, run_together
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration, parse_configuration
@@ -79,7 +80,6 @@ class PlacementController:
         self._unbound: asyncio.Queue[tuple[Decision, NetworkCosts, float]] = asyncio.Queue()
         self._wake = asyncio.Event()
         self._watches: dict[str, Reflector[Any]] = {}
-        self._groups_seen: dict[str, CustomObject] = {}
 
     async def run(self) -> None:
         """Schedule until cancelled."""
@@ -114,11 +114,14 @@ class PlacementController:
 
     # Watch events
 
-    def _on_pod(self, change: ChangeType, pod: Pod) -> None:
+    def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
+        pod = new or old
+        if pod is None:
+            return
         cache, uid = self.cache, pod.metadata.uid
-        result = cache.delete_pod(pod) if change is ChangeType.DELETED else cache.update_pod(pod)
+        result = cache.delete_pod(pod) if new is None else cache.update_pod(pod)
         ours = self.configuration.profile_for(pod.spec.scheduler_name) is not None
-        if result.waiting and ours and change is not ChangeType.DELETED:
+        if result.waiting and ours and new is not None:
             self.queue.add(pod, unit_key(pod, result.group))
         else:
             self.queue.remove(uid)
@@ -134,9 +137,10 @@ class PlacementController:
         elif result.assigned:
             self.queue.wake_sleepers(lambda unit: unit.follows_pods)
 
-    def _on_node(self, change: ChangeType, node: Node) -> None:
-        if change is ChangeType.DELETED:
-            self.cache.state.remove_node(node.metadata.name)
+    def _on_node(self, old: Node | None, node: Node | None) -> None:
+        if node is None:
+            if old is not None:
+                self.cache.state.remove_node(old.metadata.name)
             self._volumes.changed()
             self.queue.wake_sleepers(lambda unit: unit.follows_pods)
             return
@@ -149,33 +153,34 @@ class PlacementController:
         if helps:
             self.queue.wake_sleepers()
 
-    def _on_namespace(self, change: ChangeType, namespace: Namespace) -> None:
-        if change is ChangeType.DELETED:
-            self.cache.state.remove_namespace(namespace.metadata.name)
+    def _on_namespace(self, old: Namespace | None, new: Namespace | None) -> None:
+        if new is None:
+            if old is not None:
+                self.cache.state.remove_namespace(old.metadata.name)
         else:
-            self.cache.state.upsert_namespace(namespace)
+            self.cache.state.upsert_namespace(new)
             self.queue.wake_sleepers()
 
-    def _on_group(self, change: ChangeType, obj: CustomObject) -> None:
-        key = (obj.metadata.namespace, obj.metadata.name)
-        name = "/".join(key)
-        if change is ChangeType.DELETED:
-            self._groups_seen.pop(name, None)
+    def _on_group(self, old: CustomObject | None, new: CustomObject | None) -> None:
+        if new is not None:
+            changed = self.cache.update_group(new, old)
+            if changed is not None:
+                self._wake_group(changed)
+        elif old is not None:
+            key = GroupKey(old.metadata.namespace, old.metadata.name)
             self.cache.delete_group(key)
             self._wake_group(key)
-            return
-        previous = self._groups_seen.get(name)
-        self._groups_seen[name] = obj
-        if self.cache.update_group(obj, previous) is not None:
-            self._wake_group(key)
 
-    def _on_topology(self, change: ChangeType, obj: CustomObject) -> None:
+    def _on_topology(self, old: CustomObject | None, new: CustomObject | None) -> None:
+        obj = new or old
+        if obj is None:
+            return
         name = f"{obj.metadata.namespace}/{obj.metadata.name}"
         changed = True
-        if change is ChangeType.DELETED:
+        if new is None:
             self.cache.delete_topology(name)
         else:
-            problem, changed = self.cache.update_topology(obj)
+            problem, changed = self.cache.update_topology(new)
             if problem is not None:
                 log.warning("network topology ignored", topology=name, problem=problem)
         if changed:
@@ -192,7 +197,7 @@ class PlacementController:
     def _arrival_of(self, key: UnitKey) -> str | None:
         if key[0] != GROUP_UNIT:
             return None
-        group = self.cache.groups.get((key[1], key[2]))
+        group = self.cache.groups.get(GroupKey(key[1], key[2]))
         return group.created if group is not None else None
 
     def _planners(self) -> list[Planner]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from berth.kube.client import ApiClient
-from berth.kube.reflector import ChangeType, HasMetadata, Reflector, object_key
+from berth.kube.reflector import Handler, HasMetadata, Reflector, object_key
 from berth.kube.resources import (
     CSI_DRIVERS,
     CSI_NODES,
@@ -53,13 +53,13 @@ def volume_watches(client: ApiClient, table: VolumeTable, *, changed: Callable[[
     return {reflector.resource.plural: reflector for reflector in watches}
 
 
-def follow(put: Callable[[T], None], drop: Callable[[str], None]) -> Callable[[ChangeType, T], None]:
+def follow(put: Callable[[T], None], drop: Callable[[str], None]) -> Handler[T]:
     """A watch handler: `put` with the object, or `drop` with its key (``namespace/name`` or name)."""
 
-    def handle(change: ChangeType, item: T) -> None:
-        if change is ChangeType.DELETED:
-            drop(object_key(item.metadata))
-        else:
-            put(item)
+    def handle(old: T | None, new: T | None) -> None:
+        if new is not None:
+            put(new)
+        elif old is not None:
+            drop(object_key(old.metadata))
 
     return handle

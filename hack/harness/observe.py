@@ -11,10 +11,10 @@ import numpy as np
 
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
 from berth.kube.objects import CustomObject, Node, Pod
-from berth.kube.reflector import ChangeType
 from berth.network.costs import NetworkCosts, Place
 from berth.network.edges import pod_edges
-from berth.network.groups import Member, read_group
+from berth.network.groups import read_group
+from berth.network.members import Member
 from berth.scheduling.cache.requests import pod_requests
 from berth.scheduling.cache.units import resource_units
 
@@ -32,9 +32,9 @@ class PodLog:
     rebound: int = 0
     """pods whose node changed after they had one: must stay 0"""
 
-    def note(self, change: ChangeType, pod: Pod) -> None:
+    def note(self, _old: Pod | None, pod: Pod | None) -> None:
         """Handler of the watch."""
-        if change is ChangeType.DELETED:
+        if pod is None:
             return
         now, uid = time.monotonic(), pod.metadata.uid
         self.created.setdefault(uid, now)

@@ -13,12 +13,12 @@ from prometheus_client import REGISTRY
 
 from berth.kube.client import ApiClient
 from berth.kube.objects import ConfigMap
-from berth.kube.reflector import ChangeType, Reflector
+from berth.kube.reflector import Reflector
 from berth.kube.resources import APP_GROUPS, CONFIGMAPS, NAMESPACES, PODS, Resource
 from hack.harness.cluster import bound_pod
 from hack.localcluster import LocalCluster
 from hack.localcluster.components import Options
-from tests.support.kube import client_of, config_map, followed, paused, running, until
+from tests.support.kube import ChangeType, client_of, config_map, followed, paused, running, until
 
 ADDED, MODIFIED, DELETED = ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED
 

@@ -9,8 +9,9 @@ import msgspec
 
 from berth.api.appgroup import API_VERSION, PLURAL
 from berth.api.labels import LABEL_APPGROUP, LABEL_WORKLOAD
+from berth.network.groups import GroupKey
 from controllers.appgroup.plan import plan_spec
-from controllers.appgroup.pods import GroupKey, GroupPod, PodIndex
+from controllers.appgroup.pods import GroupPod, PodIndex
 from controllers.appgroup.status import desired_status, read_status
 from hack.harness.cluster import bound_pod, eventually
 from hack.localcluster import LocalCluster

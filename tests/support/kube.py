@@ -7,12 +7,35 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from typing import Any
+from enum import Enum
+from typing import Any, TypeVar
 
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
-from berth.kube.reflector import ChangeType, Reflector, object_key
+from berth.kube.reflector import Reflector, object_key
 from hack.localcluster import LocalCluster
+
+T = TypeVar("T")
+
+
+class ChangeType(Enum):
+    """What a watch's handler is told, in one word."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+    @classmethod
+    def of(cls, old: Any, new: Any) -> ChangeType:
+        """The word for a pair of objects, before and after."""
+        if old is None:
+            return cls.ADDED
+        return cls.DELETED if new is None else cls.MODIFIED
+
+    def sides(self, item: T) -> tuple[T | None, T | None]:
+        """An object as a handler gets it: before and after."""
+        return (None if self is ChangeType.ADDED else item, None if self is ChangeType.DELETED else item)
+
 
 Seen = list[tuple[ChangeType, str]]
 
@@ -43,7 +66,7 @@ async def running(*coroutines: Coroutine[Any, Any, Any]) -> AsyncIterator[list[a
 def followed(reflector: Reflector[Any]) -> Seen:
     """Everything that the reflector's handlers are told."""
     seen: Seen = []
-    reflector.add_handler(lambda change, item: seen.append((change, object_key(item.metadata))))
+    reflector.add_handler(lambda old, new: seen.append((ChangeType.of(old, new), object_key((new or old).metadata))))
     return seen
 
 

@@ -10,7 +10,8 @@ from berth.api.labels import LABEL_APPGROUP
 from berth.cli.explain.pod import event_rows, parse_time, pod_document
 from berth.kube.objects import CustomObject, Node, Pod
 from berth.network.costs import NetworkCosts, Place
-from berth.network.groups import GroupMembers, read_group
+from berth.network.groups import read_group
+from berth.network.members import GroupMembers
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
 from berth.scheduling.planner import workload_of

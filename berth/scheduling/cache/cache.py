@@ -18,7 +18,8 @@ from berth.api.networktopology import NetworkTopology
 from berth.kube.objects import CustomObject, Node, Pod
 from berth.network.costs import NO_COSTS, NetworkCosts, choose_topology, read_costs
 from berth.network.edges import BandwidthAllocations
-from berth.network.groups import Group, GroupKey, GroupMembers, read_group
+from berth.network.groups import Group, GroupKey, read_group
+from berth.network.members import GroupMembers
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.configuration import Profile
 

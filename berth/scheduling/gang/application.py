@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from berth.network.edges import PodEdge, pod_edges
-from berth.network.groups import Group, Member
+from berth.network.groups import Group
+from berth.network.members import Member
 from berth.scheduling.cache.pod_templates import ANY_ADDRESS, HostPort, PodInfo
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.gang.problem import Application, NodeMasks, PlacedPeers

@@ -11,7 +11,8 @@ from berth.api.labels import LABEL_REGION, LABEL_ZONE
 from berth.kube.objects import Node
 from berth.network.costs import SAME_ZONE_COST, UNKNOWN_COST, NetworkCosts, Place
 from berth.network.edges import pod_edges
-from berth.network.groups import Group, Member
+from berth.network.groups import Group
+from berth.network.members import Member
 
 
 @dataclass(frozen=True, slots=True)

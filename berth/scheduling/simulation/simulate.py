@@ -199,7 +199,7 @@ class _Planner:
         """Plan until nothing changes any more."""
         total = len(self._waiting)
         for _, namespace, name, scheduler in sorted(u.key for u in self._queue.units() if u.key[0] == GROUP_UNIT):
-            self.result.groups[namespace, name] = scheduler
+            self.result.groups[GroupKey(namespace, name)] = scheduler
         self._drain(total)
         self._clock.now = max(profile.gang.wait_seconds for profile in self._configuration.profiles)
         for unit in list(self._queue.units()):
@@ -227,7 +227,7 @@ class _Planner:
                     self._queue.wake(unit.key)
 
     def _arrival_of(self, key: UnitKey) -> str | None:
-        group = self._cache.groups.get((key[1], key[2])) if key[0] == GROUP_UNIT else None
+        group = self._cache.groups.get(GroupKey(key[1], key[2])) if key[0] == GROUP_UNIT else None
         return group.created if group is not None else None
 
     # What the cycle tells, see CycleListener.

@@ -18,8 +18,9 @@ from berth.kube.client import ApiClient
 from berth.kube.connection import Connection
 from berth.kube.errors import ApiError
 from berth.kube.objects import ConfigMap, ObjectMeta, Pod
-from berth.kube.reflector import ChangeType, Reflector, object_key
+from berth.kube.reflector import Reflector, object_key
 from berth.kube.resources import CONFIGMAPS, PODS
+from tests.support.kube import ChangeType
 
 ADDED, MODIFIED, DELETED = ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED
 Seen = list[tuple[ChangeType, str, str, str]]
@@ -39,8 +40,13 @@ def line(kind: str, **metadata: Any) -> bytes:
 def followed(reflector: Reflector[Any]) -> Seen:
     seen: Seen = []
     reflector.add_handler(
-        lambda change, item: seen.append(
-            (change, item.metadata.name, item.metadata.uid, item.metadata.resource_version)
+        lambda old, new: seen.append(
+            (
+                ChangeType.of(old, new),
+                (new or old).metadata.name,
+                (new or old).metadata.uid,
+                (new or old).metadata.resource_version,
+            )
         )
     )
     return seen
@@ -152,18 +158,19 @@ def test_whoever_replays_the_changes_has_the_copy(steps: list[tuple[str, Any, st
     reflector = Reflector(client, CONFIGMAPS)
     replay: dict[str, ConfigMap] = {}
 
-    def handler(change: ChangeType, item: ConfigMap) -> None:
+    def handler(old: ConfigMap | None, new: ConfigMap | None) -> None:
+        item = new or old
+        assert item is not None
         key = object_key(item.metadata)
-        if change is ADDED:
-            assert key not in replay
-        else:
-            assert key in replay
-        if change is MODIFIED:
+        assert (key in replay) is (old is not None)
+        if old is not None:
             assert replay[key].metadata.uid == item.metadata.uid
-        if change is DELETED:
+        if old is not None and new is not None:
+            assert old is replay[key]
+        if new is None:
             del replay[key]
         else:
-            replay[key] = item
+            replay[key] = new
 
     reflector.add_handler(handler)
     failures = REGISTRY.get_sample_value("berth_handler_failures_total", {"resource": "configmaps"})

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.network.edges import BandwidthAllocations, group_bandwidth, pod_edges
-from berth.network.groups import Group, GroupMembers, Member, read_group
+from berth.network.groups import Group, read_group
+from berth.network.members import GroupMembers, Member
 from tests.support import kinds
 from tests.support.placement import chain, group_object, member
 

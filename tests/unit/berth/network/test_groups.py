@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.network.groups import GroupEdge, GroupMembers, read_group
+from berth.network.groups import GroupEdge, read_group
+from berth.network.members import GroupMembers
 from tests.support import builders, kinds
 from tests.support.placement import chain, group_object, member
 

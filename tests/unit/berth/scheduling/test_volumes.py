@@ -15,7 +15,6 @@ from berth.kube.objects import (
     Pod,
     StorageClass,
 )
-from berth.kube.reflector import ChangeType
 from berth.scheduling.cache.volume_matching import VolumePlan
 from berth.scheduling.cache.volumes import BIND_COMPLETED, SELECTED_NODE
 from berth.scheduling.volumes import (
@@ -30,6 +29,7 @@ from berth.scheduling.volumes import (
     selection_patch,
 )
 from controllers.placement.volume_watches import follow
+from tests.support.kube import ChangeType
 from tests.support.placement import Lab, chain, group_object, lone, member, where, zoned
 
 HOST = "kubernetes.io/hostname"
@@ -260,9 +260,9 @@ def test_watch_handlers_put_and_drop_by_key(lab: Lab) -> None:
     table = lab.cache.state.volumes
     claims = follow(table.upsert_claim, table.remove_claim)
     volumes = follow(table.upsert_volume, table.remove_volume)
-    claims(ChangeType.ADDED, claim("c"))
-    volumes(ChangeType.MODIFIED, NEAR)
+    claims(*ChangeType.ADDED.sides(claim("c")))
+    volumes(*ChangeType.MODIFIED.sides(NEAR))
     assert (list(table.claims), list(table.volumes)) == (["default/c"], ["v1"])
-    claims(ChangeType.DELETED, claim("c"))
-    volumes(ChangeType.DELETED, NEAR)
+    claims(*ChangeType.DELETED.sides(claim("c")))
+    volumes(*ChangeType.DELETED.sides(NEAR))
     assert (table.claims, table.volumes) == ({}, {})

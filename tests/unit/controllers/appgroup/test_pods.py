@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from berth.api.labels import LABEL_APPGROUP, LABEL_WORKLOAD
 from berth.kube.objects import ObjectMeta
-from controllers.appgroup.pods import GroupKey, GroupPod, GroupPodSpec, GroupPodStatus, PodIndex
+from berth.network.groups import GroupKey
+from controllers.appgroup.pods import GroupPod, GroupPodSpec, GroupPodStatus, PodIndex
 
 SHOP = GroupKey("default", "shop")
 BANK = GroupKey("default", "bank")

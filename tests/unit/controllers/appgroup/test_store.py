@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controllers.appgroup.pods import GroupKey
+from berth.network.groups import GroupKey
 from controllers.appgroup.store import AppGroupStore, Change, version_of
 
 KEY = GroupKey("default", "shop")

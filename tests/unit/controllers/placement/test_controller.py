@@ -11,7 +11,6 @@ from berth.kube.client import ApiClient
 from berth.kube.connection import Connection
 from berth.kube.events import Note
 from berth.kube.objects import CustomObject, Namespace, ObjectMeta, OwnerReference, Pod
-from berth.kube.reflector import ChangeType
 from berth.network.costs import NO_COSTS
 from berth.runtime.component import ControllerContext
 from berth.runtime.health import Checks
@@ -20,6 +19,7 @@ from berth.scheduling.queue import Unit
 from controllers.placement.binder import BindOutcome, BindResult
 from controllers.placement.controller import PlacementController
 from tests.support import builders, kinds
+from tests.support.kube import ChangeType
 from tests.support.placement import chain, group_object, lone, member, zoned
 
 ADDED, MODIFIED, DELETED = ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED
@@ -56,7 +56,7 @@ class Desk:
         self.controller = PlacementController(context)
         self.controller._make_watches()
         for number in (1, 2):
-            self.controller._on_node(ADDED, zoned(f"n{number}"))
+            self.controller._on_node(*ADDED.sides(zoned(f"n{number}")))
 
     @property
     def queue(self) -> Any:
@@ -69,7 +69,7 @@ class Desk:
             objects.pop(pod.key, None)
         else:
             objects[pod.key] = pod
-        self.controller._on_pod(change, pod)
+        self.controller._on_pod(*change.sides(pod))
 
     def decide(self) -> list[Decision]:
         """Look at every unit that is due."""
@@ -135,7 +135,7 @@ class TestPods:
         assert (decision.pod.metadata.name, decision.node) == ("friend", "n2")
 
     def test_a_member_bound_by_somebody_else_completes_the_group(self, desk: Desk) -> None:
-        desk.controller._on_group(ADDED, group_object("shop", *chain("a", "b")))
+        desk.controller._on_group(*ADDED.sides(group_object("shop", *chain("a", "b"))))
         desk.pod(ADDED, member("a1", "a"))
         assert desk.decide() == []
         desk.pod(ADDED, member("b1", "b", on="n2", spec={"schedulerName": "default-scheduler"}))
@@ -160,40 +160,40 @@ class TestOtherEvents:
     @pytest.mark.parametrize("cpu", ["4", "200"], ids=["same", "larger"])
     def test_nodes(self, desk: Desk, cpu: str) -> None:
         desk.fail(lone("big", cpu="100"))
-        desk.controller._on_node(MODIFIED, zoned("n1", cpu=cpu))
+        desk.controller._on_node(*MODIFIED.sides(zoned("n1", cpu=cpu)))
         assert (desk.queue.pop() is not None) is (cpu == "200")
 
     def test_a_bad_annotation_is_told_on_its_node_once_per_change(self, desk: Desk) -> None:
         node = zoned("n1")
         node.metadata.annotations = {"berth.dev/price-cpu": "cheap", "berth.dev/usage-threshold": "0.5"}
-        desk.controller._on_node(MODIFIED, node)
-        desk.controller._on_node(MODIFIED, node)
+        desk.controller._on_node(*MODIFIED.sides(node))
+        desk.controller._on_node(*MODIFIED.sides(node))
         assert desk.said.reasons == ["BadAnnotation"]
         assert desk.said.notes[0].regarding.name == "n1"
         assert "price-cpu='cheap' is ignored" in desk.said.notes[0].message
 
     def test_a_deleted_node(self, desk: Desk) -> None:
-        desk.controller._on_node(DELETED, zoned("n1"))
+        desk.controller._on_node(*DELETED.sides(zoned("n1")))
         assert desk.controller.cache.state.node_count == 1
 
     def test_namespaces(self, desk: Desk) -> None:
         namespace = builders.namespace("team", tier="gold")
-        desk.controller._on_namespace(ADDED, namespace)
+        desk.controller._on_namespace(*ADDED.sides(namespace))
         assert desk.controller.cache.state.namespace_labels("team") == namespace.metadata.labels
-        desk.controller._on_namespace(DELETED, Namespace(metadata=ObjectMeta(name="team")))
+        desk.controller._on_namespace(*DELETED.sides(Namespace(metadata=ObjectMeta(name="team"))))
         assert desk.controller.cache.state.namespace_labels("team") is None
 
     def test_a_group_that_appears_starts_its_pods(self, desk: Desk) -> None:
         desk.pod(ADDED, member("a1", "a"))
         assert desk.decide() == []
-        desk.controller._on_group(ADDED, group_object("shop", *chain("a")))
+        desk.controller._on_group(*ADDED.sides(group_object("shop", *chain("a"))))
         assert len(desk.decide()) == 1
 
     def test_topologies_wake_when_their_costs_change(self, desk: Desk) -> None:
         def news(cost: Any, change: ChangeType = MODIFIED) -> bool:
             body = kinds.network_topology(kinds.weight_set(z1={"z2": cost}))
             obj = CustomObject(metadata=ObjectMeta(name="net", namespace="default"), spec=body["spec"])
-            desk.controller._on_topology(change, obj)
+            desk.controller._on_topology(*change.sides(obj))
             woken = desk.queue.pop()
             if woken is not None:
                 desk.controller.cycle.look_at(woken)
@@ -213,10 +213,10 @@ class TestOtherEvents:
 
     def test_a_deleted_group_is_looked_at(self, desk: Desk) -> None:
         group = group_object("shop", *chain("a", "b"))
-        desk.controller._on_group(ADDED, group)
+        desk.controller._on_group(*ADDED.sides(group))
         desk.pod(ADDED, member("a1", "a"))
         desk.decide()
-        desk.controller._on_group(DELETED, group)
+        desk.controller._on_group(*DELETED.sides(group))
         desk.decide()
         assert desk.said.reasons == ["WaitingForMembers", "AppGroupMissing"]
 
@@ -296,13 +296,13 @@ class TestChangedNode:
     def test_before_binding(self, desk: Desk, node: Any, problem: str | None) -> None:
         desk.pod(ADDED, lone("p", cpu="2", spec={"nodeSelector": {HOST: "n1"}}))
         (decision,) = desk.decide()
-        desk.controller._on_node(MODIFIED, node)
+        desk.controller._on_node(*MODIFIED.sides(node))
         assert desk.controller._no_longer_possible(decision) == problem
 
     def test_deleted(self, desk: Desk) -> None:
         desk.pod(ADDED, lone("p", spec={"nodeSelector": {HOST: "n1"}}))
         (decision,) = desk.decide()
-        desk.controller._on_node(DELETED, zoned("n1"))
+        desk.controller._on_node(*DELETED.sides(zoned("n1")))
         assert desk.controller._no_longer_possible(decision) == "the node was deleted"
 
     def test_another_scheduler_took_the_room(self, desk: Desk) -> None:

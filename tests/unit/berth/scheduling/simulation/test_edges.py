@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.network.costs import NO_COSTS, NetworkCosts, Place
-from berth.network.groups import Group, GroupEdge, Member
+from berth.network.groups import Group, GroupEdge
+from berth.network.members import Member
 from berth.scheduling.simulation.edges import edge_summary, group_edges, node_places, workload_edges
 from tests.support import builders
 
