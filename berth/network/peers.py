@@ -1,0 +1,70 @@
+"""One pod and the placed pods it has dependency edges with: what each node would cost it, and which nodes rule out.
+
+Arrays run over N nodes, L locations and K edges to placed pods. An edge inside a node costs nothing, breaks no limit
+and takes no bandwidth. ``outward`` belongs to edges on which the pod calls its peer, ``inward`` to those on which the
+peer calls the pod: costs need not be the same in both directions. Whoever asks what the network makes of a node asks
+here, for a pod placed alone and for a member of a joint plan.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32] | npt.NDArray[np.intp]
+
+
+def cost_towards(homes: Ints, outward: Floats, inward: Floats, *, location: Ints, location_cost: Floats) -> Floats:
+    """Return float64[N], the summed network cost of all edges if the pod were on each node.
+
+    Args:
+        homes: int[K], node of each peer.
+        outward: float64[K], weight of the edge towards the peer, 0 for none.
+        inward: float64[K], weight of the edge from the peer, 0 for none.
+        location: int[N], location of each node.
+        location_cost: float64[L, L], cost from location to location.
+    """
+    places = location[homes]
+    by_location: Floats = location_cost[:, places] @ outward + inward @ location_cost[places]
+    cost: Floats = by_location[location]
+    np.subtract.at(cost, homes, (outward + inward) * location_cost[places, places])
+    return cost
+
+
+def beyond_limits(homes: Ints, outward: Floats, inward: Floats, *, location: Ints, location_cost: Floats) -> Bools:
+    """Return bool[N], the nodes from which some edge would cost more than its limit (maxNetworkCost).
+
+    Arguments as for :func:`cost_towards`, but `outward` and `inward` are the limits, infinite for none.
+    """
+    places = location[homes]
+    broken = (location_cost[:, places] > outward) | (inward < location_cost[places].T)
+    count = broken.sum(axis=1)[location]
+    np.subtract.at(count, homes, broken[places, np.arange(len(places))])
+    beyond: Bools = count > 0
+    return beyond
+
+
+def short_of_bandwidth(homes: Ints, demand: Floats, *, free: Floats, peers_free: Floats) -> Bools:
+    """Return bool[N], the nodes from which the edges' bandwidth would exceed the budget of either end.
+
+    Args:
+        homes: int[K], node of each peer.
+        demand: float64[K], bandwidth of each edge.
+        free: float64[N], what the pod may take from each node's budget.
+        peers_free: float64[N], what its peers may.
+
+    A node whose budget is overdrawn already still takes a pod that adds nothing to it.
+    """
+    received = np.bincount(homes, weights=demand, minlength=len(free))
+    need = demand.sum() - received
+    short: Bools = (need > free) & (need > 0)
+    full = np.flatnonzero((received > peers_free) & (received > 0))
+    if full.size:
+        # A peer's node that cannot carry its end takes the pod itself, or nobody does.
+        elsewhere = np.ones(len(free), dtype=np.bool_)
+        if full.size == 1:
+            elsewhere[full] = False
+        short |= elsewhere
+    return short
