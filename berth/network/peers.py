@@ -1,12 +1,14 @@
 """One pod and the placed pods it has dependency edges with: what each node would cost it, and which nodes rule out.
 
-Arrays run over N nodes, L locations and K edges to placed pods. An edge inside a node costs nothing, breaks no limit
-and takes no bandwidth. ``outward`` belongs to edges on which the pod calls its peer, ``inward`` to those on which the
-peer calls the pod: costs need not be the same in both directions. Whoever asks what the network makes of a node asks
-here, for a pod placed alone and for a member of a joint plan.
+Arrays run over N nodes, L locations, P physical links and K edges to placed pods. An edge inside a node costs nothing,
+breaks no limit and takes no bandwidth. ``outward`` belongs to edges on which the pod calls its peer, ``inward`` to
+those on which the peer calls the pod: costs need not be the same in both directions. Whoever asks what the network
+makes of a node asks here, for a pod placed alone and for a member of a joint plan.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +32,19 @@ def cost_towards(homes: Ints, outward: Floats, inward: Floats, *, location: Ints
     by_location: Floats = location_cost[:, places] @ outward + inward @ location_cost[places]
     cost: Floats = by_location[location]
     np.subtract.at(cost, homes, (outward + inward) * location_cost[places, places])
+    return cost
+
+
+def bandwidth_cost(homes: Ints, demand: Floats, *, price: Floats) -> Floats:
+    """Return float64[N], the price of all edges' bandwidth, paid at both ends, if the pod were on each node.
+
+    Args:
+        homes: int[K], node of each peer.
+        demand: float64[K], bandwidth of each edge.
+        price: float64[N], price per unit of bandwidth of each node.
+    """
+    received = np.bincount(homes, weights=demand, minlength=len(price))
+    cost: Floats = (demand.sum() - 2 * received) * price + demand @ price[homes]
     return cost
 
 
@@ -68,3 +83,27 @@ def short_of_bandwidth(homes: Ints, demand: Floats, *, free: Floats, peers_free:
             elsewhere[full] = False
         short |= elsewhere
     return short
+
+
+def over_links(
+    homes: Ints, demand: Floats, *, path: Callable[[int, int], Iterable[int]], free: Floats, among: Bools
+) -> Bools:
+    """Return bool[N], the nodes of `among` from which the edges' bandwidth would exceed a physical link on its way.
+
+    Args:
+        homes: int[K], node of each peer.
+        demand: float64[K], bandwidth of each edge.
+        path: the links that traffic between two nodes uses, none inside a node.
+        free: float64[P], what is left of each link.
+        among: bool[N], the nodes to look at.
+    """
+    over = np.zeros(len(among), dtype=np.bool_)
+    received = np.bincount(homes, weights=demand)
+    peers = [(home, received[home]) for home in np.flatnonzero(received).tolist()]
+    for node in np.flatnonzero(among).tolist():
+        load: dict[int, float] = {}
+        for home, amount in peers:
+            for link in path(node, home):
+                load[link] = load.get(link, 0.0) + amount
+        over[node] = any(amount > free[link] for link, amount in load.items())
+    return over

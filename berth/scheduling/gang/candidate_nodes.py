@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from berth.network.peers import cost_towards
 from berth.scheduling.gang.placement_state import SLACK
 
 if TYPE_CHECKING:
@@ -74,28 +75,25 @@ class CandidateNodes:
             self.wholly &= (infrastructure.max_unit >= largest).all(axis=1)
         self.base: Floats = infrastructure.price @ (instance.weights.price * self.total)
         """float64[N], cost of the whole application on one node; edges to placed_peers included."""
-        self.local = bool(instance.weights.network) and instance.has_weight and state.has_distance
-        """Whether network costs tell nodes apart."""
-        if self.local and instance.fixed_nodes.size:
+        if instance.has_network and instance.fixed_nodes.size:
             self.base = self.base + self._towards_peers()
-        self.by_room_only = self.local and not state.has_price and not instance.fixed_nodes.size
+        self.by_room_only = instance.has_network and not state.has_price and not instance.fixed_nodes.size
         """Whether nothing but network costs between its own units and room decide where an application goes."""
         self._portions: Floats | None = None
         self._ranking: Floats | None = None
         self._classes: dict[int, Indices] = {}
 
     def _towards_peers(self) -> Floats:
-        """Return float64[N], weighted network cost of all placed_peers from each node."""
-        instance, infrastructure = self.instance, self.instance.infrastructure
-        outward = instance.weight[: instance.units, instance.units :].sum(axis=0)
-        inward = instance.weight[instance.units :, : instance.units].sum(axis=1)
-        homes = infrastructure.location[instance.fixed_nodes]
-        cost = infrastructure.location_cost[:, homes] @ outward + inward @ infrastructure.location_cost[homes, :]
-        spread: Floats = cost[infrastructure.location]
-        for position, node in enumerate(instance.fixed_nodes.tolist()):
-            distance = infrastructure.location_cost[infrastructure.location[node], homes[position]]
-            spread[node] -= distance * (outward[position] + inward[position])
-        return instance.weights.network * spread
+        """Return float64[N], weighted network cost of all placed peers from each node."""
+        instance = self.instance
+        towards = cost_towards(
+            instance.fixed_nodes,
+            instance.weight[: instance.units, instance.units :].sum(axis=0),
+            instance.weight[instance.units :, : instance.units].sum(axis=1),
+            location=instance.infrastructure.location,
+            location_cost=instance.infrastructure.location_cost,
+        )
+        return instance.weights.network * towards
 
     def short(self) -> bool:
         """Return whether even the pooled free amounts of all nodes are too little."""
@@ -145,7 +143,7 @@ class CandidateNodes:
             portion = np.minimum(self.portion, 1.0)
             candidates = candidates & (portion >= room_floor * portion[candidates].max())
         seen: list[Indices] = []
-        if self.local or self.instance.limit is not None:
+        if self.instance.has_network or self.instance.limit is not None:
             for group in self._areas(candidates):
                 seen.append(self._shortlist(group, width))
                 yield seen[-1]
@@ -259,7 +257,7 @@ class CandidateNodes:
         """Return up to `width` of `nodes` by price, larger room first among equals, in that order."""
         if self._ranking is None:
             cost = self.base
-            if self.local or self.instance.state.has_equal_prices:
+            if self.instance.has_network or self.instance.state.has_equal_prices:
                 # At equal prices the order is by room, so that few nodes hold the application.
                 # Of those that hold all of it, the fuller ones come first.
                 portion = 1e-6 * np.minimum(self.portion, 1.0) - 1e-9 * np.minimum(self.portion, 100.0)

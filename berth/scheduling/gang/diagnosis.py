@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from berth.scheduling.gang.outcome import Unplaced
+from berth.scheduling.framework.rejection import Rejection, merged
+from berth.scheduling.gang.outcome import Cause, Unplaced
 from berth.scheduling.gang.placement_state import PlacementState
 
 if TYPE_CHECKING:
@@ -19,49 +20,42 @@ def diagnose(instance: Instance, nodes: Indices, *, partial: bool) -> tuple[Unpl
     """Return why each component of an unplaced unit has no node, in component order.
 
     `nodes` (int[U], -1 for not placed) is what the strategy managed before it gave up: the units it placed count as
-    placed. Without `partial` those are reported too, as waiting for the rest of the group.
+    placed. Without `partial` those are reported too, as waiting for the rest of the application.
     """
     placement = PlacementState(instance)
     for unit in np.flatnonzero(nodes >= 0).tolist():
         placement.place(unit, int(nodes[unit]))
     found: dict[int, Unplaced] = {}
-    stuck: list[int] = []
-    for unit in np.flatnonzero(nodes < 0).tolist():
-        reason, rejected = _reason(instance, placement, unit)
-        if reason:
-            stuck.append(unit)
+    waiting: dict[int, tuple[Rejection, ...]] = {}
+    for unit in range(instance.units):
+        clash = _contradiction(instance, unit)
+        rejections, open_nodes = ((), 0) if nodes[unit] >= 0 or clash is not None else _rejections(placement, unit)
         for component in instance.members(unit):
-            found[component] = Unplaced(component, reason or "", rejected)
-    names = instance.application.names
-    first = names[instance.members(stuck[0])[0]] if stuck else ""
-    waiting = f"the group is placed as a whole and {first} fits nowhere" if first else "no joint placement was found"
-    for component, entry in list(found.items()):
-        if not entry.reason:
-            found[component] = Unplaced(component, waiting, entry.rejected)
-    if not partial:
-        for component in np.flatnonzero(nodes[instance.unit_of] >= 0).tolist():
-            found[component] = Unplaced(component, waiting)
+            if clash is not None:
+                found[component] = Unplaced(component, Cause.CONTRADICTION, other=clash)
+            elif nodes[unit] < 0 and not open_nodes:
+                found[component] = Unplaced(component, Cause.NO_NODE_FITS, rejections)
+            elif nodes[unit] < 0 or not partial:
+                waiting[component] = rejections
+    stuck = min(found, default=None)
+    cause = Cause.NO_JOINT_PLACEMENT if stuck is None else Cause.WAITS_FOR
+    found.update({c: Unplaced(c, cause, rejections, stuck) for c, rejections in waiting.items()})
     return tuple(found[component] for component in sorted(found))
 
 
-def _reason(instance: Instance, placement: PlacementState, unit: int) -> tuple[str | None, dict[str, int]]:
-    """Return the sentence and the counts for one unit; no sentence when some node would take it now."""
-    if instance.contradiction is not None:
-        pair = instance.contradiction
-        names = instance.application.names
-        if pair[0] in instance.members(unit):
-            return f"{names[pair[0]]} and {names[pair[1]]} must share a node and may not", {}
-    count = instance.infrastructure.size
-    if count == 0:
-        return "there are no nodes", {}
-    open_nodes = np.ones(count, dtype=np.bool_)
-    rejected: dict[str, int] = {}
-    for rule, mask in placement.rejections(unit):
+def _contradiction(instance: Instance, unit: int) -> int | None:
+    """Return the component with which one of the unit must and may not share a node."""
+    pair = instance.contradiction
+    return pair[1] if pair is not None and pair[0] in instance.members(unit) else None
+
+
+def _rejections(placement: PlacementState, unit: int) -> tuple[tuple[Rejection, ...], int]:
+    """Return which nodes reject a unit, each counted once, and how many would take it now."""
+    open_nodes = np.ones(placement.instance.infrastructure.size, dtype=np.bool_)
+    found: list[Rejection] = []
+    for plugin, reason, mask in placement.rejections(unit):
         fresh = int((mask & open_nodes).sum())
         if fresh:
-            rejected[rule] = rejected.get(rule, 0) + fresh
+            found.append(Rejection(plugin, reason, fresh))
         open_nodes &= ~mask
-    if open_nodes.any():
-        return None, rejected
-    parts = sorted(rejected.items(), key=lambda item: (-item[1], item[0]))
-    return f"0/{count} nodes: " + ", ".join(f"{number} {rule}" for rule, number in parts), rejected
+    return merged(found), int(open_nodes.sum())

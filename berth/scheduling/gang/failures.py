@@ -1,21 +1,19 @@
 """Why pods of a joint plan have no node, in the words of kube-scheduler's FailedScheduling Event.
 
-The gang engine counts nodes by its own rules and sees the filters only as one mask: their reasons are put back here.
+The gang engine sees the filters only as one mask: their own rejections are put back here.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from berth.network.groups import Group
 from berth.scheduling.decision import Failure
+from berth.scheduling.framework.rejection import Rejection, merged, sentence
 from berth.scheduling.gang.application import Candidate
-from berth.scheduling.gang.outcome import Unplaced
+from berth.scheduling.gang.outcome import Cause, Unplaced
+from berth.scheduling.gang.placement_state import FILTERS
 from berth.scheduling.plugins.pipeline import FilterResult
-
-_MASKED = "not allowed by the pod's rules"
-_SHORT = "insufficient "
 
 
 def joint_failures(
@@ -29,37 +27,43 @@ def joint_failures(
         candidates: the pods.
         results: what the filters said about each.
     """
-    stuck: list[Failure] = []
-    waiting: list[Failure] = []
-    for item in unplaced:
-        pod, result = candidates[item.component].info.pod, results[item.component]
-        if item.reason.startswith("0/"):
-            rejected = _in_words(item, result)
-            parts = ", ".join(sorted(f"{count} {reason}" for reason, count in rejected.items()))
-            message = f"0/{result.nodes} nodes are available: {parts}."
-            stuck.append(Failure(pod, message, rejected, group.key))
+    names = [candidate.info.pod.metadata.name for candidate in candidates]
+    messages: dict[int, str] = {}
+    failures: list[Failure] = []
+    for item in sorted(unplaced, key=lambda item: item.cause is Cause.WAITS_FOR):
+        result = results[item.component]
+        rejections = _with_filters(item.rejections, result)
+        if item.cause is Cause.NO_NODE_FITS:
+            message = sentence(rejections, feasible=0, nodes=result.nodes)
+        elif item.cause is Cause.WAITS_FOR and item.other is not None:
+            other = f"{names[item.other]}: {messages[item.other]}"
+            message = f"AppGroup {group.key.name} is placed all or nothing and waits for pod {other}"
+        elif item.cause is Cause.CONTRADICTION and item.other is not None:
+            message = f"must and may not share a node with pod {names[item.other]}"
         else:
-            waiting.append(Failure(pod, item.reason, item.rejected, group.key))
-    if not stuck:
-        return waiting
-    first = stuck[0]
-    for failure in waiting:
-        message = (
-            f"AppGroup {group.key[1]} is placed all or nothing and waits for pod "
-            f"{first.pod.metadata.name}: {first.message}"
-        )
-        stuck.append(Failure(failure.pod, message, failure.rejected, group.key))
-    return stuck
+            message = "no joint placement was found"
+        messages[item.component] = message
+        failures.append(_failure(group, candidates[item.component], message, rejections))
+    return failures
 
 
-def _in_words(item: Unplaced, result: FilterResult) -> dict[str, int]:
-    """Nodes per reason: the filters' reasons in place of their mask, and lack of room as kube-scheduler words it."""
-    found: Counter[str] = Counter()
-    for rule, count in item.rejected.items():
-        if rule == _MASKED:
-            found.update(result.rejected)
-        elif rule.startswith(_SHORT):
-            found[f"Insufficient {rule.removeprefix(_SHORT)}"] += count
+def _with_filters(rejections: Sequence[Rejection], result: FilterResult) -> tuple[Rejection, ...]:
+    """Return the rejections with those of the filters in place of their mask."""
+    found: list[Rejection] = []
+    for item in rejections:
+        if item.plugin == FILTERS:
+            found.extend(_of_filters(result))
         else:
-            found[f"node(s) with {rule}"] += count
-    return dict(found)
+            found.append(item)
+    return merged(found)
+
+
+def _of_filters(result: FilterResult) -> list[Rejection]:
+    return [Rejection(FILTERS, reason, count) for reason, count in result.rejected.items()]
+
+
+def _failure(group: Group, candidate: Candidate, message: str, rejections: Sequence[Rejection]) -> Failure:
+    rejected: dict[str, int] = {}
+    for item in rejections:
+        rejected[item.reason] = rejected.get(item.reason, 0) + item.count
+    return Failure(candidate.info.pod, message, rejected, group.key)

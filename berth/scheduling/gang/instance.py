@@ -46,6 +46,13 @@ class Instance:
         """int32[A'], node of each fixed unit; fixed unit i has index `units + i`."""
         self._compile_edges(application)
         self._compile_separation(application)
+        self.has_network = bool(weights.network) and bool(self.weight.any()) and state.has_distance
+        """Whether network costs tell nodes apart."""
+        self.has_price = bool(weights.price) and state.has_price
+        """Whether prices of resources count."""
+        tariff = state.infrastructure.bandwidth_price
+        self.has_bandwidth_price = bool(weights.bandwidth) and self.has_traffic and bool(tariff.any())
+        """Whether prices of bandwidth count."""
         self.has_selector: Bools = np.zeros(self.units, dtype=np.bool_)
         self.has_selector[self.unit_of[application.has_selector]] = True
         self._masks: dict[int, Bools] = {}
@@ -84,8 +91,6 @@ class Instance:
                 np.fill_diagonal(self.weight, 0.0)
         self.has_traffic = bool(bandwidth.any())
         """Whether any edge demands bandwidth."""
-        self.has_weight = bool(weight.any())
-        """Whether any edge counts in the network term."""
         self.limit: Floats | None = None
         """float64[U', U'], hard limit on the location cost from row to column; None when there is no limit."""
         if limit.size and np.isfinite(limit).any():

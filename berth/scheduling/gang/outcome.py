@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 import numpy as np
 import numpy.typing as npt
 
+from berth.scheduling.framework.rejection import Rejection
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
-__all__ = ["Evaluation", "Plan", "RunnerUp", "Unplaced"]
+__all__ = ["Cause", "Evaluation", "Plan", "RunnerUp", "Unplaced"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +28,31 @@ class Evaluation:
     its two components (an placed peer's counts in full), each end pays its own node's bandwidth price."""
 
 
+class Cause(Enum):
+    """What keeps a component from getting a node."""
+
+    NO_NODE_FITS = auto()
+    """Every node rejects it, as `Unplaced.rejections` says; there are none when there are no nodes."""
+    WAITS_FOR = auto()
+    """Some node takes it, but none takes another component of the application: `Unplaced.other`."""
+    CONTRADICTION = auto()
+    """It must and may not share a node with the component `Unplaced.other`."""
+    NO_JOINT_PLACEMENT = auto()
+    """Each component alone finds a node; no placement of all of them was found."""
+
+
 @dataclass(frozen=True, slots=True)
 class Unplaced:
     """Why one component has no node."""
 
     component: int
     """Index of the component."""
-    reason: str
-    """One sentence for an Event: the rule that rejected most nodes, or the budget that is exhausted."""
-    rejected: Mapping[str, int] = field(default_factory=dict)
-    """Number of nodes rejected, by the first rule that rejected each."""
+    cause: Cause
+    """What keeps it from getting a node."""
+    rejections: tuple[Rejection, ...] = ()
+    """Nodes by the rule that rejects them; a node counts for the first of its rules."""
+    other: int | None = None
+    """Index of another component that has to do with it, see `Cause`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,23 @@ default strategy has its own, narrower books.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from berth.network.peers import bandwidth_cost, beyond_limits, cost_towards, over_links, short_of_bandwidth
+from berth.scheduling.framework import reasons
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from berth.scheduling.gang.instance import Bools, Floats, Indices, Instance
 
-__all__ = ["SLACK", "PlacementState"]
+__all__ = ["FILTERS", "SLACK", "PlacementState"]
+
+FILTERS = "Filters"
+"""Plugin name of what `Application.allowed` rules out; the filters that made the masks know the reasons."""
 
 SLACK = 1e-12
 """Relative tolerance of budget comparisons: absorbs rounding, stays below one byte of a terabyte."""
@@ -44,125 +53,97 @@ class PlacementState:
         placed: Indices = np.flatnonzero(self.instance.linked[unit] & (self._where >= 0))
         return placed
 
-    def rejections(self, unit: int) -> list[tuple[str, Bools]]:
-        """Return, rule by rule, the nodes that reject `unit` now; a node may stand in several rules."""
+    def rejections(self, unit: int) -> list[tuple[str, str, Bools]]:
+        """Return plugin, reason and bool[N] of the nodes it rejects for `unit` now, rule by rule.
+
+        A node may stand in several rules.
+        """
         instance = self.instance
         infrastructure, state = instance.infrastructure, instance.state
         request, named = instance.requests[unit], instance.named(unit)
-        found: list[tuple[str, Bools]] = []
+        found: list[tuple[str, str, Bools]] = []
         allowed = instance.allowed(unit)
         if allowed is not None:
-            found.append(("not allowed by the pod's rules", ~allowed))
-        largest = instance.largest(unit)
+            found.append((FILTERS, "", ~allowed))
         for r, resource in enumerate(infrastructure.resources):
             if request[r] <= 0:
                 continue
             spare = self.free[:, r] + self._slack[:, r]
-            lacking = request[r] > spare
-            found.append((f"insufficient {resource}", lacking))
+            found.append((reasons.NODE_RESOURCES_FIT, reasons.insufficient(resource), request[r] > spare))
             if state.has_thresholds:
                 beyond = request[r] > spare - state.reserve[:, r]
-                found.append((f"usage threshold of {resource}", beyond if named is None else beyond & ~named))
-            found.append(
-                (f"larger than the node's largest unit of {resource}", largest[r] > infrastructure.max_unit[:, r])
-            )
+                beyond = beyond if named is None else beyond & ~named
+                found.append((reasons.USAGE_THRESHOLD, reasons.FILLED_TO_THRESHOLD, beyond))
+            if state.has_max_unit:
+                larger = instance.largest(unit)[r] > infrastructure.max_unit[:, r]
+                found.append((reasons.MAX_UNIT, reasons.POD_TOO_LARGE, larger))
         found.extend(self._edge_rejections(unit, named))
         return found
 
-    def _edge_rejections(self, unit: int, named: Bools | None) -> list[tuple[str, Bools]]:
-        """Return what rejects nodes because of units that are placed already."""
+    def _edge_rejections(self, unit: int, named: Bools | None) -> Iterator[tuple[str, str, Bools]]:
+        """Yield what rejects nodes because of units that are placed already."""
         instance = self.instance
         infrastructure, state = instance.infrastructure, instance.state
-        found: list[tuple[str, Bools]] = []
-        count = infrastructure.size
+        where, distance = infrastructure.location, infrastructure.location_cost
         if instance.apart is not None:
-            shared = np.zeros(count, dtype=np.bool_)
+            shared = np.zeros(infrastructure.size, dtype=np.bool_)
             shared[self._where[instance.apart[unit] & (self._where >= 0)]] = True
-            found.append(("holds a component it must be separate from", shared))
-        neighbours = self._neighbours(unit)
-        if not neighbours.size:
-            return found
-        homes, demand = self._where[neighbours], instance.traffic[unit, neighbours]
+            yield reasons.NODE_PORTS, reasons.PORTS_TAKEN, shared
+        peers = self._neighbours(unit)
+        if not peers.size:
+            return
+        homes, demand = self._where[peers], instance.traffic[unit, peers]
         if instance.limit is not None:
-            far = np.zeros(count, dtype=np.bool_)
-            for neighbour, home in zip(neighbours.tolist(), homes.tolist(), strict=True):
-                for limit, cost in (
-                    (instance.limit[unit, neighbour], infrastructure.location_cost[:, infrastructure.location[home]]),
-                    (instance.limit[neighbour, unit], infrastructure.location_cost[infrastructure.location[home], :]),
-                ):
-                    if np.isfinite(limit):
-                        violated = cost[infrastructure.location] > limit
-                        violated[home] = False
-                        far |= violated
-            found.append(("network cost above maxNetworkCost", far))
+            outward, inward = instance.limit[unit, peers], instance.limit[peers, unit]
+            far = beyond_limits(homes, outward, inward, location=where, location_cost=distance)
+            yield reasons.NETWORK_OVERHEAD, reasons.MAX_NETWORK_COST_EXCEEDED, far
         if not demand.any():
-            return found
-        received = np.bincount(homes, weights=demand, minlength=count)
-        need = demand.sum() - received
-        reserve = state.bandwidth_reserve if named is None else np.where(named, 0.0, state.bandwidth_reserve)
+            return
         spare = self.bandwidth + self._bandwidth_slack
-        short = (need > spare - reserve) & (need > 0)
-        # A neighbour's node must carry its end too, unless the unit joins it there.
-        full = np.flatnonzero((received > spare - state.bandwidth_reserve) & (received > 0))
-        if full.size:
-            only = np.ones(count, dtype=np.bool_)
-            if full.size == 1:
-                only[full] = False
-            short = short | only
-        found.append(("insufficient bandwidth", short))
+        guarded = spare - state.bandwidth_reserve
+        open_to_unit = guarded if named is None else np.where(named, spare, guarded)
+        short = short_of_bandwidth(homes, demand, free=open_to_unit, peers_free=guarded)
+        yield reasons.BANDWIDTH, reasons.TOO_LITTLE_BANDWIDTH, short
         links = infrastructure.links
         if links is not None:
-            found.append(("insufficient bandwidth on a shared link", self._link_rejections(homes, demand)))
-        return found
-
-    def _link_rejections(self, homes: Indices, demand: Floats) -> Bools:
-        links = self.instance.infrastructure.links
-        assert links is not None  # noqa: S101
-        location = self.instance.infrastructure.location
-        rejected = np.zeros(self.instance.infrastructure.size, dtype=np.bool_)
-        ends = [(home, amount) for home, amount in zip(homes.tolist(), demand.tolist(), strict=True) if amount > 0]
-        for node in range(rejected.size):
-            use: dict[int, float] = {}
-            for home, amount in ends:
-                for link in links.path(node, home, location):
-                    use[link] = use.get(link, 0.0) + amount
-            rejected[node] = any(
-                amount > self.link[link] + SLACK * links.capacity[link] for link, amount in use.items()
-            )
-        return rejected
+            free = self.link + SLACK * links.capacity
+            over = over_links(homes, demand, path=partial(links.path, location=where), free=free, among=~short)
+            yield reasons.BANDWIDTH, reasons.TOO_LITTLE_BANDWIDTH, over
 
     def feasible(self, unit: int) -> Bools:
         """Return bool[N], the nodes that can take `unit` now."""
         feasible = np.ones(self.instance.infrastructure.size, dtype=np.bool_)
-        for _, rejected in self.rejections(unit):
+        for _, _, rejected in self.rejections(unit):
             feasible &= ~rejected
         return feasible
 
     def terms(self, unit: int) -> dict[str, Floats]:
-        """Return float64[N] by objective term: what `unit` would add on each node, given what is placed."""
+        """Return float64[N] by objective term: what `unit` would add on each node, given what is placed.
+
+        Terms that are 0 everywhere are left out.
+        """
         instance, infrastructure = self.instance, self.instance.infrastructure
-        weights, tariff, where = instance.weights, infrastructure.bandwidth_price, infrastructure.location
-        network, bandwidth = np.zeros(infrastructure.size), np.zeros(infrastructure.size)
-        for neighbour in self._neighbours(unit).tolist():
-            home = int(self._where[neighbour])
-            outward, inward = instance.weight[unit, neighbour], instance.weight[neighbour, unit]
-            distance = outward * infrastructure.location_cost[:, where[home]]
-            distance = distance + inward * infrastructure.location_cost[where[home], :]
-            extra, money = distance[where], instance.traffic[unit, neighbour] * (tariff + tariff[home])
-            extra[home] = money[home] = 0.0
-            network += extra
-            bandwidth += money
-        return {
-            "network": weights.network * network,
-            "price": weights.price * (infrastructure.price @ instance.requests[unit]),
-            "bandwidth": weights.bandwidth * bandwidth,
-        }
+        weights, peers = instance.weights, self._neighbours(unit)
+        homes = self._where[peers]
+        terms: dict[str, Floats] = {}
+        if instance.has_network:
+            terms["network"] = weights.network * cost_towards(
+                homes,
+                instance.weight[unit, peers],
+                instance.weight[peers, unit],
+                location=infrastructure.location,
+                location_cost=infrastructure.location_cost,
+            )
+        if instance.has_price:
+            terms["price"] = weights.price * (infrastructure.price @ instance.requests[unit])
+        if instance.has_bandwidth_price:
+            demand = instance.traffic[unit, peers]
+            terms["bandwidth"] = weights.bandwidth * bandwidth_cost(homes, demand, price=infrastructure.bandwidth_price)
+        return terms
 
     def marginal(self, unit: int) -> Floats:
         """Return float64[N], the sum of `terms`."""
-        terms = self.terms(unit)
-        total: Floats = terms["network"] + terms["price"] + terms["bandwidth"]
-        return total
+        return sum(self.terms(unit).values(), np.zeros(self.instance.infrastructure.size))
 
     def place(self, unit: int, node: int) -> None:
         """Put `unit` on `node` and take what it needs."""

@@ -156,11 +156,11 @@ class _View:
         instance, infrastructure = self.instance, self.instance.infrastructure
         weights, tariff = instance.weights, infrastructure.bandwidth_price
         terms: dict[str, Floats] = {}
-        if weights.network and instance.has_weight and instance.state.has_distance:
+        if instance.has_network:
             terms["network"] = self._network(units)
-        if weights.price and instance.state.has_price:
+        if instance.has_price:
             terms["price"] = weights.price * (instance.requests[units] @ infrastructure.price.T)
-        if weights.bandwidth and instance.has_traffic and tariff.any():
+        if instance.has_bandwidth_price:
             demand = instance.traffic[units][:, self.placed]
             bandwidth = demand.sum(axis=1)[:, None] * tariff + (demand @ tariff[self.homes])[:, None]
             bandwidth[:, self.used] = self._used(demand, tariff[self.used][:, None] + tariff[self.homes])

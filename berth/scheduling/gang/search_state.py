@@ -53,7 +53,7 @@ class SearchState:
             self.spare = np.maximum(free - state.reserve[columns].T, 0.0, order="C")
         self.static: Floats = np.zeros((size, len(columns)))
         """float64[U', K], costs and guides that do not depend on other units, `BLOCKED` where a rule forbids."""
-        if state.has_price and weights.price:
+        if instance.has_price:
             self.static[:units] = instance.requests @ (weights.price * infrastructure.price[columns]).T
         self.static[:units] += static_heuristics(instance, columns, self.spare)
         self.waste = Waste(instance, columns) if Waste.wanted(instance) else None
@@ -105,14 +105,13 @@ class SearchState:
             self.heard: Floats = np.zeros(instance.size)
             """float64[U'], traffic of each unit with all placed units."""
         self.distance: Floats | None = None
-        counted = bool(weights.network) and instance.has_weight and state.has_distance
-        if instance.limit is not None or counted:
+        if instance.limit is not None or instance.has_network:
             places = infrastructure.location[columns]
             self.distance = infrastructure.location_cost[places[:, None], places]
             np.fill_diagonal(self.distance, 0.0)
         self.network: Floats | None = None
         """float64[U', K], weighted network cost of each unit's edges to placed units, were it on each node."""
-        if counted:
+        if instance.has_network:
             self.network = np.zeros(shape)
             self.weight: Floats = weights.network * instance.weight
             self.mutual: Floats = self.weight + self.weight.T

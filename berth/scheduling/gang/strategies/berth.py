@@ -60,7 +60,7 @@ def berth(instance: Instance, *, partial: bool) -> Indices:
         candidate = _search(instance, columns, order)
         if best is None or candidate[:2] < best[:2]:
             best = candidate
-        if best[0] == 0 and not candidate_nodes.local:
+        if best[0] == 0 and not instance.has_network:
             break
     if best is None or best[0]:
         best = _packed(instance, candidate_nodes, best)
@@ -83,7 +83,7 @@ def _attempts(candidate_nodes: CandidateNodes) -> Iterator[Indices | None]:
     instance = candidate_nodes.instance
     yield from candidate_nodes.pools(_WIDTH, everywhere=False)
     yield None
-    if candidate_nodes.local:
+    if instance.has_network:
         yield from candidate_nodes.pools(_WIDTH)
         yield None
     if candidate_nodes.pooled() < _NEARLY_FULL:
@@ -187,7 +187,7 @@ def _strength(instance: Instance) -> Floats:
     """Return float64[U', U'], symmetric: roughly what cutting the edges between two units costs."""
     infrastructure, weights = instance.infrastructure, instance.weights
     strength = np.zeros((instance.size, instance.size))
-    if instance.has_weight and weights.network and instance.state.has_distance:
+    if instance.has_network:
         strength += weights.network * (instance.weight + instance.weight.T)
     if instance.has_traffic:
         tariff = 2 * weights.bandwidth * float(infrastructure.bandwidth_price.mean())

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from berth.scheduling.framework.reasons import NODE_RESOURCES_FIT
+from berth.scheduling.framework.rejection import Rejection
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.failures import joint_failures
-from berth.scheduling.gang.outcome import Unplaced
+from berth.scheduling.gang.outcome import Cause, Unplaced
+from berth.scheduling.gang.placement_state import FILTERS
 from berth.scheduling.plugins.pipeline import FilterResult
 from tests.support.placement import Lab, chain, group_object, member, zoned
 
@@ -34,38 +37,37 @@ def _failures(lab: Lab, unplaced: list[Unplaced], *results: FilterResult) -> lis
     return [(failure.pod.metadata.name, failure.message) for failure in found]
 
 
-def test_lack_of_room_is_worded_as_kube_scheduler_does(lab: Lab) -> None:
-    unplaced = [Unplaced(0, "0/4 nodes: 4 insufficient cpu", {"insufficient cpu": 4})]
-    assert _failures(lab, unplaced) == [("web", "0/4 nodes are available: 4 Insufficient cpu.")]
+CPU = Rejection(NODE_RESOURCES_FIT, "Insufficient cpu", 4)
 
 
-def test_the_filters_reasons_stand_for_their_mask(lab: Lab) -> None:
-    reason = "0/4 nodes: 3 not allowed by the pod's rules, 1 insufficient memory"
-    unplaced = [Unplaced(0, reason, {"not allowed by the pod's rules": 3, "insufficient memory": 1})]
-    result = FilterResult(mask=MASK, nodes=4, rejected={SELECTOR: 2, "node(s) were unschedulable": 1})
-    assert _failures(lab, unplaced, result) == [
-        ("web", f"0/4 nodes are available: 1 Insufficient memory, 1 node(s) were unschedulable, 2 {SELECTOR}.")
-    ]
-
-
-def test_the_same_reason_from_filter_and_engine_is_added_up(lab: Lab) -> None:
-    result = FilterResult(mask=MASK, nodes=4, rejected={"Insufficient cpu": 1})
-    masked, short = ("not allowed by the pod's rules", 1), ("insufficient cpu", 3)
-    for counts in ((masked, short), (short, masked)):
-        unplaced = [Unplaced(0, "0/4 nodes: ...", dict(counts))]
-        assert _failures(lab, unplaced, result) == [("web", "0/4 nodes are available: 4 Insufficient cpu.")]
-
-
-def test_other_rules_of_the_engine_are_named(lab: Lab) -> None:
-    unplaced = [Unplaced(0, "0/4 nodes: ...", {"network cost above maxNetworkCost": 4})]
-    assert _failures(lab, unplaced) == [
-        ("web", "0/4 nodes are available: 4 node(s) with network cost above maxNetworkCost.")
-    ]
+@pytest.mark.parametrize(
+    ("rejections", "filtered", "text"),
+    [
+        pytest.param([CPU], {}, "4 Insufficient cpu", id="engine"),
+        pytest.param(
+            [Rejection(FILTERS, "", 3), Rejection(NODE_RESOURCES_FIT, "Insufficient memory", 1)],
+            {SELECTOR: 2, "node(s) were unschedulable": 1},
+            f"1 Insufficient memory, 1 node(s) were unschedulable, 2 {SELECTOR}",
+            id="the-filters-own-reasons",
+        ),
+        pytest.param(
+            [Rejection(FILTERS, "", 1), Rejection(NODE_RESOURCES_FIT, "Insufficient cpu", 3)],
+            {"Insufficient cpu": 1},
+            "4 Insufficient cpu",
+            id="one-reason-of-filters-and-engine-is-added-up",
+        ),
+    ],
+)
+def test_rejections_are_worded_as_kube_scheduler_does(
+    lab: Lab, rejections: list[Rejection], filtered: dict[str, int], text: str
+) -> None:
+    result = FilterResult(mask=MASK, nodes=4, rejected=filtered)
+    unplaced = [Unplaced(0, Cause.NO_NODE_FITS, tuple(rejections))]
+    assert _failures(lab, unplaced, result) == [("web", f"0/4 nodes are available: {text}.")]
 
 
 def test_those_who_wait_name_the_one_that_fits_nowhere_and_why(lab: Lab) -> None:
-    waiting = "the group is placed as a whole and cart fits nowhere"
-    unplaced = [Unplaced(0, waiting), Unplaced(1, "0/4 nodes: 4 insufficient cpu", {"insufficient cpu": 4})]
+    unplaced = [Unplaced(0, Cause.WAITS_FOR, other=1), Unplaced(1, Cause.NO_NODE_FITS, (CPU,))]
     words = "0/4 nodes are available: 4 Insufficient cpu."
     assert _failures(lab, unplaced) == [
         ("cart", words),
@@ -73,8 +75,8 @@ def test_those_who_wait_name_the_one_that_fits_nowhere_and_why(lab: Lab) -> None
     ]
 
 
-def test_without_a_culprit_the_engines_words_stand(lab: Lab) -> None:
-    unplaced = [Unplaced(0, "no joint placement was found"), Unplaced(2, "no joint placement was found")]
+def test_without_a_culprit_no_placement_was_found(lab: Lab) -> None:
+    unplaced = [Unplaced(component, Cause.NO_JOINT_PLACEMENT) for component in (0, 2)]
     assert _failures(lab, unplaced) == [
         ("web", "no joint placement was found"),
         ("db", "no joint placement was found"),

@@ -19,6 +19,7 @@ from berth.scheduling.gang import (
     evaluate,
     plan,
 )
+from berth.scheduling.gang.outcome import Cause
 from berth.scheduling.gang.validate import violations
 from tests.support.gang_problems import infrastructures, problems
 
@@ -36,7 +37,9 @@ def test_whole_plans(strategy: str, problem: tuple[Infrastructure, Application])
     assert (result.assignment >= 0).all() or (result.assignment == -1).all()
     missing = np.flatnonzero(result.assignment < 0).tolist()
     assert [entry.component for entry in result.unplaced] == missing
-    assert all(entry.reason for entry in result.unplaced)
+    for entry in result.unplaced:
+        counted = sum(item.count for item in entry.rejections)
+        assert (counted == infrastructure.size) == (entry.cause is Cause.NO_NODE_FITS) or not infrastructure.size
     assert result.complete == (not missing)
     again = plan(InfrastructureState(infrastructure), application, strategy=strategy)
     assert (again.assignment.tolist(), again.cost) == (result.assignment.tolist(), result.cost)

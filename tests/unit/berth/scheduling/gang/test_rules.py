@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from berth.scheduling.framework import reasons
+from berth.scheduling.framework.rejection import Rejection
 from berth.scheduling.gang import STRATEGIES, Application, Infrastructure, LinkModel, PlacedPeers, plan
+from berth.scheduling.gang.outcome import Cause
+from berth.scheduling.gang.placement_state import FILTERS
 from berth.scheduling.gang.validate import violations
 from tests.support.gang import app, nodes, only, zoned
 
@@ -55,28 +59,32 @@ FEASIBLE: list[Any] = [
 ]
 
 INFEASIBLE: list[Any] = [
-    pytest.param(nodes(5, 3), app(6), "insufficient cpu", id="cores"),
-    pytest.param(nodes(5, 5, memory=1.5), app(1, 1, 1), "", id="memory"),
-    pytest.param(nodes(9, max_unit=2), app(3), "largest unit", id="largest-unit"),
-    pytest.param(nodes(10, threshold=0.5), app(6), "usage threshold of cpu", id="threshold"),
-    pytest.param(nodes(9, 9), app(1, allowed=only(2, ())), "not allowed", id="masks"),
-    pytest.param(nodes(9), app(1, 1, separate=[(0, 1)]), "separate", id="separate"),
-    pytest.param(nodes(9), app(1, 1, separate=[(0, 1)], together=[(0, 1)]), "must share a node", id="contradiction"),
-    pytest.param(nodes(3, 3), app(2, 2, together=[(0, 1)]), "insufficient cpu", id="together"),
+    pytest.param(nodes(5, 3), app(6), ["Insufficient cpu"], id="cores"),
+    pytest.param(nodes(5, 5, memory=1.5), app(1, 1, 1), ["Insufficient memory"], id="memory"),
+    pytest.param(nodes(9, max_unit=2), app(3), [reasons.POD_TOO_LARGE], id="largest-unit"),
+    pytest.param(nodes(10, threshold=0.5), app(6), [reasons.FILLED_TO_THRESHOLD], id="threshold"),
+    pytest.param(nodes(9, 9), app(1, allowed=only(2, ())), [""], id="masks"),
+    pytest.param(nodes(9), app(1, 1, separate=[(0, 1)]), [reasons.PORTS_TAKEN], id="separate"),
+    pytest.param(nodes(3, 3), app(2, 2, together=[(0, 1)]), ["Insufficient cpu"], id="together"),
     pytest.param(
         nodes(2, 2, bandwidth_capacity=[1, 9]),
         app(2, 2, edges=[(0, 1)], bandwidth=5),
-        "insufficient bandwidth",
+        ["Insufficient cpu", reasons.TOO_LITTLE_BANDWIDTH],
         id="bandwidth",
     ),
     pytest.param(
         nodes(2, 2, **TWO_ZONES, links=shared_link(1)),
         app(2, 2, edges=[(0, 1)], bandwidth=5),
-        "shared link",
+        ["Insufficient cpu", reasons.TOO_LITTLE_BANDWIDTH],
         id="shared-link",
     ),
-    pytest.param(nodes(2, 2, **TWO_ZONES), app(2, 2, edges=[(0, 1)], max_cost=5), "maxNetworkCost", id="network-cost"),
-    pytest.param(Infrastructure.of([], ("cpu", "memory"), np.zeros((0, 2))), app(1), "no nodes", id="no-nodes"),
+    pytest.param(
+        nodes(2, 2, **TWO_ZONES),
+        app(2, 2, edges=[(0, 1)], max_cost=5),
+        ["Insufficient cpu", reasons.MAX_NETWORK_COST_EXCEEDED],
+        id="network-cost",
+    ),
+    pytest.param(Infrastructure.of([], ("cpu", "memory"), np.zeros((0, 2))), app(1), [], id="no-nodes"),
 ]
 
 
@@ -93,13 +101,23 @@ def test_kept(
 
 
 @EVERY_STRATEGY
-@pytest.mark.parametrize(("infrastructure", "application", "words"), INFEASIBLE)
-def test_reported(strategy: str, infrastructure: Infrastructure, application: Application, words: str) -> None:
+@pytest.mark.parametrize(("infrastructure", "application", "expected"), INFEASIBLE)
+def test_reported(strategy: str, infrastructure: Infrastructure, application: Application, expected: list[str]) -> None:
     result = plan(infrastructure, application, strategy=strategy)
     assert set(result.assignment.tolist()) == {-1}
     assert result.cost == 0.0
-    assert len(result.unplaced) == application.size
-    assert words in " ".join(entry.reason for entry in result.unplaced)
+    assert [entry.component for entry in result.unplaced] == list(range(application.size))
+    stuck = [entry for entry in result.unplaced if entry.cause is Cause.NO_NODE_FITS]
+    assert [item.reason for item in stuck[-1].rejections] == expected
+    assert sum(item.count for item in stuck[-1].rejections) == infrastructure.size
+    for entry in result.unplaced:
+        assert entry in stuck or (entry.cause, entry.other) == (Cause.WAITS_FOR, stuck[0].component)
+
+
+@EVERY_STRATEGY
+def test_a_pair_that_must_and_may_not_share_a_node_is_named(strategy: str) -> None:
+    result = plan(nodes(9), app(1, 1, separate=[(0, 1)], together=[(0, 1)]), strategy=strategy)
+    assert [(entry.cause, entry.other) for entry in result.unplaced] == [(Cause.CONTRADICTION, 1)] * 2
 
 
 @EVERY_STRATEGY
@@ -128,8 +146,10 @@ def test_counts_of_rejected_nodes_add_up() -> None:
     result = plan(nodes(5, 3, 9, 9), app(6, allowed=only(4, (0, 1, 2))), strategy="greedy")
     assert result.complete
     entry = plan(nodes(5, 3, 4, 9), app(6, allowed=only(4, (0, 1, 2)))).unplaced[0]
-    assert dict(entry.rejected) == {"not allowed by the pod's rules": 1, "insufficient cpu": 3}
-    assert entry.reason == "0/4 nodes: 3 insufficient cpu, 1 not allowed by the pod's rules"
+    assert entry.rejections == (
+        Rejection(FILTERS, "", 1),
+        Rejection(reasons.NODE_RESOURCES_FIT, "Insufficient cpu", 3),
+    )
 
 
 def test_runner_ups_name_the_three_best_alternatives() -> None:
