@@ -40,6 +40,8 @@ LABEL_SEGMENT: Final = "topology.kubernetes.io/segment"
 
 ANNOTATION_DECISION: Final = "berth.dev/decision"
 """Pod annotation: why the pod is where it is, as JSON, written with the binding."""
+ANNOTATION_REJECTIONS: Final = "berth.dev/rejections"
+"""Annotation of Events about pods without a node: why no node takes the pod, as JSON."""
 
 ANNOTATION_INGRESS_BANDWIDTH: Final = "kubernetes.io/ingress-bandwidth"
 """Pod annotation read by the CNI bandwidth plugin: limit of incoming traffic, a quantity in bit/s."""

@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -71,6 +72,8 @@ class Note:
     """what was being done, e.g. Binding"""
     warning: bool = False
     """True for type Warning, False for Normal"""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """the same for programs, on the Event"""
 
 
 def shortened(text: str, limit: int) -> str:
@@ -220,7 +223,7 @@ class EventRecorder:
         return {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
-            "metadata": {"name": name, "namespace": namespace},
+            "metadata": {"name": name, "namespace": namespace, "annotations": dict(note.annotations)},
             "eventTime": now,
             "reportingController": self._controller,
             "reportingInstance": self._instance,

@@ -8,7 +8,7 @@ the regions' (the plugin looks only at regions).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,6 +36,11 @@ class Place:
     """value of topology.kubernetes.io/region"""
     zone: str = ""
     """value of topology.kubernetes.io/zone"""
+
+    @classmethod
+    def of(cls, labels: Mapping[str, str]) -> Place:
+        """Read it from a node's labels."""
+        return cls(labels.get(LABEL_REGION, ""), labels.get(LABEL_ZONE, ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,17 +65,7 @@ class SchedulingCycle:
         self._queue = queue
         self._configuration = configuration
         self._listener = listener
-        self.planners = {
-            profile.scheduler_name: Planner(
-                cache.state,
-                cache.members,
-                cache.groups,
-                profile,
-                bandwidth_allocations=cache.bandwidth_allocations,
-                avoided=cache.avoided_nodes,
-            )
-            for profile in configuration.profiles
-        }
+        self.planners = {profile.scheduler_name: Planner(cache, profile) for profile in configuration.profiles}
         """One planner per scheduler name."""
 
     def look_at(self, unit: Unit) -> None:

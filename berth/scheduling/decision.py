@@ -1,20 +1,27 @@
-"""What was decided about a pod, and the annotation ``berth.dev/decision`` that keeps it."""
+"""What was decided about a pod: data for the binding, the Event and ``berth explain``. Text is made last."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-import msgspec
+from enum import StrEnum
 
 from berth.kube.objects import Pod
-from berth.network.costs import NetworkCosts
 from berth.network.groups import GroupKey
+from berth.scheduling.framework.rejection import Rejection, sentence
 
+ALONE = "alone"
+"""Strategy of a pod that was placed by itself, by filters and scores."""
 MAX_RUNNER_UPS = 3
-MAX_REASONS = 8
-"""Reasons for rejected nodes that the annotation keeps, those of most nodes first."""
+
+
+class Scale(StrEnum):
+    """In what a node's worth is expressed."""
+
+    COST = "cost"
+    """cost units of the objective of a joint plan, lower is better"""
+    SCORE = "score"
+    """weighted sum of scores of a pod placed by itself, higher is better"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +30,8 @@ class Alternative:
 
     node: str
     """node name"""
-    cost: float
-    """value of the objective there (joint plan: lower is better), or total score (alone: higher is better)"""
+    value: float
+    """its cost or score, on the scale of the decision"""
     terms: Mapping[str, float] = field(default_factory=dict)
     """the same by term"""
 
@@ -38,9 +45,9 @@ class Decision:
     node: str
     """name of the node"""
     strategy: str
-    """joint strategy (``berth``, ``phare``, ...), or ``alone`` for single-pod filter and score"""
-    cost: float
-    """the pod's share of the objective (joint) or its total score (alone)"""
+    """joint strategy (``berth``, ``phare``, ...), or ``alone``"""
+    value: float
+    """the pod's share of the joint plan's cost, or its score"""
     terms: Mapping[str, float]
     """the same by term"""
     runner_ups: tuple[Alternative, ...] = ()
@@ -49,8 +56,8 @@ class Decision:
     """nodes that passed all filters"""
     nodes: int = 0
     """nodes that were looked at"""
-    rejected: Mapping[str, int] = field(default_factory=dict)
-    """nodes by the reason that ruled them out"""
+    rejections: tuple[Rejection, ...] = ()
+    """why the others did not"""
     group: GroupKey | None = None
     """AppGroup, None for a pod outside any"""
     planned_with: int = 1
@@ -60,6 +67,11 @@ class Decision:
     edge_cost: float = 0.0
     """network cost of those edges, in full"""
 
+    @property
+    def scale(self) -> Scale:
+        """What `value` and `terms` are."""
+        return Scale.SCORE if self.strategy == ALONE else Scale.COST
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -67,22 +79,44 @@ class Failure:
 
     pod: Pod
     """the pod"""
-    message: str
-    """one sentence in kube-scheduler's words: who was rejected by what"""
-    rejected: Mapping[str, int] = field(default_factory=dict)
-    """nodes by the reason that ruled them out"""
     group: GroupKey | None = None
     """AppGroup, None for a pod outside any"""
-    permanent: bool = False
-    """True when only a change of the pod itself can help (unsupported field, scheduling gate)"""
+    nodes: int = 0
+    """nodes that were looked at"""
+    rejections: tuple[Rejection, ...] = ()
+    """why none of them takes the pod"""
+    blocker: str = ""
+    """why no node ever will: only a change of the pod itself can help (unsupported field, scheduling gate)"""
+    waits_for: Failure | None = None
+    """member of the AppGroup that fits nowhere, and without which this one is not placed"""
+    problem: str = ""
+    """what else is wrong, a sentence"""
+
+    @property
+    def permanent(self) -> bool:
+        """True when only a change of the pod itself can help."""
+        return bool(self.blocker)
+
+    @property
+    def message(self) -> str:
+        """One sentence in kube-scheduler's words: who was rejected by what."""
+        if self.waits_for is not None and self.group is not None:
+            other = self.waits_for
+            return (
+                f"AppGroup {self.group.name} is placed all or nothing and waits for pod {other.pod.metadata.name}: "
+                f"{other.message}"
+            )
+        if self.blocker:
+            return f"0/{self.nodes} nodes are available: {self.blocker}."
+        return self.problem or sentence(self.rejections, feasible=0, nodes=self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one unit of scheduling."""
+    """What became of one queue entry."""
 
     decisions: tuple[Decision, ...] = ()
-    """placed pods; assumed in the state already"""
+    """placed pods; assumed in the cache already"""
     failures: tuple[Failure, ...] = ()
     """pods without a node"""
     edges: int = 0
@@ -96,47 +130,11 @@ class Outcome:
         return not self.failures
 
 
-def annotation(decision: Decision, costs: NetworkCosts) -> str:
-    """The decision as compact JSON, versioned by its first field."""
-    document: dict[str, Any] = {
-        "v": 1,
-        "node": decision.node,
-        "strategy": decision.strategy,
-        "cost": _short(decision.cost),
-        "terms": {name: _short(value) for name, value in decision.terms.items()},
-    }
-    if decision.group is not None:
-        document["appGroup"] = decision.group[1]
-        document["plannedWith"] = decision.planned_with
-        document["edges"] = decision.edges
-        document["edgeCost"] = _short(decision.edge_cost)
-    document["runnerUps"] = [
-        {"node": item.node, "cost": _short(item.cost), "terms": {k: _short(v) for k, v in item.terms.items()}}
-        for item in decision.runner_ups[:MAX_RUNNER_UPS]
-    ]
-    document["feasible"] = decision.feasible
-    document["nodes"] = decision.nodes
-    if decision.rejected:
-        most = sorted(decision.rejected.items(), key=lambda item: (-item[1], item[0]))
-        document["rejected"] = dict(most[:MAX_REASONS])
-    if costs.available:
-        document["network"] = {"topology": costs.source, "weights": list(costs.weight_sets)}
-        if costs.data_time:
-            document["network"]["dataTime"] = costs.data_time
-    else:
-        document["network"] = {"missing": "no NetworkTopology with costs; only equal zones count as close"}
-    return msgspec.json.encode(document).decode()
-
-
 def summary(decision: Decision) -> str:
     """One sentence for the Event."""
     text = f"Assigned to node {decision.node}"
     if decision.group is not None:
         if decision.planned_with > 1:
-            text += f", planned together with {decision.planned_with - 1} other pods of AppGroup {decision.group[1]}"
+            text += f", planned together with {decision.planned_with - 1} other pods of AppGroup {decision.group.name}"
         text += f"; network cost {decision.edge_cost:g} over {decision.edges} dependency edges"
     return f"{text}; {decision.feasible} of {decision.nodes} nodes were feasible"
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.6g}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from berth.network.groups import Group
+from berth.scheduling.annotations import write_rejections
 from berth.scheduling.decision import Failure
 
 
@@ -21,11 +22,13 @@ class Message:
     """a sentence for people"""
     warning: bool = False
     """whether somebody should act"""
+    rejections: str = ""
+    """why no node takes the pod, as the annotation ``berth.dev/rejections``"""
 
 
 def failed_scheduling(failure: Failure) -> Message:
     """No node takes the pod for now."""
-    return Message("FailedScheduling", failure.message, warning=True)
+    return Message("FailedScheduling", failure.message, warning=True, rejections=write_rejections(failure))
 
 
 def waiting_for_members(group: Group, *, present: int, missing: tuple[str, ...], seconds: float | None) -> Message:

@@ -23,10 +23,11 @@ from berth.kube.resources import APP_GROUPS, NAMESPACES, NETWORK_TOPOLOGIES, NOD
 from berth.network.costs import NetworkCosts
 from berth.network.groups import GroupKey
 from berth.runtime.component import ControllerContext, run_together
+from berth.scheduling.annotations import write_decision
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration, parse_configuration
 from berth.scheduling.cycle import GROUP_UNIT, SchedulingCycle, unit_key
-from berth.scheduling.decision import Decision, annotation
+from berth.scheduling.decision import Decision
 from berth.scheduling.gang.infrastructure import read_settings
 from berth.scheduling.planner import Planner
 from berth.scheduling.queue import PlacementQueue, UnitKey
@@ -251,7 +252,7 @@ class PlacementController:
             UNBOUND.set(self._unbound.qsize())
             problem = self._no_longer_possible(decision)
             if self.cache.state.record(decision.pod.metadata.uid) is None:
-                self._planner_of(decision).forget(decision)  # the pod has ended or was deleted
+                self.cache.forget(decision.pod)  # the pod has ended or was deleted
             elif problem is not None:
                 self._context.recorder.record(events.node_changed(decision, problem))
                 self._again(decision)
@@ -259,7 +260,7 @@ class PlacementController:
                 done = partial(self._volumes_done, decision, costs, decided)
                 self._volumes.submit(decision.pod, decision.node, done)
             else:
-                result = await self._binder.bind(decision.pod, decision.node, decision=annotation(decision, costs))
+                result = await self._binder.bind(decision.pod, decision.node, decision=write_decision(decision, costs))
                 self._settle(decision, result, decided)
             self._wake.set()
 
@@ -302,13 +303,13 @@ class PlacementController:
             self._again(decision)
         elif result.outcome is BindOutcome.GONE:
             # The pod's own event may come later and will not find the room taken: wake those who wait for it now.
-            self._planner_of(decision).forget(decision)
+            self.cache.forget(decision.pod)
             self.queue.wake_sleepers()
         # ELSEWHERE: the pod's own event moves it in the state; until then its room here stays taken.
 
     def _again(self, decision: Decision) -> None:
         """Give the room back and let the pod wait again, around whatever of its group is bound."""
-        self._planner_of(decision).forget(decision)
+        self.cache.forget(decision.pod)
         pod = self._watches["pods"].objects.get(decision.pod.key)
         if pod is None or pod.metadata.uid != decision.pod.metadata.uid or pod.spec.node_name:
             return
@@ -317,6 +318,3 @@ class PlacementController:
             self.queue.put_back(pod, unit_key(pod, result.group))
         # The room that the decision held is free again.
         self.queue.wake_sleepers()
-
-    def _planner_of(self, decision: Decision) -> Planner:
-        return self.cycle.planners[decision.pod.spec.scheduler_name]

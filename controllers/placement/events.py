@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from berth.api.appgroup import API_VERSION, KIND
+from berth.api.labels import ANNOTATION_REJECTIONS
 from berth.kube.events import Note, Reference
 from berth.kube.objects import Node, Pod
 from berth.network.groups import Group
@@ -24,7 +25,8 @@ def scheduled(decision: Decision) -> Note:
 
 def about_pod(pod: Pod, message: Message) -> Note:
     """What the scheduling cycle tells about a pod; :mod:`berth.scheduling.messages` lists all of it."""
-    return Note(_pod(pod), message.reason, message.text, SCHEDULING, warning=message.warning)
+    annotations = {ANNOTATION_REJECTIONS: message.rejections} if message.rejections else {}
+    return Note(_pod(pod), message.reason, message.text, SCHEDULING, warning=message.warning, annotations=annotations)
 
 
 def about_group(group: Group, message: Message) -> Note:

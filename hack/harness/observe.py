@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from berth.api.labels import LABEL_REGION, LABEL_ZONE
 from berth.kube.objects import CustomObject, Node, Pod
-from berth.network.costs import NetworkCosts, Place
+from berth.network.costs import NetworkCosts
+from berth.network.edge_costs import node_places
 from berth.network.edges import pod_edges
 from berth.network.groups import read_group
 from berth.network.members import Member
@@ -62,10 +62,7 @@ class Judgement:
 
 def judge(pods: Sequence[Pod], groups: Sequence[CustomObject], nodes: Sequence[Node], costs: NetworkCosts) -> Judgement:
     """Cost of every dependency edge and over-commitment of every node, computed from the objects alone."""
-    places = {
-        node.metadata.name: Place(node.metadata.labels.get(LABEL_REGION, ""), node.metadata.labels.get(LABEL_ZONE, ""))
-        for node in nodes
-    }
+    places = node_places(nodes)
     members: dict[tuple[str, str], list[Member]] = defaultdict(list)
     for pod in pods:
         labels = pod.metadata.labels

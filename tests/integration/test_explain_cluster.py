@@ -123,7 +123,7 @@ def test_a_pod_without_a_node_is_explained_by_its_events(shop: Shop) -> None:
         lambda: shop.document("pod", "big"), accept=lambda d: bool(d["rejected"]), what="Event FailedScheduling"
     )
     assert document["state"] == "pending"
-    assert {(row["filter"], row["nodes"]) for row in document["rejected"]} == {
+    assert {(row["plugin"], row["nodes"]) for row in document["rejected"]} == {
         ("NodeResourcesFit", 12),
         ("NodeAffinity", 12),
     }

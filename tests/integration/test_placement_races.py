@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from berth.scheduling.plugins.recently_rejected import REASON as RECENTLY_REJECTED
 from hack.harness.cluster import bound_pod, eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
@@ -202,7 +203,9 @@ def test_a_kubelet_that_rejects_is_avoided(own_cluster: LocalCluster, stage: Sta
     # The replacement that the owner makes must not go there again; other pods may.
     stage.pod("web-2", owner=owner, affinity=_prefers(stage, "n1"))
     assert stage.wait_bound("web-2")["web-2"] == "n2"
-    assert stage.decision("web-2")["rejected"]["node(s) lately rejected a pod of the same owner"] == 1
+    assert {"plugin": "RecentlyRejected", "reason": RECENTLY_REJECTED, "nodes": 1} in stage.decision("web-2")[
+        "rejected"
+    ]
     stage.pod("other", affinity=_prefers(stage, "n1"), nodeSelector={STAGE_LABEL: stage.name})
     assert stage.wait_bound("other")["other"] == "n1"
 

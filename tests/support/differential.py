@@ -24,9 +24,9 @@ from berth.kube.objects import (
     VolumeAttachment,
 )
 from berth.scheduling.cache import ClusterState
-from berth.scheduling.plugins import FilterPipeline
-from berth.scheduling.plugins.scores import ScorePipeline
+from berth.scheduling.framework.framework import Framework
 from hack.localcluster.rest import Api
+from tests.support.filtering import cycle_of, framework
 from tests.support.situations import Manifest, Situation
 
 WORKERS = 12
@@ -84,19 +84,20 @@ def build_state(situation: Situation) -> ClusterState:
     return state
 
 
-def our_answer(situation: Situation, pipeline: FilterPipeline | None = None) -> Answer:
-    """What our filters (or those of ``pipeline``) and scores say."""
+def our_answer(situation: Situation, plugins: Framework | None = None) -> Answer:
+    """What our filters (or those of ``plugins``) and scores say."""
     state = build_state(situation)
     pod = msgspec.convert(situation.pod, Pod)
-    result = (pipeline or FilterPipeline()).evaluate(pod, state)
-    totals = ScorePipeline().evaluate(pod, state, result.mask).total
+    cycle = cycle_of(pod, state)
+    result = (plugins or framework()).filter(cycle)
+    totals = framework().score(cycle, result.mask).total
     feasible = np.flatnonzero(result.mask)
     best = [slot for slot in feasible if totals[slot] == totals[feasible].max()]
     return Answer(
         feasible={state.node_name(int(slot)) for slot in feasible},
         best={state.node_name(int(slot)) for slot in best},
         message=result.message(),
-        reasons=[result.blocker] if result.blocker is not None else list(result.rejected),
+        reasons=[result.blocker] if result.blocker is not None else [item.reason for item in result.rejections],
     )
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
 from berth.kube.objects import Namespace, Node, Pod
 from berth.scheduling.cache import ClusterState
-from berth.scheduling.plugins import Filter
+from berth.scheduling.configuration import Profile
+from berth.scheduling.framework.cycle_state import CycleState
+from berth.scheduling.framework.framework import FilterResult, Framework, ScoreResult
+from berth.scheduling.framework.plugin import Bools, FilterPlugin, Plugin
+from berth.scheduling.plugins import PLUGINS
 
 
 def cluster(nodes: Iterable[Node], pods: Iterable[Pod] = (), namespaces: Iterable[Namespace] = ()) -> ClusterState:
@@ -23,16 +27,35 @@ def cluster(nodes: Iterable[Node], pods: Iterable[Pod] = (), namespaces: Iterabl
     return state
 
 
-def rejected(rule: Filter, pod: Pod, state: ClusterState) -> dict[str, list[str]]:
+def cycle_of(pod: Pod, state: ClusterState) -> CycleState:
+    """What plugins are given about a pod without dependencies, in a cluster without prices and budgets."""
+    return CycleState(state.info(pod), state)
+
+
+def framework(*plugins: Plugin) -> Framework:
+    """These plugins, or all of them as they are by default."""
+    return Framework(plugins or [plugin.of(Profile()) for plugin in PLUGINS])
+
+
+def filtered(pod: Pod, state: ClusterState, *, skip: Collection[str] = ()) -> FilterResult:
+    """What all filters say about a pod."""
+    return framework().filter(cycle_of(pod, state), skip=skip)
+
+
+def scored(pod: Pod, state: ClusterState, feasible: Bools, *plugins: Plugin) -> ScoreResult:
+    """What these scores, or all of them, say about a pod."""
+    return framework(*plugins).score(cycle_of(pod, state), feasible)
+
+
+def rejected(rule: FilterPlugin, pod: Pod, state: ClusterState) -> dict[str, list[str]]:
     """Reasons per node that the filter rejects."""
-    info = state.info(pod)
     found: dict[str, list[str]] = {}
-    for reason, nodes in rule.rejections(info, state):
+    for reason, nodes in rule.filter(cycle_of(pod, state)):
         for slot in np.flatnonzero(nodes & state.alive):
             found.setdefault(state.node_name(int(slot)), []).append(reason)
     return found
 
 
-def passing(rule: Filter, pod: Pod, state: ClusterState) -> set[str]:
+def passing(rule: FilterPlugin, pod: Pod, state: ClusterState) -> set[str]:
     """Nodes that the filter alone admits."""
-    return {state.node_name(int(slot)) for slot in np.flatnonzero(rule.mask(state.info(pod), state))}
+    return {state.node_name(int(slot)) for slot in np.flatnonzero(rule.mask(cycle_of(pod, state)))}

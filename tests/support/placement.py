@@ -111,14 +111,7 @@ class Lab:
         self.cache = Cache(clock=self.clock)
         for node in self.nodes:
             self.cache.update_node(node)
-        self.planner = Planner(
-            self.cache.state,
-            self.cache.members,
-            self.cache.groups,
-            self.profile,
-            bandwidth_allocations=self.cache.bandwidth_allocations,
-            avoided=self.cache.avoided_nodes,
-        )
+        self.planner = Planner(self.cache, self.profile)
 
     def group(self, obj: CustomObject) -> Group:
         """Have an AppGroup known."""

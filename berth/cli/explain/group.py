@@ -10,12 +10,12 @@ from berth.api.labels import LABEL_APPGROUP
 from berth.cli.explain.pod import event_rows, parse_time, pod_document
 from berth.kube.objects import CustomObject, Node, Pod
 from berth.network.costs import NetworkCosts, Place
+from berth.network.edge_costs import edge_summary, group_edges, node_places, workload_edges
 from berth.network.groups import read_group
 from berth.network.members import GroupMembers
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
 from berth.scheduling.planner import workload_of
-from berth.scheduling.simulation.edges import edge_summary, group_edges, node_places, workload_edges
 
 KIND = "AppGroupExplanation"
 VERSION = 1

@@ -10,17 +10,14 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
-
 from berth.api.base import format_timestamp
-from berth.api.labels import ANNOTATION_DECISION, membership
-from berth.cli.explain.reasons import counts_in, rejected_rows
+from berth.api.labels import ANNOTATION_DECISION, ANNOTATION_REJECTIONS, membership
 from berth.kube.objects import Pod
+from berth.scheduling.annotations import UnreadableAnnotationError, read_decision, read_rejections
 
 KIND = "PodExplanation"
-VERSION = 1
-ANNOTATION_VERSION = 1
-"""Newest ``v`` of the annotation that is understood."""
+VERSION = 2
+"""Version of the document; 2 names the plugin of a rejection where 1 had ``filter``."""
 REPORTER = "berth.dev/placement"
 """Who writes our Events."""
 
@@ -54,10 +51,10 @@ def pod_document(
     document["state"], document["message"] = state, message
     if decision is not None:
         document["decision"] = decision
-        document["rejected"] = rejected_rows(decision.get("rejected", {}))
+        document["rejected"] = decision.pop("rejected", [])
         document["network"] = _with_age(decision.get("network", {}), now)
     elif state == "pending":
-        document["rejected"] = rejected_rows(counts_in(message))
+        document["rejected"] = next((row.get("rejected", []) for row in told if row["reporter"] == REPORTER), [])
     condition = next((item for item in pod.status.conditions if item.type == "PodScheduled"), None)
     if condition is not None:
         document["podScheduled"] = {
@@ -75,14 +72,9 @@ def read_annotation(pod: Pod) -> tuple[dict[str, Any] | None, str]:
     if text is None:
         return None, ""
     try:
-        decision = msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        return None, f"annotation {ANNOTATION_DECISION} is no JSON object ({error}); somebody changed it"
-    version = decision.get("v")
-    if version != ANNOTATION_VERSION:
-        what = f"annotation {ANNOTATION_DECISION} has version {version!r}, this command reads {ANNOTATION_VERSION}"
-        return None, f"{what}; install the kubectl-berth of the controller's release"
-    return decision, ""
+        return read_decision(text), ""
+    except UnreadableAnnotationError as error:
+        return None, f"annotation {ANNOTATION_DECISION} {error}"
 
 
 def _state(
@@ -157,6 +149,8 @@ def event_rows(events: Iterable[Mapping[str, Any]], *, uid: str, now: datetime) 
         if uid and regarding.get("uid") not in (None, "", uid):
             continue  # an earlier object of the same name
         series = event.get("series") or {}
+        annotations = (event.get("metadata") or {}).get("annotations") or {}
+        rejected = read_rejections(annotations.get(ANNOTATION_REJECTIONS, "{}"))
         moment = _event_time(event, series) or now
         rows.append(
             (
@@ -169,6 +163,7 @@ def event_rows(events: Iterable[Mapping[str, Any]], *, uid: str, now: datetime) 
                     "time": format_timestamp(moment),
                     "ageSeconds": max(0, int((now - moment).total_seconds())),
                     "count": int(series.get("count") or event.get("deprecatedCount") or 1),
+                    **({"rejected": rejected} if rejected else {}),
                 },
             )
         )

@@ -44,8 +44,8 @@ def pod_page(document: Mapping[str, Any], *, width: int, color: bool = False) ->
     if rejected:
         page.heading("REJECTED NODES")
         page.table(
-            ("FILTER", "NODES", "REASON"),
-            [(row["filter"], str(row["nodes"]), row["reason"]) for row in rejected],
+            ("PLUGIN", "NODES", "REASON"),
+            [(row["plugin"], str(row["nodes"]), row["reason"]) for row in rejected],
             fold=("REASON",),
         )
     _events(page, document["events"])
@@ -81,21 +81,23 @@ def network_text(network: Mapping[str, Any]) -> str:
 
 
 def _nodes(page: Page, decision: Mapping[str, Any]) -> None:
-    alone = decision["strategy"] == "alone"
+    scale = "score" if "score" in decision else "cost"
     page.heading("CHOSEN NODE AND RUNNERS-UP")
-    options = [{"node": decision["node"], "cost": decision["cost"], "terms": decision["terms"]}, *decision["runnerUps"]]
+    options = [decision, *decision["runnerUps"]]
     names = list(dict.fromkeys(name for item in options for name in item["terms"]))
     rows = [
         (
             "chosen" if place == 0 else f"{place}.",
             item["node"],
-            number(item["cost"]) or "0",
+            number(item[scale]) or "0",
             *(number(item["terms"].get(name, 0.0)) for name in names),
         )
         for place, item in enumerate(options)
     ]
-    page.table(("", "NODE", "SCORE" if alone else "COST", *(name.upper() for name in names)), rows)
-    page.line("higher is better" if alone else "lower is better; all other pods stay where the plan puts them")
+    page.table(("", "NODE", scale.upper(), *(name.upper() for name in names)), rows)
+    page.line(
+        "higher is better" if scale == "score" else "lower is better; all other pods stay where the plan puts them"
+    )
     if not decision["runnerUps"]:
         page.line("no other node was feasible")
 

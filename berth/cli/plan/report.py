@@ -13,11 +13,11 @@ import msgspec
 
 from berth.kube.objects import Pod
 from berth.network.costs import NO_COSTS, Place
+from berth.network.edge_costs import edge_summary, group_edges, node_places
 from berth.network.groups import GroupKey
+from berth.scheduling.annotations import write_decision
 from berth.scheduling.cache.units import CPU
-from berth.scheduling.decision import annotation
 from berth.scheduling.planner import workload_of
-from berth.scheduling.simulation.edges import edge_summary, group_edges, node_places
 from berth.scheduling.simulation.inputs import Inputs
 from berth.scheduling.simulation.simulate import Placed, Simulation, Unplaced
 
@@ -87,7 +87,7 @@ def _placed(item: Placed, inputs: Inputs, places: dict[str, Place]) -> dict[str,
     document |= {"node": decision.node, "region": place.region, "zone": place.zone}
     if item.waited:
         document["waitSeconds"] = item.waited
-    document["decision"] = msgspec.json.decode(annotation(decision, item.costs))
+    document["decision"] = msgspec.json.decode(write_decision(decision, item.costs))
     return document
 
 

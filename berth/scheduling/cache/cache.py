@@ -22,6 +22,7 @@ from berth.network.groups import Group, GroupKey, read_group
 from berth.network.members import GroupMembers
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.configuration import Profile
+from berth.scheduling.volumes import assume_volumes, forget_volumes
 
 AVOID_SECONDS = 300.0
 """How long pods of an owner avoid a node whose kubelet rejected one of them."""
@@ -188,7 +189,26 @@ class Cache:
             self._costs[key] = read_costs(self.topologies[name], weight_sets=profile.weight_sets)
         return self._costs[key]
 
-    def avoided_nodes(self, pod: Pod) -> frozenset[str]:
+    def assume(self, pod: Pod, node: str) -> None:
+        """Take the room that a decision needs."""
+        self.state.assume(pod, node)
+        assume_volumes(pod, node, self.state)
+        self.members.move(pod.metadata.uid, node=node)
+        self.bandwidth_allocations.mark(self.members.group_of(pod.metadata.uid))
+
+    def forget(self, pod: Pod) -> None:
+        """Give the room of a decision back: it was not bound. A pod that is bound after all stays where it is."""
+        if self.state.forget(pod.metadata.uid):
+            self.members.move(pod.metadata.uid, node="")
+            self.bandwidth_allocations.mark(self.members.group_of(pod.metadata.uid))
+        forget_volumes(pod, self.state)
+
+    def bandwidth(self) -> BandwidthAllocations:
+        """Bandwidth of placed edges as of now."""
+        self.bandwidth_allocations.refresh(self.groups)
+        return self.bandwidth_allocations
+
+    def recently_rejected(self, pod: Pod) -> frozenset[str]:
         """Nodes whose kubelet recently rejected a pod of the same owner."""
         if not self.avoided:
             return frozenset()

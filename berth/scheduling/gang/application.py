@@ -14,9 +14,12 @@ from berth.network.groups import Group
 from berth.network.members import Member
 from berth.scheduling.cache.pod_templates import ANY_ADDRESS, HostPort, PodInfo
 from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.framework.cycle_state import names_nodes
+from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.problem import Application, NodeMasks, PlacedPeers
 
 Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +28,15 @@ class Candidate:
 
     info: PodInfo
     """the pod and its compiled template"""
-    mask: Bools
-    """bool[N]; identical pods share one array object"""
+    result: FilterResult
+    """what the filters say; pods of one template share the object"""
+    costs: Mapping[str, Floats]
+    """float64[N] by term, costs of plugins whatever the other members do; shared likewise"""
+
+    @property
+    def mask(self) -> Bools:
+        """bool[N], the nodes it may go to."""
+        return self.result.mask
 
 
 def build_application(
@@ -76,7 +86,7 @@ def build_application(
     def limits(data: Sequence[PodEdge]) -> npt.NDArray[np.float64]:
         return np.array([edge.max_cost if enforce_limits else np.inf for edge in data], dtype=np.float64)
 
-    named = np.array([names_nodes(candidate.info) for candidate in candidates], dtype=np.bool_)
+    named = np.array([names_nodes(candidate.info.template) for candidate in candidates], dtype=np.bool_)
     return Application.of(
         np.array([state.request_vector(candidate.info.template) for candidate in candidates], dtype=np.float64),
         names=[candidate.info.pod.metadata.name for candidate in candidates],
@@ -95,11 +105,6 @@ def build_application(
         named=NodeMasks(masks=np.array(rows), group=group_of) if named.all() else _named_masks(candidates, named),
         has_selector=named,
     )
-
-
-def names_nodes(info: PodInfo) -> bool:
-    """Whether the pod's own selector or required affinity singles out nodes: PHARE's selector exception."""
-    return bool(info.template.node_selector) or info.template.required_affinity is not None
 
 
 def _named_masks(candidates: Sequence[Candidate], named: Bools) -> NodeMasks | None:
@@ -122,27 +127,3 @@ def _port_conflicts(candidates: Sequence[Candidate]) -> list[tuple[int, int]]:
 
 def _clash(one: HostPort, other: HostPort) -> bool:
     return one[1:] == other[1:] and (one[0] == other[0] or ANY_ADDRESS in (one[0], other[0]))
-
-
-def edge_costs(
-    group: Group, members: Sequence[Member], places: Mapping[str, int], location_cost: npt.NDArray[np.float64]
-) -> dict[str, tuple[int, float]]:
-    """Number and summed network cost of the placed edges of each pod, by uid; an edge counts for both ends.
-
-    Args:
-        group: the AppGroup.
-        members: its pods, those without a node are left out.
-        places: index into `location_cost` by node name.
-        location_cost: float64[L, L], origin by destination.
-    """
-    totals: dict[str, tuple[int, float]] = {}
-    for edge in pod_edges(group, [member for member in members if member.node]):
-        origin, destination = places.get(edge.dependent.node), places.get(edge.dependency.node)
-        if origin is None or destination is None:
-            continue
-        same = edge.dependent.node == edge.dependency.node
-        cost = 0.0 if same else float(location_cost[origin, destination])
-        for uid in (edge.dependent.uid, edge.dependency.uid):
-            count, total = totals.get(uid, (0, 0.0))
-            totals[uid] = (count + 1, total + cost)
-    return totals

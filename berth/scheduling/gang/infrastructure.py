@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from berth.api.labels import BERTH_PREFIX, LABEL_REGION, LABEL_ZONE, RESOURCE_BANDWIDTH
+from berth.api.labels import BERTH_PREFIX, RESOURCE_BANDWIDTH
 from berth.api.quantity import QuantityError, parse_quantity
 from berth.kube.objects import Node
 from berth.network.costs import NetworkCosts, Place
@@ -219,9 +219,7 @@ class InfrastructureView:
             if node is None:
                 location[slot] = places.setdefault(Place(), len(places))
                 continue
-            labels = node.metadata.labels
-            place = Place(labels.get(LABEL_REGION, ""), labels.get(LABEL_ZONE, ""))
-            location[slot] = places.setdefault(place, len(places))
+            location[slot] = places.setdefault(Place.of(node.metadata.labels), len(places))
             if bandwidth_column is not None and RESOURCE_BANDWIDTH in node.status.allocatable:
                 bandwidth[slot] = capacity[slot, bandwidth_column]
             if not any(name.startswith(BERTH_PREFIX) for name in node.metadata.annotations):

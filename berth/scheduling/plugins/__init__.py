@@ -1,16 +1,61 @@
-"""Filters: which nodes a pod may be placed on, as strict as kube-scheduler.
+"""The scheduling plugins: one concern a file, registered by one line here.
 
-Contract
-    Reads: a ``PodInfo`` and the ``ClusterState``; writes nothing; pure.
-    ``FilterPipeline.evaluate`` answers for one pod: a mask over node slots, and how many nodes
-    were rejected for which reason. ``unsupported_features`` names the fields of a pod that are not
-    implemented; the pipeline refuses such a pod everywhere.
-
-One filter a file; ``pipeline.default_filters`` lists them in kube-scheduler's order.
+Left out: ImageLocality (kubelets' image lists are not kept), and kube-scheduler's system default spreading for pods
+without constraints of their own; see docs/reference/filters.md.
 """
 
-from berth.scheduling.plugins.base import Filter, Rejection
-from berth.scheduling.plugins.pipeline import FilterPipeline, FilterResult, default_filters
-from berth.scheduling.plugins.unsupported_features import unsupported_features
+from __future__ import annotations
 
-__all__ = ["Filter", "FilterPipeline", "FilterResult", "Rejection", "default_filters", "unsupported_features"]
+from typing import TYPE_CHECKING
+
+from berth.scheduling.plugins.bandwidth import Bandwidth
+from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
+from berth.scheduling.plugins.max_unit import MaxUnit
+from berth.scheduling.plugins.network_overhead import NetworkOverhead
+from berth.scheduling.plugins.node_affinity import NodeAffinity
+from berth.scheduling.plugins.node_declared_features import NodeDeclaredFeatures
+from berth.scheduling.plugins.node_name import NodeName
+from berth.scheduling.plugins.node_ports import NodePorts
+from berth.scheduling.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from berth.scheduling.plugins.node_resources_fit import NodeResourcesFit
+from berth.scheduling.plugins.node_unschedulable import NodeUnschedulable
+from berth.scheduling.plugins.node_volume_limits import NodeVolumeLimits
+from berth.scheduling.plugins.pod_topology_spread import PodTopologySpread
+from berth.scheduling.plugins.recently_rejected import RecentlyRejected
+from berth.scheduling.plugins.resource_cost import ResourceCost
+from berth.scheduling.plugins.scheduling_gates import SchedulingGates
+from berth.scheduling.plugins.taint_toleration import TaintToleration
+from berth.scheduling.plugins.unsupported_features import UnsupportedFeatures
+from berth.scheduling.plugins.usage_threshold import UsageThreshold
+from berth.scheduling.plugins.volume_binding import VolumeBinding
+from berth.scheduling.plugins.volume_restrictions import VolumeRestrictions
+from berth.scheduling.plugins.volume_zone import VolumeZone
+
+if TYPE_CHECKING:
+    from berth.scheduling.framework.plugin import Plugin
+
+PLUGINS: list[type[Plugin]] = [
+    UnsupportedFeatures,
+    SchedulingGates,
+    NodeUnschedulable,
+    NodeName,
+    TaintToleration,
+    NodeAffinity,
+    NodePorts,
+    NodeResourcesFit,
+    VolumeRestrictions,
+    NodeVolumeLimits,
+    VolumeBinding,
+    VolumeZone,
+    PodTopologySpread,
+    InterPodAffinity,
+    NodeDeclaredFeatures,
+    NodeResourcesBalancedAllocation,
+    RecentlyRejected,
+    NetworkOverhead,
+    MaxUnit,
+    UsageThreshold,
+    Bandwidth,
+    ResourceCost,
+]
+"""Every plugin, in the order in which they run: kube-scheduler's default profile, then Berth's own rules and costs."""

@@ -1,4 +1,4 @@
-"""InterPodAffinity: required pod affinity and anti-affinity, in both directions."""
+"""InterPodAffinity (filter, score): pod affinity and anti-affinity, required and preferred, in both directions."""
 
 from __future__ import annotations
 
@@ -6,24 +6,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from berth.scheduling.cache.domains import nodes_sharing
-from berth.scheduling.plugins.base import Filter, Rejection
+from berth.scheduling.cache.domains import domain_sums, nodes_sharing
+from berth.scheduling.framework.plugin import MAX_SCORE, FilterPlugin, RejectedNodes, ScorePlugin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from berth.scheduling.cache.columns import Mask
+    from numpy.typing import NDArray
+
     from berth.scheduling.cache.pod_templates import PodInfo
     from berth.scheduling.cache.pods import PodGroup
     from berth.scheduling.cache.state import ClusterState
     from berth.scheduling.cache.terms import AffinityTerm
+    from berth.scheduling.framework.cycle_state import CycleState
+    from berth.scheduling.framework.plugin import Bools, Floats
 
 REASON_AFFINITY = "node(s) didn't match pod affinity rules"
 REASON_ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
 REASON_EXISTING = "node(s) didn't satisfy existing pods anti-affinity rules"
+HARD_POD_AFFINITY_WEIGHT = 1
+"""kube-scheduler's hardPodAffinityWeight."""
 
 
-class InterPodAffinity(Filter):
+class InterPodAffinity(FilterPlugin, ScorePlugin):
     """Rejects nodes whose domains hold the wrong pods, or not the right ones.
 
     - Affinity: a node must carry the topology keys of all terms, and in each of its domains there
@@ -32,18 +37,22 @@ class InterPodAffinity(Filter):
     - Anti-affinity: no pod that a term selects may be in the node's domain of that term; a node
       without the key has no domain and passes.
     - The anti-affinity of the pods already there holds against the new pod just the same.
+    - Score: the weights of the pod's own preferred terms that pods in a node's domains satisfy, those of the preferred
+      terms of the pods there, and HARD_POD_AFFINITY_WEIGHT for each of their required terms; anti-affinity takes off.
     """
 
     name = "InterPodAffinity"
+    score_weight = 2.0
 
-    def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:
+    def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes ruled out by affinity, by anti-affinity and by the anti-affinity of existing pods."""
+        info, state = cycle.pod, cycle.cluster
         template = info.template
         affinity, anti = template.terms_of("affinity"), template.terms_of("anti_affinity")
         if not affinity and not anti and not state.pods.has_terms("anti_affinity"):
             return ()
         found = []
-        ruled_out: Mask = np.zeros(state.size, dtype=np.bool_)
+        ruled_out: Bools = np.zeros(state.size, dtype=np.bool_)
         for reason, nodes in (
             (REASON_AFFINITY, self._unmet(affinity, info, state) if affinity else None),
             (REASON_ANTI_AFFINITY, self._repelled(anti, state) if anti else None),
@@ -51,16 +60,16 @@ class InterPodAffinity(Filter):
         ):
             if nodes is not None:
                 # The first rule that fails gives a node's reason.
-                found.append(Rejection(reason, nodes & ~ruled_out))
+                found.append(RejectedNodes(reason, nodes & ~ruled_out))
                 ruled_out |= nodes
         return found
 
     @staticmethod
-    def _unmet(terms: tuple[AffinityTerm, ...], info: PodInfo, state: ClusterState) -> Mask:
+    def _unmet(terms: tuple[AffinityTerm, ...], info: PodInfo, state: ClusterState) -> Bools:
         template = info.template
         here = state.pods.count(_selected_by_all(terms, state), state.size) > 0
-        keyless: Mask = np.zeros(state.size, dtype=np.bool_)
-        without: Mask = np.zeros(state.size, dtype=np.bool_)
+        keyless: Bools = np.zeros(state.size, dtype=np.bool_)
+        without: Bools = np.zeros(state.size, dtype=np.bool_)
         anywhere = False
         for term in terms:
             keyless |= state.domains(term.topology_key) < 0
@@ -74,27 +83,66 @@ class InterPodAffinity(Filter):
         return keyless | without
 
     @staticmethod
-    def _repelled(terms: tuple[AffinityTerm, ...], state: ClusterState) -> Mask:
-        nodes: Mask = np.zeros(state.size, dtype=np.bool_)
+    def _repelled(terms: tuple[AffinityTerm, ...], state: ClusterState) -> Bools:
+        nodes: Bools = np.zeros(state.size, dtype=np.bool_)
         for term in terms:
             here = state.pods.count(_selected_by_all((term,), state), state.size) > 0
             nodes |= nodes_sharing(state, term.topology_key, here)
         return nodes
 
     @staticmethod
-    def _repelling(info: PodInfo, state: ClusterState) -> Mask | None:
+    def _repelling(info: PodInfo, state: ClusterState) -> Bools | None:
         template = info.template
         # Existing pods' terms read the new pod's namespace; an unknown one counts as without labels.
         own = state.namespace_labels(template.namespace) or {}
-        nodes: Mask | None = None
+        nodes: Bools | None = None
         for entry in state.pods.terms("anti_affinity"):
             if not entry.term.matches(template.namespace, template.labels, own):
                 continue
-            here: Mask = np.zeros(state.size, dtype=np.bool_)
+            here: Bools = np.zeros(state.size, dtype=np.bool_)
             here[list(entry.pods)] = True
             sharing = nodes_sharing(state, entry.term.topology_key, here)
             nodes = sharing if nodes is None else nodes | sharing
         return nodes
+
+    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:  # noqa: ARG002
+        """Sum of signed weights per node; no opinion when no term on either side matches."""
+        info, state = cycle.pod, cycle.cluster
+        total = np.zeros(state.size, dtype=np.int64)
+        touched = False
+        for kind, sign in (("preferred_affinity", 1), ("preferred_anti_affinity", -1)):
+            for term in info.template.terms_of(kind):
+                pods = state.pods.count(_selected_by_all((term,), state), state.size)
+                touched |= self._spread(total, term, pods, sign * term.weight, state)
+        own = state.namespace_labels(info.template.namespace) or {}
+        for kind, sign in (("affinity", 0), ("preferred_affinity", 1), ("preferred_anti_affinity", -1)):
+            for entry in state.pods.terms(kind):
+                weight = sign * entry.term.weight or HARD_POD_AFFINITY_WEIGHT
+                if not weight or not entry.term.matches(info.template.namespace, info.template.labels, own):
+                    continue
+                pods = np.zeros(state.size, dtype=np.int64)
+                pods[list(entry.pods)] = list(entry.pods.values())
+                touched |= self._spread(total, entry.term, pods, weight, state)
+        return total.astype(np.float64) if touched else None
+
+    def normalize_score(self, raw: Floats, feasible: Bools) -> Floats:
+        """Least to greatest value stretched to 0 to 100, in whole numbers; 0 when all are equal."""
+        scores = np.zeros(len(raw))
+        least, greatest = raw[feasible].min(), raw[feasible].max()
+        if greatest > least:
+            scores[feasible] = np.trunc(MAX_SCORE * ((raw[feasible] - least) / (greatest - least)))
+        return scores
+
+    @staticmethod
+    def _spread(
+        total: NDArray[np.int64], term: AffinityTerm, pods: NDArray[np.int64], weight: int, state: ClusterState
+    ) -> bool:
+        """Add weight times the pods in each node's domain; False when there are none."""
+        sums = domain_sums(state, term.topology_key, pods, state.alive)
+        if not sums.any():
+            return False
+        total += weight * sums[state.domains(term.topology_key)]
+        return True
 
 
 def _selected_by_all(terms: tuple[AffinityTerm, ...], state: ClusterState) -> Iterator[PodGroup]:

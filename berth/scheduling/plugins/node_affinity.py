@@ -1,28 +1,45 @@
-"""NodeAffinity: nodeSelector and required node affinity must match."""
+"""NodeAffinity (filter, score): nodeSelector and required node affinity must match, preferred terms are better."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from berth.scheduling.plugins.base import Filter, Rejection
+import numpy as np
+
+from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes, ScorePlugin, scaled_to_greatest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from berth.scheduling.cache.pod_templates import PodInfo
-    from berth.scheduling.cache.state import ClusterState
+    from berth.scheduling.framework.cycle_state import CycleState
+    from berth.scheduling.framework.plugin import Bools, Floats
 
 REASON = "node(s) didn't match Pod's node affinity/selector"
 
 
-class NodeAffinity(Filter):
-    """Rejects nodes that nodeSelector or required node affinity does not select."""
+class NodeAffinity(FilterPlugin, ScorePlugin):
+    """Rejects nodes that are not selected; adds up the weights of the preferred terms that match a node."""
 
     name = "NodeAffinity"
+    score_weight = 2.0
 
-    def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:
+    def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes that are not selected; none for pods that select nothing."""
-        template = info.template
+        template = cycle.pod.template
         if not template.node_selector and template.required_affinity is None:
             return ()
-        return (Rejection(REASON, ~state.selection.affinity(template)),)
+        return (RejectedNodes(REASON, ~cycle.cluster.selection.affinity(template)),)
+
+    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:  # noqa: ARG002
+        """Sum of the weights of matching terms; no opinion on pods without preferred terms."""
+        terms = cycle.pod.template.preferred_affinity
+        if not terms:
+            return None
+        total = np.zeros(cycle.cluster.size)
+        for term in terms:
+            total[cycle.cluster.selection.term(term.preference)] += term.weight
+        return total
+
+    def normalize_score(self, raw: Floats, feasible: Bools) -> Floats:
+        """100 for the node with the greatest sum, the others in proportion."""
+        return scaled_to_greatest(raw, feasible, reverse=False)

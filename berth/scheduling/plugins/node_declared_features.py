@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from berth.scheduling.plugins.base import Filter, Rejection
+from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from berth.kube.objects import Pod
-    from berth.scheduling.cache.pod_templates import PodInfo
-    from berth.scheduling.cache.state import ClusterState
+    from berth.scheduling.framework.cycle_state import CycleState
 
 REASON = "node(s) didn't match Pod's required features"
 
@@ -33,13 +32,14 @@ def required_features(pod: Pod) -> frozenset[str]:
     return frozenset(found)
 
 
-class NodeDeclaredFeatures(Filter):
+class NodeDeclaredFeatures(FilterPlugin):
     """Rejects nodes that do not declare a feature that the pod needs."""
 
     name = "NodeDeclaredFeatures"
 
-    def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:
+    def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes that lack a feature; none for pods that need none."""
+        info, state = cycle.pod, cycle.cluster
         needed = required_features(info.pod)
         if not needed:
             return ()
@@ -48,4 +48,4 @@ class NodeDeclaredFeatures(Filter):
             dtype=np.bool_,
             count=state.size,
         )
-        return (Rejection(REASON, lacking),)
+        return (RejectedNodes(REASON, lacking),)

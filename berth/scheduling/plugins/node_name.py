@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from berth.scheduling.plugins.base import Filter, Rejection
+from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from berth.scheduling.cache.pod_templates import PodInfo
-    from berth.scheduling.cache.state import ClusterState
+    from berth.scheduling.framework.cycle_state import CycleState
 
 REASON = "node(s) didn't match the requested node name"
 
 
-class NodeName(Filter):
+class NodeName(FilterPlugin):
     """Rejects all nodes but spec.nodeName, which manifests may carry (pods on the API never wait with it)."""
 
     name = "NodeName"
 
-    def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:
+    def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """All other nodes, when the pod names one."""
+        info, state = cycle.pod, cycle.cluster
         wanted = info.pod.spec.node_name
         if not wanted:
             return ()
@@ -29,4 +29,4 @@ class NodeName(Filter):
         slot = state.node_index.get(wanted)
         if slot is not None:
             others[slot] = False
-        return (Rejection(REASON, others),)
+        return (RejectedNodes(REASON, others),)

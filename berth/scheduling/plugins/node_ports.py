@@ -6,24 +6,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from berth.scheduling.plugins.base import Filter, Rejection
+from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
+from berth.scheduling.framework.reasons import NODE_PORTS, PORTS_TAKEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from berth.scheduling.cache.pod_templates import PodInfo
-    from berth.scheduling.cache.state import ClusterState
-
-REASON = "node(s) didn't have free ports for the requested pod ports"
+    from berth.scheduling.framework.cycle_state import CycleState
 
 
-class NodePorts(Filter):
+class NodePorts(FilterPlugin):
     """Rejects nodes where a wanted host port is taken."""
 
-    name = "NodePorts"
+    name = NODE_PORTS
 
-    def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:
+    def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes with a pod that uses one of the ports on the same, or on any, address."""
+        info, state = cycle.pod, cycle.cluster
         ports = info.template.host_ports
         if not ports:
             return ()
@@ -31,4 +30,4 @@ class NodePorts(Filter):
         for port in ports:
             for users in state.pods.port_conflicts(port):
                 taken[list(users)] = True
-        return (Rejection(REASON, taken),)
+        return (RejectedNodes(PORTS_TAKEN, taken),)

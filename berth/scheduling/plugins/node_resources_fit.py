@@ -1,39 +1,96 @@
-"""NodeResourcesFit: requests must fit into what the node has left."""
+"""NodeResourcesFit (filter, score): requests must fit into what the node has left; emptier nodes are better.
+
+Formulas are those of kube-scheduler, in whole numbers where it uses them. Resources other than cpu and memory take part
+in scores only for pods that request them, and only where the node has them.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from berth.scheduling.plugins.base import Filter, Rejection
+import numpy as np
+
+from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes, ScorePlugin, percentages
+from berth.scheduling.framework.reasons import NODE_RESOURCES_FIT, insufficient
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from berth.scheduling.cache.pod_templates import PodInfo
-    from berth.scheduling.cache.state import ClusterState
+    from numpy.typing import NDArray
 
-TOO_MANY_PODS = "Too many pods"
+    from berth.scheduling.framework.cycle_state import CycleState
+    from berth.scheduling.framework.plugin import Bools, Floats
+
+SCORED_RESOURCES: Mapping[str, int] = {"cpu": 1, "memory": 1}
+"""Resources in scores, with their weights."""
+_DEFAULTED = {"cpu": 0, "memory": 1}
 
 
-class NodeResourcesFit(Filter):
-    """Rejects nodes that lack any requested resource or have no pod slot left."""
+class NodeResourcesFit(FilterPlugin, ScorePlugin):
+    """Rejects nodes that lack any requested resource or have no pod slot left; LeastAllocated is its score."""
 
-    name = "NodeResourcesFit"
+    name = NODE_RESOURCES_FIT
 
-    def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:
+    def __init__(self, *, resources: Mapping[str, int] = SCORED_RESOURCES) -> None:
+        """``resources`` gives the weight of each resource in the score."""
+        self.resources = dict(resources)
+
+    def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """One rejection per resource that is short somewhere; a request of zero always fits.
 
         A node that is over-committed in a resource still takes pods that do not request it.
         """
+        state = cycle.cluster
         allocatable, used = state.allocatable, state.used
         pods = state.resources["pods"]
-        found = [Rejection(TOO_MANY_PODS, used[:, pods] + 1 > allocatable[:, pods])]
-        for name, amount in info.template.requests:
+        found = [RejectedNodes(insufficient("pods"), used[:, pods] + 1 > allocatable[:, pods])]
+        for name, amount in cycle.pod.template.requests:
             if name == "pods":
                 continue
             column = state.resources.get(name)
             if column is None:
-                found.append(Rejection(f"Insufficient {name}", state.alive))
+                found.append(RejectedNodes(insufficient(name), state.alive))
             else:
-                found.append(Rejection(f"Insufficient {name}", amount > allocatable[:, column] - used[:, column]))
+                short = amount > allocatable[:, column] - used[:, column]
+                found.append(RejectedNodes(insufficient(name), short))
         return found
+
+    def score(self, cycle: CycleState, feasible: Bools) -> Floats:  # noqa: ARG002
+        """Mean over the resources, by weight, of (allocatable - requested) * 100 / allocatable; 0 when over-full."""
+        size = cycle.cluster.size
+        total, weights = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+        for name, weight in self.resources.items():
+            amounts = resource_amounts(name, cycle, defaults=True)
+            if amounts is None:
+                continue
+            allocatable, used, request = amounts
+            has, capacity = allocatable > 0, np.maximum(allocatable, 1)
+            share = np.maximum(capacity - (used + request), 0) * 100 // capacity
+            total += np.where(has, share * weight, 0)
+            weights += np.where(has, weight, 0)
+        return (total // np.maximum(weights, 1)).astype(np.float64)
+
+    def normalize_score(self, raw: Floats, feasible: Bools) -> Floats:
+        """Raw values are percentages already."""
+        return percentages(raw, feasible)
+
+
+def resource_amounts(
+    name: str, cycle: CycleState, *, defaults: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int] | None:
+    """(allocatable, used, the pod's request) of a resource; None when it takes no part.
+
+    ``defaults`` counts containers without requests as kube-scheduler's non-zero defaults.
+    """
+    state, template = cycle.cluster, cycle.pod.template
+    column = state.resources.get(name)
+    if column is None:
+        return None
+    request = dict(template.requests).get(name, 0)
+    used = state.used[:, column]
+    if defaults and name in _DEFAULTED:
+        request = template.scoring_requests[_DEFAULTED[name]]
+        used = state.nodes.scoring_used[:, _DEFAULTED[name]]
+    if not request and name not in ("cpu", "memory", "ephemeral-storage"):
+        return None
+    return state.allocatable[:, column], used, request

@@ -9,20 +9,20 @@ import numpy as np
 from cachetools import LRUCache
 
 from berth.scheduling.cache.volumes import claim_keys, storage_class_of
-from berth.scheduling.plugins.base import Filter, Rejection
+from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from berth.scheduling.cache.pod_templates import PodInfo
     from berth.scheduling.cache.state import ClusterState
+    from berth.scheduling.framework.cycle_state import CycleState
 
 REASON = "node(s) exceed max volume count"
 CsiVolumes = dict[str, str]
 """Unique volume name (``driver/handle``) to driver name."""
 
 
-class NodeVolumeLimits(Filter):
+class NodeVolumeLimits(FilterPlugin):
     """Rejects nodes whose CSINode allows fewer volumes of a driver than the pod would bring it to.
 
     Volumes are counted once per node, whether pods use them or VolumeAttachments hold them. In-tree
@@ -35,8 +35,9 @@ class NodeVolumeLimits(Filter):
         """Remember the volumes of nodes until their pods or any storage object change."""
         self._attached: LRUCache[str, tuple[object, CsiVolumes]] = LRUCache(maxsize=8192)
 
-    def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:
+    def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes at their limit; none for pods without claims."""
+        info, state = cycle.pod, cycle.cluster
         wanted = _csi_volumes(claim_keys(info.pod), state)
         if not wanted or not state.volumes.csi_nodes:
             return ()
@@ -51,7 +52,7 @@ class NodeVolumeLimits(Filter):
                     continue
                 if self._exceeds(wanted, driver.name, driver.allocatable.count, name, slot, state):
                     full[slot] = True
-        return (Rejection(REASON, full),)
+        return (RejectedNodes(REASON, full),)
 
     def _exceeds(
         self, wanted: Mapping[str, str], driver: str, limit: int, name: str, slot: int, state: ClusterState

@@ -1,28 +1,33 @@
-"""PodTopologySpread: hard topologySpreadConstraints."""
+"""PodTopologySpread (filter, score): hard and soft topologySpreadConstraints."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from berth.scheduling.cache.domains import spread_counts
-from berth.scheduling.plugins.base import Filter, Rejection
+from berth.scheduling.cache.domains import counted_nodes, domain_sums, matching_pods, spread_counts
+from berth.scheduling.cache.nodes import HOSTNAME
+from berth.scheduling.framework.plugin import MAX_SCORE, FilterPlugin, RejectedNodes, ScorePlugin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from berth.scheduling.cache.columns import Mask
     from berth.scheduling.cache.pod_templates import PodInfo
     from berth.scheduling.cache.state import ClusterState
     from berth.scheduling.cache.terms import SpreadConstraint
+    from berth.scheduling.framework.cycle_state import CycleState
+    from berth.scheduling.framework.plugin import Bools, Floats
 
 REASON = "node(s) didn't match pod topology spread constraints"
 REASON_LABEL = f"{REASON} (missing required label)"
+IGNORED = -1.0
+"""Raw score of nodes that lack a topology key: they score 0."""
 
 
-class PodTopologySpread(Filter):
-    """Rejects nodes whose domain would exceed the emptiest one by more than maxSkew.
+class PodTopologySpread(FilterPlugin, ScorePlugin):
+    """Rejects nodes whose domain would exceed the emptiest one by more than maxSkew; prefers emptier domains.
 
     Rule, per constraint: pods that match in the node's domain, plus one if the pod itself matches,
     minus the fewest in any eligible domain (zero with fewer eligible domains than minDomains), may
@@ -30,18 +35,24 @@ class PodTopologySpread(Filter):
     hard constraints and passes the constraint's nodeAffinityPolicy and nodeTaintsPolicy; only such
     nodes are counted. Pods being deleted and pods of other namespaces do not count. A node without
     the key is rejected.
+
+    Score: a soft constraint contributes count * ln(domains + 2) + maxSkew - 1, where domains is the number of domains
+    among the feasible nodes: large domains in small numbers weigh as much as many small ones. The sum over the
+    constraints is rounded.
     """
 
     name = "PodTopologySpread"
+    score_weight = 2.0
 
-    def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:
+    def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes that lack a topology key, and nodes of domains that are too full."""
+        info, state = cycle.pod, cycle.cluster
         constraints = info.template.hard_spread
         if not constraints:
             return ()
         missing = np.zeros(state.size, dtype=np.bool_)
         skewed = np.zeros(state.size, dtype=np.bool_)
-        eligible: Mask = state.alive.copy()
+        eligible: Bools = state.alive.copy()
         for constraint in constraints:
             eligible &= state.domains(constraint.topology_key) >= 0
         for constraint in constraints:
@@ -49,10 +60,10 @@ class PodTopologySpread(Filter):
             lacks = state.domains(constraint.topology_key) < 0
             missing |= lacks & ~skewed
             skewed |= self._too_full(constraint, info, state, eligible) & ~missing
-        return (Rejection(REASON_LABEL, missing), Rejection(REASON, skewed))
+        return (RejectedNodes(REASON_LABEL, missing), RejectedNodes(REASON, skewed))
 
     @staticmethod
-    def _too_full(constraint: SpreadConstraint, info: PodInfo, state: ClusterState, eligible: Mask) -> Mask:
+    def _too_full(constraint: SpreadConstraint, info: PodInfo, state: ClusterState, eligible: Bools) -> Bools:
         template = info.template
         counts, present = spread_counts(constraint, template, state, eligible)
         domains = int(np.count_nonzero(present))
@@ -61,5 +72,42 @@ class PodTopologySpread(Filter):
         fewest = int(counts[present].min()) if domains >= constraint.min_domains else 0
         own = 1 if constraint.selector.matches(template.labels) else 0
         # Domain -1 (no key) reads the table's last entry, which is no domain's.
-        full: Mask = (counts + own - fewest > constraint.max_skew)[state.domains(constraint.topology_key)]
+        full: Bools = (counts + own - fewest > constraint.max_skew)[state.domains(constraint.topology_key)]
         return full
+
+    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:
+        """Weighted matching pods around each node; no opinion on pods without soft constraints."""
+        info, state = cycle.pod, cycle.cluster
+        constraints = info.template.soft_spread
+        if not constraints:
+            return None
+        complete: Bools = state.alive.copy()
+        for constraint in constraints:
+            complete &= state.domains(constraint.topology_key) >= 0
+        scored = feasible & complete
+        total = np.zeros(state.size)
+        for constraint in constraints:
+            ids = state.domains(constraint.topology_key)
+            pods = matching_pods(constraint, info.template, state)
+            if constraint.topology_key == HOSTNAME:
+                size = int(np.count_nonzero(scored))
+                counts = pods
+            else:
+                size = len(np.unique(ids[scored]))
+                counted = counted_nodes(constraint, info.template, state, complete)
+                counts = domain_sums(state, constraint.topology_key, pods, counted)[ids]
+            total += counts * math.log(size + 2) + (constraint.max_skew - 1)
+        return np.where(scored, np.floor(total + 0.5), IGNORED)
+
+    def normalize_score(self, raw: Floats, feasible: Bools) -> Floats:
+        """100 * (greatest + least - value) / greatest in whole numbers; 100 when nothing matches anywhere."""
+        scores = np.zeros(len(raw))
+        scored = feasible & (raw != IGNORED)
+        if not scored.any():
+            return scores
+        greatest, least = raw[scored].max(), raw[scored].min()
+        if greatest == 0:
+            scores[scored] = MAX_SCORE
+        else:
+            scores[scored] = np.floor(MAX_SCORE * (greatest + least - raw[scored]) / greatest)
+        return scores

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from berth.scheduling.plugins.base import Filter, Rejection
+from berth.scheduling.framework.plugin import FilterPlugin
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from berth.scheduling.cache.pod_templates import PodInfo
-    from berth.scheduling.cache.state import ClusterState
+    from berth.scheduling.framework.cycle_state import CycleState
 
 REASON = "Scheduling is blocked due to non-empty scheduling gates"
 
 
-class SchedulingGates(Filter):
+class SchedulingGates(FilterPlugin):
     """Blocks gated pods."""
 
     name = "SchedulingGates"
 
-    def blocker(self, info: PodInfo, state: ClusterState) -> str | None:  # noqa: ARG002
+    def pre_filter(self, cycle: CycleState) -> str | None:
         """kube-scheduler's message for gated pods; the gates themselves stand in the pod's spec."""
+        info = cycle.pod
         return REASON if info.pod.spec.scheduling_gates else None
-
-    def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:  # noqa: ARG002
-        """Gates do not depend on nodes."""
-        return ()

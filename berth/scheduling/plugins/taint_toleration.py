@@ -1,25 +1,45 @@
-"""TaintToleration: NoSchedule and NoExecute taints must be tolerated."""
+"""TaintToleration (filter, score): hard taints must be tolerated, fewer soft ones are better."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from berth.scheduling.plugins.base import Filter, Rejection
+import numpy as np
+
+from berth.scheduling.cache.selection import tolerated
+from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes, ScorePlugin, scaled_to_greatest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from berth.scheduling.cache.pod_templates import PodInfo
-    from berth.scheduling.cache.state import ClusterState
+    from berth.scheduling.framework.cycle_state import CycleState
+    from berth.scheduling.framework.plugin import Bools, Floats
 
 REASON = "node(s) had untolerated taint(s)"
 
 
-class TaintToleration(Filter):
-    """Rejects nodes with a hard taint that no toleration of the pod covers."""
+class TaintToleration(FilterPlugin, ScorePlugin):
+    """Rejects nodes with a NoSchedule or NoExecute taint that is not tolerated; counts PreferNoSchedule ones."""
 
     name = "TaintToleration"
+    score_weight = 3.0
 
-    def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:
+    def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes with untolerated taints."""
-        return (Rejection(REASON, ~state.selection.tolerated(info.template)),)
+        return (RejectedNodes(REASON, ~cycle.cluster.selection.tolerated(cycle.pod.template)),)
+
+    def score(self, cycle: CycleState, feasible: Bools) -> Floats:  # noqa: ARG002
+        """Number of untolerated soft taints on each node."""
+        nodes = cycle.cluster.nodes
+        tolerations = [t for t in cycle.pod.template.tolerations if t.effect in ("", "PreferNoSchedule")]
+        sets = nodes.taint_sets
+        table = np.fromiter(
+            (sum(t.effect == "PreferNoSchedule" and not tolerated(tolerations, t) for t in taints) for taints in sets),
+            dtype=np.float64,
+            count=len(sets),
+        )
+        return table[nodes.taint_ids]
+
+    def normalize_score(self, raw: Floats, feasible: Bools) -> Floats:
+        """100 without such taints, 0 for the node with the most."""
+        return scaled_to_greatest(raw, feasible, reverse=True)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from berth.scheduling.plugins.base import Filter, Rejection
+from berth.scheduling.framework.plugin import FilterPlugin
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from berth.kube.objects import Pod
-    from berth.scheduling.cache.pod_templates import PodInfo
-    from berth.scheduling.cache.state import ClusterState
+    from berth.scheduling.framework.cycle_state import CycleState
 
 
 def unsupported_features(pod: Pod) -> list[str]:
@@ -32,20 +29,17 @@ def unsupported_features(pod: Pod) -> list[str]:
     return found
 
 
-class UnsupportedFeatures(Filter):
+class UnsupportedFeatures(FilterPlugin):
     """Blocks pods with fields that are not implemented or that make no sense."""
 
     name = "UnsupportedFeatures"
 
-    def blocker(self, info: PodInfo, state: ClusterState) -> str | None:  # noqa: ARG002
+    def pre_filter(self, cycle: CycleState) -> str | None:
         """Names the fields."""
+        info = cycle.pod
         fields = unsupported_features(info.pod)
         if fields:
             return f"the pod uses fields that Berth does not implement: {', '.join(fields)}"
         if info.template.problems:
             return f"the pod cannot be understood: {'; '.join(info.template.problems)}"
         return None
-
-    def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:  # noqa: ARG002
-        """Fields do not depend on nodes."""
-        return ()

@@ -8,15 +8,14 @@ import numpy as np
 
 from berth.scheduling.cache.volume_matching import DelayedClaims, sort_claims, volume_nodes
 from berth.scheduling.cache.volumes import claims_of
-from berth.scheduling.plugins.base import Filter, Rejection
+from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from berth.kube.objects import PersistentVolumeClaim, Pod
     from berth.scheduling.cache.columns import Mask
-    from berth.scheduling.cache.pod_templates import PodInfo
-    from berth.scheduling.cache.state import ClusterState
+    from berth.scheduling.framework.cycle_state import CycleState
 
 REASON_AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
 REASON_NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
@@ -25,7 +24,7 @@ REASON_GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existe
 UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
 
-class VolumeBinding(Filter):
+class VolumeBinding(FilterPlugin):
     """Rejects nodes that cannot reach the pod's volumes, and pods whose claims have to be bound first.
 
     Claims of classes with WaitForFirstConsumer are matched with available volumes or provisioned
@@ -35,8 +34,9 @@ class VolumeBinding(Filter):
 
     name = "VolumeBinding"
 
-    def blocker(self, info: PodInfo, state: ClusterState) -> str | None:
+    def pre_filter(self, cycle: CycleState) -> str | None:
         """A claim that is missing, lost, being deleted, not the pod's own, or unbound and Immediate."""
+        info, state = cycle.pod, cycle.cluster
         pod = info.pod
         if not pod.spec.volumes:
             return None
@@ -47,8 +47,9 @@ class VolumeBinding(Filter):
                 return trouble
         return UNBOUND_IMMEDIATE if sort_claims(pod, state).immediate else None
 
-    def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:
+    def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes that bound volumes do not reach, and nodes where unbound claims cannot be served."""
+        info, state = cycle.pod, cycle.cluster
         if not info.pod.spec.volumes:
             return ()
         claims = sort_claims(info.pod, state)
@@ -62,12 +63,12 @@ class VolumeBinding(Filter):
                     gone = True
                 else:
                     unreached |= ~volume_nodes(volume, state)
-            found.append(Rejection(REASON_AFFINITY, unreached))
+            found.append(RejectedNodes(REASON_AFFINITY, unreached))
             if gone:
-                found.append(Rejection(REASON_GONE, state.alive & ~unreached))
+                found.append(RejectedNodes(REASON_GONE, state.alive & ~unreached))
         if claims.delayed:
             no_volume, no_space = DelayedClaims(claims.delayed, state).failures()
-            found += [Rejection(REASON_NO_VOLUME, no_volume), Rejection(REASON_NO_SPACE, no_space)]
+            found += [RejectedNodes(REASON_NO_VOLUME, no_volume), RejectedNodes(REASON_NO_SPACE, no_space)]
         return found
 
 

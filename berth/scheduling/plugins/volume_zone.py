@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from berth.scheduling.cache.nodes import REGION, ZONE
-from berth.scheduling.plugins.base import Filter, Rejection
+from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from berth.scheduling.cache.columns import Mask
     from berth.scheduling.cache.pod_templates import PodInfo
     from berth.scheduling.cache.state import ClusterState
+    from berth.scheduling.framework.cycle_state import CycleState
 
 REASON = "node(s) had no available volume zone"
 OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
@@ -23,7 +24,7 @@ TOPOLOGY_LABELS = (OLD_ZONE, OLD_REGION, ZONE, REGION)
 _CURRENT = {OLD_ZONE: ZONE, OLD_REGION: REGION, ZONE: ZONE, REGION: REGION}
 
 
-class VolumeZone(Filter):
+class VolumeZone(FilterPlugin):
     """Rejects nodes outside the zones and regions that a bound volume's labels name.
 
     Several values are separated by two underscores. Nodes without any zone or region label pass:
@@ -32,15 +33,17 @@ class VolumeZone(Filter):
 
     name = "VolumeZone"
 
-    def blocker(self, info: PodInfo, state: ClusterState) -> str | None:
+    def pre_filter(self, cycle: CycleState) -> str | None:
         """A claim's volume that does not exist."""
+        info, state = cycle.pod, cycle.cluster
         for volume_name in self._bound(info, state):
             if volume_name not in state.volumes.volumes:
                 return f'persistentvolume "{volume_name}" not found'
         return None
 
-    def rejections(self, info: PodInfo, state: ClusterState) -> Sequence[Rejection]:
+    def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Zoned nodes in other zones than the volumes; none for pods without labelled volumes."""
+        info, state = cycle.pod, cycle.cluster
         wrong: Mask = np.zeros(state.size, dtype=np.bool_)
         constrained = False
         for volume_name in self._bound(info, state):
@@ -54,7 +57,7 @@ class VolumeZone(Filter):
         zoned: Mask = np.zeros(state.size, dtype=np.bool_)
         for key in TOPOLOGY_LABELS:
             zoned |= state.domains(key) >= 0
-        return (Rejection(REASON, wrong & zoned),)
+        return (RejectedNodes(REASON, wrong & zoned),)
 
     @staticmethod
     def _bound(info: PodInfo, state: ClusterState) -> Iterator[str]:

@@ -18,6 +18,7 @@ from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import PlacementConfiguration
 from berth.scheduling.cycle import GROUP_UNIT, SchedulingCycle, unit_key
 from berth.scheduling.decision import Decision, Failure
+from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.gang.infrastructure import read_settings
 from berth.scheduling.messages import Message, failed_scheduling
 from berth.scheduling.plugins.node_affinity import NodeAffinity
@@ -153,8 +154,8 @@ class _Planner:
         for workload in inputs.per_node:
             template = workload.pod(0, name="template")
             add_daemon_tolerations(template)
-            info = state.info(template)
-            mask = NodeAffinity().mask(info, state) & TaintToleration().mask(info, state)
+            cycle = CycleState(state.info(template), state)
+            mask = NodeAffinity().mask(cycle) & TaintToleration().mask(cycle)
             covered = {
                 pod.spec.node_name
                 for pod in inputs.of("Pod")

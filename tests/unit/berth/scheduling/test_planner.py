@@ -124,7 +124,7 @@ class TestAllOrNothing:
         lab = Lab([zoned("n1", cpu=3)])
         shop = app(lab, "a", "b", "c")
         outcome = lab.place(shop, *trio())
-        lab.planner.forget(outcome.decisions[0])
+        lab.cache.forget(outcome.decisions[0].pod)
         assert lab.cache.state.pod_count == 2
         assert len(lab.cache.members.placed(shop.key)) == 2
         again = lab.place(shop, outcome.decisions[0].pod)
@@ -136,7 +136,7 @@ class TestAllOrNothing:
         (decision, *_) = lab.place(shop, *trio()).decisions
         name = decision.pod.metadata.name
         lab.see(member(name, name, cpu="1", on="n1"))
-        lab.planner.forget(decision)
+        lab.cache.forget(decision.pod)
         assert len(lab.cache.members.placed(shop.key)) == 3
         assert lab.cache.state.pod_count == 3
 
@@ -274,7 +274,7 @@ class TestAvoided:
         second.metadata.owner_references = [owner("owner-2")]
         outcome: Outcome = lab.place(app(lab, "a"), first, second, partial=True)
         assert where(outcome) == {"a2": "n1"}
-        assert "lately rejected" in outcome.failures[0].message
+        assert "recently rejected" in outcome.failures[0].message
 
 
 def owner(uid: str) -> OwnerReference:

@@ -8,7 +8,9 @@ import pytest
 
 from berth.network.costs import NO_COSTS
 from berth.scheduling.configuration import Link, ObjectiveWeights, Profile
-from berth.scheduling.decision import Outcome
+from berth.scheduling.decision import Outcome, Scale
+from berth.scheduling.framework.reasons import MAX_NETWORK_COST_EXCEEDED, NETWORK_OVERHEAD
+from berth.scheduling.framework.rejection import Rejection
 from tests.support import kinds
 from tests.support.placement import Lab, chain, group_object, lone, member, where, zoned
 
@@ -26,7 +28,7 @@ def four(**resources: Any) -> list[Any]:
 
 def reasons(outcome: Outcome) -> dict[str, int]:
     (failure,) = outcome.failures
-    return dict(failure.rejected)
+    return {item.reason: item.count for item in failure.rejections}
 
 
 class TestNetwork:
@@ -59,7 +61,7 @@ class TestNetwork:
         outcome = lab.place_alone(member("a1", "a", cpu="1"), shop)
         assert where(outcome) == {"a1": "n2"}
         (decision,) = outcome.decisions
-        assert decision.rejected["node(s) exceeded maxNetworkCost towards a placed dependency"] == 2
+        assert Rejection(NETWORK_OVERHEAD, MAX_NETWORK_COST_EXCEEDED, 2) in decision.rejections
 
     def test_no_node_within_the_limit(self) -> None:
         lab = Lab(four(cpu=1))
@@ -197,9 +199,10 @@ class TestScore:
         (decision,) = lab.place_alone(member("a1", "a"), shop).decisions
         assert decision.node == "n4"
         assert [item.node for item in decision.runner_ups] == ["n3", "n1", "n2"]
-        costs = [decision.cost, *(item.cost for item in decision.runner_ups)]
-        assert costs == sorted(costs, reverse=True)
-        assert decision.cost == pytest.approx(sum(decision.terms.values()))
+        scores = [decision.value, *(item.value for item in decision.runner_ups)]
+        assert scores == sorted(scores, reverse=True)
+        assert decision.scale is Scale.SCORE
+        assert decision.value == pytest.approx(sum(decision.terms.values()))
         assert decision.terms["network"] == 500.0
 
     def test_ties_go_to_the_same_node_every_time(self) -> None:
@@ -228,7 +231,10 @@ class TestScore:
         lab = Lab([zoned("n1", cpu=1), zoned("n2"), zoned("n3", unschedulable=True)])
         (decision,) = lab.place_alone(lone("p", cpu="2")).decisions
         assert (decision.node, decision.feasible, decision.nodes) == ("n2", 1, 3)
-        assert decision.rejected == {"node(s) were unschedulable": 1, "Insufficient cpu": 1}
+        assert {item.reason: item.count for item in decision.rejections} == {
+            "node(s) were unschedulable": 1,
+            "Insufficient cpu": 1,
+        }
 
     def test_a_feature_that_is_not_implemented_is_permanent(self) -> None:
         lab = Lab([zoned("n1")])

@@ -147,17 +147,17 @@ class TestForget:
     def test_frees_the_volume(self, lab: Lab) -> None:
         know(lab, volume("v1", "n2"), claim("one"), claim("two"))
         (decision,) = lab.place_alone(user("p", "one")).decisions
-        lab.planner.forget(decision)
+        lab.cache.forget(decision.pod)
         assert where(lab.place_alone(user("q", "two"))) == {"q": "n2"}
 
     def test_keeps_what_another_pod_counts_on(self, lab: Lab) -> None:
         know(lab, claim("dyn", cls="disk"))
         (first,) = lab.place_alone(user("p", "dyn")).decisions
         (second,) = lab.place_alone(user("q", "dyn")).decisions
-        lab.planner.forget(first)
+        lab.cache.forget(first.pod)
         selected = lab.cache.state.volumes.selected_node(claim("dyn", cls="disk"))
         assert selected == second.node
-        lab.planner.forget(second)
+        lab.cache.forget(second.pod)
         assert lab.cache.state.volumes.selected_node(claim("dyn", cls="disk")) is None
 
     def test_a_pod_without_claims(self, lab: Lab) -> None:

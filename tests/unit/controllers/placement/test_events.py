@@ -8,14 +8,15 @@ from berth.kube.events import NOTE_LIMIT, Note
 from berth.network.groups import Group, read_group
 from berth.scheduling import messages
 from berth.scheduling.decision import Decision, Failure
+from berth.scheduling.framework.rejection import Rejection
 from controllers.placement import events
 from tests.support import kinds
 from tests.support.placement import chain, group_object, lone, member, zoned
 
 POD = member("a1", "a")
 SHOP = read_group(group_object("shop", *chain("a", "b", "c")))
-DECISION = Decision(pod=POD, node="n1", strategy="alone", cost=1.0, terms={}, feasible=2, nodes=3)
-FAILURE = Failure(POD, "0/3 nodes are available: 3 Insufficient cpu.")
+DECISION = Decision(pod=POD, node="n1", strategy="alone", value=1.0, terms={}, feasible=2, nodes=3)
+FAILURE = Failure(POD, nodes=3, rejections=(Rejection("NodeResourcesFit", "Insufficient cpu", 3),))
 BROKEN = read_group(group_object("shop", kinds.workload("a"), numMembers=0))
 
 

@@ -12,7 +12,10 @@ from berth.cli.explain.pod import event_rows, pod_document, read_annotation
 from berth.cli.explain.tables import age_text, pod_page
 from berth.kube.objects import Pod, PodCondition
 from berth.network.costs import NetworkCosts
-from berth.scheduling.decision import Alternative, Decision, annotation
+from berth.network.groups import GroupKey
+from berth.scheduling.annotations import write_decision, write_rejections
+from berth.scheduling.decision import Alternative, Decision, Failure
+from berth.scheduling.framework.rejection import Rejection
 from tests.support import builders
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -31,19 +34,19 @@ def decided(pod: Pod, **fields: Any) -> Pod:
     arguments: dict[str, Any] = {
         "node": "n1",
         "strategy": "berth",
-        "cost": 3.0,
+        "value": 3.0,
         "terms": {"network": 3.0},
         "runner_ups": tuple(Alternative(f"n{n}", 3.0 + n, {"network": 3.0 + n}) for n in (2, 3, 4)),
         "feasible": 4,
         "nodes": 9,
-        "rejected": {"Insufficient cpu": 5},
-        "group": ("default", "shop"),
+        "rejections": (Rejection("NodeResourcesFit", "Insufficient cpu", 5),),
+        "group": GroupKey("default", "shop"),
         "planned_with": 3,
         "edges": 2,
         "edge_cost": 3.0,
         **fields,
     }
-    pod.metadata.annotations["berth.dev/decision"] = annotation(Decision(pod=pod, **arguments), COSTS)
+    pod.metadata.annotations["berth.dev/decision"] = write_decision(Decision(pod=pod, **arguments), COSTS)
     return pod
 
 
@@ -64,11 +67,18 @@ def test_a_placed_pod_is_explained_by_its_annotation_alone() -> None:
     document = explained(decided(pod(on="n1")))
     assert (document["state"], document["message"]) == ("placed", "placed on node n1, planned together with 2 others")
     assert document["decision"]["runnerUps"][2] == {"node": "n4", "cost": 7, "terms": {"network": 7}}
-    assert document["rejected"] == [{"filter": "NodeResourcesFit", "reason": "Insufficient cpu", "nodes": 5}]
+    assert document["rejected"] == [{"plugin": "NodeResourcesFit", "reason": "Insufficient cpu", "nodes": 5}]
     assert document["network"]["ageSeconds"] == 300
 
 
 FAILED = "0/9 nodes are available: 9 Insufficient cpu."
+
+
+def failed(pod: Pod) -> dict[str, Any]:
+    """The Event of a pod that fits nowhere."""
+    failure = Failure(pod, nodes=9, rejections=(Rejection("NodeResourcesFit", "Insufficient cpu", 9),))
+    metadata = {"annotations": {"berth.dev/rejections": write_rejections(failure)}}
+    return dict(event("FailedScheduling", failure.message, metadata=metadata))
 
 
 @pytest.mark.parametrize(
@@ -145,16 +155,16 @@ def test_the_condition_speaks_when_the_events_are_gone() -> None:
 
 
 def test_a_pending_pod_shows_what_rejected_the_nodes() -> None:
-    document = explained(pod(), event("FailedScheduling", FAILED))
-    assert document["rejected"] == [{"filter": "NodeResourcesFit", "reason": "Insufficient cpu", "nodes": 9}]
+    document = explained(pod(), failed(pod()))
+    assert document["rejected"] == [{"plugin": "NodeResourcesFit", "reason": "Insufficient cpu", "nodes": 9}]
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "is no JSON object"),
-        ("[1]", "is no JSON object"),
-        (json.dumps({"v": 2, "node": "n1"}), "has version 2, this command reads 1"),
+        ("{", "is not a JSON object"),
+        ("[1]", "is not a JSON object"),
+        (json.dumps({"v": 3, "node": "n1"}), "has version 3, this command reads 1 to 2"),
         (json.dumps({"node": "n1"}), "has version None"),
     ],
     ids=["cut off", "a list", "newer", "no version"],
@@ -217,7 +227,7 @@ def test_the_page_of_a_pod_placed_alone_speaks_of_scores() -> None:
 
 
 def test_the_page_of_a_pending_pod() -> None:
-    page = pod_page(explained(pod(), event("FailedScheduling", FAILED)), width=100)
+    page = pod_page(explained(pod(), failed(pod())), width=100)
     assert page.splitlines()[0] == "Pod default/p: pending"
     assert "REJECTED NODES" in page
     assert "CHOSEN" not in page

@@ -42,7 +42,7 @@ def test_what_does_not_fit_on_one_node_goes_into_one_zone() -> None:
 def test_decisions_have_the_form_of_the_annotation() -> None:
     [first, _] = plans.made(*ZONES, COSTS, PAIR, *members())["pods"]
     decision = first["decision"]
-    assert decision["v"] == 1
+    assert decision["v"] == 2
     assert decision["plannedWith"] == 2
     assert decision["network"] == {"topology": "default/net", "weights": ["Dijkstra", "UserDefined"]}
     assert len(decision["runnerUps"]) == 3

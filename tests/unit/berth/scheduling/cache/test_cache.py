@@ -130,13 +130,13 @@ class TestRejection:
     def test_the_owners_pods_avoid_the_node_for_a_while(self, cache: Cache, clock: Clock) -> None:
         change = self.reject(cache, owned(lone("p", on="n1")))
         assert change == PodChange(freed=True, rejected=True)
-        assert cache.avoided_nodes(owned(lone("next"))) == {"n1"}
-        assert cache.avoided_nodes(owned(lone("foreign"), "rs-2")) == frozenset()
-        assert cache.avoided_nodes(lone("without owner")) == frozenset()
+        assert cache.recently_rejected(owned(lone("next"))) == {"n1"}
+        assert cache.recently_rejected(owned(lone("foreign"), "rs-2")) == frozenset()
+        assert cache.recently_rejected(lone("without owner")) == frozenset()
         clock.advance(AVOID_SECONDS - 1)
-        assert cache.avoided_nodes(owned(lone("next"))) == {"n1"}
+        assert cache.recently_rejected(owned(lone("next"))) == {"n1"}
         clock.advance(1)
-        assert cache.avoided_nodes(owned(lone("next"))) == frozenset()
+        assert cache.recently_rejected(owned(lone("next"))) == frozenset()
 
     def test_the_same_event_again_is_no_new_rejection(self, cache: Cache) -> None:
         self.reject(cache, owned(lone("p", on="n1")))
@@ -145,7 +145,7 @@ class TestRejection:
 
     def test_old_failures_seen_at_start_reject_nothing(self, cache: Cache) -> None:
         assert not cache.update_pod(failed(owned(lone("p", on="n1")), "OutOfcpu")).rejected
-        assert cache.avoided_nodes(owned(lone("next"))) == frozenset()
+        assert cache.recently_rejected(owned(lone("next"))) == frozenset()
 
 
 class TestNodes:

@@ -9,7 +9,10 @@ import pytest
 
 from berth.kube.objects import Pod
 from berth.network.groups import Group
-from berth.scheduling.gang.application import Candidate, build_application, edge_costs, names_nodes
+from berth.scheduling.cache.pod_templates import PodInfo
+from berth.scheduling.framework.cycle_state import names_nodes
+from berth.scheduling.framework.framework import FilterResult
+from berth.scheduling.gang.application import Candidate, build_application
 from berth.scheduling.gang.problem import Application
 from tests.support import builders, kinds
 from tests.support.placement import Lab, chain, group_object, member, zoned
@@ -25,10 +28,15 @@ def shop(lab: Lab) -> Group:
     return lab.group(group_object("shop", *chain("a", "b", "c", minBandwidth="10M", maxNetworkCost=7)))
 
 
+def candidate(info: PodInfo, mask: np.ndarray[Any, Any]) -> Candidate:
+    """A candidate whose filters said no more than this mask."""
+    return Candidate(info, FilterResult(mask=mask, nodes=len(mask)), {})
+
+
 def build(lab: Lab, group: Group, *pods: Pod, limits: bool = True) -> Application:
     lab.see(*pods)
     mask = np.ones(lab.cache.state.size, dtype=np.bool_)
-    candidates = [Candidate(lab.cache.state.info(pod), mask) for pod in pods]
+    candidates = [candidate(lab.cache.state.info(pod), mask) for pod in pods]
     return build_application(group, candidates, lab.cache.members.of(group.key), lab.cache.state, enforce_limits=limits)
 
 
@@ -84,7 +92,7 @@ class TestEdges:
         pod = builders.pod("p", cpu="500m", memory="1Gi")
         mask = np.ones(3, dtype=np.bool_)
         made = build_application(
-            None, [Candidate(lab.cache.state.info(pod), mask)], [], lab.cache.state, enforce_limits=True
+            None, [candidate(lab.cache.state.info(pod), mask)], [], lab.cache.state, enforce_limits=True
         )
         assert made.edges.size == 0
         assert made.requests.tolist() == [[500.0, 2.0**30, 0.0, 1.0]]
@@ -119,14 +127,14 @@ class TestSelectors:
         ],
     )
     def test_who_names_nodes(self, lab: Lab, spec: dict[str, Any], named: bool) -> None:
-        assert names_nodes(lab.cache.state.info(builders.pod("p", spec=spec))) is named
+        assert names_nodes(lab.cache.state.info(builders.pod("p", spec=spec)).template) is named
 
     def test_masks_of_those_that_do(self, lab: Lab, shop: Group) -> None:
         state = lab.cache.state
         chosen = np.array([True, False, False])
         candidates = [
-            Candidate(state.info(member("p", "a")), np.ones(3, dtype=np.bool_)),
-            Candidate(state.info(member("q", "b", spec={"nodeSelector": {"x": "y"}})), chosen),
+            candidate(state.info(member("p", "a")), np.ones(3, dtype=np.bool_)),
+            candidate(state.info(member("q", "b", spec={"nodeSelector": {"x": "y"}})), chosen),
         ]
         made = build_application(shop, candidates, [], state, enforce_limits=True)
         assert made.named is not None
@@ -159,32 +167,13 @@ class TestMasks:
         pods = [member("p", "a"), member("q", "b"), member("r", "c")]
         lab.see(*pods)
         rows = [np.array(mask, dtype=np.bool_) for mask in masks]
-        candidates = [Candidate(lab.cache.state.info(pod), row) for pod, row in zip(pods, rows, strict=True)]
+        candidates = [candidate(lab.cache.state.info(pod), row) for pod, row in zip(pods, rows, strict=True)]
         made = build_application(shop, candidates, lab.cache.members.of(shop.key), lab.cache.state, enforce_limits=True)
         assert made.allowed is not None
         assert made.allowed.group.tolist() == groups
         assert made.allowed.masks.shape[0] == len(set(groups))
         for number, row in enumerate(rows):
             assert made.allowed.row(number).tolist() == row.tolist()
-
-
-class TestEdgeCosts:
-    COST = np.array([[1.0, 5.0], [8.0, 1.0]])
-
-    def costs(self, lab: Lab, shop: Group, **nodes: str) -> dict[str, tuple[int, float]]:
-        lab.see(*(member(workload, workload, on=node) for workload, node in nodes.items()))
-        totals = edge_costs(shop, lab.cache.members.of(shop.key), {"n1": 0, "n2": 1, "n3": 0}, self.COST)
-        return {uid.removeprefix("pod-default-"): value for uid, value in totals.items()}
-
-    def test_both_ends_count_the_callers_direction(self, lab: Lab, shop: Group) -> None:
-        assert self.costs(lab, shop, a="n1", b="n2") == {"a": (1, 5.0), "b": (1, 5.0)}
-        assert self.costs(lab, shop, a="n2", b="n1") == {"a": (1, 8.0), "b": (1, 8.0)}
-
-    def test_one_node_is_free_and_one_place_is_not(self, lab: Lab, shop: Group) -> None:
-        assert self.costs(lab, shop, a="n1", b="n1", c="n3") == {"a": (1, 0.0), "b": (2, 1.0), "c": (1, 1.0)}
-
-    def test_waiting_or_unknown_ends_do_not_count(self, lab: Lab, shop: Group) -> None:
-        assert self.costs(lab, shop, a="n1", b="elsewhere", c="") == {}
 
 
 def test_workloads_with_several_dependencies() -> None:

@@ -1,21 +1,21 @@
-"""Why pods of a joint plan have no node, in words: counts, order, and who waits for whom."""
+"""Why pods of a joint plan have no node: counts, order, and who waits for whom."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from berth.scheduling.framework.reasons import NODE_RESOURCES_FIT
+from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.framework.rejection import Rejection
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.failures import joint_failures
 from berth.scheduling.gang.outcome import Cause, Unplaced
 from berth.scheduling.gang.placement_state import FILTERS
-from berth.scheduling.plugins.pipeline import FilterResult
 from tests.support.placement import Lab, chain, group_object, member, zoned
 
 MASK = np.zeros(4, dtype=np.bool_)
 SELECTOR = "node(s) didn't match Pod's node affinity/selector"
+CPU = "Insufficient cpu"
 
 
 @pytest.fixture
@@ -23,51 +23,48 @@ def lab() -> Lab:
     return Lab([zoned("n1"), zoned("n2")])
 
 
-def _result(**rejected: int) -> FilterResult:
-    return FilterResult(mask=MASK, nodes=4, rejected={name.replace("_", " "): n for name, n in rejected.items()})
+def _result(*rejections: Rejection) -> FilterResult:
+    return FilterResult(mask=MASK, nodes=4, rejections=list(rejections))
+
+
+def _stuck(component: int, *counts: tuple[str, str, int]) -> Unplaced:
+    return Unplaced(component, Cause.NO_NODE_FITS, tuple(Rejection(*count) for count in counts))
 
 
 def _failures(lab: Lab, unplaced: list[Unplaced], *results: FilterResult) -> list[tuple[str, str]]:
     group = lab.group(group_object("shop", *chain("web", "cart", "db")))
     pods = [member(name, name) for name in ("web", "cart", "db")]
-    candidates = [Candidate(lab.cache.state.info(pod), MASK) for pod in pods]
-    padded = [*results, *[_result()] * (len(candidates) - len(results))]
-    found = joint_failures(group, unplaced, candidates, padded)
+    padded = [*results, *[_result()] * (len(pods) - len(results))]
+    candidates = [Candidate(lab.cache.state.info(pod), result, {}) for pod, result in zip(pods, padded, strict=True)]
+    found = joint_failures(group, unplaced, candidates)
     assert {failure.group for failure in found} <= {group.key}
     return [(failure.pod.metadata.name, failure.message) for failure in found]
 
 
-CPU = Rejection(NODE_RESOURCES_FIT, "Insufficient cpu", 4)
+def test_lack_of_room_is_worded_as_kube_scheduler_does(lab: Lab) -> None:
+    unplaced = [_stuck(0, ("NodeResourcesFit", CPU, 4))]
+    assert _failures(lab, unplaced) == [("web", "0/4 nodes are available: 4 Insufficient cpu.")]
 
 
-@pytest.mark.parametrize(
-    ("rejections", "filtered", "text"),
-    [
-        pytest.param([CPU], {}, "4 Insufficient cpu", id="engine"),
-        pytest.param(
-            [Rejection(FILTERS, "", 3), Rejection(NODE_RESOURCES_FIT, "Insufficient memory", 1)],
-            {SELECTOR: 2, "node(s) were unschedulable": 1},
-            f"1 Insufficient memory, 1 node(s) were unschedulable, 2 {SELECTOR}",
-            id="the-filters-own-reasons",
-        ),
-        pytest.param(
-            [Rejection(FILTERS, "", 1), Rejection(NODE_RESOURCES_FIT, "Insufficient cpu", 3)],
-            {"Insufficient cpu": 1},
-            "4 Insufficient cpu",
-            id="one-reason-of-filters-and-engine-is-added-up",
-        ),
-    ],
-)
-def test_rejections_are_worded_as_kube_scheduler_does(
-    lab: Lab, rejections: list[Rejection], filtered: dict[str, int], text: str
-) -> None:
-    result = FilterResult(mask=MASK, nodes=4, rejected=filtered)
-    unplaced = [Unplaced(0, Cause.NO_NODE_FITS, tuple(rejections))]
-    assert _failures(lab, unplaced, result) == [("web", f"0/4 nodes are available: {text}.")]
+def test_the_filters_rejections_stand_for_their_mask(lab: Lab) -> None:
+    unplaced = [_stuck(0, (FILTERS, "", 3), ("NodeResourcesFit", "Insufficient memory", 1))]
+    result = _result(
+        Rejection("NodeAffinity", SELECTOR, 2), Rejection("NodeUnschedulable", "node(s) were unschedulable", 1)
+    )
+    assert _failures(lab, unplaced, result) == [
+        ("web", f"0/4 nodes are available: 1 Insufficient memory, 1 node(s) were unschedulable, 2 {SELECTOR}.")
+    ]
+
+
+def test_the_same_rejection_from_filter_and_engine_is_added_up(lab: Lab) -> None:
+    result = _result(Rejection("NodeResourcesFit", CPU, 1))
+    masked, short = (FILTERS, "", 1), ("NodeResourcesFit", CPU, 3)
+    for counts in ((masked, short), (short, masked)):
+        assert _failures(lab, [_stuck(0, *counts)], result) == [("web", "0/4 nodes are available: 4 Insufficient cpu.")]
 
 
 def test_those_who_wait_name_the_one_that_fits_nowhere_and_why(lab: Lab) -> None:
-    unplaced = [Unplaced(0, Cause.WAITS_FOR, other=1), Unplaced(1, Cause.NO_NODE_FITS, (CPU,))]
+    unplaced = [Unplaced(0, Cause.WAITS_FOR, other=1), _stuck(1, ("NodeResourcesFit", CPU, 4))]
     words = "0/4 nodes are available: 4 Insufficient cpu."
     assert _failures(lab, unplaced) == [
         ("cart", words),
@@ -75,12 +72,17 @@ def test_those_who_wait_name_the_one_that_fits_nowhere_and_why(lab: Lab) -> None
     ]
 
 
-def test_without_a_culprit_no_placement_was_found(lab: Lab) -> None:
-    unplaced = [Unplaced(component, Cause.NO_JOINT_PLACEMENT) for component in (0, 2)]
-    assert _failures(lab, unplaced) == [
-        ("web", "no joint placement was found"),
-        ("db", "no joint placement was found"),
-    ]
+@pytest.mark.parametrize(
+    ("cause", "other", "words"),
+    [
+        pytest.param(Cause.NO_JOINT_PLACEMENT, None, "no joint placement was found", id="nobody-to-blame"),
+        pytest.param(Cause.CONTRADICTION, 2, "must and may not share a node with pod db", id="contradiction"),
+    ],
+)
+def test_what_is_not_about_nodes_is_said_in_its_own_words(
+    lab: Lab, cause: Cause, other: int | None, words: str
+) -> None:
+    assert _failures(lab, [Unplaced(0, cause, other=other)]) == [("web", words)]
 
 
 def test_nothing_left_out_is_no_failure(lab: Lab) -> None:

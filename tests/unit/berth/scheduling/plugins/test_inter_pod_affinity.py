@@ -18,7 +18,7 @@ from berth.scheduling.plugins.inter_pod_affinity import (
     InterPodAffinity,
 )
 from tests.support.builders import namespace, node, pod, pod_term, requirement
-from tests.support.filtering import cluster, passing, rejected
+from tests.support.filtering import cluster, cycle_of, passing, rejected
 
 X, Y = {"app": "x"}, {"app": "y"}
 NODES = [
@@ -139,7 +139,7 @@ def test_first_pod_exception_needs_its_own_namespace_among_the_terms() -> None:
 
 def test_plain_pods_cost_nothing_while_nobody_has_anti_affinity() -> None:
     state = cluster(NODES, [pod("x", on="a0", labels=X)])
-    assert InterPodAffinity().rejections(state.info(pod("new", labels=X)), state) == ()
+    assert InterPodAffinity().filter(cycle_of(pod("new", labels=X), state)) == ()
 
 
 apps = st.sampled_from("xyz")
@@ -161,7 +161,7 @@ def test_anti_affinity_is_symmetric(mine: str, theirs: str, avoid: str, key: str
     def mask(first: Pod, second: Pod) -> list[bool]:
         state: ClusterState = cluster(NODES)
         state.assume(first, where)
-        found: np.ndarray[Any, Any] = InterPodAffinity().mask(state.info(second), state)
+        found: np.ndarray[Any, Any] = InterPodAffinity().mask(cycle_of(second, state))
         return [bool(value) for value in found]
 
     assert mask(refusing, plain) == mask(plain, refusing)

@@ -8,18 +8,18 @@ import msgspec
 import pytest
 
 from berth.kube.objects import Pod
+from berth.scheduling.framework.reasons import PORTS_TAKEN as REASON_PORTS
 from berth.scheduling.plugins.node_affinity import REASON as REASON_SELECTOR
 from berth.scheduling.plugins.node_affinity import NodeAffinity
 from berth.scheduling.plugins.node_declared_features import NodeDeclaredFeatures
 from berth.scheduling.plugins.node_name import NodeName
-from berth.scheduling.plugins.node_ports import REASON as REASON_PORTS
 from berth.scheduling.plugins.node_ports import NodePorts
 from berth.scheduling.plugins.node_resources_fit import NodeResourcesFit
 from berth.scheduling.plugins.node_unschedulable import NodeUnschedulable
 from berth.scheduling.plugins.taint_toleration import REASON as REASON_TAINT
 from berth.scheduling.plugins.taint_toleration import TaintToleration
 from tests.support.builders import container, node, pod, required_affinity
-from tests.support.filtering import cluster, passing, rejected
+from tests.support.filtering import cluster, cycle_of, passing, rejected
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_selectors() -> None:
     spec = {"nodeSelector": {"disk": "ssd"}, "affinity": required_affinity(("zone", "Exists", []))}
     new = pod("new", spec=spec)
     assert rejected(NodeAffinity(), new, state) == {"b": [REASON_SELECTOR], "c": [REASON_SELECTOR]}
-    assert NodeAffinity().rejections(state.info(pod("plain")), state) == ()
+    assert NodeAffinity().filter(cycle_of(pod("plain"), state)) == ()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from berth.kube.objects import OwnerReference
 from berth.scheduling.cache import ClusterState
 from berth.scheduling.cache.volume_matching import unbound_claims, volume_plan, volumes_to_select
+from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.plugins.volume_binding import (
     REASON_AFFINITY,
     REASON_GONE,
@@ -18,7 +19,7 @@ from berth.scheduling.plugins.volume_binding import (
     VolumeBinding,
 )
 from tests.support.builders import node, pod
-from tests.support.filtering import cluster, passing, rejected
+from tests.support.filtering import cluster, cycle_of, passing, rejected
 from tests.support.volumes import NOW, capacity, claim, storage_class, store, tracked_driver, using, volume
 
 STATIC = storage_class(provisioner="kubernetes.io/no-provisioner")
@@ -83,7 +84,7 @@ def test_where_a_claim_can_be_served(objects: list[object], names: str) -> None:
 def test_pods_that_have_to_wait(objects: list[object], message: str) -> None:
     state = zones(*objects)
     info = state.info(pod("new", spec=using("data")))
-    assert VolumeBinding().blocker(info, state) == message
+    assert VolumeBinding().pre_filter(CycleState(info, state)) == message
     assert passing(VolumeBinding(), info.pod, state) == set()
 
 
@@ -101,7 +102,7 @@ def test_claims_in_trouble(change: dict[str, str], message: str) -> None:
     broken.status.phase = change.get("phase", "Bound")
     broken.metadata.deletion_timestamp = change.get("deletion")
     state = zones(volume("v"), broken)
-    assert VolumeBinding().blocker(state.info(pod("new", spec=using("data"))), state) == message
+    assert VolumeBinding().pre_filter(cycle_of(pod("new", spec=using("data")), state)) == message
 
 
 def test_bound_to_a_volume_that_is_gone() -> None:
@@ -190,10 +191,10 @@ def test_ephemeral_volumes_need_a_claim_of_their_own_pod() -> None:
     new = pod("new", spec=spec)
     info = state.info(new)
     waiting = 'waiting for ephemeral volume controller to create the persistentvolumeclaim "new-scratch"'
-    assert VolumeBinding().blocker(info, state) == waiting
+    assert VolumeBinding().pre_filter(CycleState(info, state)) == waiting
     foreign = claim("new-scratch")
     store(state, foreign)
-    assert "pod is not owner" in (VolumeBinding().blocker(info, state) or "")
+    assert "pod is not owner" in (VolumeBinding().pre_filter(CycleState(info, state)) or "")
     foreign.metadata.owner_references = [OwnerReference(kind="Pod", uid=new.metadata.uid, controller=True)]
-    assert VolumeBinding().blocker(info, state) is None
+    assert VolumeBinding().pre_filter(CycleState(info, state)) is None
     assert passing(VolumeBinding(), new, state) == set("abc")

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.plugins.node_volume_limits import REASON as REASON_LIMIT
 from berth.scheduling.plugins.node_volume_limits import NodeVolumeLimits
 from berth.scheduling.plugins.volume_restrictions import REASON_DISK, REASON_ONE_POD, VolumeRestrictions
 from berth.scheduling.plugins.volume_zone import REASON as REASON_ZONE
 from berth.scheduling.plugins.volume_zone import VolumeZone
 from tests.support.builders import node, pod
-from tests.support.filtering import cluster, passing, rejected
+from tests.support.filtering import cluster, cycle_of, passing, rejected
 from tests.support.volumes import attachment, claim, csi_node, storage_class, store, using, volume
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
@@ -78,7 +79,7 @@ def test_claims_for_one_pod(mode: str, free: bool) -> None:
 def test_missing_claim_blocks_the_pod() -> None:
     state = cluster([node("n")])
     info = state.info(pod("new", spec=using("c")))
-    assert VolumeRestrictions().blocker(info, state) == 'persistentvolumeclaim "c" not found'
+    assert VolumeRestrictions().pre_filter(CycleState(info, state)) == 'persistentvolumeclaim "c" not found'
 
 
 def limited(limit: int | None) -> Any:
@@ -156,4 +157,4 @@ def test_zones_of_volumes(labels: dict[str, str], names: set[str]) -> None:
 
 def test_volume_of_a_claim_that_does_not_exist_blocks_the_pod() -> None:
     state = store(cluster([node("n")]), claim("c", bound_to="v"))
-    assert VolumeZone().blocker(state.info(pod("new", spec=using("c"))), state) == 'persistentvolume "v" not found'
+    assert VolumeZone().pre_filter(cycle_of(pod("new", spec=using("c")), state)) == 'persistentvolume "v" not found'

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from berth.scheduling.cache.state import ClusterState
-from berth.scheduling.plugins.pipeline import FilterPipeline
 from berth.scheduling.simulation.daemons import add_daemon_tolerations, pin_to_node
 from tests.support import builders, plans
+from tests.support.filtering import filtered
 
 SSD = builders.required_affinity(("disk", "In", ["ssd"]))
 
@@ -23,7 +23,7 @@ def test_a_pinned_pod_fits_its_node_only(affinity: dict[str, Any]) -> None:
         state.upsert_node(builders.node(name))
     pod = builders.pod("agent", spec=affinity)
     pin_to_node(pod, "n2")
-    mask = FilterPipeline().evaluate(pod, state).mask
+    mask = filtered(pod, state).mask
     assert [bool(mask[state.node_index[name]]) for name in ("n1", "n2")] == [False, True]
 
 
@@ -54,7 +54,7 @@ def test_tolerations(taint: str, host_network: bool, tolerated: bool) -> None:
     state.upsert_node(builders.node("n", taints=[taint]))
     pod = builders.pod("agent", spec={"hostNetwork": host_network})
     add_daemon_tolerations(pod)
-    assert FilterPipeline().evaluate(pod, state).feasible == int(tolerated)
+    assert filtered(pod, state).feasible == int(tolerated)
 
 
 def test_a_cordoned_node_gets_its_pod() -> None:

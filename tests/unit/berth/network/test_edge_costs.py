@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.network.costs import NO_COSTS, NetworkCosts, Place
+from berth.network.edge_costs import edge_summary, edge_totals, group_edges, node_places, workload_edges
 from berth.network.groups import Group, GroupEdge
 from berth.network.members import Member
-from berth.scheduling.simulation.edges import edge_summary, group_edges, node_places, workload_edges
 from tests.support import builders
 
 PLACES = {
@@ -152,3 +152,21 @@ def test_pairs_and_dependencies_agree(fronts: Sequence[str], backs: Sequence[str
     summary = edge_summary(edges)
     assert row["pairs"] == summary["edges"] == len(fronts) * sum(bool(node) for node in backs)
     assert row.get("meanCost") == summary.get("meanEdgeCost")
+
+
+class TestTotals:
+    def totals(self, **nodes: str) -> dict[str, tuple[int, float]]:
+        chain = group(("a", "b"), ("b", "c"))
+        members = [member(workload, node) for workload, node in nodes.items()]
+        found = edge_totals(group_edges(chain, members, PLACES, COSTS))
+        return {uid.removesuffix("-1"): value for uid, value in found.items()}
+
+    def test_both_ends_count_in_the_direction_of_the_call(self) -> None:
+        assert self.totals(a="a1", b="b1") == {"a": (1, 5.0), "b": (1, 5.0)}
+        assert self.totals(a="b1", b="a1") == {"a": (1, 7.0), "b": (1, 7.0)}
+
+    def test_one_node_is_free_and_one_place_is_not(self) -> None:
+        assert self.totals(a="a1", b="a1", c="a2") == {"a": (1, 0.0), "b": (2, 1.0), "c": (1, 1.0)}
+
+    def test_waiting_or_unknown_ends_do_not_count(self) -> None:
+        assert self.totals(a="a1", b="elsewhere", c="") == {}

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.network.costs import NetworkCosts, Place
-from berth.scheduling.plugins.neighbours import Neighbour, NeighbourView, normalise, view_neighbours
+from berth.scheduling.framework.cycle_state import CycleState, PeerEdges
+from berth.scheduling.framework.plugin import cheapest_first
+from berth.scheduling.gang.problem import Infrastructure
+from berth.scheduling.gang.state import InfrastructureState
+from berth.scheduling.plugins.network_overhead import NetworkOverhead
+from tests.support.builders import node, pod
+from tests.support.filtering import cluster
 from tests.support.placement import both_ways
 
 PLACES = [Place("us-west-1", "Z1"), Place("us-west-1", "Z2"), Place("us-east-1", "Z3"), Place("us-east-1", "Z4")]
@@ -20,34 +28,71 @@ COSTS = NetworkCosts(
 LOCATION = np.array([0, 0, 1, 1, 2, 2, 3, 3], dtype=np.int32)
 
 
-def view(*neighbours: Neighbour, costs: NetworkCosts = COSTS, limits: bool = True) -> NeighbourView:
-    return view_neighbours(neighbours, location=LOCATION, location_cost=costs.matrix(PLACES), enforce_limits=limits)
+@dataclass(frozen=True)
+class Edge:
+    """A placed peer."""
+
+    node: int
+    limit: float = math.inf
+    calls_us: bool = False
 
 
-def towards(node: int, *, limit: float = math.inf, calls_us: bool = False) -> Neighbour:
-    return Neighbour(node, max_cost=limit, bandwidth=0.0, calls_us=calls_us)
+@dataclass
+class View:
+    """What the plugin says of eight nodes, two in each place."""
+
+    cost: npt.NDArray[np.float64] | None
+    violated: npt.NDArray[np.bool_]
+
+
+def view(*edges: Edge, costs: NetworkCosts = COSTS, limits: bool = True) -> View:
+    state = cluster([node(f"n-{number}") for number in range(1, 9)])
+    infrastructure = Infrastructure.of(
+        list(state.node_index), ["cpu"], 1.0, location=LOCATION, location_cost=costs.matrix(PLACES)
+    )
+    cycle = CycleState(
+        state.info(pod("p")),
+        state,
+        infrastructure=InfrastructureState(infrastructure),
+        edges=PeerEdges.of([(edge.node, not edge.calls_us, edge.limit, 0.0) for edge in edges]),
+        limits_known=limits,
+    )
+    violated = np.zeros(8, dtype=np.bool_)
+    for rejected in NetworkOverhead().filter(cycle):
+        violated |= rejected.nodes
+    return View(NetworkOverhead().cost(cycle), violated)
+
+
+def towards(node: int, *, limit: float = math.inf, calls_us: bool = False) -> Edge:
+    return Edge(node, limit, calls_us)
+
+
+def cost_at(node: int, edge: Edge, costs: NetworkCosts) -> float:
+    cost = view(edge, costs=costs).cost
+    assert cost is not None
+    return float(cost[node])
 
 
 def test_conformance_example() -> None:
     # n-1..n-8; p2 stands on n-5 and p1, which depends on it, is scored.
     seen = view(towards(4))
+    assert seen.cost is not None
     assert seen.cost.tolist() == [20, 20, 20, 20, 0, 1, 10, 10]
-    assert normalise(seen.cost).tolist() == [0, 0, 0, 0, 100, 95, 50, 50]
+    assert cheapest_first(seen.cost).tolist() == [0, 0, 0, 0, 100, 95, 50, 50]
     assert not seen.violated.any()
-    assert seen.edges == 1
 
 
 def test_edges_count_in_both_directions() -> None:
     # p2 between p1@n-2, which calls it, and p3@n-1, which it calls: upstream would look at p3 only.
     seen = view(towards(1, calls_us=True), towards(0))
+    assert seen.cost is not None
     assert seen.cost.tolist() == [1, 1, 10, 10, 40, 40, 40, 40]
-    assert seen.edges == 2
 
 
 def test_an_asymmetric_cost_is_that_of_the_calling_direction() -> None:
     costs = NetworkCosts(zones={("Z1", "Z2"): 3.0, ("Z2", "Z1"): 8.0})
-    assert view(towards(0), costs=costs).cost[2] == 8.0
-    assert view(towards(0, calls_us=True), costs=costs).cost[2] == 3.0
+    assert cost_at(2, towards(0), costs) == 8.0
+    assert cost_at(2, towards(0, calls_us=True), costs) == 3.0
 
 
 class TestLimits:
@@ -84,33 +129,32 @@ class TestLimits:
 @given(
     st.lists(
         st.builds(
-            Neighbour,
+            Edge,
             node=st.integers(0, 7),
-            max_cost=st.sampled_from([0.0, 1.0, 5.0, 10.0, 20.0, math.inf]),
-            bandwidth=st.just(0.0),
+            limit=st.sampled_from([0.0, 1.0, 5.0, 10.0, 20.0, math.inf]),
             calls_us=st.booleans(),
         ),
         max_size=12,
     )
 )
-def test_view_equals_plain_addition(neighbours: list[Neighbour]) -> None:
+def test_view_equals_plain_addition(neighbours: list[Edge]) -> None:
     seen = view(*neighbours)
-    for node in range(8):
+    assert (seen.cost is None) is not bool(neighbours)
+    for slot in range(8):
         total, broken = 0.0, False
         for neighbour in neighbours:
-            if neighbour.node == node:
+            if neighbour.node == slot:
                 continue
-            here, there = PLACES[LOCATION[node]], PLACES[LOCATION[neighbour.node]]
+            here, there = PLACES[LOCATION[slot]], PLACES[LOCATION[neighbour.node]]
             cost = COSTS.between(there, here) if neighbour.calls_us else COSTS.between(here, there)
             assert cost is not None
             total += cost
-            broken |= cost > neighbour.max_cost
-        assert seen.cost[node] == total
-        assert seen.violated[node] == broken
-    assert seen.edges == len(neighbours)
+            broken |= cost > neighbour.limit
+        assert (0.0 if seen.cost is None else seen.cost[slot]) == total
+        assert seen.violated[slot] == broken
 
 
-class TestNormalise:
+class TestCheapestFirst:
     @pytest.mark.parametrize(
         ("costs", "scores"),
         [
@@ -122,11 +166,11 @@ class TestNormalise:
         ],
     )
     def test_cases(self, costs: list[float], scores: list[float]) -> None:
-        assert normalise(np.array(costs, dtype=np.float64)).tolist() == scores
+        assert cheapest_first(np.array(costs, dtype=np.float64)).tolist() == scores
 
     @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=30))
     def test_lower_cost_never_scores_lower(self, costs: list[int]) -> None:
-        scores = normalise(np.array(costs, dtype=np.float64))
+        scores = cheapest_first(np.array(costs, dtype=np.float64))
         assert ((scores >= 0) & (scores <= 100)).all()
         order = np.argsort(costs, kind="stable")
         if max(costs):

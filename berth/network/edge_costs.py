@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from berth.api.labels import LABEL_REGION, LABEL_ZONE
 from berth.kube.objects import Node
 from berth.network.costs import SAME_ZONE_COST, UNKNOWN_COST, NetworkCosts, Place
 from berth.network.edges import pod_edges
@@ -57,14 +56,9 @@ def _name(member: Member) -> str:
     return member.key.partition("/")[2]
 
 
-def node_places(nodes: list[Node]) -> dict[str, Place]:
+def node_places(nodes: Iterable[Node]) -> dict[str, Place]:
     """Region and zone by node name."""
-    return {
-        node.metadata.name: Place(
-            region=node.metadata.labels.get(LABEL_REGION, ""), zone=node.metadata.labels.get(LABEL_ZONE, "")
-        )
-        for node in nodes
-    }
+    return {node.metadata.name: Place.of(node.metadata.labels) for node in nodes}
 
 
 def group_edges(
@@ -98,6 +92,16 @@ def group_edges(
             )
         )
     return found
+
+
+def edge_totals(edges: Iterable[EdgeCost]) -> dict[str, tuple[int, float]]:
+    """Number and summed cost of the edges of each pod, by uid; an edge counts for both its ends."""
+    totals: dict[str, tuple[int, float]] = {}
+    for edge in edges:
+        for uid in (edge.dependent.uid, edge.dependency.uid):
+            count, total = totals.get(uid, (0, 0.0))
+            totals[uid] = (count + 1, total + edge.cost)
+    return totals
 
 
 def edge_summary(edges: Iterable[EdgeCost]) -> dict[str, Any]:

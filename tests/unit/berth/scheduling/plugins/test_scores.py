@@ -10,28 +10,27 @@ import pytest
 
 from berth.kube.objects import Node, Pod
 from berth.scheduling.cache import ClusterState
-from berth.scheduling.plugins.scores import Score
-from berth.scheduling.plugins.scores.node_affinity import NodeAffinityScore
-from berth.scheduling.plugins.scores.pod_affinity import InterPodAffinityScore
-from berth.scheduling.plugins.scores.resources import (
-    BalancedAllocationScore,
-    LeastAllocatedScore,
-    MostAllocatedScore,
-)
-from berth.scheduling.plugins.scores.taints import TaintTolerationScore
-from berth.scheduling.plugins.scores.topology_spread import PodTopologySpreadScore
+from berth.scheduling.framework.plugin import ScorePlugin
+from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
+from berth.scheduling.plugins.node_affinity import NodeAffinity
+from berth.scheduling.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from berth.scheduling.plugins.node_resources_fit import NodeResourcesFit
+from berth.scheduling.plugins.pod_topology_spread import PodTopologySpread
+from berth.scheduling.plugins.taint_toleration import TaintToleration
 from tests.support.builders import container, namespace, node, pod, pod_term, requirement, spread
-from tests.support.filtering import cluster
+from tests.support.filtering import cluster, cycle_of
 
 X = {"app": "x"}
 
 
-def scores(score: Score, new: Pod, state: ClusterState, *, without: tuple[str, ...] = ()) -> dict[str, float]:
+def scores(score: ScorePlugin, new: Pod, state: ClusterState, *, without: tuple[str, ...] = ()) -> dict[str, float]:
     """Normalised score per feasible node, all nodes being feasible but those in ``without``."""
     feasible = state.alive.copy()
     for name in without:
         feasible[state.node_index[name]] = False
-    values = score.normalised(state.info(new), state, feasible)
+    values = score.normalized(cycle_of(new, state), feasible)
+    if values is None:
+        return {state.node_name(int(slot)): 0.0 for slot in np.flatnonzero(feasible)}
     assert not values[~feasible].any()
     return {state.node_name(int(slot)): float(values[slot]) for slot in np.flatnonzero(feasible)}
 
@@ -45,17 +44,14 @@ def zoned(*names: str) -> list[Node]:
     ("score", "cpu", "expected"),
     [
         # cpu: (4000 - 1000) / 4000 = 75, memory with its default of 200Mi: (2000 - 200) / 2000 = 90
-        pytest.param(LeastAllocatedScore(), "1", 82, id="least-mean-of-cpu-and-memory"),
-        pytest.param(LeastAllocatedScore(resources={"cpu": 3, "memory": 1}), "1", 78, id="least-weighted"),
-        pytest.param(LeastAllocatedScore(resources={"cpu": 1}), "8", 0, id="least-over-full"),
-        pytest.param(LeastAllocatedScore(resources={"cpu": 1}), None, 97, id="least-default-cpu-of-100m"),
-        # cpu: 1000 / 4000 = 25, memory: 200 / 2000 = 10
-        pytest.param(MostAllocatedScore(), "1", 17, id="most-mean"),
-        pytest.param(MostAllocatedScore(resources={"cpu": 1}), "8", 100, id="most-over-full"),
-        pytest.param(LeastAllocatedScore(resources={"example.com/gpu": 1}), "1", 0, id="unknown-resource"),
+        pytest.param(NodeResourcesFit(), "1", 82, id="least-mean-of-cpu-and-memory"),
+        pytest.param(NodeResourcesFit(resources={"cpu": 3, "memory": 1}), "1", 78, id="least-weighted"),
+        pytest.param(NodeResourcesFit(resources={"cpu": 1}), "8", 0, id="least-over-full"),
+        pytest.param(NodeResourcesFit(resources={"cpu": 1}), None, 97, id="least-default-cpu-of-100m"),
+        pytest.param(NodeResourcesFit(resources={"example.com/gpu": 1}), "1", 0, id="unknown-resource"),
     ],
 )
-def test_allocation(score: Score, cpu: str | None, expected: int) -> None:
+def test_allocation(score: ScorePlugin, cpu: str | None, expected: int) -> None:
     state = cluster([node("n", cpu="4", memory="2000Mi")])
     requests: dict[str, Any] = {} if cpu is None else {"cpu": cpu}
     assert scores(score, pod("new", containers=[container(**requests)]), state) == {"n": expected}
@@ -64,18 +60,18 @@ def test_allocation(score: Score, cpu: str | None, expected: int) -> None:
 def test_allocation_counts_pods_there_with_their_defaults() -> None:
     state = cluster([node("n", cpu="1", memory="2000Mi")], [pod("there", on="n")])
     # cpu: (1000 - 100 - 100) / 1000 = 80, memory: (2000 - 200 - 200) / 2000 = 80
-    assert scores(LeastAllocatedScore(), pod("new"), state) == {"n": 80}
+    assert scores(NodeResourcesFit(), pod("new"), state) == {"n": 80}
 
 
 def test_allocation_counts_requests_of_the_pod_as_a_whole() -> None:
     state = cluster([node("n", cpu="4", memory="2000Mi")])
     new = pod("new", containers=[container(cpu="1")], spec={"resources": {"requests": {"cpu": "2"}}})
-    assert scores(LeastAllocatedScore(resources={"cpu": 1}), new, state) == {"n": 50}
+    assert scores(NodeResourcesFit(resources={"cpu": 1}), new, state) == {"n": 50}
 
 
 def test_extended_resources_take_part_where_requested_and_present() -> None:
     state = cluster([node("gpu", cpu="4", example_com__gpu="4"), node("bare", cpu="4")])
-    score = LeastAllocatedScore(resources={"cpu": 1, "example.com/gpu": 1})
+    score = NodeResourcesFit(resources={"cpu": 1, "example.com/gpu": 1})
     with_gpu = pod("new", cpu="2", example_com__gpu="1")
     assert scores(score, with_gpu, state) == {"gpu": 62, "bare": 50}  # (50 + 75) / 2, and cpu alone
     assert scores(score, pod("new", cpu="2"), state) == {"gpu": 50, "bare": 50}
@@ -96,12 +92,14 @@ def test_extended_resources_take_part_where_requested_and_present() -> None:
 )
 def test_balance(there: dict[str, Any], new: dict[str, Any], expected: int) -> None:
     state = cluster([node("n", cpu="4", memory="8Gi")], [pod("there", on="n", containers=[container(**there)])])
-    assert scores(BalancedAllocationScore(), pod("new", containers=[container(**new)]), state) == {"n": expected}
+    assert scores(NodeResourcesBalancedAllocation(), pod("new", containers=[container(**new)]), state) == {
+        "n": expected
+    }
 
 
 def test_balance_over_three_resources_is_the_standard_deviation() -> None:
     state = cluster([node("n", cpu="4", memory="8Gi", ephemeral_storage="10Gi")])
-    score = BalancedAllocationScore(resources={"cpu": 1, "memory": 1, "ephemeral-storage": 1})
+    score = NodeResourcesBalancedAllocation(resources={"cpu": 1, "memory": 1, "ephemeral-storage": 1})
     new = pod("new", cpu="2", memory="4Gi")
     deviation = math.sqrt(((0.5 - 1 / 3) ** 2 * 2 + (1 / 3) ** 2) / 3)
     after = int((1 - deviation) * 100)
@@ -110,8 +108,8 @@ def test_balance_over_three_resources_is_the_standard_deviation() -> None:
 
 def test_pods_without_requests_get_no_balance_score() -> None:
     state = cluster([node("n")])
-    assert BalancedAllocationScore().raw(state.info(pod("new")), state, state.alive) is None
-    assert scores(BalancedAllocationScore(), pod("new"), state) == {"n": 0}
+    assert NodeResourcesBalancedAllocation().score(cycle_of(pod("new"), state), state.alive) is None
+    assert scores(NodeResourcesBalancedAllocation(), pod("new"), state) == {"n": 0}
 
 
 @pytest.mark.parametrize(
@@ -133,7 +131,7 @@ def test_soft_taints(tolerations: list[dict[str, Any]], expected: dict[str, floa
         node("one", taints=["k:PreferNoSchedule"]),
         node("two", taints=["k:PreferNoSchedule", "j:PreferNoSchedule"]),
     ]
-    assert scores(TaintTolerationScore(), pod("new", spec={"tolerations": tolerations}), cluster(nodes)) == expected
+    assert scores(TaintToleration(), pod("new", spec={"tolerations": tolerations}), cluster(nodes)) == expected
 
 
 def preferred(*terms: tuple[int, str]) -> dict[str, Any]:
@@ -152,9 +150,9 @@ def preferred(*terms: tuple[int, str]) -> dict[str, Any]:
 def test_preferred_node_affinity_is_scaled_to_the_greatest_sum() -> None:
     state = cluster(zoned("a0", "b0", "c0"))
     new = pod("new", spec=preferred((30, "a"), (60, "b"), (30, "b")))
-    assert scores(NodeAffinityScore(), new, state) == {"a0": 33, "b0": 100, "c0": 0}
-    assert scores(NodeAffinityScore(), new, state, without=("b0",)) == {"a0": 100, "c0": 0}
-    assert scores(NodeAffinityScore(), pod("plain"), state) == {"a0": 0, "b0": 0, "c0": 0}
+    assert scores(NodeAffinity(), new, state) == {"a0": 33, "b0": 100, "c0": 0}
+    assert scores(NodeAffinity(), new, state, without=("b0",)) == {"a0": 100, "c0": 0}
+    assert scores(NodeAffinity(), pod("plain"), state) == {"a0": 0, "b0": 0, "c0": 0}
 
 
 def test_preferred_term_without_conditions_counts_nowhere() -> None:
@@ -163,7 +161,7 @@ def test_preferred_term_without_conditions_counts_nowhere() -> None:
             "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 9, "preference": {}}]}
         }
     }
-    assert scores(NodeAffinityScore(), pod("new", spec=spec), cluster(zoned("a0"))) == {"a0": 0}
+    assert scores(NodeAffinity(), pod("new", spec=spec), cluster(zoned("a0"))) == {"a0": 0}
 
 
 def soft(*keys: str, **fields: Any) -> dict[str, Any]:
@@ -177,33 +175,33 @@ def there(**counts: int) -> list[Pod]:
 def test_soft_spread_prefers_emptier_zones() -> None:
     state = cluster(zoned("a0", "a1", "b0"), there(a0=2, b0=1))
     # two zones: weight ln 4 = 1.386; raw a 2.77 -> 3, b 1.39 -> 1; 100 * (3 + 1 - raw) / 3
-    assert scores(PodTopologySpreadScore(), pod("new", spec=soft("zone")), state) == {"a0": 33, "a1": 33, "b0": 100}
+    assert scores(PodTopologySpread(), pod("new", spec=soft("zone")), state) == {"a0": 33, "a1": 33, "b0": 100}
 
 
 def test_max_skew_waters_the_difference_down() -> None:
     state = cluster(zoned("a0", "b0"), there(a0=2, b0=1))
     # raw a 2.77 + 4 -> 7, b 1.39 + 4 -> 5; 100 * (7 + 5 - raw) / 7
-    assert scores(PodTopologySpreadScore(), pod("new", spec=soft("zone", maxSkew=5)), state) == {"a0": 71, "b0": 100}
+    assert scores(PodTopologySpread(), pod("new", spec=soft("zone", maxSkew=5)), state) == {"a0": 71, "b0": 100}
 
 
 def test_spread_over_hosts_counts_each_node() -> None:
     state = cluster(zoned("a0", "a1", "b0"), there(a0=2, a1=1))
     # three nodes: weight ln 5 = 1.609; raw 3, 2, 0; 100 * (3 + 0 - raw) / 3
-    found = scores(PodTopologySpreadScore(), pod("new", spec=soft("kubernetes.io/hostname")), state)
+    found = scores(PodTopologySpread(), pod("new", spec=soft("kubernetes.io/hostname")), state)
     assert found == {"a0": 0, "a1": 33, "b0": 100}
 
 
 def test_nodes_without_a_key_score_zero_and_empty_domains_alike() -> None:
     state = cluster([*zoned("a0", "b0"), node("bare")])
-    assert scores(PodTopologySpreadScore(), pod("new", spec=soft("zone")), state) == {"a0": 100, "b0": 100, "bare": 0}
-    only_bare = scores(PodTopologySpreadScore(), pod("new", spec=soft("zone")), state, without=("a0", "b0"))
+    assert scores(PodTopologySpread(), pod("new", spec=soft("zone")), state) == {"a0": 100, "b0": 100, "bare": 0}
+    only_bare = scores(PodTopologySpread(), pod("new", spec=soft("zone")), state, without=("a0", "b0"))
     assert only_bare == {"bare": 0}
 
 
 def test_domains_among_feasible_nodes_set_the_weight_but_all_pods_count() -> None:
     state = cluster(zoned("a0", "a1", "b0", "c0"), there(a1=3, b0=1))
     # a1 and c0 are not feasible: two domains, ln 4; zone a still holds 3 pods: raw 4.16 -> 4, b 1
-    found = scores(PodTopologySpreadScore(), pod("new", spec=soft("zone")), state, without=("a1", "c0"))
+    found = scores(PodTopologySpread(), pod("new", spec=soft("zone")), state, without=("a1", "c0"))
     assert found == {"a0": 25, "b0": 100}
 
 
@@ -222,7 +220,7 @@ def weighted(kind: str, weight: int, term: dict[str, Any]) -> dict[str, Any]:
 def test_preferences_of_the_new_pod(kind: str, expected: dict[str, float]) -> None:
     state = cluster(zoned("a0", "a1", "b0", "c0"), there(a0=1, a1=1, b0=1))
     new = pod("new", spec=weighted(kind, 10, pod_term("zone", X)))
-    assert scores(InterPodAffinityScore(), new, state) == expected
+    assert scores(InterPodAffinity(), new, state) == expected
 
 
 @pytest.mark.parametrize(
@@ -240,13 +238,7 @@ def test_preferences_of_the_new_pod(kind: str, expected: dict[str, float]) -> No
 )
 def test_preferences_of_pods_already_there(spec: dict[str, Any], expected: dict[str, float]) -> None:
     state = cluster(zoned("a0", "b0"), [pod("owner", on="a0", spec=spec)])
-    assert scores(InterPodAffinityScore(), pod("new", labels=X), state) == expected
-
-
-def test_hard_weight_zero_ignores_required_terms_of_others() -> None:
-    required = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [pod_term("zone", X)]}}
-    state = cluster(zoned("a0", "b0"), [pod("owner", on="a0", spec={"affinity": required})])
-    assert scores(InterPodAffinityScore(hard_weight=0), pod("new", labels=X), state) == {"a0": 0, "b0": 0}
+    assert scores(InterPodAffinity(), pod("new", labels=X), state) == expected
 
 
 def test_both_directions_add_up_with_their_signs() -> None:
@@ -254,10 +246,10 @@ def test_both_directions_add_up_with_their_signs() -> None:
     state = cluster(zoned("a0", "b0", "c0"), [owner, pod("x", on="b0", labels=X)])
     new = pod("new", labels=X, spec=weighted("podAffinity", 30, pod_term("zone", X)))
     # a: 30 - 40 = -10, b: 30, c: 0, stretched from -10..30 to 0..100
-    assert scores(InterPodAffinityScore(), new, state) == {"a0": 0, "b0": 100, "c0": 25}
+    assert scores(InterPodAffinity(), new, state) == {"a0": 0, "b0": 100, "c0": 25}
 
 
 def test_preferences_reach_other_namespaces_by_selector() -> None:
     state = cluster(zoned("a0", "b0"), [pod("x", namespace="red", on="a0", labels=X)], [namespace("red", team="r")])
     term = pod_term("zone", X, namespaceSelector={"matchLabels": {"team": "r"}})
-    assert scores(InterPodAffinityScore(), pod("new", spec=weighted("podAffinity", 1, term)), state)["a0"] == 100
+    assert scores(InterPodAffinity(), pod("new", spec=weighted("podAffinity", 1, term)), state)["a0"] == 100

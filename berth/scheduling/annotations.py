@@ -1,0 +1,116 @@
+"""Decisions and rejections as annotations: ``berth.dev/decision`` on pods, ``berth.dev/rejections`` on Events.
+
+Both are compact JSON, versioned by their first field. Version 2 of the decision names its scale (``cost`` or ``score``)
+and keeps rejections with their plugin; version 1, written by earlier releases, had ``cost`` for both and rejections by
+reason alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from berth.network.costs import NetworkCosts
+from berth.scheduling.decision import ALONE, MAX_RUNNER_UPS, Decision, Failure
+from berth.scheduling.framework.rejection import Rejection
+
+VERSION = 2
+"""Version of both annotations as they are written."""
+MAX_REASONS = 8
+"""Reasons for rejected nodes that are kept, those of most nodes first."""
+
+
+class UnreadableAnnotationError(ValueError):
+    """An annotation is not what Berth writes; the text says what it is, and what to do."""
+
+
+def write_decision(decision: Decision, costs: NetworkCosts) -> str:
+    """The decision with the network costs that it was made with."""
+    scale = decision.scale.value
+    document: dict[str, Any] = {
+        "v": VERSION,
+        "node": decision.node,
+        "strategy": decision.strategy,
+        scale: _short(decision.value),
+        "terms": _terms(decision.terms),
+    }
+    if decision.group is not None:
+        document["appGroup"] = decision.group.name
+        document["plannedWith"] = decision.planned_with
+        document["edges"] = decision.edges
+        document["edgeCost"] = _short(decision.edge_cost)
+    document["runnerUps"] = [
+        {"node": item.node, scale: _short(item.value), "terms": _terms(item.terms)}
+        for item in decision.runner_ups[:MAX_RUNNER_UPS]
+    ]
+    document["feasible"] = decision.feasible
+    document["nodes"] = decision.nodes
+    if decision.rejections:
+        document["rejected"] = _most(decision.rejections)
+    if costs.available:
+        document["network"] = {"topology": costs.source, "weights": list(costs.weight_sets)}
+        if costs.data_time:
+            document["network"]["dataTime"] = costs.data_time
+    else:
+        document["network"] = {"missing": "no NetworkTopology with costs; only equal zones count as close"}
+    return msgspec.json.encode(document).decode()
+
+
+def read_decision(text: str) -> dict[str, Any]:
+    """The content of an annotation of any version that was ever written, in the shape of the newest.
+
+    Raises:
+        UnreadableAnnotationError: it is none of them.
+    """
+    try:
+        document = msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise UnreadableAnnotationError(f"is not a JSON object ({error}); somebody changed it") from error
+    version = document.get("v")
+    if version == 1:
+        _upgrade(document)
+    elif version != VERSION:
+        what = f"has version {version!r}, this command reads 1 to {VERSION}"
+        raise UnreadableAnnotationError(f"{what}; install the kubectl-berth of the controller's release")
+    return document
+
+
+def _upgrade(document: dict[str, Any]) -> None:
+    if document.get("strategy") == ALONE:
+        for item in (document, *document.get("runnerUps", ())):
+            item["score"] = item.pop("cost", 0.0)
+    counts: Mapping[str, int] = document.get("rejected", {})
+    document["rejected"] = [{"plugin": "", "reason": reason, "nodes": count} for reason, count in counts.items()]
+
+
+def write_rejections(failure: Failure) -> str:
+    """Why no node takes a pod, for the annotation of its Event; empty where nodes did not decide."""
+    if not failure.rejections or failure.waits_for is not None:
+        return ""
+    document = {"v": VERSION, "nodes": failure.nodes, "rejected": _most(failure.rejections)}
+    return msgspec.json.encode(document).decode()
+
+
+def read_rejections(text: str) -> list[dict[str, Any]]:
+    """The rows of such an annotation; none where it is missing or unreadable, since the Event says it in words too."""
+    try:
+        document = msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return []
+    return list(document.get("rejected", ())) if document.get("v") == VERSION else []
+
+
+def _most(rejections: Iterable[Rejection]) -> list[dict[str, Any]]:
+    """Rows of the rejections of most nodes."""
+    rows = sorted(rejections, key=lambda item: (-item.count, item.reason))
+    return [{"plugin": row.plugin, "reason": row.reason, "nodes": row.count} for row in rows[:MAX_REASONS]]
+
+
+def _terms(terms: Mapping[str, float]) -> dict[str, float]:
+    return {name: _short(value) for name, value in terms.items()}
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")

@@ -1,0 +1,88 @@
+"""What plugins are given about one pod: the cluster, its peers, and what they compute for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from berth.scheduling.cache.pod_templates import PodInfo, PodTemplateInfo
+    from berth.scheduling.cache.state import ClusterState
+    from berth.scheduling.gang.state import InfrastructureState
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PeerEdges:
+    """Dependency edges between the pod and K placed pods."""
+
+    nodes: npt.NDArray[np.intp]
+    """int[K], node slot of each placed pod"""
+    outward: npt.NDArray[np.bool_]
+    """bool[K], True when the pod depends on the placed one, False when it is the other way round"""
+    max_cost: npt.NDArray[np.float64]
+    """float64[K], limit on the network cost, infinite for none"""
+    bandwidth: npt.NDArray[np.float64]
+    """float64[K], bit/s between the two"""
+
+    @classmethod
+    def of(cls, edges: Sequence[tuple[int, bool, float, float]] = ()) -> PeerEdges:
+        """Make it from (node slot, outward, limit, bandwidth) rows."""
+        return cls(
+            np.array([edge[0] for edge in edges], dtype=np.intp),
+            np.array([edge[1] for edge in edges], dtype=np.bool_),
+            np.array([edge[2] for edge in edges], dtype=np.float64),
+            np.array([edge[3] for edge in edges], dtype=np.float64),
+        )
+
+    def __len__(self) -> int:
+        """Return K."""
+        return len(self.nodes)
+
+
+NO_EDGES = PeerEdges.of()
+
+
+@dataclass(slots=True, eq=False)
+class CycleState:
+    """One pod's way through the plugins."""
+
+    pod: PodInfo
+    """the pod with its compiled template"""
+    cluster: ClusterState
+    """nodes and the pods on them"""
+    infrastructure: InfrastructureState | None = None
+    """prices, budgets and network costs of the nodes; None where nobody asks for them"""
+    edges: PeerEdges = NO_EDGES
+    """edges to placed pods"""
+    limits_known: bool = True
+    """False when no network costs are known at all: maxNetworkCost cannot be judged then"""
+    recently_rejected: frozenset[str] = frozenset()
+    """names of nodes whose kubelet recently rejected a pod of the same owner"""
+    _computed: dict[str, object] = field(default_factory=dict)
+
+    def once(self, key: str, compute: Callable[[], T]) -> T:
+        """Compute something for this pod once, for all extension points of a plugin."""
+        if key not in self._computed:
+            self._computed[key] = compute()
+        return cast("T", self._computed[key])
+
+    @property
+    def request(self) -> npt.NDArray[np.float64]:
+        """float64[R], the pod's requests by resource column."""
+        return self.once("request", lambda: self.cluster.request_vector(self.pod.template).astype(np.float64))
+
+    @property
+    def names_nodes(self) -> bool:
+        """Whether the pod's own selector singles out nodes."""
+        return names_nodes(self.pod.template)
+
+
+def names_nodes(template: PodTemplateInfo) -> bool:
+    """Whether the template's own selector or required affinity singles out nodes: PHARE's selector exception."""
+    return bool(template.node_selector) or template.required_affinity is not None

@@ -1,0 +1,45 @@
+"""Bandwidth (filter): node budgets and shared links must carry the pod's dependency edges."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from berth.network.peers import over_links, short_of_bandwidth
+from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
+from berth.scheduling.framework.reasons import BANDWIDTH, TOO_LITTLE_BANDWIDTH
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from berth.scheduling.framework.cycle_state import CycleState
+
+
+class Bandwidth(FilterPlugin):
+    """Rejects nodes from which the edges to placed peers would exceed a node's or a link's bandwidth."""
+
+    name = BANDWIDTH
+    in_joint_plan = True
+
+    def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
+        """Those nodes; none for pods whose edges demand no bandwidth."""
+        edges, infrastructure = cycle.edges, cycle.infrastructure
+        if infrastructure is None or not edges.bandwidth.any():
+            return ()
+        model = infrastructure.infrastructure
+        if model.links is None and not np.isfinite(model.bandwidth_capacity).any():
+            return ()
+        reserve = 0.0 if cycle.names_nodes else infrastructure.bandwidth_reserve
+        free = infrastructure.bandwidth_free - reserve
+        short = short_of_bandwidth(edges.nodes, edges.bandwidth, free=free, peers_free=free)
+        if model.links is not None:
+            short |= over_links(
+                edges.nodes,
+                edges.bandwidth,
+                path=partial(model.links.path, location=model.location),
+                free=infrastructure.link_free,
+                among=cycle.cluster.alive & ~short,
+            )
+        return (RejectedNodes(TOO_LITTLE_BANDWIDTH, short),)

@@ -1,0 +1,30 @@
+"""MaxUnit (filter): opaque nodes, which stand for whole clusters, take no pod above their largest unit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
+from berth.scheduling.framework.reasons import MAX_UNIT, POD_TOO_LARGE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from berth.scheduling.framework.cycle_state import CycleState
+
+
+class MaxUnit(FilterPlugin):
+    """Rejects nodes whose annotation berth.dev/max-unit-<resource> the pod exceeds."""
+
+    name = MAX_UNIT
+    in_joint_plan = True
+
+    def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
+        """Those nodes; none where no node limits its units."""
+        infrastructure = cycle.infrastructure
+        if infrastructure is None or not infrastructure.has_max_unit:
+            return ()
+        beyond = (cycle.request > infrastructure.infrastructure.max_unit).any(axis=1)
+        return (RejectedNodes(POD_TOO_LARGE, np.asarray(beyond)),)

@@ -1,0 +1,70 @@
+"""NetworkOverhead (filter, score, cost): close to the pods it talks to, never beyond maxNetworkCost.
+
+Filter and score follow the plugin of that name (sig-scheduling KEP 260), with its known weaknesses mended: edges count
+in both directions, and a placed peer whose maxNetworkCost a node exceeds rules that node out, however many other peers
+would be satisfied.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from berth.network.peers import beyond_limits, cost_towards
+from berth.scheduling.framework.plugin import CostPlugin, FilterPlugin, RejectedNodes
+from berth.scheduling.framework.reasons import MAX_NETWORK_COST_EXCEEDED, NETWORK_OVERHEAD
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from berth.scheduling.configuration import Profile
+    from berth.scheduling.framework.cycle_state import CycleState
+    from berth.scheduling.framework.plugin import Floats
+
+
+class NetworkOverhead(FilterPlugin, CostPlugin):
+    """Rejects nodes too far from placed peers; charges the network cost of the edges to them."""
+
+    name = NETWORK_OVERHEAD
+    term = "network"
+    in_joint_plan = True
+    in_objective = True
+
+    def __init__(self, *, score_weight: float = 5.0) -> None:
+        """``score_weight`` is the profile's ``weights.networkScore``."""
+        self.score_weight = score_weight
+
+    @classmethod
+    def of(cls, profile: Profile) -> Self:
+        """Weigh the score as the profile says."""
+        return cls(score_weight=profile.weights.network_score)
+
+    def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
+        """Nodes from which some edge would exceed its limit; none while no costs are known."""
+        edges, infrastructure = cycle.edges, cycle.infrastructure
+        if infrastructure is None or not cycle.limits_known or not np.isfinite(edges.max_cost).any():
+            return ()
+        model = infrastructure.infrastructure
+        beyond = beyond_limits(
+            edges.nodes,
+            np.where(edges.outward, edges.max_cost, np.inf),
+            np.where(edges.outward, np.inf, edges.max_cost),
+            location=model.location,
+            location_cost=model.location_cost,
+        )
+        return (RejectedNodes(MAX_NETWORK_COST_EXCEEDED, beyond),)
+
+    def cost(self, cycle: CycleState) -> Floats | None:
+        """Summed network cost of the edges; nothing is charged without any."""
+        edges, infrastructure = cycle.edges, cycle.infrastructure
+        if infrastructure is None or not len(edges):
+            return None
+        model = infrastructure.infrastructure
+        outward = edges.outward.astype(np.float64)
+        return cycle.once(
+            self.name,
+            lambda: cost_towards(
+                edges.nodes, outward, 1.0 - outward, location=model.location, location_cost=model.location_cost
+            ),
+        )

@@ -1,0 +1,31 @@
+"""UsageThreshold (filter): nodes keep a share back from pods that do not name them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
+from berth.scheduling.framework.reasons import FILLED_TO_THRESHOLD, USAGE_THRESHOLD
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from berth.scheduling.framework.cycle_state import CycleState
+
+
+class UsageThreshold(FilterPlugin):
+    """Rejects nodes whose usage threshold the pod would exceed; one whose own selector names nodes may."""
+
+    name = USAGE_THRESHOLD
+    in_joint_plan = True
+
+    def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
+        """Those nodes; none where no node keeps anything back."""
+        infrastructure = cycle.infrastructure
+        if infrastructure is None or not infrastructure.has_thresholds or cycle.names_nodes:
+            return ()
+        request = cycle.request
+        over = ((infrastructure.free - infrastructure.reserve < request) & (request > 0)).any(axis=1)
+        return (RejectedNodes(FILLED_TO_THRESHOLD, np.asarray(over)),)
