@@ -52,14 +52,12 @@ cluster-down: ## stop and remove the local cluster
 # -- generated files ----------------------------------------------------------------------------------------------
 
 .PHONY: manifests
-manifests: .venv ## write crds/ and docs/reference/ from the models of the kinds and of the configuration
-	$(BIN)/python -m hack.codegen.crds
-	$(BIN)/python -m hack.codegen.placement_configuration
+manifests: .venv ## write crds/ and docs/reference/ from the models of the kinds, the configuration and the settings
+	$(BIN)/python -m hack.codegen
 
 .PHONY: manifests-check
 manifests-check: .venv ## fail with a diff if they differ from the models
-	$(BIN)/python -m hack.codegen.crds --check
-	$(BIN)/python -m hack.codegen.placement_configuration --check
+	$(BIN)/python -m hack.codegen --check
 
 # -- checks ---------------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(run)
+# Its options depend on the components that it is given, so it reads them itself.
+app.command(add_help_option=False, context_settings={"ignore_unknown_options": True})(run)
 app.command()(plan)
 app.add_typer(explain)
 

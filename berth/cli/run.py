@@ -1,111 +1,131 @@
-"""``berth run``: run controllers in this process."""
+"""``berth run``: run components in this process.
+
+The options come from settings models: the process's own, and those of the components that the command line names.
+"""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import threading
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, NoReturn
 
 import typer
 
-from berth.kube.lease import LeaseTiming
+from berth.cli.commands import fail
+from berth.runtime.component import Component, UnknownComponentError, available_components, load_component
 from berth.runtime.logs import configure_logs
-from berth.runtime.process import SETUP_ERRORS, RunOptions, available_controllers, run_controllers
+from berth.runtime.process import SETUP_ERRORS, Selected, run_components
+from berth.runtime.settings import Option, RunSettings, SettingsError, options_of, settings_from
 
 EXIT_GRACE = 1.0
-"""Seconds that tasks left over may take to end after the controllers have stopped."""
+"""Seconds that tasks left over may take to end after the components have stopped."""
+
+_DESCRIPTION = """\
+Run one or several components until SIGTERM or Ctrl-C.
+
+Exit status: 0 stopped by a signal, 1 a component failed or lost its leadership, 2 wrong options or environment.
+"""
 
 
-class LogFormat(StrEnum):
-    """How log lines look."""
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, like every other command."""
 
-    json = "json"
-    text = "text"
-
-
-class LogLevel(StrEnum):
-    """Least severity that is logged."""
-
-    debug = "debug"
-    info = "info"
-    warning = "warning"
-    error = "error"
+    def error(self, message: str) -> NoReturn:
+        fail(f"berth run: {message}")
 
 
-def run(
-    controllers: Annotated[
-        list[str],
-        typer.Argument(
-            help=f"Controllers to run in this process: {', '.join(sorted(available_controllers()))}.",
-            show_default=False,
-        ),
-    ],
-    kubeconfig: Annotated[
-        Path | None,
-        typer.Option(
-            help="Kubeconfig file. Default: $KUBECONFIG, then the pod's service account, then ~/.kube/config."
-        ),
-    ] = None,
-    context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None,
-    leader_elect: Annotated[
-        bool, typer.Option(help="Work only while holding the Lease berth-<controller>; needed with several replicas.")
-    ] = True,
-    lease_namespace: Annotated[
-        str | None, typer.Option(help="Namespace of the Leases. Default: the connection's namespace.")
-    ] = None,
-    lease_duration: Annotated[
-        float, typer.Option(min=1.0, max=3600.0, help="Seconds until another replica takes over from a dead one.")
-    ] = 15.0,
-    health_host: Annotated[str, typer.Option(help="Address of /healthz, /readyz and /metrics.")] = "0.0.0.0",  # noqa: S104 - kubelet probes come from outside the pod
-    health_port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the same; 0 picks a free one and logs it.")
-    ] = 8080,
-    placement_config: Annotated[
-        Path | None,
-        typer.Option(
-            exists=True, dir_okay=False, help="Profiles of the placement controller (YAML). Default: built in."
-        ),
-    ] = None,
-    path_algorithm: Annotated[
-        str,
-        typer.Option(
-            help="Shortest paths of the networktopology controller and name of its weight set: Dijkstra or BellmanFord."
-        ),
-    ] = "Dijkstra",
-    log_level: Annotated[LogLevel, typer.Option(help="Least severity that is logged.")] = LogLevel.info,
-    log_format: Annotated[LogFormat, typer.Option(help="JSON lines, or text for a terminal.")] = LogFormat.json,
-) -> None:
-    """Run one or several controllers until SIGTERM or Ctrl-C.
-
-    Exit status: 0 stopped by a signal, 1 a controller failed or lost its leadership, 2 wrong options or environment.
-    """
-    configure_logs(level=log_level.value, as_json=log_format is LogFormat.json)
-    options = RunOptions(
-        kubeconfig=str(kubeconfig) if kubeconfig else None,
-        context=context,
-        leader_elect=leader_elect,
-        lease_namespace=lease_namespace,
-        lease_timing=LeaseTiming.of(lease_duration),
-        health_host=health_host,
-        health_port=health_port,
-        controller_options={
-            "placement_config": str(placement_config) if placement_config else None,
-            "path_algorithm": path_algorithm,
-        },
-    )
+def run(arguments: Annotated[list[str] | None, typer.Argument(metavar="COMPONENT... [OPTIONS]")] = None) -> None:
+    """Run components (controllers, agents) until stopped."""
     try:
-        code = asyncio.run(_run(controllers, options))
-    except SETUP_ERRORS as error:
-        typer.echo(f"berth run: {error}", err=True)
-        raise typer.Exit(2) from error
+        components, settings = parse(arguments or [])
+        configure_logs(level=settings.log_level, as_json=settings.log_format == "json")
+        code = asyncio.run(_run(components, settings))
+    except (UnknownComponentError, SettingsError, *SETUP_ERRORS) as error:
+        fail(f"berth run: {error}")
     raise typer.Exit(code)
 
 
-async def _run(controllers: list[str], options: RunOptions) -> int:
-    code = await run_controllers(controllers, options)
+def parse(arguments: Sequence[str]) -> tuple[list[Selected], RunSettings]:
+    """The components to run and the settings of the process.
+
+    Raises:
+        UnknownComponentError: a component is not installed or cannot be imported, or none is named.
+        SettingsError: an option does not exist or has a value that cannot be right.
+        SystemExit: help was asked for and printed.
+        typer.Exit: an option has no value; what to do was printed.
+    """
+    installed = sorted(available_components())
+    # Known before the rest, for their options are part of the grammar; help is about all unless some are named.
+    kinds = {name: load_component(name) for name in installed if name in arguments}
+    if not kinds and not {"-h", "--help"}.isdisjoint(arguments):
+        kinds = _importable(installed)
+    known, unknown = _parser(installed, kinds).parse_known_intermixed_args(arguments)
+    given = vars(known)
+    names = list(dict.fromkeys(given.pop("components")))
+    if unknown:
+        raise SettingsError(_unknown_option(unknown[0], installed))
+    if not names:
+        raise UnknownComponentError(f"no component named; choose from: {', '.join(installed)}")
+    selected = []
+    for name in names:
+        kind = load_component(name)
+        selected.append(Selected(name, kind, settings_from(kind.Settings, name, given)))
+    return selected, settings_from(RunSettings, "", given)
+
+
+def _parser(installed: Iterable[str], kinds: dict[str, type[Component]]) -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="berth run",
+        usage="berth run COMPONENT... [OPTIONS]",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        argument_default=argparse.SUPPRESS,
+    )
+    parser.add_argument("components", metavar="COMPONENT", nargs="*", default=[], help=f"any of {', '.join(installed)}")
+    for option in options_of(RunSettings):
+        _add(parser.add_argument, option)
+    for name, kind in kinds.items():
+        options = options_of(kind.Settings, name)
+        if options:
+            section = parser.add_argument_group(f"options of {name}")
+            for option in options:
+                _add(section.add_argument, option)
+    return parser
+
+
+def _add(add_argument: Callable[..., argparse.Action], option: Option) -> None:
+    default = f" Default: {option.default}." if option.default else ""
+    texts: dict[str, Any] = {"dest": option.flag, "help": f"{option.description}{default}".replace("%", "%%")}
+    if option.metavar:
+        add_argument(option.flag, metavar=option.metavar, **texts)
+    else:
+        add_argument(option.flag, action=argparse.BooleanOptionalAction, **texts)
+
+
+def _importable(names: Iterable[str]) -> dict[str, type[Component]]:
+    kinds: dict[str, type[Component]] = {}
+    for name in names:
+        try:
+            kinds[name] = load_component(name)
+        except UnknownComponentError as error:
+            typer.echo(f"berth run: {error}", err=True)
+    return kinds
+
+
+def _unknown_option(argument: str, installed: Iterable[str]) -> str:
+    flag = argument.partition("=")[0]
+    for name, kind in _importable(installed).items():
+        if any(option.flag == flag for option in options_of(kind.Settings, name)):
+            return f"{flag} is an option of {name}, which is not among the components to run"
+    return f"no such option: {flag}; `berth run --help` lists them"
+
+
+async def _run(components: Sequence[Selected], settings: RunSettings) -> int:
+    code = await run_components(components, settings)
     # asyncio waits for every task that is left; one that ignores its cancellation must not keep a process
     # alive that has lost its leadership.
     exit_anyway = threading.Timer(EXIT_GRACE, os._exit, (code or 1,))

@@ -1,35 +1,37 @@
-"""What a controller is to the process that runs it."""
+"""What a component, a controller or an agent, is to the process that runs it; which ones are installed."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, ClassVar, Protocol
 
 from berth.kube.client import ApiClient
 from berth.kube.connection import Connection
 from berth.kube.events import EventRecorder
 from berth.kube.reflector import Reflector
 from berth.runtime.health import Checks
+from berth.runtime.settings import ComponentSettings
+
+ENTRY_POINT_GROUP = "berth.components"
 
 
 @dataclass(slots=True)
-class ControllerContext:
-    """Everything a controller gets from the process that runs it."""
+class ComponentContext:
+    """What a component gets from the process that runs it."""
 
     connection: Connection
     """credentials, for kopf"""
     client: ApiClient
     """open API client, shared"""
     recorder: EventRecorder
-    """running event recorder of this controller"""
+    """running event recorder of this component"""
     checks: Checks
     """where to add health and readiness checks"""
     identity: str
     """unique name of this process"""
-    options: dict[str, Any] = field(default_factory=dict)
-    """command line options that belong to one controller, e.g. ``placement_config``"""
     standby: Callable[[], bool] = lambda: False
     """True while another process leads and this one waits"""
 
@@ -50,21 +52,52 @@ class ControllerContext:
         self.checks.add_ready(f"sync {name}", ready)
 
 
-class Controller(Protocol):
-    """One controller; entry points of the group ``berth.controllers`` name a class of this shape."""
+class Component(Protocol):
+    """A controller or an agent; entry points of the group :data:`ENTRY_POINT_GROUP` name a class of this shape."""
 
-    name: str
-    """name on the command line and of the Lease (``berth-<name>``)"""
+    Settings: ClassVar[type[ComponentSettings]]
+    """model of the component's own options"""
 
-    def __init__(self, context: ControllerContext) -> None:
+    def __init__(self, context: ComponentContext, settings: Any) -> None:
         """Prepare without talking to the API server.
 
+        Args:
+            context: what the process provides.
+            settings: an instance of :attr:`Settings`.
+
         Raises:
-            ValueError, OSError: an option is wrong or names an unreadable file; the text says which and what to do.
+            ValueError, OSError: a setting is wrong or names an unreadable file; the text says which and what to do.
         """
 
     async def run(self) -> None:
         """Work until cancelled; clean up on the way out."""
+
+
+class UnknownComponentError(Exception):
+    """A component was named that is not installed or cannot be imported; the text lists those that are."""
+
+
+def available_components() -> dict[str, EntryPoint]:
+    """Installed components: name on the command line and of the Lease (``berth-<name>``) to entry point."""
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def load_component(name: str) -> type[Component]:
+    """Import a component.
+
+    Raises:
+        UnknownComponentError: it is not installed, or its module cannot be imported.
+    """
+    known = available_components()
+    if name not in known:
+        raise UnknownComponentError(f"unknown component {name!r}; choose from: {', '.join(sorted(known))}")
+    try:
+        component: type[Component] = known[name].load()
+    except (ImportError, AttributeError) as error:
+        raise UnknownComponentError(
+            f"component {name!r} ({known[name].value}) cannot be imported: {error}; reinstall kube-berth"
+        ) from error
+    return component
 
 
 async def run_together(*coroutines: Any) -> None:

@@ -44,7 +44,7 @@ class Checks:
             except Exception as error:
                 problem = f"the check itself failed: {error!r}"
             if problem is not None:
-                # Two controllers in one process may both follow pods; neither problem may hide the other.
+                # Two components in one process may both follow pods; neither problem may hide the other.
                 failing[name] = f"{failing[name]}; {problem}" if name in failing else problem
         return failing
 

@@ -28,7 +28,7 @@ from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.errors import ApiError
 from berth.kube.metrics import WATCH_AGE, WATCH_EVENTS
 from berth.kube.resources import Resource
-from berth.runtime.component import ControllerContext
+from berth.runtime.component import ComponentContext
 
 log = structlog.get_logger(__name__)
 
@@ -46,7 +46,7 @@ RETRY_KIND = 5.0
 class Operator:
     """One kopf operator with its own registry, for the kinds of one controller."""
 
-    def __init__(self, context: ControllerContext, *, name: str, stale_after: float = 180.0) -> None:
+    def __init__(self, context: ComponentContext, *, name: str, stale_after: float = 180.0) -> None:
         """Prepare without I/O.
 
         Args:

@@ -21,8 +21,9 @@ from berth.kube.objects import ObjectMeta
 from berth.kube.reflector import Reflector
 from berth.kube.resources import APP_GROUPS, Resource
 from berth.network.groups import GroupKey
-from berth.runtime.component import ControllerContext, run_together
+from berth.runtime.component import ComponentContext, run_together
 from berth.runtime.operator import Operator
+from berth.runtime.settings import ComponentSettings
 from berth.runtime.workqueue import WorkQueue
 from controllers.appgroup import metrics
 from controllers.appgroup.pods import GroupPod, PodIndex
@@ -56,8 +57,9 @@ class AppGroupController:
     """Orders AppGroups and reports on their pods."""
 
     name = "appgroup"
+    Settings = ComponentSettings
 
-    def __init__(self, context: ControllerContext) -> None:
+    def __init__(self, context: ComponentContext, _settings: ComponentSettings) -> None:
         """Prepare without I/O."""
         self._context = context
         self._store = AppGroupStore()

@@ -5,38 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from berth.api.labels import WEIGHTS_DIJKSTRA
 from berth.kube.client import ApiClient
-from berth.runtime.component import ControllerContext, run_together
+from berth.runtime.component import ComponentContext, run_together
 from berth.runtime.operator import Operator
 from berth.runtime.workqueue import WorkQueue
-from controllers.networktopology.algorithms import path_algorithm
 from controllers.networktopology.configmaps import ConfigMapWatches
 from controllers.networktopology.nodes import NodeWatch
 from controllers.networktopology.reconciler import TOPOLOGIES, Reconciler
+from controllers.networktopology.settings import NetworkTopologySettings
 
 DEBOUNCE: Final = 0.2
 """Seconds for which changes are gathered before a pass: measurements and node labels come in bursts."""
 WORKERS: Final = 4
 """NetworkTopologies that are worked on at the same time."""
-OPTION_ALGORITHM: Final = "path_algorithm"
-"""Controller option: name of the path algorithm, ``--path-algorithm`` on the command line."""
 
 
 class NetworkTopologyController:
     """Computes network costs and writes them into NetworkTopologies."""
 
     name = "networktopology"
+    Settings = NetworkTopologySettings
 
-    def __init__(self, context: ControllerContext) -> None:
-        """Prepare without I/O.
-
-        Raises:
-            UnknownAlgorithmError: the option names an algorithm that does not exist.
-        """
+    def __init__(self, context: ComponentContext, settings: NetworkTopologySettings) -> None:
+        """Prepare without I/O."""
         self._context = context
-        self._algorithm = str(context.options.get(OPTION_ALGORITHM) or WEIGHTS_DIJKSTRA)
-        path_algorithm(self._algorithm)
+        self._algorithm = settings.path_algorithm
         self._queue: WorkQueue[str] = WorkQueue()
         self._known: set[str] = set()
         self._nodes = NodeWatch(context.client, changed=self._on_nodes)

@@ -22,7 +22,7 @@ from berth.kube.reflector import Reflector
 from berth.kube.resources import APP_GROUPS, NAMESPACES, NETWORK_TOPOLOGIES, NODES, PODS
 from berth.network.costs import NetworkCosts
 from berth.network.groups import GroupKey
-from berth.runtime.component import ControllerContext, run_together
+from berth.runtime.component import ComponentContext, run_together
 from berth.scheduling.annotations import write_decision
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration, parse_configuration
@@ -36,13 +36,14 @@ from controllers.placement.binder import Binder, BindOutcome, BindResult
 from controllers.placement.metrics import BIND_SECONDS, BINDINGS, NODE_REJECTIONS, PENDING, UNBOUND
 from controllers.placement.pod_conditions import ConditionReporter
 from controllers.placement.reports import CycleReports
+from controllers.placement.settings import PlacementSettings
 from controllers.placement.volume_binder import VolumeBinder
 from controllers.placement.volume_watches import volume_watches
 
 log = structlog.get_logger(__name__)
 
 
-def load_configuration(path: str | None) -> PlacementConfiguration:
+def load_configuration(path: Path | None) -> PlacementConfiguration:
     """Read the configuration file; None gives the defaults.
 
     Raises:
@@ -51,23 +52,24 @@ def load_configuration(path: str | None) -> PlacementConfiguration:
     """
     if path is None:
         return PlacementConfiguration()
-    text = Path(path).read_text()
+    text = path.read_text()
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ConfigurationError(f"{path}: not valid YAML: {error}") from error
-    return parse_configuration(document, source=path)
+    return parse_configuration(document, source=str(path))
 
 
 class PlacementController:
     """Second scheduler of the cluster."""
 
     name = "placement"
+    Settings = PlacementSettings
 
-    def __init__(self, context: ControllerContext) -> None:
+    def __init__(self, context: ComponentContext, settings: PlacementSettings) -> None:
         """Prepare without I/O, but for the configuration file."""
         self._context = context
-        self.configuration = load_configuration(context.options.get("placement_config"))
+        self.configuration = load_configuration(settings.config)
         clock = time.monotonic
         self.cache = Cache(clock=clock)
         self.queue = PlacementQueue(clock=clock, arrival_of=self._arrival_of)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from hack.codegen.markdown import table
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -65,21 +67,18 @@ def _section(kind: KindSpec, crd: dict[str, Any]) -> str:
         "",
         f"### {kind.kind} columns",
         "",
-        "| column | shown | meaning |",
-        "|---|---|---|",
-        *(
-            f"| {column.name} | {'`-o wide`' if column.wide else 'always'} | {column.description} |"
-            for column in kind.columns
+        *table(
+            ("column", "shown", "meaning"),
+            ((column.name, "`-o wide`" if column.wide else "always", column.description) for column in kind.columns),
         ),
         "",
     ]
     for part in ("spec", "status"):
-        lines += [f"### {kind.kind} {part}", "", "| field | type | meaning |", "|---|---|---|"]
-        lines += [
-            f"| `{path}` | {_type(node)}{', required' if required else ''} | {_cell(node.get('description', ''))} |"
+        rows = (
+            (f"`{path}`", f"{_type(node)}{', required' if required else ''}", node.get("description", ""))
             for path, node, required in _fields(part, schema["properties"][part], required=False)
-        ]
-        lines.append("")
+        )
+        lines += [f"### {kind.kind} {part}", "", *table(("field", "type", "meaning"), rows), ""]
     rules = dict.fromkeys(_rules("spec", schema["properties"]["spec"]))
     if rules:
         lines += [f"### {kind.kind} rules", "", "Checked by the API server when an object is written.", ""]
@@ -126,7 +125,3 @@ def _bounds(node: dict[str, Any]) -> str:
     if "enum" in node:
         stated.append("one of " + ", ".join(str(value) for value in node["enum"]))
     return f" ({' '.join(stated)})" if stated else ""
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")

@@ -1,18 +1,10 @@
-"""Writes docs/reference/placement-configuration.md from the descriptions in config.py.
-
-``python -m hack.codegen.placement_configuration`` writes it; ``--check`` writes nothing and exits with 1 and a diff
-when the file differs from the models.
-"""
+"""The reference page of the placement controller's configuration, from the descriptions of its fields."""
 
 from __future__ import annotations
 
-import argparse
-import difflib
 import json
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import Enum
-from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -22,9 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from berth.scheduling.configuration import PlacementConfiguration, model_of
-
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = "docs/reference/placement-configuration.md"
+from hack.codegen.markdown import table
 
 _HEAD = """\
 # Configuration of the placement controller
@@ -46,16 +36,12 @@ def page() -> str:
     text = f"{_HEAD}```yaml\n{yaml.safe_dump(defaults, sort_keys=False)}```\n"
     for model in models():
         text += f"\n## {model.__name__}\n\n{_first_line(model)}\n\n"
-        text += "| field | type | default | meaning |\n|---|---|---|---|\n"
-        for info in model.model_fields.values():
-            cells = (f"`{info.alias}`", _type_name(info.annotation), _default(info), _meaning(info))
-            text += f"| {' | '.join(_cell(cell) for cell in cells)} |\n"
+        rows = (
+            (f"`{info.alias}`", _type_name(info.annotation), _default(info), _meaning(info))
+            for info in model.model_fields.values()
+        )
+        text += "\n".join([*table(("field", "type", "default", "meaning"), rows), ""])
     return text
-
-
-def _cell(text: str) -> str:
-    """Text that Markdown takes neither for HTML nor for the end of a table's cell."""
-    return text.replace("|", "\\|").replace("<", "&lt;")
 
 
 def models() -> list[type[BaseModel]]:
@@ -123,36 +109,3 @@ def _limits(item: Any) -> Iterator[str]:
         value = getattr(item, name, None)
         if value is not None:
             yield f"{words} {value}"
-
-
-def drift(root: Path) -> list[str]:
-    """Lines of a unified diff from the page below `root` to what the models say; empty when equal."""
-    path = root / PAGE
-    found = path.read_text(encoding="utf-8") if path.exists() else ""
-    return list(
-        difflib.unified_diff(
-            found.splitlines(), page().splitlines(), fromfile=PAGE, tofile=f"{PAGE} (from the models)", lineterm=""
-        )
-    )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write or check the page and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m hack.codegen.placement_configuration")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 with a diff if out of date")
-    parser.add_argument("--root", type=Path, default=ROOT, help="directory that holds docs/ (default: the source tree)")
-    options = parser.parse_args(arguments)
-    if options.check:
-        lines = drift(options.root)
-        if lines:
-            sys.stdout.write("\n".join([*lines, "", f"{PAGE} differs from the models: run `make manifests`.", ""]))
-        return 1 if lines else 0
-    path = options.root / PAGE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(), encoding="utf-8")
-    sys.stdout.write(f"{PAGE}\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

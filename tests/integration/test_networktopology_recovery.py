@@ -284,4 +284,4 @@ def test_an_unknown_path_algorithm_is_refused(plane: LocalCluster, tmp_path: Pat
         arguments=["--path-algorithm", "Magic"],
     )
     assert process.process.wait(timeout=30) == 2
-    assert "unknown path algorithm 'Magic'; choose from: Dijkstra, BellmanFord" in process.log.read_text()
+    assert "--path-algorithm 'Magic': input should be 'Dijkstra' or 'BellmanFord'" in process.log.read_text()

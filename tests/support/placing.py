@@ -32,11 +32,12 @@ from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
 from berth.kube.events import EventRecorder
 from berth.kube.objects import Node, Pod
-from berth.runtime.component import ControllerContext
+from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
 from berth.scheduling.cache.requests import pod_requests
 from berth.scheduling.cache.units import resource_units
 from controllers.placement.controller import PlacementController
+from controllers.placement.settings import PlacementSettings
 from hack.harness.cluster import eventually
 from hack.localcluster import LocalCluster
 from hack.localcluster.components import Options
@@ -458,15 +459,14 @@ class InProcess:
             recorder = EventRecorder(client, controller="berth.dev/placement", instance="test")
             with tempfile.TemporaryDirectory() as directory:
                 _, path = configuration(Path(directory), *profiles)
-                context = ControllerContext(
+                context = ComponentContext(
                     connection=connection,
                     client=client,
                     recorder=recorder,
                     checks=Checks(),
                     identity="test",
-                    options={"placement_config": path},
                 )
-                controller = PlacementController(context)
+                controller = PlacementController(context, PlacementSettings(config=Path(path)))
             tasks = [asyncio.create_task(recorder.run()), asyncio.create_task(controller.run())]
             await asyncio.to_thread(self._stop.wait)
             for task in tasks:

@@ -1,9 +1,9 @@
-"""A controller made for the tests of the process around controllers, and ``berth`` with it as an installed controller.
+"""A component made for the tests of the process around components, and ``berth`` with it as an installed component.
 
-``python -m tests.support.probe run probe ...`` is ``berth run probe ...``. What the controller does is chosen by the
+``python -m tests.support.probe run probe ...`` is ``berth run probe ...``. What the component does is chosen by the
 environment variable PROBE: ``wait`` (follow namespaces and never end), ``idle`` (never end, no API access), ``fail``,
-``end``, ``refuse`` (its options), ``stuck`` (ignore cancellation), ``slow`` (clean up for a while), ``note`` (record an
-Event about the namespace default while it is stopped).
+``end``, ``refuse`` (its settings), ``stuck`` (ignore cancellation), ``slow`` (clean up for a while), ``note`` (record
+an Event about the namespace default while it is stopped).
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import Any
 
 import structlog
+from pydantic import Field, FilePath
 
 from berth.kube.events import Note, Reference
 from berth.kube.reflector import Reflector
 from berth.kube.resources import NAMESPACES
-from berth.runtime import process
-from berth.runtime.component import ControllerContext
-
-process_controllers = process.available_controllers
+from berth.runtime import component
+from berth.runtime.component import ComponentContext
+from berth.runtime.settings import ComponentSettings
 
 log = structlog.get_logger(__name__)
 
@@ -37,17 +37,28 @@ CHILD = REPOSITORY / "hack" / "localcluster" / "child.py"
 """Runs a command that the kernel kills when its parent ends."""
 
 
+class ProbeSettings(ComponentSettings):
+    """Settings of the probe."""
+
+    depth: int = Field(default=3, ge=1)
+    """How deep, from 1 to 100 % of everything."""
+    sample: FilePath | None = None
+    """A file."""
+    careful: bool = False
+    """Whether to look twice."""
+
+
 class Probe:
     """See the module."""
 
-    name = "probe"
+    Settings = ProbeSettings
 
-    def __init__(self, context: ControllerContext) -> None:
+    def __init__(self, context: ComponentContext, settings: ProbeSettings) -> None:
         """Prepare what PROBE asks for."""
         self._mode = os.environ.get("PROBE", "idle")
         self._context = context
         if self._mode == "refuse":
-            raise ValueError("placement_config: no such profile; name one of: default")
+            raise ValueError(f"depth {settings.depth}: no such profile; name one of: default")
         self._namespaces = Reflector(context.client, NAMESPACES)
         if self._mode in ("wait", "note"):
             context.watch("namespaces", self._namespaces)
@@ -134,20 +145,20 @@ def berth(*arguments: str, mode: str = "idle", env: dict[str, str] | None = None
             popen.kill()
 
 
-def installed() -> dict[str, EntryPoint]:
-    """The installed controllers and the probe, under two names, and one that cannot be imported."""
-    group = process.ENTRY_POINT_GROUP
-    return {
-        **process_controllers(),
-        "probe": EntryPoint("probe", "tests.support.probe:Probe", group),
-        "twin": EntryPoint("twin", "tests.support.probe:Probe", group),
-        "broken": EntryPoint("broken", "tests.support.nowhere:Broken", group),
-    }
+def installed(*, group: str) -> EntryPoints:
+    """The installed components and the probe, under two names, and one that cannot be imported."""
+    further = {"probe": "probe:Probe", "twin": "probe:Probe", "broken": "nowhere:Broken"}
+    return EntryPoints(
+        [
+            *entry_points(group=group),
+            *(EntryPoint(name, f"tests.support.{value}", group) for name, value in further.items()),
+        ]
+    )
 
 
 def main() -> None:
-    """Run ``berth`` with the probe as a further controller."""
-    process.available_controllers = installed
+    """Run ``berth`` with the probe as a further component."""
+    component.entry_points = installed
     from berth.cli.main import main as berth_main
 
     berth_main()

@@ -19,14 +19,18 @@ import structlog
 from typer.testing import CliRunner
 
 from berth.cli.main import app
-from berth.runtime import process as process_module
-from tests.support.probe import berth, installed
+from berth.cli.run import parse
+from berth.runtime import component
+from berth.runtime.process import Selected
+from berth.runtime.settings import ComponentSettings, RunSettings
+from controllers.appgroup.controller import AppGroupController
+from tests.support.probe import Probe, ProbeSettings, berth, installed
 
 
 @pytest.fixture(autouse=True)
 def _own_logging(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """``berth run`` sets up the logging of its whole process, which here is pytest's."""
-    monkeypatch.setattr(process_module, "available_controllers", installed)
+    monkeypatch.setattr(component, "entry_points", installed)
     monkeypatch.delenv("KUBECONFIG", raising=False)
     root = logging.getLogger()
     handlers, level = root.handlers, root.level
@@ -67,12 +71,11 @@ def kubeconfig(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     ("arguments", "texts"),
     [
-        pytest.param(
-            ["nonsense"], ["unknown controller 'nonsense'", "choose from: ", "probe"], id="unknown controller"
-        ),
-        pytest.param(["probe", "nonsense"], ["unknown controller 'nonsense'"], id="one of two is unknown"),
-        pytest.param(["broken"], ["controller 'broken'", "cannot be imported", "reinstall"], id="import fails"),
-        pytest.param([], ["Missing argument"], id="no controller"),
+        pytest.param(["nonsense"], ["unknown component 'nonsense'", "choose from: ", "probe"], id="unknown component"),
+        pytest.param(["probe", "nonsense"], ["unknown component 'nonsense'"], id="one of two is unknown"),
+        pytest.param(["broken"], ["component 'broken'", "cannot be imported", "reinstall"], id="import fails"),
+        pytest.param([], ["no component named; choose from: ", "probe"], id="no component"),
+        pytest.param(["--no-leader-elect"], ["no component named"], id="options alone"),
         pytest.param(
             ["probe", "--kubeconfig", "/nowhere/config"],
             ["kubeconfig /nowhere/config: no such file", "--kubeconfig or $KUBECONFIG"],
@@ -81,24 +84,47 @@ def kubeconfig(tmp_path: Path) -> str:
         pytest.param(["probe", "--kubeconfig", "/"], ["kubeconfig /: ", "directory"], id="kubeconfig is a directory"),
         pytest.param(
             ["probe", "--lease-duration", "0.5"],
-            ["--lease-duration", "greater than or equal to 1"],
+            ["--lease-duration '0.5': input should be greater than or equal to 1"],
             id="lease too short",
         ),
         pytest.param(
-            ["probe", "--lease-duration", "soon"], ["--lease-duration", "a valid number"], id="lease not a number"
+            ["probe", "--lease-duration", "soon"],
+            ["--lease-duration 'soon': input should be a valid number"],
+            id="lease not a number",
         ),
         pytest.param(
             ["probe", "--health-port", "70000"],
-            ["--health-port", "less than or equal to 65535"],
+            ["--health-port '70000': input should be less than or equal to 65535"],
             id="port out of range",
         ),
-        pytest.param(["probe", "--log-level", "loud"], ["--log-level", "'loud'", "'debug'"], id="unknown level"),
         pytest.param(
-            ["probe", "--placement-config", "/nowhere.yaml"],
-            ["--placement-config", "'/nowhere.yaml' does not exist"],
+            ["probe", "--log-level", "loud"], ["--log-level 'loud': input should be 'debug'"], id="unknown level"
+        ),
+        pytest.param(["probe", "--kubeconfig"], ["--kubeconfig: expected one argument"], id="no value"),
+        pytest.param(
+            ["placement", "--placement-config", "/nowhere.yaml"],
+            ["--placement-config '/nowhere.yaml': path does not point to a file"],
             id="profiles are not there",
         ),
-        pytest.param(["probe", "--no-such-option"], ["No such option"], id="unknown option"),
+        pytest.param(
+            ["networktopology", "--path-algorithm", "Magic"],
+            ["--path-algorithm 'Magic': input should be 'Dijkstra' or 'BellmanFord'"],
+            id="unknown algorithm",
+        ),
+        pytest.param(
+            ["probe", "--probe-depth=0"],
+            ["--probe-depth '0': input should be greater than or equal to 1"],
+            id="a component's own number",
+        ),
+        pytest.param(
+            ["probe", "--path-algorithm=Dijkstra"],
+            ["--path-algorithm is an option of networktopology, which is not among the components to run"],
+            id="option of another component",
+        ),
+        pytest.param(
+            ["probe", "--no-such-option", "5"], ["no such option: --no-such-option; ", "--help"], id="unknown option"
+        ),
+        pytest.param(["probe", "--lease", "5"], ["no such option: --lease"], id="no abbreviations"),
     ],
 )
 def test_wrong_arguments_end_with_2_and_say_what_to_do(arguments: list[str], texts: list[str]) -> None:
@@ -117,24 +143,24 @@ def test_a_busy_port_ends_with_2_and_names_the_option(kubeconfig: str) -> None:
     assert "choose another --health-port" in output
 
 
-def test_options_that_a_controller_refuses_end_with_2(kubeconfig: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_that_a_component_refuses_end_with_2(kubeconfig: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROBE", "refuse")
-    assert failing("run", "probe", kubeconfig, *QUIET).splitlines()[-1] == (
-        "berth run: controller probe: placement_config: no such profile; name one of: default"
+    assert failing("run", "probe", kubeconfig, *QUIET, "--probe-depth", "7").splitlines()[-1] == (
+        "berth run: component probe: depth 7: no such profile; name one of: default"
     )
 
 
 def test_an_error_is_one_line_of_a_real_process(kubeconfig: str) -> None:
     with berth("run", "nonsense", kubeconfig) as process:
         assert process.wait() == 2
-    assert [line["event"].partition(";")[0] for line in process.lines] == ["berth run: unknown controller 'nonsense'"]
+    assert [line["event"].partition(";")[0] for line in process.lines] == ["berth run: unknown component 'nonsense'"]
 
 
 @pytest.mark.parametrize(
     ("number", "names"),
     [
         pytest.param(signal.SIGTERM, ["probe"], id="SIGTERM"),
-        pytest.param(signal.SIGINT, ["probe", "twin"], id="SIGINT, two controllers"),
+        pytest.param(signal.SIGINT, ["probe", "twin"], id="SIGINT, two components"),
         pytest.param(signal.SIGTERM, ["probe", "probe"], id="the same twice runs once"),
     ],
 )
@@ -144,7 +170,7 @@ def test_a_signal_ends_it_with_0(kubeconfig: str, number: signal.Signals, names:
         for _ in dict.fromkeys(names):
             process.until("working")
         assert process.stop(number) == 0
-    assert started["controllers"] == names
+    assert started["components"] == list(dict.fromkeys(names))
     assert started["server"] == "http://127.0.0.1:1"
     assert [line["event"] for line in process.lines][-1] == "stopping"
 
@@ -156,7 +182,7 @@ def test_clean_up_is_waited_for(kubeconfig: str) -> None:
     assert [line["event"] for line in process.lines][-2:] == ["stopping", "cleaned up"]
 
 
-def test_a_second_signal_ends_a_stuck_controller(kubeconfig: str) -> None:
+def test_a_second_signal_ends_a_stuck_component(kubeconfig: str) -> None:
     with berth("run", "probe", kubeconfig, *QUIET, mode="stuck") as process:
         process.until("working")
         process.popen.send_signal(signal.SIGTERM)
@@ -166,13 +192,13 @@ def test_a_second_signal_ends_a_stuck_controller(kubeconfig: str) -> None:
 
 @pytest.mark.parametrize(
     ("mode", "error"),
-    [("fail", "the probe failed"), ("end", "controller probe ended by itself")],
+    [("fail", "the probe failed"), ("end", "component probe ended by itself")],
 )
-def test_a_controller_that_fails_or_ends_takes_the_process_with_it(kubeconfig: str, mode: str, error: str) -> None:
+def test_a_component_that_fails_or_ends_takes_the_process_with_it(kubeconfig: str, mode: str, error: str) -> None:
     with berth("run", "probe", kubeconfig, *QUIET, mode=mode) as process:
         assert process.wait() == 1
-    (failure,) = (line for line in process.lines if line["event"] == "controller failed")
-    assert failure["controller"] == "probe"
+    (failure,) = (line for line in process.lines if line["event"] == "component failed")
+    assert failure["component"] == "probe"
     assert failure["exception"][0]["exc_value"] == error
 
 
@@ -189,7 +215,7 @@ def test_health_without_an_api_server(kubeconfig: str) -> None:
         port = process.until("started")["health_port"]
         process.until("watch interrupted")
         assert status(port, "/healthz") == (200, "ok\n")  # not silent for long enough yet
-        # Both controllers follow namespaces, and both are told.
+        # Both components follow namespaces, and both are told.
         assert status(port, "/readyz") == (
             503,
             "sync namespaces: first list not complete; first list not complete\n",
@@ -210,11 +236,50 @@ def test_a_standby_is_ready_because_a_rolling_update_waits_for_it(kubeconfig: st
         assert process.stop() == 0
 
 
-def test_help_names_the_controllers_and_every_option() -> None:
-    with berth("run", "--help") as process:
-        output, _ = process.popen.communicate(timeout=30)
-    for text in ("appgroup", "networktopology", "placement", "--lease-duration", "--health-port", "--log-format"):
-        assert text in output
+def help_of(*arguments: str) -> str:
+    """``berth run ARGUMENTS --help`` as one line."""
+    result = CliRunner().invoke(app, ["run", *arguments, "--help"], env={"COLUMNS": "200"})
+    assert result.exit_code == 0
+    return " ".join(result.stdout.split())
+
+
+def test_help_names_every_component_and_option() -> None:
+    text = help_of()
+    assert "any of appgroup, broken, networktopology, placement, probe, twin" in text
+    for name in ("networktopology", "placement", "probe", "twin"):
+        assert f"options of {name}:" in text
+    assert "options of appgroup" not in text  # it has none
+    assert "--lease-duration NUMBER Seconds until another replica takes over" in text
+    assert "--log-format json|text JSON lines, or text for a terminal. Default: json." in text
+    assert "--path-algorithm Dijkstra|BellmanFord" in text
+
+
+def test_help_about_one_component_has_its_options_alone() -> None:
+    text = help_of("probe")
+    assert "--probe-depth NUMBER How deep, from 1 to 100 % of everything. Default: 3." in text
+    assert "--probe-careful, --no-probe-careful Whether to look twice. Default: off." in text
+    assert "--probe-sample FILE A file." in text
+    assert "--health-port" in text
+    assert "placement-config" not in text
+
+
+def test_a_component_that_cannot_be_imported_does_not_keep_help_from_the_others() -> None:
+    result = CliRunner().invoke(app, ["run", "--help"])
+    assert "component 'broken'" in result.stderr
+    assert "--probe-depth" in result.stdout
+
+
+def test_settings_reach_the_process_and_each_component(tmp_path: Path) -> None:
+    sample = tmp_path / "sample"
+    sample.touch()
+    options = ["--twin-depth", "2", "--probe-sample", str(sample), "--no-leader-elect", "--lease-duration=4"]
+    components, settings = parse(["probe", *options, "twin", "--probe-careful", "appgroup", "probe"])
+    assert components == [
+        Selected("probe", Probe, ProbeSettings(sample=sample, careful=True)),
+        Selected("twin", Probe, ProbeSettings(depth=2)),
+        Selected("appgroup", AppGroupController, ComponentSettings()),
+    ]
+    assert settings == RunSettings(leader_elect=False, lease_duration=4.0)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], []], ids=["--help", "nothing"])

@@ -1,4 +1,4 @@
-"""What a controller gets from its process, and how several things run together."""
+"""What a component gets from its process, and how several things run together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from berth.kube.client import ApiClient
 from berth.kube.events import EventRecorder
 from berth.kube.reflector import Reflector
 from berth.kube.resources import PODS
-from berth.runtime.component import ControllerContext, run_together
+from berth.runtime.component import ComponentContext, run_together
 from berth.runtime.health import Checks
 
 
@@ -67,7 +67,7 @@ async def test_all_ended_is_the_end() -> None:
 async def test_readiness_of_a_watch(
     closed_client: ApiClient, standby: bool, synced: bool, ready: dict[str, str]
 ) -> None:
-    context = ControllerContext(
+    context = ComponentContext(
         connection=closed_client.connection,
         client=closed_client,
         recorder=EventRecorder(closed_client, controller="berth.dev/test", instance="i"),

@@ -1,4 +1,4 @@
-"""The configuration file: defaults, and errors that name the field and the remedy; its reference page."""
+"""The configuration file: defaults, and errors that name the field and the remedy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from berth.scheduling.configuration import (
 )
 from berth.scheduling.gang.infrastructure import InfrastructureView
 from controllers.placement.controller import load_configuration
-from hack.codegen.placement_configuration import PAGE, ROOT, drift, main, models, page
 
 
 def profile(**fields: Any) -> dict[str, Any]:
@@ -119,18 +118,18 @@ class TestFiles:
     def test_yaml(self, tmp_path: Path) -> None:
         path = tmp_path / "conf.yaml"
         path.write_text("profiles:\n- schedulerName: mine\n  links:\n  - {name: t, capacity: 10G, zones: [[a, b]]}\n")
-        (only,) = load_configuration(str(path)).profiles
+        (only,) = load_configuration(path).profiles
         assert (only.scheduler_name, only.links[0].zones) == ("mine", [("a", "b")])
 
     def test_bad_yaml(self, tmp_path: Path) -> None:
         path = tmp_path / "conf.yaml"
         path.write_text("profiles: [")
         with pytest.raises(ConfigurationError, match=r"conf\.yaml: not valid YAML"):
-            load_configuration(str(path))
+            load_configuration(path)
 
     def test_missing_file(self, tmp_path: Path) -> None:
         with pytest.raises(OSError, match=r"absent\.yaml"):
-            load_configuration(str(tmp_path / "absent.yaml"))
+            load_configuration(tmp_path / "absent.yaml")
 
 
 @pytest.mark.parametrize(("capacity", "bits"), [("10G", 1e10), (5_000_000, 5e6), ("1500M", 1.5e9), ("1e9", 1e9)])
@@ -140,29 +139,3 @@ def test_every_accepted_capacity_can_be_planned_with(capacity: Any, bits: float)
     assert links is not None
     assert links.capacity.tolist() == [bits]
     assert isinstance(made.links[0], Link)
-
-
-class TestReferencePage:
-    def test_is_up_to_date(self) -> None:
-        assert drift(ROOT) == []
-
-    def test_has_every_field_of_every_model(self) -> None:
-        text = page()
-        assert {model.__name__ for model in models()} == {
-            "PlacementConfiguration", "Profile", "GangSettings", "ObjectiveWeights", "TopologyReference", "Link",
-        }  # fmt: skip
-        for model in models():
-            for field in model.model_fields.values():
-                assert f"| `{field.alias}` |" in text
-                assert field.description
-
-    def test_writes_checks_and_reports_drift(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        root = ["--root", str(tmp_path)]
-        assert main(["--check", *root]) == 1
-        assert main(root) == 0
-        assert main(["--check", *root]) == 0
-        path = tmp_path / PAGE
-        path.write_text(path.read_text().replace("berth-scheduler", "other"))
-        capsys.readouterr()
-        assert main(["--check", *root]) == 1
-        assert "make manifests" in capsys.readouterr().out

@@ -12,12 +12,13 @@ from berth.kube.connection import Connection
 from berth.kube.events import Note
 from berth.kube.objects import CustomObject, Namespace, ObjectMeta, OwnerReference, Pod
 from berth.network.costs import NO_COSTS
-from berth.runtime.component import ControllerContext
+from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
 from berth.scheduling.decision import Decision
 from berth.scheduling.queue import Unit
 from controllers.placement.binder import BindOutcome, BindResult
 from controllers.placement.controller import PlacementController
+from controllers.placement.settings import PlacementSettings
 from tests.support import builders, kinds
 from tests.support.kube import ChangeType
 from tests.support.placement import chain, group_object, lone, member, zoned
@@ -46,14 +47,14 @@ class Desk:
     def __init__(self) -> None:
         self.said = Notes()
         connection = Connection(configuration=Configuration(host="https://unused.invalid"), namespace="default")
-        context = ControllerContext(
+        context = ComponentContext(
             connection=connection,
             client=ApiClient(connection),
             recorder=self.said,
             checks=Checks(),
             identity="test",
         )
-        self.controller = PlacementController(context)
+        self.controller = PlacementController(context, PlacementSettings())
         self.controller._make_watches()
         for number in (1, 2):
             self.controller._on_node(*ADDED.sides(zoned(f"n{number}")))

@@ -1,8 +1,4 @@
-"""The generated files: up to date, and what every CRD of ours must have."""
-
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+"""What every CustomResourceDefinition of ours must have."""
 
 import pytest
 import yaml
@@ -10,63 +6,16 @@ import yaml
 from berth.api import rules
 from berth.api.appgroup import MAX_PODS_SCHEDULED, AppGroupStatus, SortingAlgorithm
 from berth.api.networktopology import NetworkTopologyStatus
-from hack.codegen.crds import ROOT, crd, drift, generated_files, main
+from hack.codegen.crds import crd, manifest
 from hack.codegen.kinds import APPGROUP, KINDS, NETWORKTOPOLOGY, KindSpec
+from tests.unit.hack.codegen.schemas import schema_nodes, version
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=[kind.kind for kind in KINDS])
 
 
-def version(kind: KindSpec) -> dict[str, Any]:
-    [only] = crd(kind)["spec"]["versions"]
-    return only
-
-
-def nodes(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    yield path, schema
-    for name, child in schema.get("properties", {}).items():
-        yield from nodes(child, f"{path}.{name}")
-    if "items" in schema:
-        yield from nodes(schema["items"], f"{path}[]")
-
-
-def schema_nodes(kind: KindSpec) -> dict[str, dict[str, Any]]:
-    return dict(nodes(version(kind)["schema"]["openAPIV3Schema"]))
-
-
-def test_files_in_the_tree_are_up_to_date() -> None:
-    assert drift(ROOT) == []
-
-
-def test_check_shows_a_diff_and_fails_when_a_file_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--root", str(tmp_path)]) == 0
-    assert main(["--root", str(tmp_path), "--check"]) == 0
-    capsys.readouterr()
-    target = tmp_path / "crds" / "appgroup.diktyo.x-k8s.io_appgroups.yaml"
-    target.write_text(target.read_text().replace("minimum: 1\n", "minimum: 2\n", 1))
-    assert main(["--root", str(tmp_path), "--check"]) == 1
-    shown = capsys.readouterr().out
-    assert "-                minimum: 2" in shown
-    assert "+                minimum: 1" in shown
-    assert "make manifests" in shown
-
-
-@pytest.mark.parametrize("missing", sorted(generated_files()))
-def test_a_missing_file_is_drift(missing: str, tmp_path: Path) -> None:
-    main(["--root", str(tmp_path)])
-    (tmp_path / missing).unlink()
-    assert any(missing in line for line in drift(tmp_path))
-
-
-def test_a_manifest_of_no_kind_is_drift(tmp_path: Path) -> None:
-    main(["--root", str(tmp_path)])
-    (tmp_path / "crds" / "old.yaml").write_text("")
-    assert drift(tmp_path) == ["crds/old.yaml: no model generates this file; delete it"]
-
-
 def test_manifests_are_yaml_of_the_definitions() -> None:
-    files = generated_files()
     for kind in KINDS:
-        assert yaml.safe_load(files[f"crds/{kind.group}_{kind.plural}.yaml"]) == crd(kind)
+        assert yaml.safe_load(manifest(kind)) == crd(kind)
 
 
 @every_kind
@@ -173,13 +122,3 @@ def test_status_has_no_required_field(
     assert set(schema_nodes(kind)[".status"]["properties"]) == {
         field.alias or name for name, field in status.model_fields.items()
     }
-
-
-def test_the_reference_page_names_every_field_and_rule() -> None:
-    page = generated_files()["docs/reference/kinds.md"]
-    for kind in KINDS:
-        for path, node in schema_nodes(kind).items():
-            if path.startswith((".spec", ".status")) and not path.endswith("[]"):
-                assert f"| `{path[1:]}` |" in page, path
-            for rule in node.get("x-kubernetes-validations", ()):
-                assert rule["message"] in page

@@ -1,0 +1,22 @@
+"""The reference page of the kinds."""
+
+from __future__ import annotations
+
+import pytest
+
+from hack.codegen.crds import crd
+from hack.codegen.kinds import KINDS, KindSpec
+from hack.codegen.kinds_page import kinds_page
+from tests.unit.hack.codegen.schemas import schema_nodes
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=[kind.kind for kind in KINDS])
+def test_it_names_every_field_column_and_rule(kind: KindSpec) -> None:
+    page = kinds_page([(kind, crd(kind))])
+    for path, node in schema_nodes(kind).items():
+        if path.startswith((".spec", ".status")) and not path.endswith("[]"):
+            assert f"| `{path[1:]}` |" in page, path
+        for rule in node.get("x-kubernetes-validations", ()):
+            assert rule["message"] in page
+    for column in kind.columns:
+        assert f"| {column.name} | {'`-o wide`' if column.wide else 'always'} | {column.description} |" in page
