@@ -18,6 +18,11 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32] | npt.NDArray[np.intp]
 
 
+def edge_costs(origins: Ints, targets: Ints, *, location: Ints, location_cost: Floats) -> Floats:
+    """Return float64[E], the network cost of each edge from node to node, int[E] both; 0 inside a node."""
+    return np.where(origins == targets, 0.0, location_cost[location[origins], location[targets]])
+
+
 def cost_towards(homes: Ints, outward: Floats, inward: Floats, *, location: Ints, location_cost: Floats) -> Floats:
     """Return float64[N], the summed network cost of all edges if the pod were on each node.
 

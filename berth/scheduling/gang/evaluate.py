@@ -7,11 +7,13 @@ are on different nodes.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from berth.network.peers import edge_costs
 from berth.scheduling.gang.outcome import Evaluation
 
 if TYPE_CHECKING:
@@ -31,11 +33,12 @@ def evaluate(
     price[placed] = (application.requests[placed] * infrastructure.price[node[placed]]).sum(axis=1)
 
     network, bandwidth = np.zeros(count), np.zeros(count)
-    tariff, where, distance = infrastructure.bandwidth_price, infrastructure.location, infrastructure.location_cost
+    tariff = infrastructure.bandwidth_price
+    each = partial(edge_costs, location=infrastructure.location, location_cost=infrastructure.location_cost)
     first, second = application.edges[:, 0], application.edges[:, 1]
     cut = (node[first] != node[second]) & placed[first] & placed[second]
     first, second = first[cut], second[cut]
-    edge_cost = application.weight[cut] * distance[where[node[first]], where[node[second]]]
+    edge_cost = application.weight[cut] * each(node[first], node[second])
     for end in (first, second):
         network += np.bincount(end, weights=edge_cost / 2, minlength=count)
         bandwidth += np.bincount(end, weights=application.bandwidth[cut] * tariff[node[end]], minlength=count)
@@ -47,8 +50,8 @@ def evaluate(
     cut = (here >= 0) & (here != there)
     here, there, end = here[cut], there[cut], placed_peers.component[cut]
     incoming = placed_peers.incoming[cut]
-    origin, target = where[np.where(incoming, there, here)], where[np.where(incoming, here, there)]
-    np.add.at(network, end, placed_peers.weight[cut] * distance[origin, target])
+    origin, target = np.where(incoming, there, here), np.where(incoming, here, there)
+    np.add.at(network, end, placed_peers.weight[cut] * each(origin, target))
     np.add.at(bandwidth, end, placed_peers.bandwidth[cut] * (tariff[here] + tariff[there]))
     return _weighted(weights, network, price, bandwidth)
 
