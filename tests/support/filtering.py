@@ -11,8 +11,9 @@ from berth.scheduling.cache import ClusterState
 from berth.scheduling.configuration import Profile
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.framework.framework import FilterResult, Framework, ScoreResult
-from berth.scheduling.framework.plugin import Bools, FilterPlugin, Plugin
+from berth.scheduling.framework.plugin import Bools, FilterPlugin, Plugin, ScorePlugin
 from berth.scheduling.plugins import PLUGINS
+from tests.support.builders import node
 
 
 def cluster(nodes: Iterable[Node], pods: Iterable[Pod] = (), namespaces: Iterable[Namespace] = ()) -> ClusterState:
@@ -20,8 +21,8 @@ def cluster(nodes: Iterable[Node], pods: Iterable[Pod] = (), namespaces: Iterabl
     state = ClusterState()
     for namespace in namespaces:
         state.upsert_namespace(namespace)
-    for node in nodes:
-        state.upsert_node(node)
+    for item in nodes:
+        state.upsert_node(item)
     for pod in pods:
         state.upsert_pod(pod)
     return state
@@ -59,3 +60,20 @@ def rejected(rule: FilterPlugin, pod: Pod, state: ClusterState) -> dict[str, lis
 def passing(rule: FilterPlugin, pod: Pod, state: ClusterState) -> set[str]:
     """Nodes that the filter alone admits."""
     return {state.node_name(int(slot)) for slot in np.flatnonzero(rule.mask(cycle_of(pod, state)))}
+
+
+def scores(score: ScorePlugin, new: Pod, state: ClusterState, *, without: tuple[str, ...] = ()) -> dict[str, float]:
+    """Normalised score per feasible node, all nodes being feasible but those in ``without``."""
+    feasible = state.alive.copy()
+    for name in without:
+        feasible[state.node_index[name]] = False
+    values = score.normalized(cycle_of(new, state), feasible)
+    if values is None:
+        return {state.node_name(int(slot)): 0.0 for slot in np.flatnonzero(feasible)}
+    assert not values[~feasible].any()
+    return {state.node_name(int(slot)): float(values[slot]) for slot in np.flatnonzero(feasible)}
+
+
+def zoned(*names: str) -> list[Node]:
+    """Nodes like a0, a1, b0, each in the zone of its first letter."""
+    return [node(name, labels={"zone": name[0]}) for name in names]

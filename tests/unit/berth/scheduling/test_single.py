@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from berth.network.costs import NO_COSTS
-from berth.scheduling.configuration import Link, ObjectiveWeights, Profile
 from berth.scheduling.decision import Outcome, Scale
 from berth.scheduling.framework.reasons import MAX_NETWORK_COST_EXCEEDED, NETWORK_OVERHEAD
 from berth.scheduling.framework.rejection import Rejection
@@ -89,108 +88,6 @@ class TestNetwork:
         assert decision.edges == 0
 
 
-class TestThreshold:
-    @pytest.mark.parametrize(
-        ("selector", "placed"),
-        [
-            pytest.param({}, False, id="kept-back"),
-            pytest.param({"kubernetes.io/hostname": "n1"}, True, id="unless-the-pod-names-the-node"),
-        ],
-    )
-    def test_share_of_the_node(self, selector: dict[str, str], placed: bool) -> None:
-        lab = Lab([zoned("n1", cpu=4)], Profile(usage_threshold=0.5))
-        outcome = lab.place_alone(lone("p", cpu="3", spec={"nodeSelector": selector}))
-        assert outcome.complete is placed
-        if not placed:
-            assert reasons(outcome) == {"node(s) were filled to their usage threshold": 1}
-
-    def test_just_below(self) -> None:
-        lab = Lab([zoned("n1", cpu=4)], Profile(usage_threshold=0.5))
-        assert lab.place_alone(lone("p", cpu="2")).complete
-        assert not lab.place_alone(lone("q", cpu="1m")).complete
-
-    def test_largest_unit(self) -> None:
-        node = zoned("n1", cpu=100)
-        node.metadata.annotations["berth.dev/max-unit-cpu"] = "8"
-        lab = Lab([node])
-        assert lab.place_alone(lone("fits", cpu="8")).complete
-        assert reasons(lab.place_alone(lone("large", cpu="9"))) == {"node(s) took no pod as large as this one": 1}
-
-
-class TestBandwidth:
-    def lab(self, **arguments: Any) -> Lab:
-        lab = Lab([zoned("n1", cpu=1, **NET), zoned("n2", **NET)], **arguments)
-        lab.group(group_object("shop", *chain("a", "b", minBandwidth="60M")))
-        return lab
-
-    def shop(self, lab: Lab) -> Any:
-        return lab.cache.groups["default", "shop"]
-
-    def test_exact_fit(self) -> None:
-        lab = Lab(
-            [zoned("n1", cpu=1, network_aware_com__bandwidth="60M"), zoned("n2", network_aware_com__bandwidth="60M")]
-        )
-        shop = lab.group(group_object("shop", *chain("a", "b", minBandwidth="60M")))
-        lab.see(member("b1", "b", on="n1", cpu="1"))
-        assert where(lab.place_alone(member("a1", "a", cpu="1"), shop)) == {"a1": "n2"}
-
-    def test_too_little_left_on_the_candidate(self) -> None:
-        lab = self.lab()
-        lab.see(member("b1", "b", on="n1", cpu="1"), lone("hungry", on="n2", network_aware_com__bandwidth="50M"))
-        outcome = lab.place_alone(member("a1", "a", cpu="1"), self.shop(lab))
-        assert reasons(outcome)["node(s) had too little bandwidth for the pod's dependencies"] == 1
-
-    def test_too_little_left_at_the_neighbour(self) -> None:
-        lab = self.lab()
-        lab.see(member("b1", "b", on="n1", cpu="1"), lone("hungry", on="n1", network_aware_com__bandwidth="50M"))
-        outcome = lab.place_alone(member("a1", "a", cpu="1"), self.shop(lab))
-        assert reasons(outcome)["node(s) had too little bandwidth for the pod's dependencies"] == 1
-
-    def test_on_one_node_no_bandwidth_is_needed_even_when_it_is_overdrawn(self) -> None:
-        lab = self.lab()
-        lab.see(
-            member("b1", "b", on="n2"),
-            lone("h1", on="n2", network_aware_com__bandwidth="100M"),
-            lone("h2", on="n2", network_aware_com__bandwidth="10M"),
-        )
-        assert where(lab.place_alone(member("a1", "a", cpu="1"), self.shop(lab))) == {"a1": "n2"}
-
-    def test_a_neighbour_without_demand_on_an_overdrawn_node_harms_nobody(self) -> None:
-        lab = Lab([zoned("n1", cpu=1, **NET), zoned("n2", **NET), zoned("n3", cpu=1, **NET)])
-        shop = lab.group(
-            group_object(
-                "shop",
-                {
-                    "workload": kinds.ref("a"),
-                    "dependencies": [
-                        {"workload": kinds.ref("b"), "minBandwidth": "10M"},
-                        {"workload": kinds.ref("c")},
-                    ],
-                },
-                kinds.workload("b"),
-                kinds.workload("c"),
-            )
-        )
-        lab.see(
-            member("b1", "b", on="n1", cpu="1"),
-            member("c1", "c", on="n3", cpu="1"),
-            lone("h1", on="n3", network_aware_com__bandwidth="100M"),
-            lone("h2", on="n3", network_aware_com__bandwidth="10M"),
-        )
-        assert where(lab.place_alone(member("a1", "a", cpu="1"), shop)) == {"a1": "n2"}
-
-    @pytest.mark.parametrize(
-        ("capacity", "node"),
-        [pytest.param("1G", "n2", id="room-on-the-link"), pytest.param("50M", "n3", id="link-too-narrow")],
-    )
-    def test_shared_links(self, capacity: str, node: str) -> None:
-        profile = Profile(links=[Link(name="trunk", capacity=capacity, zones=[("z1", "z2")])])
-        lab = Lab([zoned("n1", "z1", cpu=1), zoned("n2", "z2"), zoned("n3", "z3", "r2")], profile)
-        shop = lab.group(group_object("shop", *chain("a", "b", minBandwidth="60M")))
-        lab.see(member("b1", "b", on="n1", cpu="1"))
-        assert where(lab.place_alone(member("a1", "a", cpu="1"), shop)) == {"a1": node}
-
-
 class TestScore:
     def test_runners_up_are_the_next_best_three(self) -> None:
         lab = Lab(four())
@@ -210,22 +107,6 @@ class TestScore:
             where(Lab([zoned(f"n{n}") for n in range(20)]).place_alone(lone("p", cpu="1")))["p"] for _ in range(5)
         }
         assert len(chosen) == 1
-
-    def test_prices_count(self) -> None:
-        dear, cheap = zoned("dear"), zoned("cheap")
-        dear.metadata.annotations["berth.dev/price-cpu"] = "10"
-        cheap.metadata.annotations["berth.dev/price-cpu"] = "1"
-        lab = Lab([dear, cheap])
-        (decision,) = lab.place_alone(lone("p", cpu="1")).decisions
-        assert decision.node == "cheap"
-        assert decision.terms["price"] == 100.0
-
-    def test_weight_zero_switches_the_price_off(self) -> None:
-        dear, cheap = zoned("dear"), zoned("cheap")
-        cheap.metadata.annotations["berth.dev/price-cpu"] = "1"
-        lab = Lab([dear, cheap], Profile(weights=ObjectiveWeights(price=0)))
-        (decision,) = lab.place_alone(lone("p", cpu="1")).decisions
-        assert "price" not in decision.terms
 
     def test_counts_of_nodes(self) -> None:
         lab = Lab([zoned("n1", cpu=1), zoned("n2"), zoned("n3", unschedulable=True)])

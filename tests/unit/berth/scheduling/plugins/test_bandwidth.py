@@ -1,0 +1,93 @@
+"""Bandwidth: budgets of nodes and of shared links."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.scheduling.configuration import Link, Profile
+from berth.scheduling.decision import Outcome
+from tests.support import kinds
+from tests.support.placement import Lab, chain, group_object, lone, member, where, zoned
+
+NET = {"network_aware_com__bandwidth": "100M"}
+
+
+def reasons(outcome: Outcome) -> dict[str, int]:
+    (failure,) = outcome.failures
+    return {item.reason: item.count for item in failure.rejections}
+
+
+class TestBandwidth:
+    def lab(self, **arguments: Any) -> Lab:
+        lab = Lab([zoned("n1", cpu=1, **NET), zoned("n2", **NET)], **arguments)
+        lab.group(group_object("shop", *chain("a", "b", minBandwidth="60M")))
+        return lab
+
+    def shop(self, lab: Lab) -> Any:
+        return lab.cache.groups["default", "shop"]
+
+    def test_exact_fit(self) -> None:
+        lab = Lab(
+            [zoned("n1", cpu=1, network_aware_com__bandwidth="60M"), zoned("n2", network_aware_com__bandwidth="60M")]
+        )
+        shop = lab.group(group_object("shop", *chain("a", "b", minBandwidth="60M")))
+        lab.see(member("b1", "b", on="n1", cpu="1"))
+        assert where(lab.place_alone(member("a1", "a", cpu="1"), shop)) == {"a1": "n2"}
+
+    def test_too_little_left_on_the_candidate(self) -> None:
+        lab = self.lab()
+        lab.see(member("b1", "b", on="n1", cpu="1"), lone("hungry", on="n2", network_aware_com__bandwidth="50M"))
+        outcome = lab.place_alone(member("a1", "a", cpu="1"), self.shop(lab))
+        assert reasons(outcome)["node(s) had too little bandwidth for the pod's dependencies"] == 1
+
+    def test_too_little_left_at_the_neighbour(self) -> None:
+        lab = self.lab()
+        lab.see(member("b1", "b", on="n1", cpu="1"), lone("hungry", on="n1", network_aware_com__bandwidth="50M"))
+        outcome = lab.place_alone(member("a1", "a", cpu="1"), self.shop(lab))
+        assert reasons(outcome)["node(s) had too little bandwidth for the pod's dependencies"] == 1
+
+    def test_on_one_node_no_bandwidth_is_needed_even_when_it_is_overdrawn(self) -> None:
+        lab = self.lab()
+        lab.see(
+            member("b1", "b", on="n2"),
+            lone("h1", on="n2", network_aware_com__bandwidth="100M"),
+            lone("h2", on="n2", network_aware_com__bandwidth="10M"),
+        )
+        assert where(lab.place_alone(member("a1", "a", cpu="1"), self.shop(lab))) == {"a1": "n2"}
+
+    def test_a_neighbour_without_demand_on_an_overdrawn_node_harms_nobody(self) -> None:
+        lab = Lab([zoned("n1", cpu=1, **NET), zoned("n2", **NET), zoned("n3", cpu=1, **NET)])
+        shop = lab.group(
+            group_object(
+                "shop",
+                {
+                    "workload": kinds.ref("a"),
+                    "dependencies": [
+                        {"workload": kinds.ref("b"), "minBandwidth": "10M"},
+                        {"workload": kinds.ref("c")},
+                    ],
+                },
+                kinds.workload("b"),
+                kinds.workload("c"),
+            )
+        )
+        lab.see(
+            member("b1", "b", on="n1", cpu="1"),
+            member("c1", "c", on="n3", cpu="1"),
+            lone("h1", on="n3", network_aware_com__bandwidth="100M"),
+            lone("h2", on="n3", network_aware_com__bandwidth="10M"),
+        )
+        assert where(lab.place_alone(member("a1", "a", cpu="1"), shop)) == {"a1": "n2"}
+
+    @pytest.mark.parametrize(
+        ("capacity", "node"),
+        [pytest.param("1G", "n2", id="room-on-the-link"), pytest.param("50M", "n3", id="link-too-narrow")],
+    )
+    def test_shared_links(self, capacity: str, node: str) -> None:
+        profile = Profile(links=[Link(name="trunk", capacity=capacity, zones=[("z1", "z2")])])
+        lab = Lab([zoned("n1", "z1", cpu=1), zoned("n2", "z2"), zoned("n3", "z3", "r2")], profile)
+        shop = lab.group(group_object("shop", *chain("a", "b", minBandwidth="60M")))
+        lab.see(member("b1", "b", on="n1", cpu="1"))
+        assert where(lab.place_alone(member("a1", "a", cpu="1"), shop)) == {"a1": node}
