@@ -68,15 +68,18 @@ class GangSettings(_Model):
 
 
 class ObjectiveWeights(_Model):
-    """Weights of the terms of the objective. Higher counts more; 0 switches a term off."""
+    """Weights of costs in joint plans and of scores when a pod is placed alone. Higher counts more; 0 switches off."""
 
     network: float = Field(default=1.0, ge=0, description="Network cost of dependency edges (0 on one node).")
     price: float = Field(default=1.0, ge=0, description="Price of the requested resources.")
     bandwidth: float = Field(default=1.0, ge=0, description="Price of bandwidth between nodes.")
     waste: float = Field(default=0.5, ge=0, description="Room left over on a node that no known pod could use.")
-    balance: float = Field(default=0.0, ge=0, description="Uneven use of a node's resources.")
+    balance: float = Field(default=0.5, ge=0, description="Uneven use of a node's resources, where nodes have prices.")
     network_score: float = Field(
         default=5.0, ge=0, description="Weight of the network score (0 to 100) when a pod is placed alone."
+    )
+    price_score: float = Field(
+        default=1.0, ge=0, description="Weight of the price score (0 to 100) when a pod is placed alone."
     )
 
 

@@ -20,13 +20,13 @@ class ResourceCost(CostPlugin):
     in_objective = True
 
     def __init__(self, *, score_weight: float = 1.0) -> None:
-        """``score_weight`` is the profile's ``weights.price``."""
+        """``score_weight`` is the profile's ``weights.priceScore``."""
         self.score_weight = score_weight
 
     @classmethod
     def of(cls, profile: Profile) -> Self:
         """Weigh the score as the profile says."""
-        return cls(score_weight=profile.weights.price)
+        return cls(score_weight=profile.weights.price_score)
 
     def cost(self, cycle: CycleState) -> Floats | None:
         """Price of the requests on each node; nothing is charged where nobody asks for money."""

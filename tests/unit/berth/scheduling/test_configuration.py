@@ -12,11 +12,13 @@ from berth.scheduling.configuration import (
     AfterWait,
     ConfigurationError,
     Link,
+    ObjectiveWeights,
     PlacementConfiguration,
     Profile,
     parse_configuration,
 )
 from berth.scheduling.gang.infrastructure import InfrastructureView
+from berth.scheduling.gang.problem import Weights
 from controllers.placement.controller import load_configuration
 
 
@@ -139,3 +141,10 @@ def test_every_accepted_capacity_can_be_planned_with(capacity: Any, bits: float)
     assert links is not None
     assert links.capacity.tolist() == [bits]
     assert isinstance(made.links[0], Link)
+
+
+def test_the_shipped_weights_are_those_of_the_engine_and_its_benchmarks() -> None:
+    shipped, engine = ObjectiveWeights(), Weights()
+    assert {name: getattr(shipped, name) for name in ("network", "price", "bandwidth", "waste", "balance")} == {
+        name: getattr(engine, name) for name in ("network", "price", "bandwidth", "waste", "balance")
+    }

@@ -19,6 +19,6 @@ def test_prices_count() -> None:
 def test_weight_zero_switches_the_price_off() -> None:
     dear, cheap = zoned("dear"), zoned("cheap")
     cheap.metadata.annotations["berth.dev/price-cpu"] = "1"
-    lab = Lab([dear, cheap], Profile(weights=ObjectiveWeights(price=0)))
+    lab = Lab([dear, cheap], Profile(weights=ObjectiveWeights(price_score=0)))
     (decision,) = lab.place_alone(lone("p", cpu="1")).decisions
     assert "price" not in decision.terms
