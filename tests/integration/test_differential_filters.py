@@ -6,7 +6,7 @@ pod of each, and Berth must agree:
 - where Berth sees no node or one node, kube-scheduler must find the same;
 - where Berth sees several, kube-scheduler's choice must be one of them, and one with Berth's best score.
 
-Left out: what Berth does not implement (see docs/reference/filters.md) and scores that depend on
+Left out: what Berth does not implement (see docs/reference/plugins.md) and scores that depend on
 images or Services.
 """
 

@@ -1,7 +1,7 @@
 """The scheduling plugins: one concern a file, registered by one line here.
 
 Left out: ImageLocality (kubelets' image lists are not kept), and kube-scheduler's system default spreading for pods
-without constraints of their own; see docs/reference/filters.md.
+without constraints of their own; see docs/reference/plugins.md.
 """
 
 from __future__ import annotations
