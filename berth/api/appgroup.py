@@ -6,7 +6,7 @@ superset of upstream's. Rules that a schema cannot state are in :mod:`berth.api.
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from pydantic import ConfigDict, Field
 
@@ -178,17 +178,11 @@ class AppGroup(ApiObject):
     )
 
 
-def order_summary(selectors: Sequence[str], *, shown: int = 3) -> str:
-    """Return the first ``shown`` selectors of an order, and the number of workloads when some are left out.
+def order_summary(selectors: Sequence[str]) -> str:
+    """Return the first three selectors of an order, and the number of workloads when some are left out.
 
     >>> order_summary(["p1", "p10", "p9", "p8"])
     'p1,p10,p9,...(4)'
     """
-    head = ",".join(selectors[:shown])
-    return head if len(selectors) <= shown else f"{head},...({len(selectors)})"
-
-
-def raw_selectors(obj: dict[str, Any]) -> list[str]:
-    """Return the selectors of a raw AppGroup in declaration order, skipping entries without one."""
-    entries = (obj.get("spec") or {}).get("workloads") or []
-    return [item["workload"]["selector"] for item in entries if (item.get("workload") or {}).get("selector")]
+    head = ",".join(selectors[:3])
+    return head if len(selectors) <= 3 else f"{head},...({len(selectors)})"

@@ -7,7 +7,7 @@ superset of upstream's.
 
 from typing import Final
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from berth.api import rules
 from berth.api.base import ApiModel, ApiObject, Int32, Int64, Timestamp
@@ -82,8 +82,6 @@ class WeightSet(ApiModel):
 
 class NetworkTopologySpec(ApiModel):
     """The costs, and where measurements for computed costs come from."""
-
-    model_config = ConfigDict(json_schema_extra=rules.schema_rules(rules.NETWORKTOPOLOGY_RULES))
 
     weights: tuple[WeightSet, ...] = Field(
         description="Sets of costs, each with a name of its own. Berth writes only the sets that it computes.",

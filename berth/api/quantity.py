@@ -3,7 +3,7 @@
 Grammar and rounding follow ``k8s.io/apimachinery/pkg/api/resource``: a decimal number and a
 suffix, which is either decimal SI (``n u m k M G T P E``), binary SI (``Ki Mi Gi Ti Pi Ei``) or a
 decimal exponent (``e9``, ``E-3``). Amounts finer than one nano are rounded up, away from zero, and
-the whole and milli values of a fraction are rounded up, as the API server and the kubelet do.
+the whole value of a fraction is rounded up, as the API server and the kubelet do.
 """
 
 from __future__ import annotations
@@ -76,11 +76,6 @@ class Quantity:
         """Return the amount as a whole number of base units, rounded up."""
         return int(self._amount.to_integral_value(rounding=ROUND_CEILING))
 
-    def milli_value(self) -> int:
-        """Return the amount in thousandths of the base unit, rounded up; ``100m`` of a core is 100."""
-        with localcontext(prec=_PRECISION):
-            return int((self._amount * 1000).to_integral_value(rounding=ROUND_CEILING))
-
     def __eq__(self, other: object) -> bool:
         """Compare by amount, not by text."""
         return self._amount == other._amount if isinstance(other, Quantity) else NotImplemented
@@ -152,16 +147,3 @@ def parse_quantity(value: str | int) -> Decimal:
         QuantityError: the text is no quantity.
     """
     return _parse(str(value))
-
-
-def format_bits(bits: int) -> str:
-    """Return ``bits`` (an amount in bit/s or bytes) as the shortest exact quantity with a decimal suffix.
-
-    >>> format_bits(250_000_000)
-    '250M'
-    """
-    for suffix in ("E", "P", "T", "G", "M", "k"):
-        unit = int(_SUFFIXES[suffix])
-        if bits and bits % unit == 0:
-            return f"{bits // unit}{suffix}"
-    return str(bits)

@@ -95,10 +95,7 @@ APPGROUP_RULES: Final[tuple[dict[str, str], ...]] = (
 )
 """Rules of an AppGroup's spec."""
 
-NETWORKTOPOLOGY_RULES: Final[tuple[dict[str, str], ...]] = ()
-"""Rules of a NetworkTopology's spec."""
-
 
 def schema_rules(rule_list: tuple[dict[str, str], ...]) -> dict[str, Any]:
     """Return ``rule_list`` as an addition to a model's schema."""
-    return {"x-kubernetes-validations": list(rule_list)} if rule_list else {}
+    return {"x-kubernetes-validations": list(rule_list)}

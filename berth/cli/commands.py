@@ -12,8 +12,6 @@ from berth.kube.errors import ApiError
 
 BAD_INPUT = 2
 """Exit status: options, files, credentials or names are wrong."""
-NOT_PLACED = 3
-"""Exit status: some pods have no node."""
 
 CLUSTER_ERRORS = (ApiError, *TRANSPORT_ERRORS)
 """What may go wrong with a live cluster."""

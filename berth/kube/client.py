@@ -12,6 +12,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -58,6 +59,25 @@ def backoff(attempt: int, *, base: float = 0.2, cap: float = 10.0) -> float:
     """Seconds to wait before attempt number `attempt` (from 0): exponential with full jitter, at least a tenth."""
     top = min(cap, base * 2.0 ** min(attempt, 16))
     return top * (0.1 + 0.9 * random.random())  # noqa: S311 - jitter, not a secret
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One request, as often as it is sent."""
+
+    method: str
+    resource: Resource[Any]
+    path: str
+    body: Any = None
+    content_type: str = JSON
+    params: dict[str, str] | None = None
+    verb: str = ""
+    """what the metrics call it; empty: as the method"""
+
+
+def _selection(label_selector: str | None, field_selector: str | None) -> dict[str, str]:
+    selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
+    return {name: value for name, value in selectors.items() if value}
 
 
 class ApiClient:
@@ -116,7 +136,7 @@ class ApiClient:
 
     async def get(self, resource: Resource[T], name: str, *, namespace: str | None = None) -> T:
         """Read one object."""
-        body = await self._repeat("GET", resource, resource.path(namespace, name))
+        body = await self._repeat(_Request("GET", resource, resource.path(namespace, name)))
         return msgspec.json.decode(body, type=resource.type)
 
     async def list_pages(
@@ -133,14 +153,10 @@ class ApiClient:
         Raises:
             ApiError: with :attr:`ApiError.expired` when the snapshot was compacted away between two pages.
         """
-        params: dict[str, str] = {"limit": str(limit)}
-        if label_selector:
-            params["labelSelector"] = label_selector
-        if field_selector:
-            params["fieldSelector"] = field_selector
+        params = {"limit": str(limit), **_selection(label_selector, field_selector)}
+        request = _Request("GET", resource, resource.path(namespace), params=params, verb="LIST")
         while True:
-            body = await self._repeat("GET", resource, resource.path(namespace), params=params, verb="LIST")
-            page = msgspec.json.decode(body, type=RawList)
+            page = msgspec.json.decode(await self._repeat(request), type=RawList)
             yield page
             if not page.metadata.continue_:
                 return
@@ -182,33 +198,18 @@ class ApiClient:
             repeat: send again on trouble as reads are; a Conflict may then be the answer to our own first try.
                 By default the request is sent exactly once.
         """
-        send = self._repeat if repeat else self._request
-        return await send("POST", resource, resource.path(namespace, name, subresource), body=body)
+        request = _Request("POST", resource, resource.path(namespace, name, subresource), body)
+        return await (self._repeat(request) if repeat else self._once(request))
 
-    async def replace(
-        self,
-        resource: Resource[Any],
-        name: str,
-        body: Any,
-        *,
-        namespace: str | None = None,
-        subresource: str | None = None,
-    ) -> bytes:
+    async def replace(self, resource: Resource[Any], name: str, body: Any, *, namespace: str | None = None) -> bytes:
         """PUT an object; the resourceVersion in it makes the write conditional."""
-        return await self._request("PUT", resource, resource.path(namespace, name, subresource), body=body)
+        return await self._once(_Request("PUT", resource, resource.path(namespace, name), body))
 
     async def merge_patch(
-        self,
-        resource: Resource[Any],
-        name: str,
-        body: Any,
-        *,
-        namespace: str | None = None,
-        subresource: str | None = None,
+        self, resource: Resource[Any], name: str, body: Any, *, namespace: str | None = None
     ) -> bytes:
         """PATCH with a JSON merge patch; repeated on trouble because it is idempotent."""
-        path = resource.path(namespace, name, subresource)
-        return await self._repeat("PATCH", resource, path, body=body, content_type=MERGE_PATCH)
+        return await self._repeat(_Request("PATCH", resource, resource.path(namespace, name), body, MERGE_PATCH))
 
     async def strategic_patch(
         self,
@@ -221,7 +222,7 @@ class ApiClient:
     ) -> bytes:
         """PATCH a built-in kind with a strategic merge patch (lists merge by key); repeated on trouble."""
         path = resource.path(namespace, name, subresource)
-        return await self._repeat("PATCH", resource, path, body=body, content_type=STRATEGIC_PATCH)
+        return await self._repeat(_Request("PATCH", resource, path, body, STRATEGIC_PATCH))
 
     async def apply(
         self,
@@ -232,19 +233,16 @@ class ApiClient:
         field_manager: str,
         namespace: str | None = None,
         subresource: str | None = None,
-        force: bool = True,
     ) -> bytes:
-        """Server-side apply with our field manager; idempotent, so repeated on trouble."""
-        params = {"fieldManager": field_manager, "force": "true" if force else "false"}
+        """Server-side apply with our field manager, which takes the fields over; idempotent, so repeated on trouble."""
         path = resource.path(namespace, name, subresource)
-        return await self._repeat(
-            "PATCH", resource, path, body=body, content_type=APPLY_PATCH, params=params, verb="APPLY"
-        )
+        params = {"fieldManager": field_manager, "force": "true"}
+        return await self._repeat(_Request("PATCH", resource, path, body, APPLY_PATCH, params, verb="APPLY"))
 
     async def delete(self, resource: Resource[Any], name: str, *, namespace: str | None = None) -> None:
         """Delete an object; one that is already gone is fine."""
         try:
-            await self._repeat("DELETE", resource, resource.path(namespace, name))
+            await self._repeat(_Request("DELETE", resource, resource.path(namespace, name)))
         except ApiError as error:
             if not error.not_found:
                 raise
@@ -276,11 +274,8 @@ class ApiClient:
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
             "timeoutSeconds": str(timeout_seconds),
+            **_selection(label_selector, field_selector),
         }
-        if label_selector:
-            params["labelSelector"] = label_selector
-        if field_selector:
-            params["fieldSelector"] = field_selector
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=5.0, sock_read=silence_seconds)
         session = self._open_session()
         url = URL(self.connection.server + resource.path(namespace), encoded=True)
@@ -299,23 +294,11 @@ class ApiClient:
                 if lines:
                     yield lines
 
-    async def _repeat(
-        self,
-        method: str,
-        resource: Resource[Any],
-        path: str,
-        *,
-        params: dict[str, str] | None = None,
-        body: Any = None,
-        content_type: str = JSON,
-        verb: str | None = None,
-    ) -> bytes:
+    async def _repeat(self, request: _Request) -> bytes:
         """Send a request that may safely arrive twice."""
         for attempt in range(self._retries + 1):
             try:
-                return await self._request(
-                    method, resource, path, params=params, body=body, content_type=content_type, verb=verb
-                )
+                return await self._once(request)
             except ApiError as error:
                 if not error.retryable or attempt == self._retries:
                     raise
@@ -326,56 +309,43 @@ class ApiClient:
                 await asyncio.sleep(backoff(attempt))
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    async def _request(
-        self,
-        method: str,
-        resource: Resource[Any],
-        path: str,
-        *,
-        params: dict[str, str] | None = None,
-        body: Any = None,
-        content_type: str = JSON,
-        verb: str | None = None,
-    ) -> bytes:
+    async def _once(self, request: _Request) -> bytes:
         """Send a request once, or twice if the first is refused for credentials that have been renewed since."""
-        verb = verb or method
         for final in (False, True):
             generation = self.connection.generation
-            status, answer, retry_after = await self._send(method, resource, path, params, body, content_type, verb)
+            status, answer, retry_after = await self._send(request)
             if status != 401 or final or not await self._renew(generation):
                 break
         if status >= 300:
             raise error_from_response(status, answer, retry_after)
         return answer
 
-    async def _send(
-        self,
-        method: str,
-        resource: Resource[Any],
-        path: str,
-        params: dict[str, str] | None,
-        body: Any,
-        content_type: str,
-        verb: str,
-    ) -> tuple[int, bytes, str | None]:
+    async def _send(self, request: _Request) -> tuple[int, bytes, str | None]:
         session = self._open_session()
         headers = await self.connection.headers()
         data = None
-        if body is not None:
-            headers["Content-Type"] = content_type
-            data = self._encoder.encode(body)
-        url = URL(self.connection.server + path, encoded=True)
+        if request.body is not None:
+            headers["Content-Type"] = request.content_type
+            data = self._encoder.encode(request.body)
+        url = URL(self.connection.server + request.path, encoded=True)
+        verb, plural = request.verb or request.method, request.resource.plural
         started = time.perf_counter()
         try:
             async with session.request(
-                method, url, params=params, data=data, headers=headers, timeout=self._timeout, **self._route()
+                request.method,
+                url,
+                params=request.params,
+                data=data,
+                headers=headers,
+                timeout=self._timeout,
+                **self._route(),
             ) as response:
                 answer = await response.read()
         except TRANSPORT_ERRORS:
-            API_REQUESTS.labels(verb, resource.plural, "error").inc()
+            API_REQUESTS.labels(verb, plural, "error").inc()
             raise
-        API_LATENCY.labels(verb, resource.plural).observe(time.perf_counter() - started)
-        API_REQUESTS.labels(verb, resource.plural, str(response.status)).inc()
+        API_LATENCY.labels(verb, plural).observe(time.perf_counter() - started)
+        API_REQUESTS.labels(verb, plural, str(response.status)).inc()
         return response.status, answer, response.headers.get("Retry-After")
 
     def _route(self) -> dict[str, Any]:

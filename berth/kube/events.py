@@ -35,6 +35,10 @@ FIRST_INTERVAL = 30.0
 """Seconds before a repeated note is written for the first time."""
 LONGEST_INTERVAL = 1800.0
 """Seconds between writes of a repeated note at most, half of the time that an Event lives."""
+CAPACITY = 10_000
+"""Notes that may wait; more are dropped and counted in berth_events_dropped_total."""
+WRITERS = 4
+"""Concurrent requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,23 +116,18 @@ class Series:
 class EventRecorder:
     """Writes Events in the background."""
 
-    def __init__(
-        self, client: ApiClient, *, controller: str, instance: str, capacity: int = 10_000, writers: int = 4
-    ) -> None:
+    def __init__(self, client: ApiClient, *, controller: str, instance: str) -> None:
         """Prepare.
 
         Args:
             client: open API client.
             controller: reporting controller, e.g. ``berth.dev/placement``.
             instance: name of this process.
-            capacity: notes that may wait; more are dropped and counted in berth_events_dropped_total.
-            writers: concurrent requests.
         """
         self._client = client
         self._controller = controller
         self._instance = shortened(instance, NAME_LIMIT)
-        self._queue: asyncio.Queue[tuple[Note, Series]] = asyncio.Queue(maxsize=capacity)
-        self._writers = writers
+        self._queue: asyncio.Queue[tuple[Note, Series]] = asyncio.Queue(maxsize=CAPACITY)
         self._series: TTLCache[tuple[str, str, str], Series] = TTLCache(maxsize=20_000, ttl=2 * LONGEST_INTERVAL)
 
     def record(self, note: Note) -> None:
@@ -151,7 +150,7 @@ class EventRecorder:
 
     async def run(self) -> None:
         """Write until cancelled; then what still waits is written for at most two seconds."""
-        tasks = [asyncio.create_task(self._drain()) for _ in range(self._writers)]
+        tasks = [asyncio.create_task(self._drain()) for _ in range(WRITERS)]
         try:
             # Not gather: that would cancel the writers together with us, and what waits would be lost.
             await asyncio.wait(tasks)

@@ -46,8 +46,6 @@ from berth.kube.storage import VolumeAttachmentSource as VolumeAttachmentSource
 from berth.kube.storage import VolumeAttachmentSpec as VolumeAttachmentSpec
 from berth.kube.storage import VolumeNodeAffinity as VolumeNodeAffinity
 
-EMPTY_MAP: dict[str, str] = {}
-
 
 class PreferredSchedulingTerm(Struct):
     """corev1.PreferredSchedulingTerm."""

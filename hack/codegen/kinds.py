@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from berth.api import appgroup, networktopology
-from berth.api.labels import APPGROUP_GROUP, CATEGORY, DIKTYO_VERSION, NETWORKTOPOLOGY_GROUP
+from berth.api.labels import APPGROUP_GROUP, DIKTYO_VERSION, NETWORKTOPOLOGY_GROUP
 
 if TYPE_CHECKING:
     from berth.api.base import ApiObject
@@ -60,7 +60,7 @@ class KindSpec:
     """Columns of ``kubectl get``."""
     namespaced: bool = True
     """Whether objects live in namespaces."""
-    categories: tuple[str, ...] = (CATEGORY,)
+    categories: tuple[str, ...] = ("berth",)
     """Categories for kubectl, such as ``kubectl get berth``."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
+from berth.kube import events as events_module
 from berth.kube.client import ApiClient
 from berth.kube.events import EventRecorder, Note, Reference
 from berth.kube.objects import ConfigMap, Namespace
@@ -175,11 +176,14 @@ async def test_what_waits_is_written_at_shutdown(cluster: LocalCluster, namespac
         assert len(await client.list_all(EVENTS, namespace=namespace)) == 60
 
 
-async def test_more_notes_than_the_queue_holds(cluster: LocalCluster, namespace: str) -> None:
+async def test_more_notes_than_the_queue_holds(
+    cluster: LocalCluster, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events_module, "CAPACITY", 10)
     before = dropped("queue_full")
     async with client_of(cluster) as client:
         about = await subject(client, namespace)
-        events = recorder(client, capacity=10)
+        events = recorder(client)
         for number in range(25):
             events.record(Note(about, "Noted", f"number {number}", "Testing"))
         assert dropped("queue_full") == before + 15

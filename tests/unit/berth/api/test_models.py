@@ -12,7 +12,6 @@ from berth.api.appgroup import (
     SortingAlgorithm,
     TopologyOrderEntry,
     order_summary,
-    raw_selectors,
 )
 from berth.api.networktopology import NetworkTopology, NetworkTopologyStatus, iter_costs
 from berth.api.quantity import Quantity
@@ -108,20 +107,6 @@ def test_models_are_immutable_values() -> None:
 )
 def test_order_summary(selectors: list[str], summary: str) -> None:
     assert order_summary(selectors) == summary
-
-
-@pytest.mark.parametrize(
-    ("raw", "selectors"),
-    [
-        (app_group(workload("b", "a"), workload("a")), ["b", "a"]),
-        ({}, []),
-        ({"spec": None}, []),
-        ({"spec": {"workloads": [{"workload": None}, {"workload": {"selector": "x"}}]}}, ["x"]),
-    ],
-    ids=["whole", "no-spec", "null-spec", "partly-bad"],
-)
-def test_raw_selectors_survives_any_shape(raw: dict[str, object], selectors: list[str]) -> None:
-    assert raw_selectors(raw) == selectors
 
 
 def test_weight_sets_are_found_by_name_and_level() -> None:

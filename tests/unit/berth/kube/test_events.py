@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
+from berth.kube import events
 from berth.kube.client import ApiClient
 from berth.kube.events import (
     FIRST_INTERVAL,
@@ -99,8 +100,11 @@ async def test_a_note_that_differs_is_another_event(closed_client: ApiClient, ot
     assert len({series.event_name for series in subject._series.values()}) == 2
 
 
-async def test_overflow_is_counted_and_does_not_silence_the_note(closed_client: ApiClient) -> None:
-    subject = recorder(closed_client, capacity=2)
+async def test_overflow_is_counted_and_does_not_silence_the_note(
+    closed_client: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "CAPACITY", 2)
+    subject = recorder(closed_client)
     before = REGISTRY.get_sample_value("berth_events_dropped_total", {"reason": "queue_full"}) or 0.0
     for number in range(5):
         subject.record(note(uid=f"u{number}"))
