@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -31,17 +32,31 @@ _PROBLEMS: Final[dict[str, str]] = {
     "dict_type": "must be a map of fields",
 }
 """Where pydantic speaks of Python types, the words of someone who writes YAML."""
-_FALLBACK_REMEDY: Final = "correct the value; `kubectl explain` describes the field"
 _LONGEST_VALUE: Final = 60
 
 
+@dataclass(frozen=True, slots=True)
+class FieldProblem:
+    """What is wrong with one field."""
+
+    path: tuple[int | str, ...]
+    """names and list positions that lead to the field"""
+    text: str
+    """problem, value found and remedy, a sentence"""
+
+    def __str__(self) -> str:
+        """Return ``field: text``, the field as kubectl writes it."""
+        return f"{field_path(self.path)}: {self.text}"
+
+
 class InvalidObjectError(ValueError):
-    """An API object does not fit its kind's model; :attr:`problems` has one sentence per bad field."""
+    """An API object does not fit its kind's model; :attr:`problems` has its bad fields."""
 
     def __init__(self, obj: Any, error: ValidationError) -> None:
         """Explain ``error``, which the validation of ``obj`` raised."""
-        self.problems = explain_validation_error(obj, error)
-        super().__init__("; ".join(self.problems))
+        self.problems = explain_validation_error(error)
+        name = object_name(obj)
+        super().__init__("; ".join(f"{name}: {problem}" for problem in self.problems))
 
 
 def object_name(obj: Any) -> str:
@@ -63,23 +78,20 @@ def field_path(location: tuple[int | str, ...]) -> str:
     return path.removeprefix(".") or "(object)"
 
 
-def explain_validation_error(obj: Any, error: ValidationError) -> list[str]:
-    """Return one sentence per problem: object, field, problem, value found, remedy.
-
-    ``obj`` is the raw object whose validation raised ``error``.
-    """
-    name = object_name(obj)
-    return [f"{name}: {field_path(item['loc'])}: {_problem(item)}" for item in error.errors(include_url=False)]
+def explain_validation_error(error: ValidationError, *, described: str = "`kubectl explain`") -> list[FieldProblem]:
+    """Return the bad fields, each with problem, value found and remedy; ``described``: where fields are described."""
+    return [FieldProblem(item["loc"], _problem(item, described)) for item in error.errors(include_url=False)]
 
 
-def _problem(item: Any) -> str:
+def _problem(item: Any, described: str) -> str:
     kind = str(item["type"])
     text = str(item["msg"])
     if kind == "value_error":
         return text.removeprefix("Value error, ")  # our own validators state the remedy themselves
     text = _PROBLEMS.get(kind, text[:1].lower() + text[1:])
     found = "" if kind == "missing" else f", found {_shorten(item['input'])}"
-    return f"{text}{found}; {_REMEDIES.get(kind, _FALLBACK_REMEDY)}"
+    remedy = _REMEDIES.get(kind) or f"correct the value; {described} describes the field"
+    return f"{text}{found}; {remedy}"
 
 
 def _shorten(value: Any) -> str:

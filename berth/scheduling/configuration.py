@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
-from berth.api.errors import explain_validation_error, field_path
+from berth.api.errors import FieldProblem, explain_validation_error
 from berth.api.labels import SCHEDULER_NAME
 from berth.api.quantity import QuantityError, parse_quantity
 from berth.network.costs import DEFAULT_WEIGHT_SETS
@@ -203,26 +203,21 @@ def parse_configuration(document: Any, *, source: str) -> PlacementConfiguration
     try:
         return PlacementConfiguration.model_validate(document)
     except ValidationError as error:
-        known = explain_validation_error(document, error)
-        found = zip(error.errors(include_url=False), known, strict=True)
+        found = zip(
+            error.errors(include_url=False), explain_validation_error(error, described=_DOCUMENTED), strict=True
+        )
         problems = "; ".join(
-            _unknown_field(item["loc"]) if item["type"] == "extra_forbidden" else _in_words(text)
-            for item, text in found
+            f"{KIND}: {_unknown_field(item['loc']) if item['type'] == 'extra_forbidden' else problem}"
+            for item, problem in found
         )
         raise ConfigurationError(f"{source}: {problems}") from error
 
 
-_KUBECTL = "`kubectl explain` describes the field"
-_DOCUMENTED = "docs/reference/placement-configuration.md describes the field"
+_DOCUMENTED = "docs/reference/placement-configuration.md"
 
 
-def _in_words(text: str) -> str:
-    """The sentence about one field, for a file instead of an object on the API server."""
-    return f"{KIND}: {text.partition(': ')[2].replace(_KUBECTL, _DOCUMENTED)}"
-
-
-def _unknown_field(location: tuple[int | str, ...]) -> str:
-    """Sentence about a field that does not exist: its path, the nearest known name, the names there are."""
+def _unknown_field(location: tuple[int | str, ...]) -> FieldProblem:
+    """A field that does not exist: the nearest known name, or the names there are."""
     model: type[BaseModel] | None = PlacementConfiguration
     for part in location[:-1]:
         if isinstance(part, str) and model is not None:
@@ -231,7 +226,7 @@ def _unknown_field(location: tuple[int | str, ...]) -> str:
     names = sorted(field.alias or key for key, field in model.model_fields.items()) if model is not None else []
     near = difflib.get_close_matches(name, names, n=1)
     remedy = f"write {near[0]!r}" if near else f"remove it or use one of {', '.join(names)}"
-    return f"{KIND}: {field_path(location)}: there is no such field; {remedy}"
+    return FieldProblem(location, f"there is no such field; {remedy}")
 
 
 def model_of(model: type[BaseModel], alias: str) -> type[BaseModel] | None:

@@ -10,7 +10,7 @@ import msgspec
 
 from berth.api.appgroup import AppGroup, AppGroupSpec, SortingAlgorithm, TopologyOrderEntry, WorkloadRef
 from berth.api.checks import appgroup_problems
-from berth.api.errors import InvalidObjectError, object_name
+from berth.api.errors import InvalidObjectError
 from controllers.appgroup.orders import Graph, sort_workloads
 
 REASON_INVALID: Final = "InvalidSpec"
@@ -56,9 +56,8 @@ def plan_spec(document: Mapping[str, Any]) -> SpecPlan:
         # The status is ours to compute: whatever it holds must not make the spec unreadable.
         spec = AppGroup.parse({**document, "status": {}}).spec
     except InvalidObjectError as error:
-        prefix = f"{object_name(document)}: "
-        return _without_order(generation, REASON_INVALID, [text.removeprefix(prefix) for text in error.problems])
-    problems = appgroup_problems(spec)
+        return _without_order(generation, REASON_INVALID, [str(problem) for problem in error.problems])
+    problems = [str(problem) for problem in appgroup_problems(spec)]
     if problems:
         return _without_order(generation, REASON_INVALID, problems)
     return _order(spec, generation=generation, spec_bytes=len(msgspec.json.encode(document["spec"])))

@@ -176,12 +176,3 @@ def _bad_quantities(document: Document, at: Path, amounts: Mapping[str, str | in
         else:
             if low:
                 yield document.problem((*at, name), f"{amount!r} is below 0; write 0 or more")
-
-
-def problems_in_words(document: Document, sentences: list[str]) -> Iterator[InputProblem]:
-    """The sentences of ``berth.api`` (``Kind name: field: problem``) with the lines of their fields."""
-    for sentence in sentences:
-        text = sentence.removeprefix(f"{document.name}: ")
-        field, separator, _ = text.partition(": ")
-        path = path_of(field) if separator and " " not in field else ()
-        yield InputProblem(document.source, document.line(path), f"{document.name}: {text}")

@@ -35,7 +35,6 @@ from berth.scheduling.simulation.convert import (
     check_node,
     check_pod,
     convert,
-    problems_in_words,
 )
 from berth.scheduling.simulation.defaults import default_claim, default_pod
 from berth.scheduling.simulation.manifests import Document, InputProblem
@@ -259,11 +258,11 @@ class _Assembly:
             try:
                 parsed = model.parse(document.data)
             except InvalidObjectError as error:
-                self.problems += problems_in_words(document, error.problems)
+                self.problems += (document.problem(problem.path, problem.text) for problem in error.problems)
                 continue
             if isinstance(parsed, AppGroup):
                 wrong = appgroup_problems(parsed.spec)
-                self.problems += problems_in_words(document, wrong)
+                self.problems += (document.problem(problem.path, problem.text) for problem in wrong)
                 if wrong:
                     continue
             forecast = self._forecasts.get(document.kind)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from berth.api.errors import object_name
+from berth.api.errors import field_path, object_name
 
 Path = tuple[str | int, ...]
 """Keys and list indices that lead to a field."""
@@ -122,20 +122,14 @@ class Document:
 
     def problem(self, path: Path, what: str) -> InputProblem:
         """A problem with one field of this object."""
-        return InputProblem(self.source, self.line(path), f"{self.name}: {dotted(path)}: {what}")
-
-
-def dotted(path: Path) -> str:
-    """A path as kubectl writes it: ``spec.containers[0].name``."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return text.removeprefix(".") or "(object)"
+        return InputProblem(self.source, self.line(path), f"{self.name}: {field_path(path)}: {what}")
 
 
 _PART = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
 def path_of(text: str) -> Path:
-    """The inverse of :func:`dotted`."""
+    """The inverse of :func:`berth.api.errors.field_path`."""
     return tuple(match[1] if match[1] is not None else int(match[2]) for match in _PART.finditer(text))
 
 

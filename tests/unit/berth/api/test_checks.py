@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from berth.api.appgroup import AppGroup
 from berth.api.checks import appgroup_problems
+from berth.api.errors import FieldProblem, field_path
 from tests.support.kinds import app_group, workload
 
 
-def problems(raw: dict[str, Any]) -> list[str]:
+def problems(raw: dict[str, Any]) -> list[FieldProblem]:
     return appgroup_problems(AppGroup.parse(raw).spec)
 
 
@@ -57,8 +58,8 @@ EDGE = "spec.workloads[{}].dependencies[{}]"
 )
 def test_problems(raw: dict[str, Any], found: list[tuple[str, str]]) -> None:
     told = problems(raw)
-    assert [sentence.partition(": ")[0] for sentence in told] == [path for path, _ in found]
-    assert [sentence for sentence, (_, words) in zip(told, found, strict=True) if words not in sentence] == []
+    assert [field_path(problem.path) for problem in told] == [path for path, _ in found]
+    assert [problem.text for problem, (_, words) in zip(told, found, strict=True) if words not in problem.text] == []
 
 
 names = st.lists(st.sampled_from([f"w{number}" for number in range(12)]), unique=True, min_size=2)

@@ -80,9 +80,10 @@ def test_message_names_object_field_problem_and_remedy(raw: dict[str, Any], path
     with pytest.raises(InvalidObjectError) as caught:
         model.parse(in_namespace(raw))
     [problem] = caught.value.problems
-    assert problem.startswith(f"{raw['kind']} web/{raw['metadata']['name']}: {path}: ")
-    assert [word for word in words if word not in problem] == []
-    assert "pydantic" not in problem
+    assert str(problem).startswith(f"{path}: ")
+    assert str(caught.value) == f"{raw['kind']} web/{raw['metadata']['name']}: {problem}"
+    assert [word for word in words if word not in problem.text] == []
+    assert "pydantic" not in problem.text
 
 
 def test_every_problem_is_listed() -> None:
@@ -90,7 +91,7 @@ def test_every_problem_is_listed() -> None:
     with pytest.raises(InvalidObjectError) as caught:
         AppGroup.parse(raw)
     assert len(caught.value.problems) == 2
-    assert str(caught.value) == "; ".join(caught.value.problems)
+    assert str(caught.value) == "; ".join(f"AppGroup shop: {problem}" for problem in caught.value.problems)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,8 @@ def test_every_problem_is_listed() -> None:
 def test_no_object_breaks_the_explanation(raw: object) -> None:
     with pytest.raises(InvalidObjectError) as caught:
         AppGroup.parse(raw)
-    assert all(": " in problem for problem in caught.value.problems)
+    assert all(problem.text for problem in caught.value.problems)
+    assert str(caught.value)
 
 
 @pytest.mark.parametrize("value", ["soon", "2026-01-31T12:00:00", 5], ids=["words", "no-zone", "number"])

@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from berth.api.errors import field_path
 from berth.scheduling.simulation.manifests import (
     Document,
     Source,
-    dotted,
     path_of,
     read_documents,
     without_nulls,
@@ -133,7 +133,7 @@ KEYS = st.text(st.characters(categories=["Ll", "Lu", "Nd"], max_codepoint=127), 
 @settings(deadline=None)
 @given(st.lists(st.one_of(KEYS.filter(lambda key: not key.isdigit()), st.integers(0, 99)), min_size=1, max_size=6))
 def test_paths_survive_being_written(path: list[str | int]) -> None:
-    assert path_of(dotted(tuple(path))) == tuple(path)
+    assert path_of(field_path(tuple(path))) == tuple(path)
 
 
 VALUES = st.recursive(
