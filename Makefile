@@ -61,16 +61,13 @@ manifests-check: .venv ## fail with a diff if they differ from the models
 
 # -- checks ---------------------------------------------------------------------------------------------------------
 
-MAX_LINES := 500
-
 .PHONY: lint
-lint: .venv manifests-check ## style, types, import contracts, file lengths, and whether generated files are fresh
+lint: .venv manifests-check ## style, types, import contracts, layout of the tree, and whether generated files are fresh
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	@find berth controllers agents hack bench tests -name '*.py' -exec wc -l {} + | \
-	  awk '$$2 != "total" && $$1 > $(MAX_LINES) { print $$2 ": " $$1 " lines, at most $(MAX_LINES); split it"; bad = 1 } END { exit bad }'
+	$(BIN)/python -m hack.layout
 
 # -- tests ----------------------------------------------------------------------------------------------------------
 

@@ -14,16 +14,14 @@ import pytest
 from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
+from tests.support.bindings import BindingHistory, accepted_bindings, over_committed
 from tests.support.faults import Fault, FaultProxy
 from tests.support.placing import (
     BARE,
-    BindingHistory,
     InProcess,
     Stage,
-    accepted_bindings,
     chain,
     configuration,
-    over_committed,
     profile,
 )
 

@@ -16,7 +16,8 @@ from berth.api.labels import LABEL_APPGROUP, LABEL_WORKLOAD
 from hack.harness.cluster import DEMO_TOPOLOGY, REPOSITORY, eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.placing import STAGE_LABEL, Stage, chain, configuration, over_committed, profile
+from tests.support.bindings import over_committed
+from tests.support.placing import STAGE_LABEL, Stage, chain, configuration, profile
 
 KEEPS = "berth-keeps"
 """Scheduler name of a profile that never places part of a group."""

@@ -18,15 +18,14 @@ from berth.scheduling.plugins.recently_rejected import REASON as RECENTLY_REJECT
 from hack.harness.cluster import bound_pod, eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
+from tests.support.bindings import BindingHistory, over_committed
 from tests.support.faults import Fault, FaultProxy, Rule
 from tests.support.placing import (
     BARE,
     STAGE_LABEL,
-    BindingHistory,
     Stage,
     chain,
     configuration,
-    over_committed,
     profile,
 )
 

@@ -17,16 +17,8 @@ import pytest
 from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.placing import (
-    BARE,
-    BindingHistory,
-    Stage,
-    accepted_bindings,
-    chain,
-    configuration,
-    over_committed,
-    profile,
-)
+from tests.support.bindings import BindingHistory, accepted_bindings, over_committed
+from tests.support.placing import BARE, Stage, chain, configuration, profile
 from tests.support.stable import Stable
 
 ROUNDS = 100

@@ -17,7 +17,15 @@ import pytest
 from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.placing import BARE, STAGE_LABEL, Stage, chain, configuration, over_committed, profile
+from tests.support.bindings import over_committed
+from tests.support.placing import (
+    BARE,
+    STAGE_LABEL,
+    Stage,
+    chain,
+    configuration,
+    profile,
+)
 
 
 @pytest.fixture(scope="module")

@@ -37,6 +37,25 @@ CHILD = REPOSITORY / "hack" / "localcluster" / "child.py"
 """Runs a command that the kernel kills when its parent ends."""
 
 
+QUIET = ("--no-leader-elect", "--health-host", "127.0.0.1", "--health-port", "0")
+"""Options of a process that competes with nobody and listens where no other does."""
+
+
+def unreachable(directory: Path) -> str:
+    """The option for a kubeconfig of a server that is not there."""
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path = directory / "kubeconfig"
+    path.write_text(json.dumps(document))
+    return f"--kubeconfig={path}"
+
+
 class ProbeSettings(ComponentSettings):
     """Settings of the probe."""
 

@@ -11,7 +11,7 @@ from berth.api.labels import LABEL_REGION, LABEL_ZONE, SCHEDULER_NAME, Membershi
 from berth.api.networktopology import NetworkTopology, iter_costs
 from berth.api.quantity import Quantity
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[2]
 EDGES = {1: [2, 3, 4, 6, 8, 9, 10], 2: [11], 8: [2, 3, 4, 5, 6, 7], 9: [3]}
 REQUESTS = {
     "frontend": ("100m", "64Mi"),

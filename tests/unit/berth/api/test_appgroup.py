@@ -1,0 +1,50 @@
+"""The AppGroup: its fields, its status on the wire, the summary of its order."""
+
+import pytest
+
+from berth.api.appgroup import AppGroup, AppGroupStatus, SortingAlgorithm, TopologyOrderEntry, order_summary
+from berth.api.quantity import Quantity
+from tests.support.kinds import app_group, ref, workload
+
+
+def test_appgroup_fields() -> None:
+    group = AppGroup.parse(
+        app_group(workload("a", "b", minBandwidth="100Mi", maxNetworkCost=7), workload("b"), numMembers=5)
+    )
+    assert group.spec.num_members == 5
+    assert group.spec.topology_sorting_algorithm is SortingAlgorithm.KAHN_SORT
+    edge = group.spec.workloads[0].dependencies[0]
+    assert (edge.workload.selector, edge.min_bandwidth, edge.max_network_cost) == ("b", Quantity("100Mi"), 7)
+    assert group.spec.workloads[1].dependencies == ()
+
+
+def test_what_a_dependency_does_not_state_is_none_and_not_zero() -> None:
+    edge = AppGroup.parse(app_group(workload("a", "b"), workload("b"))).spec.workloads[0].dependencies[0]
+    assert (edge.min_bandwidth, edge.max_network_cost) == (None, None)
+
+
+def test_status_is_written_in_the_wire_form() -> None:
+    entry = TopologyOrderEntry.model_validate({"workload": ref("a"), "index": 1})
+    status = AppGroupStatus(running_workloads=0, topology_order=(entry,), order_summary="a")
+    assert status.to_api() == {
+        "runningWorkloads": 0,
+        "topologyOrder": [{"workload": ref("a"), "index": 1}],
+        "orderSummary": "a",
+        "podsScheduled": [],
+        "conditions": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("selectors", "summary"),
+    [
+        ([], ""),
+        (["p1"], "p1"),
+        (["p1", "p2", "p3"], "p1,p2,p3"),
+        (["p1", "p10", "p9", "p8"], "p1,p10,p9,...(4)"),
+        ([f"p{i}" for i in range(1, 12)], "p1,p2,p3,...(11)"),
+    ],
+    ids=["none", "one", "just-fits", "one-left-out", "eleven"],
+)
+def test_order_summary(selectors: list[str], summary: str) -> None:
+    assert order_summary(selectors) == summary

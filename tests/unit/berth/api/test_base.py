@@ -1,0 +1,56 @@
+"""What every kind's model does: raw objects, among them upstream's manifests, read, compared and written."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from berth.api.appgroup import AppGroup, AppGroupStatus
+from berth.api.networktopology import NetworkTopology, NetworkTopologyStatus
+from tests.support.kinds import app_group, workload
+
+UPSTREAM = sorted((Path(__file__).parents[3] / "data" / "upstream").glob("*.yaml"))
+MODELS = {"AppGroup": AppGroup, "NetworkTopology": NetworkTopology}
+
+
+@pytest.mark.parametrize("path", UPSTREAM, ids=[path.stem for path in UPSTREAM])
+def test_upstream_manifests_are_read(path: Path) -> None:
+    raw = yaml.safe_load(path.read_text())
+    model = MODELS[raw["kind"]].parse(raw)
+    assert model.metadata.name == raw["metadata"]["name"]
+    # Writing the spec again loses nothing that the manifest says, whatever way it wrote its quantities.
+    written = MODELS[raw["kind"]].parse(model.to_api())
+    assert written.spec == model.spec
+
+
+def test_an_object_as_the_api_server_sends_it() -> None:
+    raw = app_group(workload("a"))
+    raw["metadata"] |= {
+        "namespace": "shop",
+        "uid": "u-1",
+        "generation": 4,
+        "resourceVersion": "17",
+        "creationTimestamp": "2026-01-31T12:00:00Z",
+        "managedFields": [{"manager": "kubectl"}],
+    }
+    raw["status"] = {"runningWorkloads": 1, "addedByANewerVersion": {"x": 1}}
+    group = AppGroup.parse(raw)
+    assert (group.key, group.metadata.uid, group.metadata.generation) == ("shop/shop", "u-1", 4)
+    assert group.metadata.creation_timestamp is not None
+    assert group.metadata.creation_timestamp.isoformat() == "2026-01-31T12:00:00+00:00"
+    assert group.status.running_workloads == 1
+
+
+@pytest.mark.parametrize("model", [AppGroupStatus, NetworkTopologyStatus])
+def test_an_empty_status_is_valid(model: type[AppGroupStatus] | type[NetworkTopologyStatus]) -> None:
+    assert model.model_validate({}).conditions == ()
+
+
+def test_models_are_immutable_values() -> None:
+    raw = app_group(workload("a", "b"), workload("b"))
+    one, two = AppGroup.parse(raw), AppGroup.parse(raw)
+    assert one.spec == two.spec
+    assert hash(one.spec) == hash(two.spec)
+    with pytest.raises(ValidationError, match="frozen"):
+        one.spec.num_members = 3
