@@ -31,7 +31,7 @@ class GroupMembers:
         self._groups: dict[GroupKey, dict[str, Member]] = {}
         self._group_of: dict[str, GroupKey] = {}
 
-    def upsert(self, pod: Pod, *, node: str) -> tuple[GroupKey | None, bool]:
+    def update(self, pod: Pod, *, node: str) -> tuple[GroupKey | None, bool]:
         """Note a live pod on `node` (empty: waiting).
 
         Returns its group (None when it has none) and whether group, workload or node are new.
@@ -39,11 +39,11 @@ class GroupMembers:
         place = membership(pod.metadata.labels)
         uid = pod.metadata.uid
         if place is None or pod.finished:
-            left = self.remove(uid)
+            left = self.delete(uid)
             return None, left is not None
         key = GroupKey(pod.metadata.namespace, place.appgroup)
         if self._group_of.get(uid, key) != key:
-            self.remove(uid)
+            self.delete(uid)
         members = self._groups.setdefault(key, {})
         member = Member(uid, pod.key, place.workload, node)
         changed = members.get(uid) != member
@@ -51,7 +51,7 @@ class GroupMembers:
         members[uid] = member
         return key, changed
 
-    def remove(self, uid: str) -> GroupKey | None:
+    def delete(self, uid: str) -> GroupKey | None:
         """Forget a pod; returns the group it belonged to."""
         key = self._group_of.pop(uid, None)
         if key is not None:

@@ -1,35 +1,25 @@
-"""One look at one waiting unit: what is planned, what waits, what is said. No I/O of its own.
+"""The scheduling cycle: one attempt to place the pods of one queue entry. No I/O of its own.
 
-The cycle reads: find the group, wait for missing members, plan (together or alone), hand the decisions to
-the binding side, report the failures, decide when to look again.
+It reads: find the AppGroup, wait for missing members, plan (together or alone), hand the decisions to the binding
+cycle, report the failures, decide when to try again.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from berth.kube.objects import Pod
 from berth.network.costs import NetworkCosts
-from berth.network.groups import Group, GroupKey
+from berth.network.groups import Group
 from berth.scheduling import messages
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import AfterWait, PlacementConfiguration, Profile
 from berth.scheduling.decision import Decision, Failure, Outcome
 from berth.scheduling.messages import Message
 from berth.scheduling.planner import Planner, workload_of
-from berth.scheduling.queue import PlacementQueue, Unit, UnitKey, pod_order
-
-GROUP_UNIT = "group"
-POD_UNIT = "pod"
-
-
-def unit_key(pod: Pod, group: tuple[str, str] | None) -> UnitKey:
-    """The unit that a waiting pod belongs to: its AppGroup (per scheduler name), or itself."""
-    if group is None:
-        return (POD_UNIT, pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
-    return (GROUP_UNIT, group[0], group[1], pod.spec.scheduler_name)
+from berth.scheduling.queue import POD, QueueEntry, SchedulingQueue, pod_order
 
 
 class CycleListener(Protocol):
@@ -47,18 +37,43 @@ class CycleListener(Protocol):
     def about_group(self, group: Group, message: Message) -> None:
         """Something about an AppGroup is worth telling."""
 
-    def looked_at(self, kind: str, result: str) -> None:
-        """A unit of a kind (group, pod) was looked at: placed, partly, unschedulable or waiting."""
+    def attempted(self, kind: str, result: str) -> None:
+        """An entry of a kind (group, pod) was tried: placed, partly, unschedulable or waiting."""
 
     def planned(self, kind: str, *, pods: int, seconds: float) -> None:
-        """Planning a unit of so many pods took that long."""
+        """Planning an entry of so many pods took that long."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """An entry with what its pods are placed by."""
+
+    entry: QueueEntry
+    pods: list[Pod]
+    profile: Profile
+    planner: Planner
+    costs: NetworkCosts
+    group: Group | None
+    """its AppGroup as it is known, None for a single pod too"""
+    waited: float
+    """seconds since its first pod came"""
+
+    @property
+    def over(self) -> bool:
+        """True when a group has waited long enough."""
+        return self.waited >= self.profile.gang.wait_seconds
+
+    @property
+    def usable_group(self) -> Group | None:
+        """The AppGroup by whose dependencies the pods are placed."""
+        return None if self.group is None or self.group.problem else self.group
 
 
 class SchedulingCycle:
-    """Looks at units, one after another."""
+    """Schedules queue entries, one after another."""
 
     def __init__(
-        self, cache: Cache, queue: PlacementQueue, configuration: PlacementConfiguration, listener: CycleListener
+        self, cache: Cache, queue: SchedulingQueue, configuration: PlacementConfiguration, listener: CycleListener
     ) -> None:
         """Make a planner per profile."""
         self._cache = cache
@@ -68,93 +83,90 @@ class SchedulingCycle:
         self.planners = {profile.scheduler_name: Planner(cache, profile) for profile in configuration.profiles}
         """One planner per scheduler name."""
 
-    def look_at(self, unit: Unit) -> None:
-        """Place the unit's pods, or say why not and when to look again."""
-        pods = sorted(unit.pods.values(), key=lambda pod: pod_order(pod, 0))
+    def schedule_one(self, entry: QueueEntry) -> None:
+        """Place the entry's pods, or say why not and when to try again."""
+        attempt = self._begin(entry)
+        if attempt is None:
+            return
+        if self._waits(attempt):
+            self._listener.attempted(entry.key.kind, "waiting")
+            return
+        started = time.perf_counter()
+        outcome = self._plan(attempt)
+        seconds = time.perf_counter() - started
+        self._listener.planned(entry.key.kind, pods=len(attempt.pods), seconds=seconds)
+        result = "placed" if outcome.complete else "partly" if outcome.decisions else "unschedulable"
+        self._listener.attempted(entry.key.kind, result)
+        self._finish(attempt, outcome)
+
+    def _begin(self, entry: QueueEntry) -> _Attempt | None:
+        """None when the pods are none of our schedulers'."""
+        pods = sorted(entry.pods.values(), key=lambda pod: pod_order(pod, 0))
         profile = self._configuration.profile_for(pods[0].spec.scheduler_name)
         if profile is None:
-            return
-        planner = self.planners[profile.scheduler_name]
-        if unit.key[0] == POD_UNIT:
-            costs = self._cache.costs_for(pods[0].metadata.namespace, profile)
-            self._finish(
-                unit, None, costs, self._timed(POD_UNIT, pods, lambda: planner.place_pod(pods[0], None, costs))
-            )
-            return
-        group = self._cache.groups.get(GroupKey(unit.key[1], unit.key[2]))
-        costs = self._cache.costs_for(unit.key[1], profile)
-        waited = self._cache.clock() - unit.first_seen
-        over = waited >= profile.gang.wait_seconds
-        if group is None or group.problem:
-            self._without_group(unit, pods, group, costs, planner, profile, over=over)
-            return
-        if not self._cache.members.complete(group):
-            keep = profile.gang.after_wait is AfterWait.KEEP_WAITING
-            if keep or not over:
-                self._wait_for_members(unit, pods, group, profile, over=over)
-                return
-        for pod in pods:
+            return None
+        key = entry.key.group
+        return _Attempt(
+            entry,
+            pods,
+            profile,
+            self.planners[profile.scheduler_name],
+            self._cache.costs_for(entry.key.namespace, profile),
+            group=self._cache.groups.get(key) if key is not None else None,
+            waited=self._cache.clock() - entry.first_seen,
+        )
+
+    def _waits(self, attempt: _Attempt) -> bool:
+        """Whether a group is to be waited for, or its members; says so, and what is wrong with the group."""
+        group, gang = attempt.group, attempt.profile.gang
+        if attempt.entry.key.kind == POD:
+            return False
+        if group is None:
+            name = attempt.entry.key.name
+            self._tell(attempt, messages.group_missing(attempt.entry.key.namespace, name, seconds=gang.wait_seconds))
+            if not attempt.over:
+                self._retry_after_wait(attempt)
+            return not attempt.over
+        if group.problem:
+            self._tell(attempt, messages.group_unusable(group))
+            return False
+        keeps = gang.after_wait is AfterWait.KEEP_WAITING
+        if not self._cache.members.complete(group) and (keeps or not attempt.over):
+            members = self._cache.members.of(group.key)
+            present = {member.workload for member in members}
+            missing = tuple(selector for selector in group.selectors if selector not in present)
+            seconds = None if keeps else gang.wait_seconds
+            message = messages.waiting_for_members(group, present=len(members), missing=missing, seconds=seconds)
+            self._tell(attempt, message)
+            if attempt.over:
+                # KeepWaiting: only a new member helps, and that makes the entry active.
+                self._queue.back_off(attempt.entry)
+            else:
+                self._retry_after_wait(attempt)
+            return True
+        for pod in attempt.pods:
             if workload_of(pod) not in group.index:
                 self._listener.about_pod(pod, messages.workload_unknown(group, workload_of(pod)))
-        partial = over and profile.gang.after_wait is AfterWait.PLACE_WHAT_FITS
-        outcome = self._timed(GROUP_UNIT, pods, lambda: planner.place_group(group, pods, costs, partial=partial))
-        self._finish(unit, group, costs, outcome)
-        if not outcome.complete and not over:
-            self._queue.retry_at(unit, unit.first_seen + profile.gang.wait_seconds)
+        return False
 
-    def _wait_for_members(self, unit: Unit, pods: list[Pod], group: Group, profile: Profile, *, over: bool) -> None:
-        members = self._cache.members.of(group.key)
-        present = {member.workload for member in members}
-        missing = tuple(selector for selector in group.selectors if selector not in present)
-        keeps = profile.gang.after_wait is AfterWait.KEEP_WAITING
-        message = messages.waiting_for_members(
-            group, present=len(members), missing=missing, seconds=None if keeps else profile.gang.wait_seconds
+    def _plan(self, attempt: _Attempt) -> Outcome:
+        """Place the pods together by their group's dependencies, or one by one when there are none to go by."""
+        group, planner = attempt.usable_group, attempt.planner
+        if group is not None:
+            partial = attempt.over and attempt.profile.gang.after_wait is AfterWait.PLACE_WHAT_FITS
+            return planner.place_group(group, attempt.pods, attempt.costs, partial=partial)
+        outcomes = [planner.place_pod(pod, None, attempt.costs) for pod in attempt.pods]
+        return Outcome(
+            decisions=tuple(decision for outcome in outcomes for decision in outcome.decisions),
+            failures=tuple(failure for outcome in outcomes for failure in outcome.failures),
         )
-        for pod in pods:
-            self._listener.about_pod(pod, message)
-        self._listener.looked_at(GROUP_UNIT, "waiting")
-        if over:
-            # KeepWaiting: only a new member helps, and that wakes the unit.
-            self._queue.back_off(unit)
-        else:
-            self._queue.retry_at(unit, unit.first_seen + profile.gang.wait_seconds)
 
-    def _without_group(
-        self,
-        unit: Unit,
-        pods: list[Pod],
-        group: Group | None,
-        costs: NetworkCosts,
-        planner: Planner,
-        profile: Profile,
-        *,
-        over: bool,
-    ) -> None:
-        """The AppGroup is missing or broken: wait for it a while, then place its pods one by one."""
-        for pod in pods:
-            if group is None:
-                message = messages.group_missing(pod.metadata.namespace, unit.key[2], seconds=profile.gang.wait_seconds)
-            else:
-                message = messages.group_unusable(group)
-            self._listener.about_pod(pod, message)
-        if not over and group is None:
-            self._listener.looked_at(GROUP_UNIT, "waiting")
-            self._queue.retry_at(unit, unit.first_seen + profile.gang.wait_seconds)
-            return
-
-        def one_by_one() -> Outcome:
-            outcomes = [planner.place_pod(pod, None, costs) for pod in pods]
-            return Outcome(
-                decisions=tuple(decision for outcome in outcomes for decision in outcome.decisions),
-                failures=tuple(failure for outcome in outcomes for failure in outcome.failures),
-            )
-
-        self._finish(unit, None, costs, self._timed(GROUP_UNIT, pods, one_by_one))
-
-    def _finish(self, unit: Unit, group: Group | None, costs: NetworkCosts, outcome: Outcome) -> None:
+    def _finish(self, attempt: _Attempt, outcome: Outcome) -> None:
+        """Hand over the decisions, report the failures, and see to it that the entry is tried again."""
+        entry, group = attempt.entry, attempt.usable_group
         for decision in outcome.decisions:
-            self._queue.remove(decision.pod.metadata.uid)
-            self._listener.decided(decision, costs)
+            self._queue.delete(decision.pod.metadata.uid)
+            self._listener.decided(decision, attempt.costs)
         if group is not None and len(outcome.decisions) > 1:
             nodes = len({decision.node for decision in outcome.decisions})
             message = messages.group_placed(
@@ -163,17 +175,18 @@ class SchedulingCycle:
             self._listener.about_group(group, message)
         for failure in outcome.failures:
             self._listener.unschedulable(failure)
-        if outcome.failures:
-            if group is not None:
-                self._listener.about_group(group, messages.group_not_placed(outcome.failures[0]))
-            self._queue.back_off(unit)
-        else:
-            unit.attempts = 0
+        if outcome.complete:
+            entry.attempts = 0
+            return
+        if group is not None:
+            self._listener.about_group(group, messages.group_not_placed(outcome.failures[0]))
+        self._queue.back_off(entry)
+        if group is not None and not attempt.over:
+            self._retry_after_wait(attempt)
 
-    def _timed(self, kind: str, pods: list[Pod], work: Callable[[], Outcome]) -> Outcome:
-        started = time.perf_counter()
-        outcome = work()
-        self._listener.planned(kind, pods=len(pods), seconds=time.perf_counter() - started)
-        result = "placed" if outcome.complete else "partly" if outcome.decisions else "unschedulable"
-        self._listener.looked_at(kind, result)
-        return outcome
+    def _retry_after_wait(self, attempt: _Attempt) -> None:
+        self._queue.retry_at(attempt.entry, attempt.entry.first_seen + attempt.profile.gang.wait_seconds)
+
+    def _tell(self, attempt: _Attempt, message: Message) -> None:
+        for pod in attempt.pods:
+            self._listener.about_pod(pod, message)

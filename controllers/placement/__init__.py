@@ -14,6 +14,18 @@ What happens when input is missing:
 * a claim that is not bound within ten minutes of a decision: the room is given back and the pod planned again;
 * a pod that needs a feature that is not implemented is never bound; an Event names the field.
 
-Layers, from the bottom: ``state``, ``filters``, ``scores``, ``gang``, ``network`` and ``planning`` are pure;
-``binder``, ``volume_binder``, ``volume_watches``, ``reporter`` and ``controller`` talk to the API server.
+A pod's way from the watch to its Binding, a step a file (``berth/scheduling`` does no I/O):
+
+1. ``event_handlers``: a watch event, with the pod before and after;
+2. ``berth/scheduling/cache/cache``: what is known of the cluster now;
+3. ``berth/scheduling/queue``: the pod's entry (its AppGroup, or itself) waits for its turn;
+4. ``berth/scheduling/cycle``: one attempt: wait for members, plan, report, decide when to try again;
+5. ``berth/scheduling/planner``: together (``gang/``) or alone, and assumed in the cache;
+6. ``berth/scheduling/plugins``: which nodes take the pod, and which is best;
+7. ``berth/scheduling/decision``: the node, with what explains it;
+8. ``reports``: Events, conditions and metrics of what the cycle found; decisions go on;
+9. ``binding_cycle``: is all as it was decided on, are the claims bound (``volume_binder``), what became of the Binding;
+10. ``binder``: the Binding itself, until its outcome is known. The pod's own event then confirms it in the cache.
+
+``controller`` makes these parts and runs them.
 """

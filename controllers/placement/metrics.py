@@ -8,18 +8,18 @@ PENDING = Gauge("berth_placement_pending_pods", "Pods that wait for a node.")
 UNBOUND = Gauge("berth_placement_unbound_decisions", "Decisions that wait for their binding to be written.")
 ATTEMPTS = Counter(
     "berth_placement_attempts_total",
-    "Units of scheduling looked at, by kind (group, pod) and result.",
-    ["unit", "result"],
+    "Attempts to schedule a queue entry, by kind of entry (group, pod) and result.",
+    ["entry", "result"],
 )
 DECISION_SECONDS = Histogram(
     "berth_placement_decision_duration_seconds",
-    "Time to plan one unit (an AppGroup's waiting pods, or one pod), by kind.",
-    ["unit"],
+    "Time to plan one queue entry (an AppGroup's waiting pods, or one pod), by kind.",
+    ["entry"],
     buckets=(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1),
 )
 DECISION_SECONDS_PER_POD = Histogram(
     "berth_placement_decision_per_pod_seconds",
-    "Planning time of a unit divided by its pods.",
+    "Planning time of a queue entry divided by its pods.",
     buckets=(0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1),
 )
 BIND_SECONDS = Histogram(

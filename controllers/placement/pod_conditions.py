@@ -25,7 +25,7 @@ MAX_CONFLICTS = 5
 """Times that a pod may change under our write."""
 
 
-class ConditionReporter:
+class PodConditions:
     """Writes PodScheduled=False conditions in the background."""
 
     def __init__(self, client: ApiClient, *, writers: int = 4) -> None:

@@ -13,6 +13,7 @@ from berth.scheduling.decision import Decision, Failure
 from berth.scheduling.messages import Message
 from controllers.placement import events
 from controllers.placement.metrics import ATTEMPTS, DECISION_SECONDS, DECISION_SECONDS_PER_POD, EDGE_COST
+from controllers.placement.pod_conditions import PodConditions
 
 
 class CycleReports:
@@ -23,29 +24,30 @@ class CycleReports:
         *,
         bind: Callable[[Decision, NetworkCosts], None],
         record: Callable[[Note], None],
-        condition: Callable[[Pod, str], None],
+        conditions: PodConditions,
     ) -> None:
         """Prepare.
 
         Args:
-            bind: starts writing a decision.
+            bind: starts the binding of a decision.
             record: emits an Event.
-            condition: sets a pod's condition PodScheduled to False.
+            conditions: writes the pods' conditions.
         """
         self._bind = bind
         self._record = record
-        self._condition = condition
+        self._conditions = conditions
 
     def decided(self, decision: Decision, costs: NetworkCosts) -> None:
-        """Have the decision written."""
+        """Have it bound."""
         if decision.edges:
             EDGE_COST.observe(decision.edge_cost / decision.edges)
+        self._conditions.forget(decision.pod.metadata.uid)
         self._bind(decision, costs)
 
     def unschedulable(self, failure: Failure) -> None:
         """Tell it in an Event and in the pod's condition."""
         self._record(events.about_pod(failure.pod, messages.failed_scheduling(failure)))
-        self._condition(failure.pod, failure.message)
+        self._conditions.unschedulable(failure.pod, failure.message)
 
     def about_pod(self, pod: Pod, message: Message) -> None:
         """Tell it in an Event."""
@@ -55,7 +57,7 @@ class CycleReports:
         """Tell it in an Event."""
         self._record(events.about_group(group, message))
 
-    def looked_at(self, kind: str, result: str) -> None:
+    def attempted(self, kind: str, result: str) -> None:
         """Count it."""
         ATTEMPTS.labels(kind, result).inc()
 

@@ -20,15 +20,9 @@ from berth.kube.errors import ApiError
 from berth.kube.objects import PersistentVolumeClaim, Pod
 from berth.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from berth.scheduling.cache.state import ClusterState
-from berth.scheduling.cache.volume_matching import volume_plan
+from berth.scheduling.cache.volume_matching import unbound_claims, volume_plan
 from berth.scheduling.cache.volumes import SELECTED_NODE, claimed_by, fully_bound
-from berth.scheduling.volumes import (
-    Stage,
-    needs_volumes,
-    progress,
-    reservation_patch,
-    selection_patch,
-)
+from controllers.placement.claims import Stage, progress, reservation_patch, selection_patch, version_of
 
 log = structlog.get_logger(__name__)
 
@@ -77,7 +71,7 @@ class VolumeBinder:
 
     def needed(self, pod: Pod) -> bool:
         """Whether the pod has claims that must be bound before it is."""
-        return needs_volumes(pod, self._state)
+        return bool(unbound_claims(pod, self._state))
 
     def submit(self, pod: Pod, node: str, done: Done) -> None:
         """Have the pod's claims bound for a node; `done` is called once, from the event loop."""
@@ -85,7 +79,7 @@ class VolumeBinder:
         self._new.put_nowait(job)
 
     def changed(self) -> None:
-        """Storage objects changed: look at all jobs."""
+        """Storage objects or nodes changed: check all jobs again."""
         for job in self._jobs.values():
             job.changed.set()
 
@@ -165,7 +159,7 @@ class VolumeBinder:
         for attempt in range(MAX_CONFLICTS):
             selected = claim.metadata.annotations.get(SELECTED_NODE)
             if selected == node or fully_bound(claim):
-                return _version(claim)
+                return version_of(claim)
             if selected is not None:
                 raise VolumeError(f"claim {key} is being provisioned for node {selected}")
             try:
@@ -179,7 +173,7 @@ class VolumeBinder:
                 if not error.conflict:
                     raise
             else:
-                return _version(msgspec.json.decode(answer, type=PersistentVolumeClaim))
+                return version_of(msgspec.json.decode(answer, type=PersistentVolumeClaim))
             await asyncio.sleep(backoff(attempt))
             fresh = await self._client.get(
                 PERSISTENT_VOLUME_CLAIMS, claim.metadata.name, namespace=claim.metadata.namespace
@@ -217,8 +211,3 @@ def _named(what: str) -> Iterator[None]:
         if not error.not_found:
             raise
         raise VolumeError(f"{what} was deleted") from error
-
-
-def _version(claim: PersistentVolumeClaim) -> int:
-    version = claim.metadata.resource_version
-    return int(version) if version.isdigit() else 0

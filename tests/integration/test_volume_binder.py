@@ -1,12 +1,13 @@
 """The writes of the volume binder against a real API server, with a cache that is older than the truth.
 
-What a controller sees late in a race, these tests hand over on purpose: the state is filled from the API server once,
+What a controller sees late in a race, these tests hand over on purpose: the cache is filled from the API server once,
 then somebody changes the objects, and only then the binder writes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +18,8 @@ import pytest
 from berth.kube.client import ApiClient
 from berth.kube.objects import Pod
 from berth.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, Resource
-from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.volumes import SELECTED_NODE
-from berth.scheduling.volumes import assume_volumes
 from controllers.placement.volume_binder import VolumeBinder
 from hack.localcluster import LocalCluster
 from tests.support.kube import client_of
@@ -34,7 +34,7 @@ class Storage:
 
     client: ApiClient
     namespace: str
-    state: ClusterState
+    cache: Cache
     names: list[tuple[Resource[Any], str]]
 
     @property
@@ -57,14 +57,14 @@ class Storage:
         await self.client.create(PERSISTENT_VOLUME_CLAIMS, body, namespace=self.namespace)
 
     async def look(self) -> None:
-        """Have the state know what the API server knows now, volumes available as their controller would say."""
+        """Have the cache know what the API server knows now, volumes available as their controller would say."""
         for storage_class in await self.client.list_all(STORAGE_CLASSES):
-            self.state.volumes.upsert_class(storage_class)
+            self.cache.update_storage(storage_class)
         for volume in await self.client.list_all(PERSISTENT_VOLUMES):
             volume.status.phase = "Available"
-            self.state.volumes.upsert_volume(volume)
+            self.cache.update_storage(volume)
         for claim in await self.client.list_all(PERSISTENT_VOLUME_CLAIMS, namespace=self.namespace):
-            self.state.volumes.upsert_claim(claim)
+            self.cache.update_storage(claim)
 
     async def read(self, resource: Resource[Any], name: str) -> Any:
         namespace = self.namespace if resource.namespaced else None
@@ -78,15 +78,14 @@ class Storage:
         """A pod of the claim, assumed on the node."""
         volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
         pod = lone(f"user-of-{claim}", namespace=self.namespace, spec={"volumes": volumes})
-        self.state.assume(pod, NODE)
-        assume_volumes(pod, NODE, self.state)
+        self.cache.assume(pod, NODE)
         return pod
 
     async def bind(
         self, pod: Pod, *, deadline: float = 60.0, then: Callable[[VolumeBinder], Awaitable[None]] | None = None
     ) -> str | None:
         """Run a binder for one pod; returns what it says in the end."""
-        binder = VolumeBinder(self.client, self.state, deadline=deadline)
+        binder = VolumeBinder(self.client, self.cache.state, deadline=deadline)
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         running = asyncio.create_task(binder.run())
         try:
@@ -103,8 +102,8 @@ class Storage:
 @pytest.fixture
 async def storage(cluster: LocalCluster, namespace: str) -> AsyncIterator[Storage]:
     async with client_of(cluster) as client:
-        made = Storage(client, namespace, ClusterState(), [])
-        made.state.upsert_node(zoned(NODE))
+        made = Storage(client, namespace, Cache(clock=time.monotonic), [])
+        made.cache.update_node(zoned(NODE))
         for name, provisioner in (("local", "kubernetes.io/no-provisioner"), ("disk", "berth-test.example/disk")):
             await made.make(
                 STORAGE_CLASSES,
@@ -197,7 +196,7 @@ async def test_a_pod_that_goes_ends_the_wait(storage: Storage) -> None:
     async def go(binder: VolumeBinder) -> None:
         while SELECTED_NODE not in (await storage.read(PERSISTENT_VOLUME_CLAIMS, "dynamic")).metadata.annotations:
             await asyncio.sleep(0.05)
-        storage.state.remove_pod(pod.metadata.uid)
+        storage.cache.delete_pod(pod)
         binder.pod_gone(pod.metadata.uid)
 
     assert await storage.bind(pod, then=go) == "the pod has ended or was deleted"
@@ -205,7 +204,7 @@ async def test_a_pod_that_goes_ends_the_wait(storage: Storage) -> None:
 
 async def test_a_node_that_goes_ends_the_wait(storage: Storage) -> None:
     pod = storage.user("dynamic")
-    storage.state.remove_node(NODE)
+    storage.cache.delete_node(zoned(NODE))
     assert await storage.bind(pod) == f"node {NODE} is not known"
 
 

@@ -6,24 +6,15 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import get_args
 
 import msgspec
 import numpy as np
 
-from berth.kube.objects import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    Namespace,
-    Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    StorageClass,
-    VolumeAttachment,
-)
+from berth.kube.objects import Namespace, Node, Pod
 from berth.scheduling.cache import ClusterState
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.volumes import StorageObject
 from berth.scheduling.framework.framework import Framework
 from hack.localcluster.rest import Api
 from tests.support.filtering import cycle_of, framework
@@ -62,26 +53,17 @@ class Answer:
 
 def build_state(situation: Situation) -> ClusterState:
     """The state that the situation's objects add up to."""
-    state = ClusterState()
-    upsert: dict[str, tuple[type[Any], Callable[[Any], object]]] = {
-        "PersistentVolume": (PersistentVolume, state.volumes.upsert_volume),
-        "PersistentVolumeClaim": (PersistentVolumeClaim, state.volumes.upsert_claim),
-        "StorageClass": (StorageClass, state.volumes.upsert_class),
-        "CSINode": (CSINode, state.volumes.upsert_csi_node),
-        "CSIDriver": (CSIDriver, state.volumes.upsert_driver),
-        "CSIStorageCapacity": (CSIStorageCapacity, state.volumes.upsert_capacity),
-        "VolumeAttachment": (VolumeAttachment, state.volumes.upsert_attachment),
-    }
+    cache = Cache(clock=lambda: 0.0)
+    types = {kind.__name__: kind for kind in get_args(StorageObject)}
     for item in situation.nodes:
-        state.upsert_node(msgspec.convert(item, Node))
+        cache.update_node(msgspec.convert(item, Node))
     for item in situation.namespaces:
-        state.upsert_namespace(msgspec.convert(item, Namespace))
+        cache.update_namespace(msgspec.convert(item, Namespace))
     for item in situation.storage:
-        kind, apply = upsert[item["kind"]]
-        apply(msgspec.convert(item, kind))
+        cache.update_storage(msgspec.convert(item, types[item["kind"]]))
     for item in situation.pods:
-        state.upsert_pod(msgspec.convert(item, Pod))
-    return state
+        cache.update_pod(msgspec.convert(item, Pod))
+    return cache.state
 
 
 def our_answer(situation: Situation, plugins: Framework | None = None) -> Answer:

@@ -8,6 +8,7 @@ import numpy as np
 
 from berth.kube.objects import Namespace, Node, Pod
 from berth.scheduling.cache import ClusterState
+from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.framework.framework import FilterResult, Framework, ScoreResult
@@ -18,14 +19,14 @@ from tests.support.builders import node
 
 def cluster(nodes: Iterable[Node], pods: Iterable[Pod] = (), namespaces: Iterable[Namespace] = ()) -> ClusterState:
     """A state of these nodes, pods and namespaces."""
-    state = ClusterState()
+    cache = Cache(clock=lambda: 0.0)
     for namespace in namespaces:
-        state.upsert_namespace(namespace)
+        cache.update_namespace(namespace)
     for item in nodes:
-        state.upsert_node(item)
+        cache.update_node(item)
     for pod in pods:
-        state.upsert_pod(pod)
-    return state
+        cache.update_pod(pod)
+    return cache.state
 
 
 def cycle_of(pod: Pod, state: ClusterState) -> CycleState:

@@ -115,9 +115,7 @@ class Lab:
 
     def group(self, obj: CustomObject) -> Group:
         """Have an AppGroup known."""
-        key = self.cache.update_group(obj, None)
-        assert key is not None
-        return self.cache.groups[key]
+        return self.cache.update_group(obj)
 
     def see(self, *pods: Pod) -> None:
         """Have pods known, bound or waiting."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from berth.scheduling.cache import ClusterState
+    from berth.scheduling.cache.volumes import StorageObject
 
 WAIT, NOW = "wait", "now"
 
@@ -121,25 +122,8 @@ def capacity(zone: str, size: str, **fields: Any) -> CSIStorageCapacity:
     return msgspec.convert(raw, CSIStorageCapacity)
 
 
-def store(state: ClusterState, *objects: object) -> ClusterState:
+def store(state: ClusterState, *objects: StorageObject) -> ClusterState:
     """Hand storage objects to a state, and return it."""
-    table = state.volumes
     for item in objects:
-        match item:
-            case PersistentVolume():
-                table.upsert_volume(item)
-            case PersistentVolumeClaim():
-                table.upsert_claim(item)
-            case StorageClass():
-                table.upsert_class(item)
-            case CSINode():
-                table.upsert_csi_node(item)
-            case CSIDriver():
-                table.upsert_driver(item)
-            case CSIStorageCapacity():
-                table.upsert_capacity(item)
-            case VolumeAttachment():
-                table.upsert_attachment(item)
-            case _:
-                raise TypeError(f"{item!r} is no storage object")
+        state.volumes.update(item)
     return state

@@ -50,7 +50,7 @@ def group_document(
     own = [pod for pod in pods if pod.metadata.labels.get(LABEL_APPGROUP) == obj.metadata.name and not pod.finished]
     members = GroupMembers()
     for pod in own:
-        members.upsert(pod, node=pod.spec.node_name)
+        members.update(pod, node=pod.spec.node_name)
     places = node_places(list(nodes))
     rows = [_pod(pod, places, events, schedulers=schedulers, now=now) for pod in own]
     rows.sort(key=lambda row: (group.index.get(row["selector"], len(group.index) + 1), row["name"]))

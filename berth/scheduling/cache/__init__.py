@@ -1,17 +1,10 @@
-"""The cluster as the placement controller sees it: arrays of nodes, indices of pods.
+"""The cluster as planning sees it: fed by watch events, assumed on by decisions. Pure and in memory.
 
-Contract
-    Reads: the watch events of Nodes, Pods, Namespaces, PersistentVolumes,
-    PersistentVolumeClaims, StorageClasses, CSINodes and (where the cluster has them)
-    CSIDrivers, CSIStorageCapacities and VolumeAttachments, handed in one at a time.
-    Writes: nothing; everything here is pure and in memory.
-    Missing input: a kind that is never handed in counts as empty. Namespaces without
-    labels match no namespaceSelector but the empty one; claims that are not known keep
-    their pods waiting.
-
-``ClusterState`` (cluster.py) is the only class other rooms need; the modules beside it are its
-parts: units and requests (quantities), selectors and terms (compiled matching), template (a pod's
-template, compiled once), nodes, pods and volumes (the tables).
+:class:`~berth.scheduling.cache.cache.Cache` (cache.py) is what event handlers, planner and binding cycle talk to. What
+plugins read of it is its :class:`~berth.scheduling.cache.state.ClusterState` (state.py): arrays of nodes (nodes,
+columns, selection, domains), indices of pods (pods, pod_templates, requests, selectors, terms) and storage objects
+(volumes, volume_matching). A kind that is never handed in counts as empty: namespaces without labels match no
+namespaceSelector but the empty one, claims that are not known keep their pods waiting.
 """
 
 from berth.scheduling.cache.pod_templates import PodInfo, PodTemplateInfo

@@ -1,6 +1,19 @@
-"""The controller's cache of the cluster, fed by watch events: state, members, groups, costs. No I/O.
+"""The cache of the cluster that everything is planned on: fed by watch events, one at a time. No I/O.
 
-Every method takes one change and says in its return value who should be looked at again.
+Life of a pod in it, after kube-scheduler's cache::
+
+    waiting --assume--> assumed --confirm--> bound
+       ^                   |                   |
+       +------forget-------+----delete_pod-----+--> gone
+
+- A *waiting* pod occupies nothing; if it belongs to an AppGroup, it is a member that has no node.
+- An *assumed* pod occupies the node it is about to be bound to, and the volumes and the bandwidth it takes there.
+  A late event that still shows it waiting changes nothing; the event that shows it bound confirms it, on whichever
+  node that is.
+- A *bound* pod occupies its node until it has finished or was deleted.
+
+Assumptions do not expire: each binding ends with an outcome that is known (controllers/placement/binder.py), or with
+the end of the pod. What is given back on a guess would be given twice.
 """
 
 from __future__ import annotations
@@ -11,49 +24,31 @@ from dataclasses import dataclass, field
 from cachetools import TTLCache
 
 from berth.api.errors import InvalidObjectError
-from berth.api.labels import BERTH_PREFIX
 from berth.api.networktopology import API_VERSION as TOPOLOGY_API_VERSION
 from berth.api.networktopology import KIND as TOPOLOGY_KIND
 from berth.api.networktopology import NetworkTopology
-from berth.kube.objects import CustomObject, Node, Pod
+from berth.kube.objects import CustomObject, Namespace, Node, Pod
 from berth.network.costs import NO_COSTS, NetworkCosts, choose_topology, read_costs
 from berth.network.edges import BandwidthAllocations
 from berth.network.groups import Group, GroupKey, read_group
 from berth.network.members import GroupMembers
 from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.cache.volume_matching import volume_plan
+from berth.scheduling.cache.volumes import StorageObject, claim_keys
 from berth.scheduling.configuration import Profile
-from berth.scheduling.volumes import assume_volumes, forget_volumes
 
-AVOID_SECONDS = 300.0
-"""How long pods of an owner avoid a node whose kubelet rejected one of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class PodChange:
-    """What a pod event meant."""
-
-    freed: bool = False
-    """room became free: waiting units may fit now"""
-    waiting: bool = False
-    """the pod waits for a node"""
-    rejected: bool = False
-    """the pod's kubelet refused it just now"""
-    group: GroupKey | None = None
-    """AppGroup of the pod"""
-    assigned: bool = False
-    """the pod got a node, or other labels on it: rules about other pods may be met now"""
-    joined: bool = False
-    """the pod is new among the members of its group"""
+REJECTION_SECONDS = 300.0
+"""How long pods of an owner keep away from a node whose kubelet rejected one of them."""
 
 
 @dataclass(slots=True)
 class Cache:
-    """Everything that planning reads."""
+    """Everything that planning reads. Not safe for concurrent use; it belongs to one event loop."""
 
     clock: Callable[[], float]
     """monotonic time"""
     state: ClusterState = field(default_factory=ClusterState)
-    """nodes and the pods on them"""
+    """nodes, the pods on them, and their volumes"""
     members: GroupMembers = field(default_factory=GroupMembers)
     """pods of AppGroups"""
     groups: dict[GroupKey, Group] = field(default_factory=dict)
@@ -62,86 +57,140 @@ class Cache:
     """NetworkTopologies by ``namespace/name``"""
     bandwidth_allocations: BandwidthAllocations = field(init=False)
     """bandwidth of placed edges"""
-    avoided: TTLCache[tuple[str, str], bool] = field(init=False)
+    _rejections: TTLCache[tuple[str, str], bool] = field(init=False)
     """(owner uid, node name) of pods that a kubelet rejected"""
-    _costs: dict[tuple[str, tuple[str, ...]], NetworkCosts] = field(default_factory=dict)
+    _costs: dict[str, dict[tuple[str, ...], NetworkCosts]] = field(default_factory=dict)
+    """by topology and names of its weight sets"""
 
     def __post_init__(self) -> None:
         """Create what depends on other fields."""
         self.bandwidth_allocations = BandwidthAllocations(self.members)
-        self.avoided = TTLCache(maxsize=10_000, ttl=AVOID_SECONDS, timer=self.clock)
+        self._rejections = TTLCache(maxsize=10_000, ttl=REJECTION_SECONDS, timer=self.clock)
 
-    def update_pod(self, pod: Pod) -> PodChange:
-        """A pod was added or changed."""
-        uid = pod.metadata.uid
-        before = self.state.record(uid)
+    # Pods
+
+    def update_pod(self, pod: Pod) -> bool:
+        """A pod was added or changed; returns whether it waits for a node."""
         if pod.finished:
-            rejected = before is not None and rejected_by_kubelet(pod)
-            if rejected:
-                for owner in pod.metadata.owner_references:
-                    self.avoided[owner.uid, pod.spec.node_name] = True
-            change = self.delete_pod(pod)
-            return PodChange(freed=change.freed, rejected=rejected, group=change.group)
-        known_group = self.members.group_of(uid)
-        if pod.spec.node_name:
-            moved = before is None or before.node_name != pod.spec.node_name
-            assigned = before is None or before.assumed or before.template.labels != pod.metadata.labels
-            self.state.upsert_pod(pod)
-            key = self._join(pod, known_group, node=pod.spec.node_name)
-            return PodChange(
-                freed=moved and before is not None, group=key, assigned=assigned, joined=key not in (None, known_group)
-            )
-        ready = pod.metadata.deletion_timestamp is None and not pod.spec.scheduling_gates
-        if before is None and not ready:
+            self.delete_pod(pod)
+        elif pod.spec.node_name:
+            self.confirm(pod)
+        elif assumed := self.node_of(pod):
+            self._join(pod, node=assumed)
+        elif pod.metadata.deletion_timestamp is None and not pod.spec.scheduling_gates:
+            self._join(pod, node="")
+            return True
+        else:
             # A gated pod is no member to plan with yet, one that is being deleted is none any more.
-            self.bandwidth_allocations.mark(self.members.remove(uid))
-            return PodChange()
-        # An event that still shows an assumed pod waiting is older than our binding.
-        key = self._join(pod, known_group, node=before.node_name if before is not None else "")
-        return PodChange(waiting=before is None, group=key, joined=key not in (None, known_group))
+            self._leave(pod)
+        return False
 
-    def _join(self, pod: Pod, known_group: GroupKey | None, *, node: str) -> GroupKey | None:
+    def delete_pod(self, pod: Pod) -> None:
+        """A pod has finished or was deleted."""
+        self.state.delete_pod(pod.metadata.uid)
+        self._leave(pod)
+
+    def node_of(self, pod: Pod) -> str:
+        """The node that a pod is bound to or assumed on, empty while it occupies none."""
+        record = self.state.record(pod.metadata.uid)
+        return record.node_name if record is not None else ""
+
+    def assume(self, pod: Pod, node: str) -> None:
+        """Take what a waiting pod needs on a node: room, volumes, bandwidth.
+
+        Raises:
+            ValueError: it occupies a node already.
+        """
+        self.state.assume(pod, node)
+        if claim_keys(pod):
+            plan = volume_plan(pod, self.state, node)
+            if not plan.empty:
+                self.state.volumes.assume(reserved=plan.reserve, selected=dict.fromkeys(plan.provision, node))
+        self._move(pod, node)
+
+    def confirm(self, pod: Pod) -> None:
+        """A pod has a node, and occupies that one, whichever was assumed."""
+        self.state.update_pod(pod)
+        self._join(pod, node=pod.spec.node_name)
+
+    def forget(self, pod: Pod) -> None:
+        """Give back what was assumed for a pod; one that is bound after all stays where it is.
+
+        What another pod on a node counts on as well stays assumed: they share the claim.
+        """
+        if self.state.forget(pod.metadata.uid):
+            self._move(pod, "")
+        unused = [key for key in claim_keys(pod) if not self.state.pods.claim_users(key)]
+        if unused:
+            self.state.volumes.forget(unused)
+
+    def bandwidth(self) -> BandwidthAllocations:
+        """Bandwidth of placed edges as of now."""
+        self.bandwidth_allocations.refresh(self.groups)
+        return self.bandwidth_allocations
+
+    def _join(self, pod: Pod, *, node: str) -> None:
         """Note where a member of a group is, and the groups whose bandwidth that changes."""
-        key, changed = self.members.upsert(pod, node=node)
+        known = self.members.group_of(pod.metadata.uid)
+        key, changed = self.members.update(pod, node=node)
         if changed:
-            self.bandwidth_allocations.mark(known_group)
+            self.bandwidth_allocations.mark(known)
             self.bandwidth_allocations.mark(key)
-        return key
 
-    def delete_pod(self, pod: Pod) -> PodChange:
-        """A pod ended or was deleted."""
-        uid = pod.metadata.uid
-        freed = self.state.record(uid) is not None
-        self.state.remove_pod(uid)
-        key = self.members.remove(uid)
-        self.bandwidth_allocations.mark(key)
-        return PodChange(freed=freed, group=key)
+    def _move(self, pod: Pod, node: str) -> None:
+        self.members.move(pod.metadata.uid, node=node)
+        self.bandwidth_allocations.mark(self.members.group_of(pod.metadata.uid))
 
-    def update_node(self, node: Node) -> tuple[bool, bool]:
-        """A node was added or changed; returns (may help waiting pods, its berth.dev annotations changed)."""
-        slot = self.state.node_index.get(node.metadata.name)
-        old = self.state.node(slot) if slot is not None else None
-        self.state.upsert_node(node)
-        if old is None:
-            return True, True
-        settings = _settings(old) != _settings(node)
-        changed = (
-            old.metadata.labels != node.metadata.labels
-            or old.spec.taints != node.spec.taints
-            or old.spec.unschedulable != node.spec.unschedulable
-            or old.status.allocatable != node.status.allocatable
-            or old.status.declared_features != node.status.declared_features
-        )
-        return changed or settings, settings
+    def _leave(self, pod: Pod) -> None:
+        self.bandwidth_allocations.mark(self.members.delete(pod.metadata.uid))
 
-    def update_group(self, obj: CustomObject, previous: CustomObject | None) -> GroupKey | None:
-        """An AppGroup was added or changed; returns its key unless nothing changed that placement reads."""
-        if previous is not None and previous.spec == obj.spec and _order(previous) == _order(obj):
-            return None
-        group = read_group(obj)
-        self.groups[group.key] = group
+    # Kubelets that said no
+
+    def note_rejection(self, pod: Pod) -> None:
+        """The kubelet of its node refused to run a pod."""
+        for owner in pod.metadata.owner_references:
+            self._rejections[owner.uid, pod.spec.node_name] = True
+
+    def recently_rejected(self, pod: Pod) -> frozenset[str]:
+        """Nodes whose kubelet recently rejected a pod of the same owner."""
+        if not self._rejections:
+            return frozenset()
+        owners = {owner.uid for owner in pod.metadata.owner_references}
+        return frozenset(node for owner, node in self._rejections if owner in owners)
+
+    # Nodes, namespaces, storage
+
+    def update_node(self, node: Node) -> None:
+        """A node was added or changed; raises ValueError for a quantity that cannot be read."""
+        self.state.update_node(node)
+
+    def delete_node(self, node: Node) -> None:
+        """A node was deleted."""
+        self.state.delete_node(node.metadata.name)
+
+    def update_namespace(self, namespace: Namespace) -> None:
+        """A namespace was added or changed."""
+        self.state.update_namespace(namespace)
+
+    def delete_namespace(self, namespace: Namespace) -> None:
+        """A namespace was deleted."""
+        self.state.delete_namespace(namespace.metadata.name)
+
+    def update_storage(self, item: StorageObject) -> None:
+        """A storage object was added or changed; what was assumed about it and is now written is no assumption."""
+        self.state.volumes.update(item)
+
+    def delete_storage(self, item: StorageObject) -> None:
+        """A storage object was deleted."""
+        self.state.volumes.delete(item)
+
+    # AppGroups and NetworkTopologies
+
+    def update_group(self, obj: CustomObject) -> Group:
+        """An AppGroup was added or changed; returns it compiled."""
+        group = self.groups[GroupKey(obj.metadata.namespace, obj.metadata.name)] = read_group(obj)
         self.bandwidth_allocations.mark(group.key)
-        return group.key
+        return group
 
     def delete_group(self, key: GroupKey) -> None:
         """An AppGroup was deleted."""
@@ -161,21 +210,21 @@ class Cache:
                 obj.document(api_version=TOPOLOGY_API_VERSION, kind=TOPOLOGY_KIND)
             )
         except InvalidObjectError as error:
-            self.delete_topology(name)
+            self.delete_topology(obj)
             return str(error), known
         changed = not known
-        for key, old in [(key, costs) for key, costs in self._costs.items() if key[0] == name]:
-            costs = read_costs(fresh, weight_sets=key[1])
+        for weight_sets, old in self._costs.get(name, {}).items():
+            costs = read_costs(fresh, weight_sets=weight_sets)
             if costs != old:
-                self._costs[key] = costs
+                self._costs[name][weight_sets] = costs
                 changed = changed or (costs.zones, costs.regions) != (old.zones, old.regions)
         return None, changed
 
-    def delete_topology(self, name: str) -> None:
+    def delete_topology(self, obj: CustomObject) -> None:
         """A NetworkTopology was deleted."""
+        name = f"{obj.metadata.namespace}/{obj.metadata.name}"
         self.topologies.pop(name, None)
-        for key in [key for key in self._costs if key[0] == name]:
-            del self._costs[key]
+        self._costs.pop(name, None)
 
     def costs_for(self, namespace: str, profile: Profile) -> NetworkCosts:
         """Network costs that an application of this namespace is placed with; the same object until they change."""
@@ -184,50 +233,7 @@ class Cache:
         name = choose_topology(self.topologies, namespace=namespace, preferred=preferred)
         if name is None:
             return NO_COSTS
-        key = (name, tuple(profile.weight_sets))
-        if key not in self._costs:
-            self._costs[key] = read_costs(self.topologies[name], weight_sets=profile.weight_sets)
-        return self._costs[key]
-
-    def assume(self, pod: Pod, node: str) -> None:
-        """Take the room that a decision needs."""
-        self.state.assume(pod, node)
-        assume_volumes(pod, node, self.state)
-        self.members.move(pod.metadata.uid, node=node)
-        self.bandwidth_allocations.mark(self.members.group_of(pod.metadata.uid))
-
-    def forget(self, pod: Pod) -> None:
-        """Give the room of a decision back: it was not bound. A pod that is bound after all stays where it is."""
-        if self.state.forget(pod.metadata.uid):
-            self.members.move(pod.metadata.uid, node="")
-            self.bandwidth_allocations.mark(self.members.group_of(pod.metadata.uid))
-        forget_volumes(pod, self.state)
-
-    def bandwidth(self) -> BandwidthAllocations:
-        """Bandwidth of placed edges as of now."""
-        self.bandwidth_allocations.refresh(self.groups)
-        return self.bandwidth_allocations
-
-    def recently_rejected(self, pod: Pod) -> frozenset[str]:
-        """Nodes whose kubelet recently rejected a pod of the same owner."""
-        if not self.avoided:
-            return frozenset()
-        owners = {owner.uid for owner in pod.metadata.owner_references}
-        return frozenset(node for owner, node in self.avoided if owner in owners)
-
-
-def rejected_by_kubelet(pod: Pod) -> bool:
-    """Whether a kubelet refused to run the pod: another scheduler or a race had taken the room."""
-    reason = pod.status.reason
-    return pod.status.phase == "Failed" and (
-        reason.startswith("OutOf")
-        or reason in ("NodeAffinity", "NodePorts", "UnexpectedAdmissionError", "TopologyAffinityError")
-    )
-
-
-def _settings(node: Node) -> dict[str, str]:
-    return {name: value for name, value in node.metadata.annotations.items() if name.startswith(BERTH_PREFIX)}
-
-
-def _order(obj: CustomObject) -> object:
-    return obj.status.get("topologyOrder")
+        costs, weight_sets = self._costs.setdefault(name, {}), tuple(profile.weight_sets)
+        if weight_sets not in costs:
+            costs[weight_sets] = read_costs(self.topologies[name], weight_sets=weight_sets)
+        return costs[weight_sets]

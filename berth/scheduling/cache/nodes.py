@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.api.labels import BERTH_PREFIX
 from berth.scheduling.cache.columns import Ids, LabelColumn, Mask
 from berth.scheduling.cache.units import resource_units
 
@@ -37,6 +38,11 @@ def _read_only(view: View) -> View:
     """The view, closed against writes that would bypass the table."""
     view.flags.writeable = False
     return view
+
+
+def node_settings(node: Node) -> dict[str, str]:
+    """The node's annotations that are settings of ours."""
+    return {name: value for name, value in node.metadata.annotations.items() if name.startswith(BERTH_PREFIX)}
 
 
 class NodeTable:
@@ -119,7 +125,7 @@ class NodeTable:
                 self._resize(self._capacity, 2 * column)
         return column
 
-    def upsert(self, node: Node) -> tuple[int, bool]:
+    def update(self, node: Node) -> tuple[int, bool]:
         """Add or replace a node; returns its slot and whether anything but resources changed.
 
         Raises ValueError naming the node and the resource whose quantity cannot be read; the table
@@ -144,7 +150,7 @@ class NodeTable:
                 self._allocatable[slot, column] = amount
         return slot, self._update_static(slot, old, node)
 
-    def remove(self, name: str) -> int | None:
+    def delete(self, name: str) -> int | None:
         """Free a node's slot; returns it, or None when there is no such node."""
         slot = self.index.pop(name, None)
         if slot is None:
@@ -190,7 +196,7 @@ class NodeTable:
             self._taint_ids[slot] = self._taint_number(node)
         if old is not None and old.status.declared_features != node.status.declared_features:
             changed = True
-        return changed
+        return changed or (old is not None and node_settings(old) != node_settings(node))
 
     def _taint_number(self, node: Node) -> int:
         key = tuple((taint.key, taint.value, taint.effect) for taint in node.spec.taints)

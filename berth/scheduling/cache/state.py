@@ -1,18 +1,7 @@
-"""ClusterState: the cluster as arrays, kept up to date one event at a time.
+"""ClusterState: the nodes and the pods on them as arrays and indices, kept up to date one change at a time.
 
-Life of a pod in the state, after kube-scheduler's cache::
-
-    waiting --assume--> assumed --watch event with a node--> bound
-       ^                   |  |                                |
-       +-----forget--------+  +--deleted or finished--> gone <-+
-       +-----expire--------+
-
-- A *waiting* pod occupies nothing and is not kept.
-- An *assumed* pod occupies the node it is about to be bound to. A late event that still shows it
-  waiting changes nothing; the event that shows it bound confirms it, on whichever node that is.
-- A *bound* pod occupies its node until it is deleted or has finished.
-- A pod may be bound to a node that is not known (yet, or any more); it is charged when the node
-  appears.
+A pod is kept while it occupies a node, bound or assumed (see :mod:`berth.scheduling.cache.cache`). It may be bound to a
+node that is not known (yet, or any more); it is charged when the node appears.
 """
 
 from __future__ import annotations
@@ -61,8 +50,6 @@ class PodRecord:
     """Whether it is being deleted."""
     assumed: bool
     """True until a watch event shows it on its node."""
-    expires_at: float | None = None
-    """When an assumption may be given up, on the clock the caller passes to ``expire``."""
 
 
 def identity(pod: Pod) -> str:
@@ -90,9 +77,7 @@ class ClusterState:
         self.selection = NodeSelection(self.nodes)
         """Which nodes a pod's selectors and tolerations admit, remembered per template."""
         self.static_version = 0
-        """Grows when a node appears, goes, or changes labels, taints or unschedulable."""
-        self.version = 0
-        """Grows with every change."""
+        """Grows when a node appears, goes, or changes in anything but its resources that plugins read."""
         self._records: dict[str, PodRecord] = {}
         self._by_node: defaultdict[str, dict[str, PodRecord]] = defaultdict(dict)
         self._namespaces: dict[str, dict[str, str]] = {}
@@ -156,28 +141,26 @@ class ClusterState:
 
     # Nodes
 
-    def upsert_node(self, node: Node) -> int:
+    def update_node(self, node: Node) -> int:
         """Add or update a node and return its slot; raises ValueError for an unreadable quantity."""
         known = node.metadata.name in self.nodes.index
-        slot, changed = self.nodes.upsert(node)
+        slot, changed = self.nodes.update(node)
         if not known:
             for record in self._by_node.get(node.metadata.name, {}).values():
                 self._charge(record, slot, 1)
         if changed:
             self._static_change()
-        self.version += 1
         return slot
 
-    def remove_node(self, name: str) -> None:
+    def delete_node(self, name: str) -> None:
         """Remove a node; the pods on it stay known and are charged again if it comes back."""
         slot = self.nodes.index.get(name)
         if slot is None:
             return
         for record in self._by_node.get(name, {}).values():
             self._charge(record, slot, -1)
-        self.nodes.remove(name)
+        self.nodes.delete(name)
         self._static_change()
-        self.version += 1
 
     # Pods
 
@@ -185,33 +168,24 @@ class ClusterState:
         """The pod with its compiled template."""
         return self.templates.info(pod)
 
-    def upsert_pod(self, pod: Pod) -> None:
-        """Apply a watch event: charge a bound pod, release a finished one, ignore a waiting one."""
+    def update_pod(self, pod: Pod) -> None:
+        """Charge a live pod to the node that a watch event shows it on: from now on it is bound."""
         uid = identity(pod)
         old = self._records.get(uid)
-        if pod.finished:
-            if old is not None:
-                self._release(old)
-            return
-        if not pod.spec.node_name:
-            # Waiting. If it is assumed, the event is older than our binding: keep the assumption.
-            return
         if old is not None:
             if self._unchanged(old, pod):
-                if old.assumed:
-                    old.assumed, old.expires_at = False, None
-                    self.version += 1
+                old.assumed = False
                 return
             self._release(old)
-        self._place(uid, pod, pod.spec.node_name, assumed=False, expires_at=None)
+        self._place(uid, pod, pod.spec.node_name, assumed=False)
 
-    def remove_pod(self, uid: str) -> None:
-        """Release a deleted pod; unknown ones are ignored."""
+    def delete_pod(self, uid: str) -> None:
+        """Release a pod that has finished or was deleted; unknown ones are ignored."""
         record = self._records.get(uid)
         if record is not None:
             self._release(record)
 
-    def assume(self, pod: Pod, node_name: str, *, expires_at: float | None = None) -> None:
+    def assume(self, pod: Pod, node_name: str) -> None:
         """Charge a pod to the node it is about to be bound to.
 
         Raises ValueError when the pod already occupies a node: binding it again would be a bug.
@@ -221,7 +195,7 @@ class ClusterState:
         if old is not None:
             state = "assumed" if old.assumed else "bound"
             raise ValueError(f"pod {pod.key} is already {state} on node {old.node_name}; forget it first")
-        self._place(uid, pod, node_name, assumed=True, expires_at=expires_at)
+        self._place(uid, pod, node_name, assumed=True)
 
     def forget(self, uid: str) -> bool:
         """Undo an assumption; False when the pod is not assumed (bound pods are left alone)."""
@@ -230,13 +204,6 @@ class ClusterState:
             return False
         self._release(record)
         return True
-
-    def expire(self, now: float) -> list[PodRecord]:
-        """Undo the assumptions whose time is over and return them."""
-        late = [r for r in self._records.values() if r.assumed and r.expires_at is not None and r.expires_at <= now]
-        for record in late:
-            self._release(record)
-        return late
 
     def record(self, uid: str) -> PodRecord | None:
         """What is known of a pod that occupies a node."""
@@ -257,15 +224,13 @@ class ClusterState:
 
     # Namespaces
 
-    def upsert_namespace(self, namespace: Namespace) -> None:
+    def update_namespace(self, namespace: Namespace) -> None:
         """Record a namespace's labels."""
         self._namespaces[namespace.metadata.name] = namespace.metadata.labels
-        self.version += 1
 
-    def remove_namespace(self, name: str) -> None:
+    def delete_namespace(self, name: str) -> None:
         """Forget a namespace's labels."""
         self._namespaces.pop(name, None)
-        self.version += 1
 
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:
         """Labels of a namespace, None when it is not known."""
@@ -289,7 +254,7 @@ class ClusterState:
             and record.template.key == self.templates.template(pod).key
         )
 
-    def _place(self, uid: str, pod: Pod, node_name: str, *, assumed: bool, expires_at: float | None) -> None:
+    def _place(self, uid: str, pod: Pod, node_name: str, *, assumed: bool) -> None:
         template = self.templates.template(pod)
         record = PodRecord(
             uid=uid,
@@ -301,14 +266,12 @@ class ClusterState:
             disks=disk_uses(pod) if pod.spec.volumes else (),
             terminating=pod.metadata.deletion_timestamp is not None,
             assumed=assumed,
-            expires_at=expires_at,
         )
         self._records[uid] = record
         self._by_node[node_name][uid] = record
         slot = self.nodes.index.get(node_name)
         if slot is not None:
             self._charge(record, slot, 1)
-        self.version += 1
 
     def _release(self, record: PodRecord) -> None:
         del self._records[record.uid]
@@ -319,7 +282,6 @@ class ClusterState:
         slot = self.nodes.index.get(record.node_name)
         if slot is not None:
             self._charge(record, slot, -1)
-        self.version += 1
 
     def _charge(self, record: PodRecord, slot: int, sign: int) -> None:
         self.nodes.charge(slot, record.amounts, record.template.scoring_requests, sign)

@@ -262,11 +262,6 @@ def volume_plan(pod: Pod, state: ClusterState, node_name: str) -> VolumePlan:
     return DelayedClaims(delayed, state).plan(slot) if delayed else VolumePlan()
 
 
-def volumes_to_select(pod: Pod, state: ClusterState, node_name: str) -> list[str]:
-    """Keys (``namespace/name``) of the claims that need volume.kubernetes.io/selected-node first."""
-    return volume_plan(pod, state, node_name).provision
-
-
 def unbound_claims(pod: Pod, state: ClusterState) -> list[str]:
     """Keys of the pod's claims that do not have their volume yet; the pod may be bound when empty."""
     return sorted(

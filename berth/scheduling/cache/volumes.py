@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from berth.kube.objects import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from berth.scheduling.cache.units import whole_units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from berth.kube.objects import (
-        CSIDriver,
-        CSINode,
-        CSIStorageCapacity,
-        PersistentVolume,
-        PersistentVolumeClaim,
-        Pod,
-        StorageClass,
-        Volume,
-        VolumeAttachment,
-    )
+    from berth.kube.objects import Pod, Volume
+
+StorageObject: TypeAlias = (
+    PersistentVolume
+    | PersistentVolumeClaim
+    | StorageClass
+    | CSINode
+    | CSIDriver
+    | CSIStorageCapacity
+    | VolumeAttachment
+)
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 """Annotation on a claim: provision its volume where this node can reach it."""
@@ -31,6 +40,12 @@ WAIT = "WaitForFirstConsumer"
 
 DiskUse = tuple[tuple[str, ...], bool]
 """(identity of an in-tree disk, may be shared with other readers); conflicts unless both may."""
+
+
+def object_key(item: StorageObject) -> str:
+    """``namespace/name``, or the name alone outside namespaces."""
+    meta = item.metadata
+    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
 
 def claim_name(pod: Pod, volume: Volume) -> str | None:
@@ -100,7 +115,7 @@ def fully_bound(claim: PersistentVolumeClaim) -> bool:
 
 
 class VolumeTable:
-    """Storage objects by name."""
+    """Storage objects by name, and what is assumed about them."""
 
     def __init__(self) -> None:
         """Begin without any."""
@@ -119,95 +134,59 @@ class VolumeTable:
         self.version = 0
         """Grows with every change."""
         self._attachments: dict[str, VolumeAttachment] = {}
-        self._attached_to: defaultdict[str, set[str]] = defaultdict(set)
+        self._tables: dict[type, dict[str, Any]] = {
+            PersistentVolume: self.volumes,
+            PersistentVolumeClaim: self.claims,
+            StorageClass: self.classes,
+            CSINode: self.csi_nodes,
+            CSIDriver: self.drivers,
+            CSIStorageCapacity: self.capacities,
+            VolumeAttachment: self._attachments,
+        }
+        self._attached_to: defaultdict[str, dict[str, VolumeAttachment]] = defaultdict(dict)
         self._reserved: dict[str, str] = {}
         self._selected: dict[str, str] = {}
 
-    def upsert_volume(self, volume: PersistentVolume) -> None:
-        """Record a PersistentVolume; one that has a claimRef now needs no reservation any more."""
-        self.volumes[volume.metadata.name] = volume
-        if volume.spec.claim_ref is not None:
-            self._reserved.pop(volume.metadata.name, None)
-        self.version += 1
-
-    def remove_volume(self, name: str) -> None:
-        """Forget a PersistentVolume."""
-        self.volumes.pop(name, None)
-        self._reserved.pop(name, None)
-        self.version += 1
-
-    def upsert_claim(self, claim: PersistentVolumeClaim) -> None:
-        """Record a PersistentVolumeClaim; its own annotation replaces a selected node we assumed."""
-        key = f"{claim.metadata.namespace}/{claim.metadata.name}"
-        self.claims[key] = claim
-        if SELECTED_NODE in claim.metadata.annotations or fully_bound(claim):
+    def update(self, item: StorageObject) -> None:
+        """Record a storage object of any kind; a write of ours that it shows needs no assumption any more."""
+        key = object_key(item)
+        table = self._tables[type(item)]
+        if isinstance(item, VolumeAttachment):
+            self._detach(key)
+            self._attached_to[item.spec.node_name][key] = item
+        elif isinstance(item, PersistentVolume):
+            if item.spec.claim_ref is not None:
+                self._reserved.pop(key, None)
+        elif isinstance(item, PersistentVolumeClaim) and (
+            SELECTED_NODE in item.metadata.annotations or fully_bound(item)
+        ):
             self._selected.pop(key, None)
+        table[key] = item
         self.version += 1
 
-    def remove_claim(self, key: str) -> None:
-        """Forget a claim (``namespace/name``) and what was assumed for it."""
-        self.claims.pop(key, None)
-        self.forget([key])
-
-    def upsert_class(self, storage_class: StorageClass) -> None:
-        """Record a StorageClass."""
-        self.classes[storage_class.metadata.name] = storage_class
+    def delete(self, item: StorageObject) -> None:
+        """Remove a storage object and what was assumed about it."""
+        key = object_key(item)
+        if isinstance(item, VolumeAttachment):
+            self._detach(key)
+        elif isinstance(item, PersistentVolume):
+            self._reserved.pop(key, None)
+        elif isinstance(item, PersistentVolumeClaim):
+            self.forget([key])
+        self._tables[type(item)].pop(key, None)
         self.version += 1
 
-    def remove_class(self, name: str) -> None:
-        """Forget a StorageClass."""
-        self.classes.pop(name, None)
-        self.version += 1
+    def _detach(self, key: str) -> None:
+        known = self._attachments.get(key)
+        if known is not None:
+            there = self._attached_to[known.spec.node_name]
+            del there[key]
+            if not there:
+                del self._attached_to[known.spec.node_name]
 
-    def upsert_csi_node(self, csi_node: CSINode) -> None:
-        """Record a CSINode."""
-        self.csi_nodes[csi_node.metadata.name] = csi_node
-        self.version += 1
-
-    def remove_csi_node(self, name: str) -> None:
-        """Forget a CSINode."""
-        self.csi_nodes.pop(name, None)
-        self.version += 1
-
-    def upsert_driver(self, driver: CSIDriver) -> None:
-        """Record a CSIDriver."""
-        self.drivers[driver.metadata.name] = driver
-        self.version += 1
-
-    def remove_driver(self, name: str) -> None:
-        """Forget a CSIDriver."""
-        self.drivers.pop(name, None)
-        self.version += 1
-
-    def upsert_capacity(self, capacity: CSIStorageCapacity) -> None:
-        """Record a CSIStorageCapacity."""
-        self.capacities[f"{capacity.metadata.namespace}/{capacity.metadata.name}"] = capacity
-        self.version += 1
-
-    def remove_capacity(self, key: str) -> None:
-        """Forget a CSIStorageCapacity (``namespace/name``)."""
-        self.capacities.pop(key, None)
-        self.version += 1
-
-    def upsert_attachment(self, attachment: VolumeAttachment) -> None:
-        """Record a VolumeAttachment."""
-        self.remove_attachment(attachment.metadata.name)
-        self._attachments[attachment.metadata.name] = attachment
-        self._attached_to[attachment.spec.node_name].add(attachment.metadata.name)
-
-    def remove_attachment(self, name: str) -> None:
-        """Forget a VolumeAttachment."""
-        old = self._attachments.pop(name, None)
-        if old is not None:
-            names = self._attached_to[old.spec.node_name]
-            names.discard(name)
-            if not names:
-                del self._attached_to[old.spec.node_name]
-        self.version += 1
-
-    def attachments(self, node_name: str) -> Iterator[VolumeAttachment]:
+    def attachments(self, node_name: str) -> Iterable[VolumeAttachment]:
         """VolumeAttachments of a node."""
-        return (self._attachments[name] for name in self._attached_to.get(node_name, ()))
+        return self._attached_to.get(node_name, {}).values()
 
     def assume(self, *, reserved: dict[str, str], selected: dict[str, str]) -> None:
         """Count on writes that are under way.

@@ -119,10 +119,9 @@ class InfrastructureView:
         self._state = state
         self._profile = profile
         self._costs: NetworkCosts | None = None
-        self._built: tuple[int, int, int, int] | None = None
+        self._built: tuple[int, int, int] | None = None
         self._allocatable: npt.NDArray[np.int64] | None = None
         self._current: InfrastructureState | None = None
-        self._settings_version = 0
         self.problems: tuple[str, ...] = ()
         """What is wrong in the nodes' annotations, as of the last rebuild."""
         self.places: tuple[Place, ...] = ()
@@ -135,10 +134,6 @@ class InfrastructureView:
             raise LookupError("no infrastructure yet: call current() first")
         return self._current.infrastructure
 
-    def settings_changed(self) -> None:
-        """Annotations of a node changed: rebuild before the next plan."""
-        self._settings_version += 1
-
     def current(self, costs: NetworkCosts, placement: BandwidthAllocations) -> InfrastructureState:
         """The cluster as of now.
 
@@ -147,7 +142,7 @@ class InfrastructureView:
             placement: refreshed bandwidth use of placed dependency edges.
         """
         state = self._state
-        stamp = (state.static_version, state.size, len(state.resources), self._settings_version)
+        stamp = (state.static_version, state.size, len(state.resources))
         previous = self._current
         if (
             previous is None

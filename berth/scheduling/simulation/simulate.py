@@ -1,6 +1,6 @@
 """The plan: the controller's own cache, queue and cycle, fed once, on a clock that skips the waits.
 
-The clock stands still while units are looked at, so every group is first planned all or nothing, as in a cluster
+The clock stands still while entries are scheduled, so every group is first planned all or nothing, as in a cluster
 where all pods come at once. Then it skips to the end of the longest wait, and what is left gets its second chance
 under the rules of ``gang.afterWait``.
 """
@@ -10,20 +10,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import get_args
 
-from berth.kube.objects import CustomObject, Namespace, Node, ObjectMeta, Pod
+from berth.kube.objects import Namespace, Node, ObjectMeta, Pod
 from berth.network.costs import NetworkCosts
 from berth.network.groups import Group, GroupKey
 from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.volumes import StorageObject
 from berth.scheduling.configuration import PlacementConfiguration
-from berth.scheduling.cycle import GROUP_UNIT, SchedulingCycle, unit_key
+from berth.scheduling.cycle import SchedulingCycle
 from berth.scheduling.decision import Decision, Failure
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.gang.infrastructure import read_settings
 from berth.scheduling.messages import Message, failed_scheduling
 from berth.scheduling.plugins.node_affinity import NodeAffinity
 from berth.scheduling.plugins.taint_toleration import TaintToleration
-from berth.scheduling.queue import PlacementQueue, UnitKey
+from berth.scheduling.queue import EntryKey, SchedulingQueue
 from berth.scheduling.simulation.daemons import add_daemon_tolerations, pin_to_node
 from berth.scheduling.simulation.defaults import DEFAULT_SCHEDULER
 from berth.scheduling.simulation.inputs import Inputs
@@ -101,7 +103,7 @@ class _Planner:
         self._all_pods = all_pods
         self._progress = progress
         self._cache = Cache(clock=self._clock)
-        self._queue = PlacementQueue(clock=self._clock, arrival_of=self._arrival_of)
+        self._queue = SchedulingQueue(clock=self._clock, groups=self._cache.groups)
         self._cycle = SchedulingCycle(self._cache, self._queue, configuration, self)
         self._why: dict[str, Message] = {}
         self._waiting: dict[str, Pod] = {}
@@ -109,7 +111,7 @@ class _Planner:
 
     def feed(self, inputs: Inputs) -> None:
         """Tell the cache of every object, as the watches would."""
-        cache, state = self._cache, self._cache.state
+        cache = self._cache
         nodes: list[Node] = inputs.of("Node")
         for number, node in enumerate(nodes):
             cache.update_node(node)
@@ -118,26 +120,16 @@ class _Planner:
                 self._progress("reading nodes", number, len(nodes))
         namespaces: list[Namespace] = inputs.of("Namespace")
         for namespace in namespaces:
-            state.upsert_namespace(namespace)
+            cache.update_namespace(namespace)
         for name in sorted({pod.metadata.namespace for pod in inputs.of("Pod")}):
-            if state.namespace_labels(name) is None:
+            if cache.state.namespace_labels(name) is None:
                 labels = {"kubernetes.io/metadata.name": name}
-                state.upsert_namespace(Namespace(metadata=ObjectMeta(name=name, labels=labels)))
-        table = state.volumes
-        for kind, put in (
-            ("PersistentVolume", table.upsert_volume),
-            ("PersistentVolumeClaim", table.upsert_claim),
-            ("StorageClass", table.upsert_class),
-            ("CSINode", table.upsert_csi_node),
-            ("CSIDriver", table.upsert_driver),
-            ("CSIStorageCapacity", table.upsert_capacity),
-            ("VolumeAttachment", table.upsert_attachment),
-        ):
-            for item in inputs.of(kind):
-                put(item)
-        groups: list[CustomObject] = inputs.of("AppGroup")
-        for item in groups:
-            cache.update_group(item, None)
+                cache.update_namespace(Namespace(metadata=ObjectMeta(name=name, labels=labels)))
+        for kind in get_args(StorageObject):
+            for item in inputs.of(kind.__name__):
+                cache.update_storage(item)
+        for item in inputs.of("AppGroup"):
+            cache.update_group(item)
         for item in inputs.of("NetworkTopology"):
             problem, _ = cache.update_topology(item)
             if problem is not None:
@@ -145,7 +137,7 @@ class _Planner:
         pods = [*inputs.of("Pod"), *self._daemons(inputs)]
         # Pods that have a node come first, as in the first list of a controller: waiting ones see their room taken.
         for pod in sorted(pods, key=lambda item: not item.spec.node_name):
-            self._put_pod(pod)
+            self._update_pod(pod)
 
     def _daemons(self, inputs: Inputs) -> list[Pod]:
         """A pod for every node that a DaemonSet's template admits and that has none of it yet."""
@@ -176,7 +168,7 @@ class _Planner:
                 made.append(pod)
         return made
 
-    def _put_pod(self, pod: Pod) -> None:
+    def _update_pod(self, pod: Pod) -> None:
         spec = pod.spec
         ours = self._configuration.profile_for(spec.scheduler_name) is not None
         if self._all_pods and not ours and not spec.node_name:
@@ -187,49 +179,46 @@ class _Planner:
             # Another scheduler's: nobody knows where it will go, and it is no member to wait for.
             self.result.ignored[spec.scheduler_name or DEFAULT_SCHEDULER] += 1
             return
-        change = self._cache.update_pod(pod)
+        queued = self._cache.update_pod(pod)
         if waits and spec.scheduling_gates:
             self.result.gated += 1
             gates = ", ".join(gate.name for gate in spec.scheduling_gates)
             self.result.unplaced.append(Unplaced(pod, "SchedulingGated", f"has scheduling gates: {gates}"))
-        elif change.waiting:
+        elif queued:
             self._waiting[pod.metadata.uid] = pod
-            self._queue.add(pod, unit_key(pod, change.group))
+            self._queue.add(pod, EntryKey.of(pod, self._cache.members.group_of(pod.metadata.uid)))
 
     def run(self) -> Simulation:
         """Plan until nothing changes any more."""
         total = len(self._waiting)
-        for _, namespace, name, scheduler in sorted(u.key for u in self._queue.units() if u.key[0] == GROUP_UNIT):
-            self.result.groups[GroupKey(namespace, name)] = scheduler
+        for key in sorted(entry.key for entry in self._queue.entries()):
+            if key.group is not None:
+                self.result.groups[key.group] = key.scheduler
         self._drain(total)
         self._clock.now = max(profile.gang.wait_seconds for profile in self._configuration.profiles)
-        for unit in list(self._queue.units()):
-            if unit.key[0] == GROUP_UNIT:
-                self._queue.wake(unit.key)
+        for entry in list(self._queue.entries()):
+            if entry.key.group is not None:
+                self._queue.activate(entry.key)
         self._drain(total)
         left = sorted(self._waiting.values(), key=lambda pod: pod.key)
         for pod in left:
-            why = self._why.get(pod.metadata.uid, Message("Waiting", "was not looked at"))
+            why = self._why.get(pod.metadata.uid, Message("Waiting", "was not scheduled"))
             self.result.unplaced.append(Unplaced(pod, why.reason, why.text))
         self._progress("planning", total, total)
         return self.result
 
     def _drain(self, total: int) -> None:
-        """Look at all that is due; pods with rules about other pods again, as long as others get nodes."""
+        """Schedule all that is due; pods with rules about other pods again, as long as others get nodes."""
         while True:
             before = len(self._waiting)
-            while (unit := self._queue.pop()) is not None:
-                self._cycle.look_at(unit)
+            while (entry := self._queue.pop()) is not None:
+                self._cycle.schedule_one(entry)
                 self._progress("planning", total - len(self._waiting), total)
             if len(self._waiting) == before:
                 return
-            for unit in list(self._queue.units()):
-                if unit.follows_pods:
-                    self._queue.wake(unit.key)
-
-    def _arrival_of(self, key: UnitKey) -> str | None:
-        group = self._cache.groups.get(GroupKey(key[1], key[2])) if key[0] == GROUP_UNIT else None
-        return group.created if group is not None else None
+            for entry in list(self._queue.entries()):
+                if entry.follows_pods:
+                    self._queue.activate(entry.key)
 
     # What the cycle tells, see CycleListener.
 
@@ -252,7 +241,7 @@ class _Planner:
     def about_group(self, group: Group, message: Message) -> None:
         """The pods tell it all."""
 
-    def looked_at(self, kind: str, result: str) -> None:
+    def attempted(self, kind: str, result: str) -> None:
         """Nobody counts."""
 
     def planned(self, kind: str, *, pods: int, seconds: float) -> None:

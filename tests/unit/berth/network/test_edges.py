@@ -88,7 +88,7 @@ class TestLedger:
         self.shop = read_group(group_object("shop", *chain("a", "b", minBandwidth="10M")))
 
     def place(self, name: str, workload: str, node: str) -> None:
-        self.members.upsert(member(name, workload), node=node)
+        self.members.update(member(name, workload), node=node)
         self.bandwidth_allocations.mark(self.shop.key)
 
     def refreshed(self, *groups: Group) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
@@ -106,7 +106,7 @@ class TestLedger:
             self.place(f"b{number}", "b", "n1")
             self.refreshed(self.shop)
         for number in range(3):
-            self.bandwidth_allocations.mark(self.members.remove(f"pod-default-b{number}"))
+            self.bandwidth_allocations.mark(self.members.delete(f"pod-default-b{number}"))
             self.refreshed(self.shop)
         assert self.refreshed(self.shop) == ({}, {})
 
@@ -146,9 +146,9 @@ def test_ledger_equals_recomputation(steps: list[tuple[str, str, bool]]) -> None
     groups = {shop.key: shop}
     for name, node, refresh in steps:
         if node == "gone":
-            bandwidth_allocations.mark(members.remove(f"pod-default-{name}"))
+            bandwidth_allocations.mark(members.delete(f"pod-default-{name}"))
         else:
-            bandwidth_allocations.mark(members.upsert(member(name, name[0]), node=node)[0])
+            bandwidth_allocations.mark(members.update(member(name, name[0]), node=node)[0])
         if refresh:
             bandwidth_allocations.refresh(groups)
     bandwidth_allocations.refresh(groups)

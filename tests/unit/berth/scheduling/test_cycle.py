@@ -1,4 +1,4 @@
-"""One look at a unit: what is planned, what waits and until when, what is said. The outlet only records."""
+"""One scheduling cycle: what is planned, what waits and until when, what is said. The listener only records."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import pytest
 
 from berth.kube.objects import CustomObject, Pod
 from berth.network.costs import NetworkCosts
-from berth.network.groups import Group
+from berth.network.groups import Group, GroupKey
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import PlacementConfiguration, Profile
-from berth.scheduling.cycle import SchedulingCycle, unit_key
+from berth.scheduling.cycle import SchedulingCycle
 from berth.scheduling.decision import Decision, Failure
 from berth.scheduling.messages import Message, failed_scheduling
-from berth.scheduling.queue import PlacementQueue, UnitKey
+from berth.scheduling.queue import EntryKey, SchedulingQueue
 from tests.support import kinds
 from tests.support.placement import Clock, chain, group_object, lone, member, zoned
 
-GROUP: UnitKey = ("group", "default", "shop", "berth-scheduler")
+SHOP = GroupKey("default", "shop")
 
 
 class Stage:
@@ -27,7 +27,7 @@ class Stage:
     def __init__(self, *, after_wait: str = "PlaceWhatFits", wait: float = 30.0, **node: Any) -> None:
         self.clock = Clock()
         self.cache = Cache(clock=self.clock)
-        self.queue = PlacementQueue(clock=self.clock, arrival_of=lambda _: None)
+        self.queue = SchedulingQueue(clock=self.clock, groups=self.cache.groups)
         profile = Profile.model_validate({"gang": {"waitSeconds": wait, "afterWait": after_wait}})
         self.bound: list[Decision] = []
         self.notes: list[Message] = []
@@ -52,7 +52,7 @@ class Stage:
         self.notes.append(message)
         self.groups_told.append(group.key[1])
 
-    def looked_at(self, kind: str, result: str) -> None:
+    def attempted(self, kind: str, result: str) -> None:
         pass
 
     def planned(self, kind: str, *, pods: int, seconds: float) -> None:
@@ -60,24 +60,22 @@ class Stage:
         assert seconds >= 0
 
     def group(self, obj: CustomObject) -> None:
-        key = self.cache.update_group(obj, None)
-        assert key is not None
-        self.queue.wake((*("group", *key), "berth-scheduler"))
+        group = self.cache.update_group(obj)
+        self.queue.activate(EntryKey.of_group(group.key, "berth-scheduler"))
 
     def add(self, *pods: Pod) -> None:
         for pod in pods:
-            change = self.cache.update_pod(pod)
-            assert change.waiting
-            self.queue.add(pod, unit_key(pod, change.group))
+            assert self.cache.update_pod(pod)
+            self.queue.add(pod, EntryKey.of(pod, self.cache.members.group_of(pod.metadata.uid)))
 
-    def look(self) -> int:
-        """Look at every unit that is due; returns how many looks that were."""
-        looks = 0
-        while (unit := self.queue.pop()) is not None:
-            self.cycle.look_at(unit)
-            looks += 1
-            assert looks < 50, "the cycle spins without time passing"
-        return looks
+    def schedule(self) -> int:
+        """Schedule every entry that is due; returns how many that were."""
+        tries = 0
+        while (entry := self.queue.pop()) is not None:
+            self.cycle.schedule_one(entry)
+            tries += 1
+            assert tries < 50, "the cycle spins without time passing"
+        return tries
 
     def placed(self) -> set[str]:
         return {decision.pod.metadata.name for decision in self.bound}
@@ -93,19 +91,20 @@ def shop(**spec: Any) -> CustomObject:
 @pytest.mark.parametrize(
     ("pod", "group", "key"),
     [
-        pytest.param(lone("p"), None, ("pod", "default", "p", "pod-default-p"), id="alone"),
-        pytest.param(member("p", "a"), ("default", "shop"), GROUP, id="group"),
+        pytest.param(lone("p"), None, EntryKey("pod", "default", "p", uid="pod-default-p"), id="alone"),
+        pytest.param(member("p", "a"), SHOP, EntryKey("group", "default", "shop", "berth-scheduler"), id="group"),
     ],
 )
-def test_unit_of_a_pod(pod: Pod, group: tuple[str, str] | None, key: UnitKey) -> None:
-    assert unit_key(pod, group) == key
+def test_entry_of_a_pod(pod: Pod, group: GroupKey | None, key: EntryKey) -> None:
+    assert EntryKey.of(pod, group) == key
+    assert key.group == group
 
 
 class TestSinglePod:
     def test_placed_at_once(self) -> None:
         stage = Stage()
         stage.add(lone("p", cpu="1"))
-        assert stage.look() == 1
+        assert stage.schedule() == 1
         assert stage.placed() == {"p"}
         assert len(stage.queue) == 0
         assert stage.notes == []
@@ -113,34 +112,33 @@ class TestSinglePod:
     def test_without_room_it_is_told_and_sleeps(self) -> None:
         stage = Stage()
         stage.add(lone("p", cpu="9"))
-        stage.look()
+        stage.schedule()
         assert stage.reasons() == ["FailedScheduling"]
         assert stage.notes[0].text == "0/1 nodes are available: 1 Insufficient cpu."
         assert stage.conditions == {"p": "0/1 nodes are available: 1 Insufficient cpu."}
         stage.clock.advance(30)
-        assert stage.look() == 0
+        assert stage.schedule() == 0
         stage.cache.update_node(zoned("big", cpu=16))
-        stage.queue.wake_sleepers()
-        stage.look()
+        stage.queue.move_all_to_active()
+        stage.schedule()
         assert stage.placed() == {"p"}
 
     def test_a_success_forgets_failed_attempts(self) -> None:
         stage = Stage()
         stage.add(lone("p", cpu="9"))
         for _ in range(3):
-            stage.look()
+            stage.schedule()
             stage.clock.advance(60)
-        unit = stage.queue.unit_of("pod-default-p")
-        assert unit is not None
-        assert unit.attempts == 3
+        (entry,) = stage.queue.entries()
+        assert entry.attempts == 3
         stage.cache.update_node(zoned("big", cpu=16))
-        stage.look()
-        assert unit.attempts == 0
+        stage.schedule()
+        assert entry.attempts == 0
 
     def test_pods_of_other_schedulers_are_left_alone(self) -> None:
         stage = Stage()
         stage.add(lone("p", spec={"schedulerName": "default-scheduler"}))
-        stage.look()
+        stage.schedule()
         assert stage.bound == []
         assert stage.notes == []
 
@@ -150,7 +148,7 @@ class TestCompleteGroup:
         stage = Stage()
         stage.group(shop())
         stage.add(member("a1", "a", cpu="1"), member("b1", "b", cpu="1"))
-        assert stage.look() == 1
+        assert stage.schedule() == 1
         assert stage.placed() == {"a1", "b1"}
         (note,) = stage.notes
         assert note.reason == "Placed"
@@ -161,14 +159,14 @@ class TestCompleteGroup:
         stage = Stage(cpu=1)
         stage.group(shop())
         stage.add(member("a1", "a", cpu="1"), member("b1", "b", cpu="1"))
-        stage.look()
+        stage.schedule()
         assert stage.bound == []
         assert set(stage.conditions) == {"a1", "b1"}
         assert stage.reasons().count("NotPlaced") == 1
         stage.clock.advance(29)
-        assert stage.look() == 0
+        assert stage.schedule() == 0
         stage.clock.advance(1)
-        assert stage.look() == 1
+        assert stage.schedule() == 1
         assert len(stage.bound) == 1
         assert len(stage.queue) == 1
 
@@ -177,7 +175,7 @@ class TestCompleteGroup:
         stage.group(shop())
         stage.add(member("a1", "a", cpu="1"), member("b1", "b", cpu="1"))
         for _ in range(5):
-            stage.look()
+            stage.schedule()
             stage.clock.advance(60)
         assert stage.bound == []
 
@@ -185,7 +183,7 @@ class TestCompleteGroup:
         stage = Stage()
         stage.group(shop())
         stage.add(member("a1", "a"), member("b1", "b"), member("x1", "stranger"))
-        stage.look()
+        stage.schedule()
         assert stage.placed() == {"a1", "b1", "x1"}
         note = next(note for note in stage.notes if note.reason == "WorkloadUnknown")
         assert "'stranger' is no workload of AppGroup shop" in note.text
@@ -196,7 +194,7 @@ class TestCompleteGroup:
         stage.group(group_object("shop", *chain("a", "b", "c")))
         stage.cache.update_pod(member("a1", "a", on="n1"))
         stage.add(member("b1", "b"), member("c1", "c"))
-        stage.look()
+        stage.schedule()
         assert [note.text for note in stage.notes] == [
             "Placed 2 pods on 1 nodes; mean network cost 0 over 2 dependency edges"
         ]
@@ -207,7 +205,7 @@ class TestMissingMembers:
         stage = Stage()
         stage.group(shop())
         stage.add(member("a1", "a"))
-        assert stage.look() == 1
+        assert stage.schedule() == 1
         assert stage.bound == []
         assert stage.reasons() == ["WaitingForMembers"]
         assert stage.notes[0].text == "AppGroup shop has 1 of 2 pods; workloads without a pod: b; waits up to 30 s"
@@ -216,42 +214,42 @@ class TestMissingMembers:
         stage = Stage()
         stage.group(shop())
         stage.add(member("a1", "a"))
-        stage.look()
+        stage.schedule()
         stage.clock.advance(3)
         stage.add(member("b1", "b"))
-        stage.look()
+        stage.schedule()
         assert stage.placed() == {"a1", "b1"}
 
     def test_after_the_wait_those_present_are_placed(self) -> None:
         stage = Stage()
         stage.group(shop())
         stage.add(member("a1", "a"))
-        stage.look()
+        stage.schedule()
         assert stage.queue.next_due() == stage.clock.now + 30
         stage.clock.advance(30)
-        stage.look()
+        stage.schedule()
         assert stage.placed() == {"a1"}
 
     def test_keep_waiting_waits_without_spinning_until_the_member_comes(self) -> None:
         stage = Stage(after_wait="KeepWaiting")
         stage.group(shop())
         stage.add(member("a1", "a"))
-        stage.look()
+        stage.schedule()
         assert stage.notes[0].text.endswith("waits until they are there")
         stage.clock.advance(31)
-        assert stage.look() == 1
-        assert stage.look() == 0
+        assert stage.schedule() == 1
+        assert stage.schedule() == 0
         assert stage.bound == []
         stage.clock.advance(1)
         stage.add(member("b1", "b"))
-        stage.look()
+        stage.schedule()
         assert stage.placed() == {"a1", "b1"}
 
     def test_wait_of_zero_places_at_once(self) -> None:
         stage = Stage(wait=0)
         stage.group(shop())
         stage.add(member("a1", "a"))
-        stage.look()
+        stage.schedule()
         assert stage.placed() == {"a1"}
 
 
@@ -259,20 +257,20 @@ class TestWithoutUsableGroup:
     def test_a_missing_group_is_waited_for(self) -> None:
         stage = Stage()
         stage.add(member("a1", "a"))
-        stage.look()
+        stage.schedule()
         assert stage.reasons() == ["AppGroupMissing"]
         assert "does not exist in namespace default" in stage.notes[0].text
         stage.group(group_object("shop", kinds.workload("a")))
-        stage.look()
+        stage.schedule()
         assert stage.placed() == {"a1"}
         assert stage.bound[0].group == ("default", "shop")
 
     def test_after_the_wait_its_pods_are_placed_alone_in_order(self) -> None:
         stage = Stage(cpu=1)
         stage.add(member("z", "a", cpu="1"), member("vip", "b", cpu="1", spec={"priority": 9}))
-        stage.look()
+        stage.schedule()
         stage.clock.advance(30)
-        stage.look()
+        stage.schedule()
         assert stage.placed() == {"vip"}
         assert stage.bound[0].group is None
         assert list(stage.conditions) == ["z"]
@@ -282,7 +280,7 @@ class TestWithoutUsableGroup:
         stage = Stage()
         stage.group(group_object("shop", kinds.workload("a"), numMembers=0))
         stage.add(member("a1", "a"))
-        stage.look()
+        stage.schedule()
         assert stage.placed() == {"a1"}
         assert stage.reasons() == ["AppGroupUnusable"]
         assert "spec.numMembers" in stage.notes[0].text
@@ -291,10 +289,10 @@ class TestWithoutUsableGroup:
         stage = Stage(cpu=1)
         stage.group(group_object("shop", kinds.workload("a"), numMembers=0))
         stage.add(member("a1", "a", cpu="2"))
-        stage.look()
+        stage.schedule()
         stage.group(group_object("shop", kinds.workload("a")))
         stage.cache.update_node(zoned("n2", cpu=4))
-        stage.look()
+        stage.schedule()
         assert stage.bound[0].group == ("default", "shop")
 
 
@@ -302,9 +300,9 @@ def test_every_failure_backs_off_and_nothing_spins() -> None:
     stage = Stage(cpu=1)
     stage.group(shop())
     stage.add(member("a1", "a", cpu="5"), member("b1", "b", cpu="1"), lone("p", cpu="7"))
-    looks = 0
+    tries = 0
     for _ in range(600):
-        looks += stage.look()
+        tries += stage.schedule()
         stage.clock.advance(1)
     assert stage.placed() == {"b1"}
-    assert looks < 30
+    assert tries < 30

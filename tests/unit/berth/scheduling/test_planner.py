@@ -255,10 +255,16 @@ class TestRulesBetweenMembers:
         assert set(where(lab.place(app(lab, "a"), member("a1", "a"), member("a2", "a"))).values()) == {"n2"}
 
 
-class TestAvoided:
+def reject(lab: Lab, owner_uid: str, node: str) -> None:
+    pod = lone("rejected", on=node)
+    pod.metadata.owner_references = [owner(owner_uid)]
+    lab.cache.note_rejection(pod)
+
+
+class TestRecentlyRejected:
     def test_owners_pods_keep_away_and_others_do_not(self) -> None:
         lab = Lab([zoned("n1"), zoned("n2")])
-        lab.cache.avoided["owner-1", "n1"] = True
+        reject(lab, "owner-1", "n1")
         mine, other = lone("mine"), lone("other")
         mine.metadata.owner_references = [owner("owner-1")]
         other.metadata.owner_references = [owner("owner-2")]
@@ -268,7 +274,7 @@ class TestAvoided:
 
     def test_same_template_different_owner_in_one_group(self) -> None:
         lab = Lab([zoned("n1", cpu=8)])
-        lab.cache.avoided["owner-1", "n1"] = True
+        reject(lab, "owner-1", "n1")
         first, second = member("a1", "a"), member("a2", "a")
         first.metadata.owner_references = [owner("owner-1")]
         second.metadata.owner_references = [owner("owner-2")]

@@ -1,4 +1,4 @@
-"""The queue: order, backoff, waking; no unit is ever lost."""
+"""The scheduling queue: order, backoff, second tries; no entry is ever lost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.kube.objects import Pod
-from berth.scheduling.queue import FLUSH_AFTER, MAX_BACKOFF, PlacementQueue, Unit, UnitKey, pod_order
+from berth.network.groups import Group, GroupKey
+from berth.scheduling.queue import FLUSH_AFTER, MAX_BACKOFF, EntryKey, QueueEntry, SchedulingQueue, pod_order
 from tests.support import builders
 from tests.support.placement import Clock
 
@@ -22,32 +23,40 @@ def pod(name: str, *, priority: int = 0, created: str = EARLY, spec: dict[str, A
     return made
 
 
-def key_of(made: Pod) -> UnitKey:
-    return ("pod", made.metadata.uid)
+def key_of(made: Pod) -> EntryKey:
+    return EntryKey.of(made, None)
+
+
+def group_key(name: str) -> EntryKey:
+    return EntryKey.of_group(GroupKey("ns", name), "s")
 
 
 class Bench:
-    """A queue with its clock; groups arrive when `arrivals` says."""
+    """A queue with its clock and the AppGroups that exist."""
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.arrivals: dict[UnitKey, str] = {}
-        self.queue = PlacementQueue(clock=self.clock, arrival_of=self.arrivals.get)
+        self.groups: dict[GroupKey, Group] = {}
+        self.queue = SchedulingQueue(clock=self.clock, groups=self.groups)
 
-    def add(self, *pods: Pod, key: UnitKey | None = None) -> None:
+    def add(self, *pods: Pod, key: EntryKey | None = None) -> None:
         for made in pods:
             self.queue.add(made, key or key_of(made))
 
-    def pop(self) -> Unit:
-        unit = self.queue.pop()
-        assert unit is not None
-        return unit
+    def pop(self) -> QueueEntry:
+        entry = self.queue.pop()
+        assert entry is not None
+        return entry
+
+    def pods(self) -> list[str]:
+        """Names of all waiting pods."""
+        return sorted(made.metadata.name for entry in self.queue.entries() for made in entry.pods.values())
 
     def names(self) -> list[str]:
-        """Names of the pods of all ready units in the order they are popped."""
+        """Names of the pods of all active entries in the order they are popped."""
         found = []
-        while (unit := self.queue.pop()) is not None:
-            found.append(" ".join(made.metadata.name for made in unit.pods.values()))
+        while (entry := self.queue.pop()) is not None:
+            found.append(" ".join(made.metadata.name for made in entry.pods.values()))
         return found
 
 
@@ -71,26 +80,26 @@ class TestOrder:
         assert bench.names() == order
 
     def test_a_group_arrives_with_its_appgroup_and_has_its_best_pods_priority(self, bench: Bench) -> None:
-        old, urgent = ("group", "ns", "old", "s"), ("group", "ns", "urgent", "s")
-        bench.arrivals[old] = "2025-01-01T00:00:00Z"
+        old, urgent = group_key("old"), group_key("urgent")
+        bench.groups[GroupKey("ns", "old")] = Group(GroupKey("ns", "old"), created="2025-01-01T00:00:00Z")
         bench.add(pod("single"))
         bench.add(pod("o1", created=LATE), key=old)
         bench.add(pod("u1"), pod("u2", priority=7), key=urgent)
         assert bench.names() == ["u1 u2", "o1", "single"]
 
     def test_a_group_that_is_ready_moves_up_when_an_urgent_pod_joins(self, bench: Bench) -> None:
-        group = ("group", "ns", "g", "s")
+        group = group_key("g")
         bench.add(pod("g1", created=LATE), key=group)
         bench.add(pod("a"))
         bench.add(pod("g2", priority=9), key=group)
         assert bench.names() == ["g1 g2", "a"]
 
     def test_a_group_moves_down_when_its_urgent_pod_goes(self, bench: Bench) -> None:
-        group = ("group", "ns", "g", "s")
+        group = group_key("g")
         urgent = pod("g2", priority=9)
         bench.add(pod("g1", created=LATE), urgent, key=group)
         bench.add(pod("a"))
-        bench.queue.remove(urgent.metadata.uid)
+        bench.queue.delete(urgent.metadata.uid)
         assert bench.names() == ["a", "g1"]
 
     def test_inside_a_group(self) -> None:
@@ -128,62 +137,58 @@ class TestOrder:
 
 
 class TestContents:
-    def test_counts_pods_not_units(self, bench: Bench) -> None:
-        bench.add(pod("a"), pod("b"), key=("group", "ns", "g", "s"))
+    def test_counts_pods_not_entries(self, bench: Bench) -> None:
+        bench.add(pod("a"), pod("b"), key=group_key("g"))
         bench.add(pod("c"))
         assert len(bench.queue) == 3
-        assert "pod-default-a" in bench.queue
-        assert len(list(bench.queue.units())) == 2
+        assert len(list(bench.queue.entries())) == 2
 
     def test_a_removed_pod_never_pops(self, bench: Bench) -> None:
         bench.add(pod("a"), pod("b"))
-        bench.queue.remove("pod-default-a")
-        bench.queue.remove("pod-default-a")
+        bench.queue.delete("pod-default-a")
+        bench.queue.delete("pod-default-a")
         assert bench.names() == ["b"]
-        assert bench.queue.get(("pod", "pod-default-a")) is None
+        assert bench.pods() == ["b"]
 
-    def test_a_pod_that_changes_its_unit_is_in_one_only(self, bench: Bench) -> None:
+    def test_a_pod_that_changes_its_entry_is_in_one_only(self, bench: Bench) -> None:
         made = pod("a")
         bench.add(made)
-        bench.add(made, key=("group", "ns", "g", "s"))
-        assert [unit.key for unit in bench.queue.units()] == [("group", "ns", "g", "s")]
-        assert bench.queue.unit_of("pod-default-a") is bench.queue.get(("group", "ns", "g", "s"))
+        bench.add(made, key=group_key("g"))
+        assert [entry.key for entry in bench.queue.entries()] == [group_key("g")]
 
-    def test_a_unit_stays_until_its_pods_go(self, bench: Bench) -> None:
+    def test_an_entry_stays_until_its_pods_go(self, bench: Bench) -> None:
         bench.add(pod("a"))
-        unit = bench.pop()
-        assert unit.tried_at == bench.clock.now
-        assert "pod-default-a" in bench.queue
+        bench.pop()
+        assert bench.pods() == ["a"]
         assert bench.queue.pop() is None
 
-    def test_a_unit_that_comes_back_waits_anew_and_ignores_old_timers(self, bench: Bench) -> None:
+    def test_an_entry_that_comes_back_waits_anew_and_ignores_old_timers(self, bench: Bench) -> None:
         made = pod("a")
         bench.add(made)
         bench.queue.back_off(bench.pop())
-        bench.queue.remove(made.metadata.uid)
+        bench.queue.delete(made.metadata.uid)
         bench.clock.advance(30)
         bench.add(made)
-        unit = bench.pop()
-        assert (unit.first_seen, unit.attempts) == (bench.clock.now, 0)
-        bench.queue.back_off(unit)
+        entry = bench.pop()
+        assert (entry.first_seen, entry.attempts) == (bench.clock.now, 0)
+        bench.queue.back_off(entry)
         bench.clock.advance(FLUSH_AFTER - 30)  # the first life's timer
         assert bench.queue.pop() is None
 
     @pytest.mark.parametrize(
-        ("newer", "looked_at"),
+        ("newer", "tried"),
         [
             pytest.param(pod("a"), False, id="same-content"),
             pytest.param(pod("a", spec={"nodeSelector": {"x": "y"}}), True, id="other-spec"),
         ],
     )
-    def test_news_about_a_backed_off_pod(self, bench: Bench, newer: Pod, looked_at: bool) -> None:
+    def test_news_about_a_backed_off_pod(self, bench: Bench, newer: Pod, tried: bool) -> None:
         bench.add(pod("a"))
         bench.queue.back_off(bench.pop())
         bench.add(newer)
-        assert (bench.queue.pop() is not None) is looked_at
-        unit = bench.queue.unit_of("pod-default-a")
-        assert unit is not None
-        assert unit.pods["pod-default-a"] is newer
+        assert (bench.queue.pop() is not None) is tried
+        (entry,) = bench.queue.entries()
+        assert entry.pods["pod-default-a"] is newer
 
 
 class TestBackoff:
@@ -191,11 +196,13 @@ class TestBackoff:
         bench.add(pod("a"))
         waits = []
         for _ in range(7):
-            waits.append(bench.queue.back_off(bench.pop()))
+            entry = bench.pop()
+            bench.queue.back_off(entry)
+            waits.append(entry.not_before - bench.clock.now)
             bench.clock.advance(FLUSH_AFTER)
         assert waits == [1, 2, 4, 8, MAX_BACKOFF, MAX_BACKOFF, MAX_BACKOFF]
 
-    def test_a_sleeper_is_flushed(self, bench: Bench) -> None:
+    def test_an_unschedulable_entry_is_flushed(self, bench: Bench) -> None:
         bench.add(pod("a"))
         bench.queue.back_off(bench.pop())
         assert bench.queue.next_due() == bench.clock.now + FLUSH_AFTER
@@ -206,10 +213,10 @@ class TestBackoff:
 
     def test_a_change_wakes_it_when_the_backoff_is_over(self, bench: Bench) -> None:
         bench.add(pod("a"))
-        unit = bench.pop()
-        unit.attempts = 2
-        bench.queue.back_off(unit)
-        bench.queue.wake_sleepers()
+        entry = bench.pop()
+        entry.attempts = 2
+        bench.queue.back_off(entry)
+        bench.queue.move_all_to_active()
         assert bench.queue.pop() is None
         assert bench.queue.next_due() == bench.clock.now + 4
         bench.clock.advance(4)
@@ -220,30 +227,30 @@ class TestBackoff:
         bench.queue.back_off(bench.pop())
         bench.clock.advance(1)
         assert bench.queue.pop() is None
-        bench.queue.wake_sleepers()
+        bench.queue.move_all_to_active()
         assert bench.names() == ["a"]
 
     def test_wake_ignores_the_backoff(self, bench: Bench) -> None:
         bench.add(pod("a"))
         bench.queue.back_off(bench.pop())
-        bench.queue.wake(("pod", "pod-default-a"))
-        bench.queue.wake(("pod", "unknown"))
+        bench.queue.activate(key_of(pod("a")))
+        bench.queue.activate(key_of(pod("unknown")))
         assert bench.names() == ["a"]
 
     def test_many_wakes_do_not_add_attempts(self, bench: Bench) -> None:
         bench.add(pod("a"))
         for _ in range(20):
             bench.queue.back_off(bench.pop())
-            bench.queue.wake(("pod", "pod-default-a"))
+            bench.queue.activate(key_of(pod("a")))
         bench.queue.back_off(bench.pop())
         last = bench.clock.now
         tries = 0
         while bench.clock.now < last + 10 * FLUSH_AFTER:
             bench.clock.advance(1)
-            unit = bench.queue.pop()
-            if unit is not None:
+            entry = bench.queue.pop()
+            if entry is not None:
                 tries += 1
-                bench.queue.back_off(unit)
+                bench.queue.back_off(entry)
         assert tries == 10
 
     @pytest.mark.parametrize(
@@ -263,7 +270,7 @@ class TestBackoff:
         bench.add(pod("a", spec=spec))
         bench.queue.back_off(bench.pop())
         bench.clock.advance(5)
-        bench.queue.wake_sleepers(lambda unit: unit.follows_pods)
+        bench.queue.move_all_to_active(lambda entry: entry.follows_pods)
         assert (bench.queue.pop() is not None) is woken
 
     def test_waking_those_that_follow_volumes(self, bench: Bench) -> None:
@@ -273,7 +280,7 @@ class TestBackoff:
         for _ in range(2):
             bench.queue.back_off(bench.pop())
         bench.clock.advance(5)
-        bench.queue.wake_sleepers(lambda unit: unit.follows_volumes)
+        bench.queue.move_all_to_active(lambda entry: entry.follows_volumes)
         assert bench.names() == ["a"]
 
 
@@ -289,10 +296,10 @@ class TestRetry:
     def test_a_time_inside_the_backoff_means_its_end(self, bench: Bench) -> None:
         """A group's wait that ends during its backoff must not be forgotten until the flush."""
         bench.add(pod("a"))
-        unit = bench.pop()
-        unit.attempts = 5
-        bench.queue.back_off(unit)
-        bench.queue.retry_at(unit, bench.clock.now + 2)
+        entry = bench.pop()
+        entry.attempts = 5
+        bench.queue.back_off(entry)
+        bench.queue.retry_at(entry, bench.clock.now + 2)
         bench.clock.advance(MAX_BACKOFF - 1)
         assert bench.queue.pop() is None
         bench.clock.advance(1)
@@ -300,24 +307,24 @@ class TestRetry:
 
     def test_the_earliest_time_counts(self, bench: Bench) -> None:
         bench.add(pod("a"))
-        unit = bench.pop()
+        entry = bench.pop()
         for seconds in (30, 10, 20):
-            bench.queue.retry_at(unit, bench.clock.now + seconds)
+            bench.queue.retry_at(entry, bench.clock.now + seconds)
         assert bench.queue.next_due() == bench.clock.now + 10
         bench.clock.advance(10)
         assert bench.names() == ["a"]
         assert bench.queue.next_due() is None
 
 
-class TestPutBack:
+class TestRequeue:
     def test_waits_longer_each_time(self, bench: Bench) -> None:
         made = pod("a")
         bench.add(made)
         waits = []
         for _ in range(5):
             bench.pop()
-            bench.queue.remove(made.metadata.uid)  # decided
-            bench.queue.put_back(made, key_of(made))  # refused
+            bench.queue.delete(made.metadata.uid)  # decided
+            bench.queue.requeue(made, key_of(made))  # refused
             assert bench.queue.pop() is None
             due = bench.queue.next_due()
             assert due is not None
@@ -327,11 +334,11 @@ class TestPutBack:
 
     def test_a_long_quiet_time_forgives(self, bench: Bench) -> None:
         made = pod("a")
-        bench.queue.put_back(made, key_of(made))
+        bench.queue.requeue(made, key_of(made))
         bench.clock.advance(1000)
         bench.pop()
-        bench.queue.remove(made.metadata.uid)
-        bench.queue.put_back(made, key_of(made))
+        bench.queue.delete(made.metadata.uid)
+        bench.queue.requeue(made, key_of(made))
         assert bench.queue.next_due() == bench.clock.now + 1
 
 
@@ -339,52 +346,52 @@ ACTION = st.one_of(
     st.tuples(st.just("add"), st.sampled_from("abcdef"), st.sampled_from(["g", "h", ""])),
     st.tuples(st.just("remove"), st.sampled_from("abcdef"), st.just("")),
     st.tuples(st.just("wake"), st.sampled_from("gh"), st.just("")),
-    st.tuples(st.just("sleepers"), st.just(""), st.just("")),
+    st.tuples(st.just("changes"), st.just(""), st.just("")),
     st.tuples(st.just("advance"), st.sampled_from(["0.5", "3", "20"]), st.just("")),
     st.tuples(st.just("look"), st.sampled_from(["fail", "wait", "place", "place-one"]), st.just("")),
-    st.tuples(st.just("put_back"), st.sampled_from("abcdef"), st.sampled_from(["g", ""])),
+    st.tuples(st.just("requeue"), st.sampled_from("abcdef"), st.sampled_from(["g", ""])),
 )
 
 
 @settings(max_examples=300)
 @given(st.lists(ACTION, max_size=60))
-def test_no_unit_is_ever_lost(actions: list[tuple[str, str, str]]) -> None:
-    """After any history every waiting unit is popped within FLUSH_AFTER, and nothing else is."""
+def test_no_entry_is_ever_lost(actions: list[tuple[str, str, str]]) -> None:
+    """After any history every entry is popped within FLUSH_AFTER, and nothing else is."""
     bench = Bench()
     queue, clock = bench.queue, bench.clock
     for action, what, where in actions:
-        if action in ("add", "put_back"):
+        if action in ("add", "requeue"):
             made = pod(what)
-            key = ("group", "ns", where, "s") if where else key_of(made)
-            (queue.add if action == "add" else queue.put_back)(made, key)
+            key = group_key(where) if where else key_of(made)
+            (queue.add if action == "add" else queue.requeue)(made, key)
         elif action == "remove":
-            queue.remove(f"pod-default-{what}")
+            queue.delete(f"pod-default-{what}")
         elif action == "wake":
-            queue.wake(("group", "ns", what, "s"))
-        elif action == "sleepers":
-            queue.wake_sleepers()
+            queue.activate(group_key(what))
+        elif action == "changes":
+            queue.move_all_to_active()
         elif action == "advance":
             clock.advance(float(what))
-        elif (unit := queue.pop()) is not None:
-            assert unit.pods
-            assert unit.not_before <= clock.now
+        elif (entry := queue.pop()) is not None:
+            assert entry.pods
+            assert entry.not_before <= clock.now
             if what == "fail":
-                queue.back_off(unit)
+                queue.back_off(entry)
             elif what == "wait":
-                queue.retry_at(unit, unit.first_seen + 30)
+                queue.retry_at(entry, entry.first_seen + 30)
             else:
-                placed = list(unit.pods) if what == "place" else list(unit.pods)[:1]
+                placed = list(entry.pods) if what == "place" else list(entry.pods)[:1]
                 for uid in placed:
-                    queue.remove(uid)
-                if unit.pods:
-                    queue.back_off(unit)
-        for unit in queue.units():
-            assert unit.rank is not None or unit.due is not None, f"{unit.key} would wait for ever"
-            assert unit.due is None or unit.due <= clock.now + FLUSH_AFTER
-    waiting = {unit.key for unit in queue.units()}
+                    queue.delete(uid)
+                if entry.pods:
+                    queue.back_off(entry)
+        for entry in queue.entries():
+            assert entry.rank is not None or entry.due is not None, f"{entry.key} would wait for ever"
+            assert entry.due is None or entry.due <= clock.now + FLUSH_AFTER
+    waiting = {entry.key for entry in queue.entries()}
     clock.advance(FLUSH_AFTER)
     popped = []
-    while (unit := queue.pop()) is not None:
-        popped.append(unit.key)
+    while (entry := queue.pop()) is not None:
+        popped.append(entry.key)
     assert sorted(popped) == sorted(waiting)
-    assert len(queue) == sum(len(unit.pods) for unit in queue.units())
+    assert len(queue) == sum(len(entry.pods) for entry in queue.entries())

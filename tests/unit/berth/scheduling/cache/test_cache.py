@@ -1,4 +1,4 @@
-"""The cache of the cluster: what every event means, and who should be looked at again."""
+"""The cache of the cluster: what every event means, what is assumed, confirmed and forgotten."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import pytest
 
 from berth.kube.objects import CustomObject, OwnerReference, Pod
 from berth.network.costs import NO_COSTS
-from berth.scheduling.cache.cache import AVOID_SECONDS, Cache, PodChange, rejected_by_kubelet
+from berth.network.groups import GroupKey
+from berth.scheduling.cache.cache import REJECTION_SECONDS, Cache
 from berth.scheduling.configuration import Profile, TopologyReference
 from tests.support import builders, kinds
 from tests.support.placement import Clock, chain, group_object, lone, member, zoned
+from tests.support.volumes import claim, storage_class, using, volume
 
-SHOP = ("default", "shop")
+SHOP = GroupKey("default", "shop")
+CLAIM = "default/c"
 
 
 @pytest.fixture
@@ -34,173 +37,172 @@ def owned(pod: Pod, owner: str = "rs-1") -> Pod:
     return pod
 
 
-def failed(pod: Pod, reason: str) -> Pod:
-    pod.status.phase, pod.status.reason = "Failed", reason
-    return pod
+def places(cache: Cache, *keys: GroupKey) -> dict[str, str]:
+    """Node of every member, empty for those that wait."""
+    return {found.key: found.node for key in keys or (SHOP,) for found in cache.members.of(key)}
+
+
+def cpu(cache: Cache) -> list[int]:
+    used: list[int] = cache.state.used[:, 0].tolist()
+    return used
 
 
 class TestPods:
-    def test_waiting(self, cache: Cache) -> None:
-        assert cache.update_pod(member("a1", "a")) == PodChange(waiting=True, group=SHOP, joined=True)
-        assert cache.update_pod(member("a1", "a")) == PodChange(waiting=True, group=SHOP)
-
     @pytest.mark.parametrize(
-        "pod",
+        ("pod", "waits", "members"),
         [
-            pytest.param(member("a1", "a", deleting=True), id="being-deleted"),
-            pytest.param(member("a1", "a", spec={"schedulingGates": [{"name": "later"}]}), id="gated"),
+            pytest.param(member("a1", "a"), True, {"default/a1": ""}, id="waiting"),
+            pytest.param(lone("p"), True, {}, id="waiting-outside-groups"),
+            pytest.param(member("a1", "a", deleting=True), False, {}, id="being-deleted"),
+            pytest.param(member("a1", "a", spec={"schedulingGates": [{"name": "later"}]}), False, {}, id="gated"),
+            pytest.param(member("a1", "a", on="n1"), False, {"default/a1": "n1"}, id="bound"),
+            pytest.param(member("a1", "a", on="n1", deleting=True), False, {"default/a1": "n1"}, id="bound-and-ending"),
+            pytest.param(member("a1", "a", on="n1", phase="Failed"), False, {}, id="finished"),
         ],
     )
-    def test_neither_waiting_nor_a_member(self, cache: Cache, pod: Pod) -> None:
-        assert cache.update_pod(pod) == PodChange()
-        assert cache.members.of(SHOP) == []
+    def test_first_seen(self, cache: Cache, pod: Pod, waits: bool, members: dict[str, str]) -> None:
+        for _ in range(2):
+            assert cache.update_pod(pod) is waits
+            assert places(cache) == members
+            assert cache.node_of(pod) == (pod.spec.node_name if members else "")
 
     def test_a_pod_whose_gate_opens_joins(self, cache: Cache) -> None:
         cache.update_pod(member("a1", "a", spec={"schedulingGates": [{"name": "later"}]}))
-        assert cache.update_pod(member("a1", "a")) == PodChange(waiting=True, group=SHOP, joined=True)
-
-    def test_bound_elsewhere(self, cache: Cache) -> None:
-        change = cache.update_pod(member("a1", "a", on="n1"))
-        assert change == PodChange(group=SHOP, assigned=True, joined=True)
-        assert cache.update_pod(member("a1", "a", on="n1")) == PodChange(group=SHOP)
-
-    def test_changed_labels_of_a_bound_pod_may_help_others(self, cache: Cache) -> None:
-        cache.update_pod(lone("p", on="n1"))
-        assert cache.update_pod(lone("p", on="n1", labels={"app": "db"})).assigned
-
-    def test_an_assumed_pod_is_not_undone_by_a_stale_waiting_event(self, cache: Cache) -> None:
-        pod = member("a1", "a", cpu="1")
-        cache.update_pod(pod)
-        cache.state.assume(pod, "n1")
-        cache.members.move(pod.metadata.uid, node="n1")
-        assert cache.update_pod(member("a1", "a", cpu="1")) == PodChange(group=SHOP)
-        assert [placed.node for placed in cache.members.placed(SHOP)] == ["n1"]
-        assert cache.state.used[0, 0] == 1000
-
-    def test_the_confirmation_of_an_assumed_pod_frees_nothing(self, cache: Cache) -> None:
-        pod = lone("p", cpu="1")
-        cache.update_pod(pod)
-        cache.state.assume(pod, "n1")
-        assert cache.update_pod(lone("p", cpu="1", on="n1")) == PodChange(assigned=True)
-
-    def test_an_assumed_pod_that_is_bound_elsewhere_frees_its_room(self, cache: Cache) -> None:
-        pod = lone("p", cpu="1")
-        cache.update_pod(pod)
-        cache.state.assume(pod, "n1")
-        assert cache.update_pod(lone("p", cpu="1", on="n2")).freed
-        assert cache.state.used[:, 0].tolist() == [0, 1000]
+        assert cache.update_pod(member("a1", "a"))
+        assert places(cache) == {"default/a1": ""}
 
     @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
     def test_a_finished_pod_frees_room_and_leaves_its_group(self, cache: Cache, phase: str) -> None:
         cache.update_pod(member("a1", "a", on="n1", cpu="1"))
-        change = cache.update_pod(member("a1", "a", on="n1", cpu="1", phase=phase))
-        assert change == PodChange(freed=True, group=SHOP)
-        assert cache.state.pod_count == 0
-        assert cache.members.of(SHOP) == []
+        assert not cache.update_pod(member("a1", "a", on="n1", cpu="1", phase=phase))
+        assert (cpu(cache), places(cache)) == ([0, 0], {})
 
-    def test_deleting_an_unknown_pod_frees_nothing(self, cache: Cache) -> None:
-        assert cache.delete_pod(lone("p")) == PodChange()
+    def test_a_deleted_pod_frees_room_and_leaves_its_group(self, cache: Cache) -> None:
+        cache.update_pod(member("a1", "a", on="n1", cpu="1"))
+        for _ in range(2):
+            cache.delete_pod(member("a1", "a", on="n1", cpu="1"))
+            assert (cpu(cache), places(cache)) == ([0, 0], {})
 
 
-class TestRejection:
-    @pytest.mark.parametrize(
-        ("reason", "phase", "rejected"),
-        [
-            ("OutOfcpu", "Failed", True),
-            ("OutOfpods", "Failed", True),
-            ("NodeAffinity", "Failed", True),
-            ("NodePorts", "Failed", True),
-            ("UnexpectedAdmissionError", "Failed", True),
-            ("TopologyAffinityError", "Failed", True),
-            ("Evicted", "Failed", False),
-            ("OOMKilled", "Failed", False),
-            ("", "Failed", False),
-            ("OutOfcpu", "Running", False),
-        ],
-    )
-    def test_reasons(self, reason: str, phase: str, rejected: bool) -> None:
-        pod = lone("p", phase=phase)
-        pod.status.reason = reason
-        assert rejected_by_kubelet(pod) is rejected
+class TestAssumed:
+    POD = member("a1", "a", cpu="1", spec=using("c"))
 
-    def reject(self, cache: Cache, pod: Pod) -> PodChange:
-        cache.update_pod(pod)
-        return cache.update_pod(failed(owned(lone(pod.metadata.name, on=pod.spec.node_name)), "OutOfcpu"))
+    @pytest.fixture(autouse=True)
+    def assumed(self, cache: Cache) -> None:
+        cache.update_storage(storage_class())
+        cache.update_storage(volume("v"))
+        cache.update_storage(claim("c"))
+        cache.update_group(group_object("shop", *chain("a", "b", minBandwidth="10M")))
+        cache.update_pod(member("b1", "b", on="n2"))
+        cache.update_pod(self.POD)
+        cache.assume(self.POD, "n1")
 
-    def test_the_owners_pods_avoid_the_node_for_a_while(self, cache: Cache, clock: Clock) -> None:
-        change = self.reject(cache, owned(lone("p", on="n1")))
-        assert change == PodChange(freed=True, rejected=True)
+    def bandwidth(self, cache: Cache) -> dict[str, float]:
+        cache.bandwidth_allocations.refresh(cache.groups)
+        return dict(cache.bandwidth_allocations.nodes)
+
+    def test_takes_room_volume_and_bandwidth_at_once(self, cache: Cache) -> None:
+        assert cache.node_of(self.POD) == "n1"
+        assert cpu(cache) == [1000, 0]
+        assert cache.state.volumes.reserved_for("v") == CLAIM
+        assert places(cache) == {"default/a1": "n1", "default/b1": "n2"}
+        assert self.bandwidth(cache) == {"n1": 10e6, "n2": 10e6}
+
+    def test_twice_is_an_error(self, cache: Cache) -> None:
+        with pytest.raises(ValueError, match="already assumed on node n1"):
+            cache.assume(self.POD, "n2")
+        assert cpu(cache) == [1000, 0]
+
+    def test_is_not_undone_by_an_event_that_is_older(self, cache: Cache) -> None:
+        assert not cache.update_pod(self.POD)
+        assert places(cache)["default/a1"] == "n1"
+        assert cpu(cache) == [1000, 0]
+
+    @pytest.mark.parametrize(("node", "used"), [("n1", [1000, 0]), ("n2", [0, 1000])])
+    def test_confirmed_on_whichever_node_it_is(self, cache: Cache, node: str, used: list[int]) -> None:
+        bound = member("a1", "a", cpu="1", spec=using("c"), on=node)
+        assert not cache.update_pod(bound)
+        assert (cpu(cache), places(cache)["default/a1"]) == (used, node)
+        cache.forget(bound)
+        assert (cpu(cache), places(cache)["default/a1"]) == (used, node)
+
+    def test_forgotten_gives_all_of_it_back(self, cache: Cache) -> None:
+        for _ in range(2):
+            cache.forget(self.POD)
+            assert cache.node_of(self.POD) == ""
+            assert cpu(cache) == [0, 0]
+            assert cache.state.volumes.reserved_for("v") is None
+            assert places(cache)["default/a1"] == ""
+            assert self.bandwidth(cache) == {}
+
+    def test_deleted_keeps_nothing_but_its_volume_until_forgotten(self, cache: Cache) -> None:
+        cache.delete_pod(self.POD)
+        assert (cpu(cache), places(cache)) == ([0, 0], {"default/b1": "n2"})
+        assert self.bandwidth(cache) == {}
+        cache.forget(self.POD)
+        assert cache.state.volumes.reserved_for("v") is None
+
+    def test_a_claim_that_another_pod_counts_on_stays_assumed(self, cache: Cache) -> None:
+        other = lone("other", spec=using("c"))
+        cache.assume(other, "n1")
+        cache.forget(self.POD)
+        assert cache.state.volumes.reserved_for("v") == CLAIM
+        cache.forget(other)
+        assert cache.state.volumes.reserved_for("v") is None
+
+    def test_without_claims_no_volume_is_touched(self, cache: Cache) -> None:
+        before = cache.state.volumes.version
+        cache.assume(lone("p"), "n1")
+        cache.forget(lone("p"))
+        assert cache.state.volumes.version == before
+
+
+class TestRejections:
+    def test_the_owners_pods_keep_away_from_the_node_for_a_while(self, cache: Cache, clock: Clock) -> None:
+        assert cache.recently_rejected(owned(lone("next"))) == frozenset()
+        cache.note_rejection(owned(lone("p", on="n1")))
         assert cache.recently_rejected(owned(lone("next"))) == {"n1"}
         assert cache.recently_rejected(owned(lone("foreign"), "rs-2")) == frozenset()
         assert cache.recently_rejected(lone("without owner")) == frozenset()
-        clock.advance(AVOID_SECONDS - 1)
+        clock.advance(REJECTION_SECONDS - 1)
         assert cache.recently_rejected(owned(lone("next"))) == {"n1"}
         clock.advance(1)
         assert cache.recently_rejected(owned(lone("next"))) == frozenset()
 
-    def test_the_same_event_again_is_no_new_rejection(self, cache: Cache) -> None:
-        self.reject(cache, owned(lone("p", on="n1")))
-        again = cache.update_pod(failed(owned(lone("p", on="n1")), "OutOfcpu"))
-        assert not again.rejected
 
-    def test_old_failures_seen_at_start_reject_nothing(self, cache: Cache) -> None:
-        assert not cache.update_pod(failed(owned(lone("p", on="n1")), "OutOfcpu")).rejected
-        assert cache.recently_rejected(owned(lone("next"))) == frozenset()
+def test_nodes_and_namespaces(cache: Cache) -> None:
+    cache.update_namespace(builders.namespace("team", tier="gold"))
+    assert cache.state.namespace_labels("team") == builders.namespace("team", tier="gold").metadata.labels
+    cache.delete_namespace(builders.namespace("team"))
+    assert cache.state.namespace_labels("team") is None
+    cache.delete_node(zoned("n1"))
+    assert list(cache.state.node_index) == ["n2"]
 
 
-class TestNodes:
-    @pytest.mark.parametrize(
-        ("change", "helps", "settings"),
-        [
-            pytest.param({}, False, False, id="heartbeat"),
-            pytest.param({"cpu": 8}, True, False, id="more-room"),
-            pytest.param({"labels": {"disk": "ssd"}}, True, False, id="label"),
-            pytest.param({"taints": ["a=b:NoSchedule"]}, True, False, id="taint"),
-            pytest.param({"unschedulable": True}, True, False, id="cordon"),
-        ],
-    )
-    def test_changes(self, cache: Cache, change: dict[str, Any], helps: bool, settings: bool) -> None:
-        assert cache.update_node(zoned("n1", **change)) == (helps, settings)
-
-    @pytest.mark.parametrize(
-        ("annotation", "changed"),
-        [pytest.param("berth.dev/price-cpu", True, id="ours"), pytest.param("example.com/x", False, id="foreign")],
-    )
-    def test_annotations(self, cache: Cache, annotation: str, changed: bool) -> None:
-        node = zoned("n1")
-        node.metadata.annotations = {annotation: "1"}
-        assert cache.update_node(node) == (changed, changed)
-
-    def test_new_features(self, cache: Cache) -> None:
-        node = zoned("n1")
-        node.status.declared_features = ["InPlacePodResize"]
-        assert cache.update_node(node) == (True, False)
-
-    def test_a_new_node_helps(self, cache: Cache) -> None:
-        assert cache.update_node(zoned("n3")) == (True, True)
+def test_storage_of_every_kind_goes_by_type_and_name(cache: Cache) -> None:
+    cache.update_storage(volume("v"))
+    cache.update_storage(claim("c"))
+    assert (list(cache.state.volumes.volumes), list(cache.state.volumes.claims)) == (["v"], [CLAIM])
+    cache.delete_storage(claim("c"))
+    cache.delete_storage(volume("v"))
+    assert (cache.state.volumes.volumes, cache.state.volumes.claims) == ({}, {})
 
 
 class TestGroups:
-    def test_only_what_placement_reads_counts(self, cache: Cache) -> None:
-        first = group_object("shop", *chain("a", "b"))
-        assert cache.update_group(first, None) == SHOP
-        second = group_object("shop", *chain("a", "b"))
-        second.status["runningWorkloads"] = 2
-        assert cache.update_group(second, first) is None
-        third = group_object("shop", *chain("a", "b"), order=["b", "a"])
-        assert cache.update_group(third, second) == SHOP
+    def test_compiled_and_deleted(self, cache: Cache) -> None:
+        assert cache.update_group(group_object("shop", *chain("a", "b"))).index == {"a": 1, "b": 2}
+        assert cache.update_group(group_object("shop", *chain("a", "b"), order=["b", "a"])).key == SHOP
         assert cache.groups[SHOP].index == {"b": 1, "a": 2}
-        assert cache.update_group(group_object("shop", *chain("a", "b", "c")), third) == SHOP
-        cache.delete_group(SHOP)
-        cache.delete_group(SHOP)
-        assert cache.groups == {}
+        for _ in range(2):
+            cache.delete_group(SHOP)
+            assert cache.groups == {}
 
     def test_bandwidth_follows_groups_and_labels(self, cache: Cache) -> None:
         def used() -> dict[str, float]:
             cache.bandwidth_allocations.refresh(cache.groups)
             return dict(cache.bandwidth_allocations.nodes)
 
-        cache.update_group(group_object("shop", *chain("a", "b", minBandwidth="10M")), None)
+        cache.update_group(group_object("shop", *chain("a", "b", minBandwidth="10M")))
         cache.update_pod(member("a1", "a", on="n1"))
         cache.update_pod(member("b1", "b", on="n2"))
         assert used() == {"n1": 10e6, "n2": 10e6}
@@ -215,7 +217,7 @@ class TestGroups:
         assert used() == {}
 
     def test_a_waiting_replica_takes_its_share(self, cache: Cache) -> None:
-        cache.update_group(group_object("shop", *chain("a", "b", minBandwidth="10M")), None)
+        cache.update_group(group_object("shop", *chain("a", "b", minBandwidth="10M")))
         cache.update_pod(member("a1", "a", on="n1"))
         cache.update_pod(member("b1", "b", on="n2"))
         cache.update_pod(member("b2", "b"))
@@ -237,7 +239,7 @@ class TestTopologies:
         assert cache.costs_for("elsewhere", Profile()) is costs
         assert cache.update_topology(topology(cost=6)) == (None, True)
         assert cache.costs_for("default", Profile()).zones == {("z1", "z2"): 6.0}
-        cache.delete_topology("default/net")
+        cache.delete_topology(topology())
         assert cache.costs_for("default", Profile()) is NO_COSTS
 
     @pytest.mark.parametrize(

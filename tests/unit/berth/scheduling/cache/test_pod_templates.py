@@ -125,12 +125,12 @@ def test_keys_follow_what_they_name() -> None:
 def test_forgotten_templates_are_compiled_again_and_charged_right() -> None:
     state = ClusterState()
     state.templates = PodTemplateCache(size=1)
-    state.upsert_node(node("n"))
+    state.update_node(node("n"))
     pods = [pod(name, on="n", cpu=cpu, labels={"app": name}) for name, cpu in (("a", "1"), ("b", "2"))]
     for _ in range(3):
         for item in pods:
-            state.upsert_pod(item)
+            state.update_pod(item)
     assert state.used[0].tolist()[:1] == [3000]
     for item in pods:
-        state.remove_pod(item.metadata.uid)
+        state.delete_pod(item.metadata.uid)
     assert not state.used.any()

@@ -26,7 +26,7 @@ NODES = {
 def state() -> ClusterState:
     state = ClusterState()
     for name, labels in NODES.items():
-        state.upsert_node(node(name, labels=labels))
+        state.update_node(node(name, labels=labels))
     return state
 
 
@@ -92,9 +92,9 @@ def test_terms_are_alternatives_and_node_selector_comes_on_top(state: ClusterSta
 def test_masks_follow_changes_of_labels_and_nodes(state: ClusterState) -> None:
     template = state.info(pod("p", spec={"nodeSelector": {"disk": "ssd"}})).template
     assert chosen(state, state.selection.affinity(template)) == {"ssd"}
-    state.upsert_node(node("bare", labels={"disk": "ssd"}))
+    state.update_node(node("bare", labels={"disk": "ssd"}))
     assert chosen(state, state.selection.affinity(template)) == {"bare", "ssd"}
-    state.remove_node("ssd")
+    state.delete_node("ssd")
     assert chosen(state, state.selection.affinity(template)) == {"bare"}
 
 

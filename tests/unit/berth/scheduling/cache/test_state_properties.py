@@ -102,29 +102,18 @@ class Events(RuleBasedStateMachine):
 
     @rule(item=nodes())
     def node_appears_or_changes(self, item: Node) -> None:
-        self.state.upsert_node(item)
+        self.state.update_node(item)
         self.nodes[item.metadata.name] = item
 
     @rule(name=NAMES)
     def node_goes(self, name: str) -> None:
-        self.state.remove_node(name)
+        self.state.delete_node(name)
         self.nodes.pop(name, None)
 
     @rule(item=pods(NAMES))
     def pod_seen_bound(self, item: Pod) -> None:
-        self.state.upsert_pod(item)
+        self.state.update_pod(item)
         self.placed[identity(item)] = item
-        self.assumed.discard(identity(item))
-
-    @rule(item=pods(st.just("")))
-    def pod_seen_waiting(self, item: Pod) -> None:
-        self.state.upsert_pod(item)
-
-    @rule(item=pods(NAMES), phase=st.sampled_from(["Succeeded", "Failed"]))
-    def pod_finishes(self, item: Pod, phase: str) -> None:
-        item.status.phase = phase
-        self.state.upsert_pod(item)
-        self.placed.pop(identity(item), None)
         self.assumed.discard(identity(item))
 
     @rule(item=pods(st.just("")), name=NAMES)
@@ -146,7 +135,7 @@ class Events(RuleBasedStateMachine):
 
     @rule(item=pods(st.just("")))
     def pod_is_deleted(self, item: Pod) -> None:
-        self.state.remove_pod(identity(item))
+        self.state.delete_pod(identity(item))
         self.placed.pop(identity(item), None)
         self.assumed.discard(identity(item))
 
@@ -154,9 +143,9 @@ class Events(RuleBasedStateMachine):
     def equals_a_state_built_afresh(self) -> None:
         fresh = ClusterState()
         for item in self.placed.values():
-            fresh.upsert_pod(item)
+            fresh.update_pod(item)
         for found in self.nodes.values():
-            fresh.upsert_node(found)
+            fresh.update_node(found)
         assert cache(self.state) == cache(fresh)
         assert self.state.pod_count == len(self.placed)
 

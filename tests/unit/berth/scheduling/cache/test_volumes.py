@@ -10,6 +10,7 @@ from berth.kube.objects import ClaimReference
 from berth.scheduling.cache import ClusterState
 from berth.scheduling.cache.volume_matching import sort_claims, volume_nodes
 from berth.scheduling.cache.volumes import (
+    StorageObject,
     claim_keys,
     claimed_by,
     disk_uses,
@@ -105,9 +106,8 @@ def test_claims_are_sorted_by_what_has_to_happen() -> None:
     assert [item.metadata.name for item in found.immediate] == ["prebound", "now"]
 
 
-def test_every_kind_can_be_removed_again() -> None:
-    table = store(
-        ClusterState(),
+def test_every_kind_can_be_deleted_again() -> None:
+    items: list[StorageObject] = [
         volume("v"),
         claim("c"),
         storage_class(),
@@ -115,16 +115,12 @@ def test_every_kind_can_be_removed_again() -> None:
         tracked_driver(),
         capacity("a", "1Gi"),
         attachment("v", "n"),
-    ).volumes
+    ]
+    table = store(ClusterState(), *items).volumes
     assert [item.spec.attacher for item in table.attachments("n")] == ["csi.test"]
     before = table.version
-    table.remove_volume("v")
-    table.remove_claim("default/c")
-    table.remove_class("wait")
-    table.remove_csi_node("n")
-    table.remove_driver("csi.test")
-    table.remove_capacity("default/cap-a")
-    table.remove_attachment("v-n")
+    for item in items:
+        table.delete(item)
     kinds = (table.volumes, table.claims, table.classes, table.csi_nodes, table.drivers, table.capacities)
     assert not any(kinds)
     assert list(table.attachments("n")) == []
@@ -135,7 +131,7 @@ def test_attachment_that_moves_leaves_its_old_node() -> None:
     table = store(ClusterState(), attachment("v", "n")).volumes
     moved = attachment("v", "n")
     moved.spec.node_name = "m"
-    table.upsert_attachment(moved)
+    table.update(moved)
     assert list(table.attachments("n")) == []
     assert len(list(table.attachments("m"))) == 1
 
@@ -144,21 +140,21 @@ def test_reservation_ends_when_the_volume_shows_its_claim() -> None:
     table = store(ClusterState(), volume("v"), claim("c")).volumes
     table.assume(reserved={"v": "default/c"}, selected={"default/c": "n"})
     assert (table.reserved_for("v"), table.selected_node(claim("c"))) == ("default/c", "n")
-    table.upsert_volume(volume("v", for_claim="c"))
-    table.upsert_claim(claim("c", bound_to="v"))
+    table.update(volume("v", for_claim="c"))
+    table.update(claim("c", bound_to="v"))
     assert (table.reserved_for("v"), table.selected_node(claim("c"))) == (None, None)
 
 
-def test_removing_a_claim_drops_what_was_assumed_for_it() -> None:
+def test_deleting_a_claim_drops_what_was_assumed_for_it() -> None:
     table = store(ClusterState(), volume("v"), claim("c")).volumes
     table.assume(reserved={"v": "default/c"}, selected={"default/c": "n"})
-    table.remove_claim("default/c")
+    table.delete(claim("c"))
     assert (table.reserved_for("v"), table.selected_node(claim("c"))) == (None, None)
 
 
 def test_nodes_of_a_volume() -> None:
     state = ClusterState()
     for name in "ab":
-        state.upsert_node(node(name, labels={"zone": name}))
+        state.update_node(node(name, labels={"zone": name}))
     assert volume_nodes(volume("v"), state).tolist() == [True, True]
     assert volume_nodes(volume("v", zone="b"), state).tolist() == [False, True]

@@ -49,7 +49,7 @@ def test_a_node_counts_for_the_first_filter_that_rejects_it(state: ClusterState)
 
 
 def test_message_is_worded_and_sorted_as_kube_scheduler_does(state: ClusterState) -> None:
-    state.remove_node("fits")
+    state.delete_node("fits")
     result = filtered(pod("new", cpu="2", memory="2Gi"), state)
     assert result.message() == (
         "0/4 nodes are available: 1 Insufficient memory, 1 node(s) had untolerated taint(s), "
@@ -71,11 +71,11 @@ def test_filters_can_be_left_out(state: ClusterState) -> None:
 def test_evaluating_changes_nothing(state: ClusterState) -> None:
     new = pod("new", cpu="2", spec={"affinity": required_affinity(("disk", "DoesNotExist", []))})
     first = filtered(new, state)
-    version, used = state.version, state.used.copy()
+    version, used = state.static_version, state.used.copy()
     first.mask[:] = False
     second = filtered(new, state)
     assert second.feasible == 1
-    assert state.version == version
+    assert state.static_version == version
     assert (state.used == used).all()
 
 

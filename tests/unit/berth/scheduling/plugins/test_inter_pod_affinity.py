@@ -90,7 +90,7 @@ def test_anti_affinity_of_pods_already_there() -> None:
 def test_deleted_pods_still_count_until_they_are_gone() -> None:
     state = cluster(NODES, [pod("x", on="a0", labels=X, deleting=True)])
     assert passing(InterPodAffinity(), new(away(pod_term("zone", X))), state) == {"b0", "bare"}
-    state.remove_pod("pod-default-x")
+    state.delete_pod("pod-default-x")
     assert passing(InterPodAffinity(), new(away(pod_term("zone", X))), state) == ALL
 
 

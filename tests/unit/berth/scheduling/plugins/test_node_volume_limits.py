@@ -48,7 +48,7 @@ def test_attachments_without_pods_take_room_until_they_go() -> None:
     state, rule = limited(2), NodeVolumeLimits()
     store(state, attachment("v3", "n"), attachment("v1", "n"))
     assert passing(rule, pod("new", spec=using("c2")), state) == {"free"}
-    state.volumes.remove_attachment("v3-n")
+    state.volumes.delete(attachment("v3", "n"))
     assert passing(rule, pod("new", spec=using("c2")), state) == {"n", "free"}
 
 
@@ -56,7 +56,7 @@ def test_limits_follow_pods_and_claims() -> None:
     state, rule = limited(1), NodeVolumeLimits()
     new = pod("new", spec=using("c2"))
     assert passing(rule, new, state) == {"free"}
-    state.remove_pod("pod-default-there")
+    state.delete_pod("pod-default-there")
     assert passing(rule, new, state) == {"n", "free"}
     state.assume(pod("other", spec=using("c3")), "n")
     assert passing(rule, new, state) == {"free"}

@@ -102,7 +102,7 @@ def test_node_affinity_policy(fields: dict[str, Any], names: set[str]) -> None:
 )
 def test_node_taints_policy(fields: dict[str, Any], names: set[str]) -> None:
     state = cluster(zoned("a", "b"), there(a0=1, b0=1))
-    state.upsert_node(node("c0", labels={"zone": "c"}, taints=["k:NoSchedule"]))
+    state.update_node(node("c0", labels={"zone": "c"}, taints=["k:NoSchedule"]))
     new = pod("new", labels=X, spec={"topologySpreadConstraints": [spread("zone", X, **fields)]})
     assert passing(PodTopologySpread(), new, state) - {"c0"} == names
 

@@ -8,7 +8,7 @@ import pytest
 
 from berth.kube.objects import OwnerReference
 from berth.scheduling.cache import ClusterState
-from berth.scheduling.cache.volume_matching import unbound_claims, volume_plan, volumes_to_select
+from berth.scheduling.cache.volume_matching import unbound_claims, volume_plan
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.plugins.volume_binding import (
     REASON_AFFINITY,
@@ -157,7 +157,7 @@ def test_what_cannot_be_matched_is_provisioned() -> None:
     new = pod("new", spec=using("x", "y"))
     plan = volume_plan(new, state, "a")
     assert (plan.reserve, plan.provision) == ({"v": "default/x"}, ["default/y"])
-    assert volumes_to_select(new, state, "b") == ["default/x", "default/y"]
+    assert volume_plan(new, state, "b").provision == ["default/x", "default/y"]
 
 
 def test_plan_of_a_pod_that_can_be_bound_at_once_is_empty() -> None:

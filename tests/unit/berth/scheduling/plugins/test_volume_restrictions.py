@@ -57,7 +57,7 @@ def test_in_tree_disks(there: dict[str, Any], new: dict[str, Any], free: bool) -
     state = cluster([node("n"), node("other")], [pod("there", on="n", spec=disks(there))])
     expected = {} if free else {"n": [REASON_DISK]}
     assert rejected(VolumeRestrictions(), pod("new", spec=disks(new)), state) == expected
-    state.remove_pod("pod-default-there")
+    state.delete_pod("pod-default-there")
     assert rejected(VolumeRestrictions(), pod("new", spec=disks(new)), state) == {}
 
 

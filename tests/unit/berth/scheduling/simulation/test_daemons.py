@@ -20,7 +20,7 @@ SSD = builders.required_affinity(("disk", "In", ["ssd"]))
 def test_a_pinned_pod_fits_its_node_only(affinity: dict[str, Any]) -> None:
     state = ClusterState()
     for name in ("n1", "n2"):
-        state.upsert_node(builders.node(name))
+        state.update_node(builders.node(name))
     pod = builders.pod("agent", spec=affinity)
     pin_to_node(pod, "n2")
     mask = filtered(pod, state).mask
@@ -51,7 +51,7 @@ def test_other_rules_of_the_pod_stay() -> None:
 )
 def test_tolerations(taint: str, host_network: bool, tolerated: bool) -> None:
     state = ClusterState()
-    state.upsert_node(builders.node("n", taints=[taint]))
+    state.update_node(builders.node("n", taints=[taint]))
     pod = builders.pod("agent", spec={"hostNetwork": host_network})
     add_daemon_tolerations(pod)
     assert filtered(pod, state).feasible == int(tolerated)

@@ -1,4 +1,4 @@
-"""Claims of a pod that is being placed: what is assumed, what has to be written, and when it is done. Pure.
+"""Claims of a pod that is about to be bound: what has to be written, and when it is done. Pure.
 
 As kube-scheduler does it: a claim that waits for its first consumer either gets an available volume, by that
 volume's ``spec.claimRef``, or is provisioned for the chosen node, by the annotation
@@ -14,7 +14,7 @@ from typing import Any
 
 from berth.kube.objects import PersistentVolume, PersistentVolumeClaim, Pod
 from berth.scheduling.cache.state import ClusterState
-from berth.scheduling.cache.volume_matching import VolumePlan, unbound_claims, volume_nodes, volume_plan
+from berth.scheduling.cache.volume_matching import volume_nodes
 from berth.scheduling.cache.volumes import SELECTED_NODE, claim_keys, claimed_by, fully_bound
 
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
@@ -42,28 +42,6 @@ class Progress:
     """what is waited for, or what went wrong"""
 
 
-def assume_volumes(pod: Pod, node: str, state: ClusterState) -> VolumePlan:
-    """Count on the volumes that a pod takes on the node it was just assumed on; returns what has to be written."""
-    if not claim_keys(pod):
-        return VolumePlan()
-    wanted = volume_plan(pod, state, node)
-    if not wanted.empty:
-        state.volumes.assume(reserved=wanted.reserve, selected=dict.fromkeys(wanted.provision, node))
-    return wanted
-
-
-def forget_volumes(pod: Pod, state: ClusterState) -> None:
-    """Drop what was assumed for a pod's claims, but for those that another pod on a node uses as well."""
-    keys = [key for key in claim_keys(pod) if not state.pods.claim_users(key)]
-    if keys:
-        state.volumes.forget(keys)
-
-
-def needs_volumes(pod: Pod, state: ClusterState) -> bool:
-    """Whether some claim of the pod is not bound yet: it must be before the pod is."""
-    return bool(pod.spec.volumes) and bool(unbound_claims(pod, state))
-
-
 def progress(pod: Pod, node: str, state: ClusterState, *, written: dict[str, int]) -> Progress:
     """Judge the claims of a pod that is to run on `node`.
 
@@ -86,7 +64,7 @@ def progress(pod: Pod, node: str, state: ClusterState, *, written: dict[str, int
             selected = claim.metadata.annotations.get(SELECTED_NODE)
             if selected is not None and selected != node:
                 return Progress(Stage.FAILED, f"claim {key} is being provisioned for node {selected}")
-            if selected is None and key in written and _version(claim) > written[key]:
+            if selected is None and key in written and version_of(claim) > written[key]:
                 return Progress(Stage.FAILED, f"the provisioner of claim {key} could not serve node {node}")
             waiting = waiting or f"claim {key} is not bound yet"
             continue
@@ -100,9 +78,10 @@ def progress(pod: Pod, node: str, state: ClusterState, *, written: dict[str, int
     return Progress(Stage.WAITING, waiting) if waiting else Progress(Stage.READY)
 
 
-def _version(claim: PersistentVolumeClaim) -> int:
+def version_of(claim: PersistentVolumeClaim) -> int:
+    """resourceVersion as a number that grows, 0 where it is none."""
     version = claim.metadata.resource_version
-    return int(version) if version.isdigit() else -1
+    return int(version) if version.isdigit() else 0
 
 
 def selection_patch(claim: PersistentVolumeClaim, node: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from berth.kube.client import ApiClient
 from berth.kube.objects import Pod
 from berth.kube.resources import PODS
 from controllers.placement.binder import Binder, BindOutcome
-from controllers.placement.pod_conditions import CONDITION, ConditionReporter
+from controllers.placement.pod_conditions import CONDITION, PodConditions
 from hack.localcluster import LocalCluster
 from tests.support.kube import client_of
 
@@ -42,7 +42,7 @@ async def conditions(client: ApiClient, pod: Pod) -> list[tuple[str, str, str]]:
 
 async def written(client: ApiClient, pod: Pod, *messages: str) -> list[tuple[str, str, str]]:
     """Run a reporter until it has nothing left to write; returns the conditions then."""
-    reporter = ConditionReporter(client, writers=1)
+    reporter = PodConditions(client, writers=1)
     for message in messages:
         reporter.unschedulable(pod, message)
     running = asyncio.create_task(reporter.run())
@@ -74,7 +74,7 @@ async def test_a_pod_that_was_bound_in_the_meantime_is_left_alone(
     assert result.outcome is BindOutcome.BOUND
     before = await conditions(client, waiting)
     assert [status for status, _, _ in before] == ["True"]
-    await ConditionReporter(client)._write(waiting, "Unschedulable", "no room")
+    await PodConditions(client)._write(waiting, "Unschedulable", "no room")
     assert await conditions(client, waiting) == before
 
 
@@ -82,7 +82,7 @@ async def test_a_namesake_is_left_alone(client: ApiClient, waiting: Pod) -> None
     namespace = waiting.metadata.namespace
     await client.delete(PODS, "p", namespace=namespace)
     await create(client, namespace)
-    await ConditionReporter(client)._write(waiting, "Unschedulable", "no room")
+    await PodConditions(client)._write(waiting, "Unschedulable", "no room")
     assert await conditions(client, waiting) == []
 
 
@@ -92,20 +92,20 @@ class TestWhatIsNotWritten:
     async def test_what_the_pod_says_already(self, client: ApiClient, waiting: Pod) -> None:
         await written(client, waiting, "no room")
         current = await client.get(PODS, "p", namespace=waiting.metadata.namespace)
-        reporter = ConditionReporter(client)
+        reporter = PodConditions(client)
         reporter.unschedulable(current, "no room")
         assert not reporter._waiting
         reporter.unschedulable(current, "no cpu")
         assert len(reporter._waiting) == 1
 
     async def test_what_was_forgotten(self, client: ApiClient, waiting: Pod) -> None:
-        reporter = ConditionReporter(client)
+        reporter = PodConditions(client)
         reporter.unschedulable(waiting, "no room")
         reporter.forget(waiting.metadata.uid)
         assert not reporter._waiting
 
     async def test_back_to_what_was_written_last_drops_what_waits(self, client: ApiClient, waiting: Pod) -> None:
-        reporter = ConditionReporter(client)
+        reporter = PodConditions(client)
         reporter._written[waiting.metadata.uid] = ("Unschedulable", "no room")
         reporter.unschedulable(waiting, "no cpu")
         reporter.unschedulable(waiting, "no room")

@@ -1,4 +1,4 @@
-"""Claims of a pod that is being placed: assumed, written, judged, forgotten."""
+"""Claims of a pod that is about to be bound: what is written, and how far they are."""
 
 from __future__ import annotations
 
@@ -15,22 +15,17 @@ from berth.kube.objects import (
     Pod,
     StorageClass,
 )
-from berth.scheduling.cache.volume_matching import VolumePlan
 from berth.scheduling.cache.volumes import BIND_COMPLETED, SELECTED_NODE
-from berth.scheduling.volumes import (
+from controllers.placement.claims import (
     BOUND_BY_CONTROLLER,
     Progress,
     Stage,
-    assume_volumes,
-    forget_volumes,
-    needs_volumes,
     progress,
     reservation_patch,
     selection_patch,
+    version_of,
 )
-from controllers.placement.volume_watches import follow
-from tests.support.kube import ChangeType
-from tests.support.placement import Lab, chain, group_object, lone, member, where, zoned
+from tests.support.placement import Lab, lone, zoned
 
 HOST = "kubernetes.io/hostname"
 
@@ -89,7 +84,7 @@ def user(name: str, *claims: str, **arguments: Any) -> Pod:
 def lab() -> Lab:
     made = Lab([zoned("n1"), zoned("n2"), zoned("n3")])
     for name, provisioner in (("local", "kubernetes.io/no-provisioner"), ("disk", "example.com/disk")):
-        made.cache.state.volumes.upsert_class(
+        made.cache.update_storage(
             StorageClass(
                 metadata=ObjectMeta(name=name), provisioner=provisioner, volume_binding_mode="WaitForFirstConsumer"
             )
@@ -99,71 +94,7 @@ def lab() -> Lab:
 
 def know(lab: Lab, *items: PersistentVolume | PersistentVolumeClaim) -> None:
     for item in items:
-        if isinstance(item, PersistentVolume):
-            lab.cache.state.volumes.upsert_volume(item)
-        else:
-            lab.cache.state.volumes.upsert_claim(item)
-
-
-class TestAssume:
-    def test_pods_without_claims_need_nothing(self, lab: Lab) -> None:
-        assert assume_volumes(lone("p"), "n1", lab.cache.state) == VolumePlan()
-        assert not needs_volumes(lone("p"), lab.cache.state)
-
-    def test_a_reserved_volume_is_not_given_twice(self, lab: Lab) -> None:
-        know(lab, volume("v1", "n2"), claim("one"), claim("two"))
-        assert where(lab.place_alone(user("p", "one"))) == {"p": "n2"}
-        outcome = lab.place_alone(user("q", "two"))
-        assert outcome.decisions == ()
-        assert "didn't find available persistent volumes" in outcome.failures[0].message
-
-    def test_the_same_plan_comes_out_again_when_it_is_written(self, lab: Lab) -> None:
-        know(lab, volume("v1", "n2"), claim("one"), claim("dyn", cls="disk"))
-        pod = user("p", "one", "dyn")
-        lab.place_alone(pod)
-        again = assume_volumes(pod, "n2", lab.cache.state)
-        assert again == VolumePlan(reserve={"v1": "default/one"}, provision=["default/dyn"])
-        assert needs_volumes(pod, lab.cache.state)
-
-    def test_a_second_pod_of_the_claim_follows_the_selected_node(self, lab: Lab) -> None:
-        know(lab, claim("dyn", cls="disk"))
-        first = where(lab.place_alone(user("p", "dyn")))["p"]
-        assert where(lab.place_alone(user("q", "dyn"))) == {"q": first}
-
-    def test_members_of_a_group_with_one_volume_left(self, lab: Lab) -> None:
-        know(lab, volume("v1", "n1"), volume("v2", "n3"), claim("one"), claim("two"), claim("three"))
-        shop = lab.group(group_object("shop", *chain("a", "b", "c")))
-
-        def pod(workload: str, name: str) -> Pod:
-            volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}}]
-            return member(workload, workload, spec={"volumes": volumes})
-
-        outcome = lab.place(shop, pod("a", "one"), pod("b", "two"))
-        assert set(where(outcome).values()) == {"n1", "n3"}
-        assert lab.place(shop, pod("c", "three")).decisions == ()
-
-
-class TestForget:
-    def test_frees_the_volume(self, lab: Lab) -> None:
-        know(lab, volume("v1", "n2"), claim("one"), claim("two"))
-        (decision,) = lab.place_alone(user("p", "one")).decisions
-        lab.cache.forget(decision.pod)
-        assert where(lab.place_alone(user("q", "two"))) == {"q": "n2"}
-
-    def test_keeps_what_another_pod_counts_on(self, lab: Lab) -> None:
-        know(lab, claim("dyn", cls="disk"))
-        (first,) = lab.place_alone(user("p", "dyn")).decisions
-        (second,) = lab.place_alone(user("q", "dyn")).decisions
-        lab.cache.forget(first.pod)
-        selected = lab.cache.state.volumes.selected_node(claim("dyn", cls="disk"))
-        assert selected == second.node
-        lab.cache.forget(second.pod)
-        assert lab.cache.state.volumes.selected_node(claim("dyn", cls="disk")) is None
-
-    def test_a_pod_without_claims(self, lab: Lab) -> None:
-        before = lab.cache.state.volumes.version
-        forget_volumes(lone("p"), lab.cache.state)
-        assert lab.cache.state.volumes.version == before
+        lab.cache.update_storage(item)
 
 
 FAR = volume("v1", "n2")
@@ -256,13 +187,6 @@ class TestPatches:
         assert reservation_patch(volume("v1", "n1", ref=ref), claim("c")) is None
 
 
-def test_watch_handlers_put_and_drop_by_key(lab: Lab) -> None:
-    table = lab.cache.state.volumes
-    claims = follow(table.upsert_claim, table.remove_claim)
-    volumes = follow(table.upsert_volume, table.remove_volume)
-    claims(*ChangeType.ADDED.sides(claim("c")))
-    volumes(*ChangeType.MODIFIED.sides(NEAR))
-    assert (list(table.claims), list(table.volumes)) == (["default/c"], ["v1"])
-    claims(*ChangeType.DELETED.sides(claim("c")))
-    volumes(*ChangeType.DELETED.sides(NEAR))
-    assert (table.claims, table.volumes) == ({}, {})
+@pytest.mark.parametrize(("version", "number"), [(5, 5), ("", 0), ("later", 0)])
+def test_version_is_a_number(version: Any, number: int) -> None:
+    assert version_of(claim("c", version=version)) == number

@@ -1,0 +1,174 @@
+"""The binding cycle: a decision that is assumed in the cache becomes a Binding, or its pod waits again.
+
+Its steps: is the pod still there and does the node still take it, are its claims bound, bind, settle the outcome.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import structlog
+
+from berth.kube.events import Note
+from berth.kube.objects import Pod
+from berth.network.costs import NetworkCosts
+from berth.runtime.component import run_together
+from berth.scheduling.annotations import write_decision
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.state import PodRecord
+from berth.scheduling.decision import Decision
+from berth.scheduling.queue import EntryKey, SchedulingQueue
+from controllers.placement import events
+from controllers.placement.binder import Binder, BindOutcome, BindResult
+from controllers.placement.metrics import BIND_SECONDS, BINDINGS, UNBOUND
+from controllers.placement.volume_binder import VolumeBinder
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """A decision that is assumed and not bound yet."""
+
+    decision: Decision
+    """which pod goes where"""
+    costs: NetworkCosts
+    """the network costs it was made with"""
+    since: float
+    """monotonic time of the decision"""
+
+
+class BindingCycle:
+    """Workers that bind, a configured number of pods at a time."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        queue: SchedulingQueue,
+        *,
+        binder: Binder,
+        volumes: VolumeBinder,
+        pods: Mapping[str, Pod],
+        record: Callable[[Note], None],
+        workers: int,
+        done: Callable[[], None],
+    ) -> None:
+        """Prepare.
+
+        Args:
+            cache: where decisions are assumed.
+            queue: where pods wait again.
+            binder: writes Bindings.
+            volumes: gets claims bound.
+            pods: what the watch last showed of each pod, by ``namespace/name``.
+            record: emits an Event.
+            workers: bindings in flight at the most.
+            done: called after each step, whatever came of it.
+        """
+        self._cache = cache
+        self._queue = queue
+        self._binder = binder
+        self._volumes = volumes
+        self._pods = pods
+        self._record = record
+        self._workers = workers
+        self._done = done
+        self._unbound: asyncio.Queue[Assumed] = asyncio.Queue()
+
+    @property
+    def full(self) -> bool:
+        """True while so much is unbound that planning should wait: room assumed away is none for a late urgent pod."""
+        return self._unbound.qsize() >= 8 * self._workers
+
+    def submit(self, decision: Decision, costs: NetworkCosts) -> None:
+        """Have a decision bound that is assumed in the cache."""
+        self._put(Assumed(decision, costs, self._cache.clock()))
+
+    async def run(self) -> None:
+        """Bind until cancelled."""
+        await run_together(*(self._work() for _ in range(self._workers)))
+
+    async def _work(self) -> None:
+        while True:
+            await self._bind(await self.next())
+            self._done()
+
+    async def next(self) -> Assumed:
+        """Wait for the decision that is to be bound next."""
+        item = await self._unbound.get()
+        UNBOUND.set(self._unbound.qsize())
+        return item
+
+    def _put(self, item: Assumed) -> None:
+        self._unbound.put_nowait(item)
+        UNBOUND.set(self._unbound.qsize())
+
+    async def _bind(self, item: Assumed) -> None:
+        decision = item.decision
+        pod, node = decision.pod, decision.node
+        record = self._cache.state.record(pod.metadata.uid)
+        if record is None:
+            self._cache.forget(pod)  # it has ended or was deleted; its claims may be assumed still
+        elif (problem := self.changed(node, record)) is not None:
+            self._record(events.node_changed(decision, problem))
+            self._requeue(pod)
+        elif self._volumes.needed(pod):
+            self._volumes.submit(pod, node, partial(self.volumes_done, item))
+        else:
+            text = write_decision(decision, item.costs)
+            self.settle(item, await self._binder.bind(pod, node, decision=text))
+
+    def changed(self, node_name: str, record: PodRecord) -> str | None:
+        """What happened to the node since the decision, None when it still takes the pod."""
+        state = self._cache.state
+        slot = state.node_index.get(node_name)
+        if slot is None:
+            return "the node was deleted"
+        if state.node(slot).spec.unschedulable:
+            return "the node was cordoned"
+        over = state.used[slot] > state.allocatable[slot]
+        needed = state.request_vector(record.template) > 0
+        if (over & needed).any():
+            return "the node has too little room left"
+        return None
+
+    def volumes_done(self, item: Assumed, problem: str | None) -> None:
+        """The claims of a pod are bound, or cannot be."""
+        if problem is None:
+            self._put(item)
+        else:
+            if self._cache.node_of(item.decision.pod):
+                self._record(events.volumes_failed(item.decision, problem))
+            self._requeue(item.decision.pod)
+        self._done()
+
+    def settle(self, item: Assumed, result: BindResult) -> None:
+        """Act on what became of a Binding."""
+        decision = item.decision
+        BINDINGS.labels(result.outcome.value).inc()
+        if result.outcome is BindOutcome.BOUND:
+            BIND_SECONDS.observe(self._cache.clock() - item.since)
+            self._record(events.scheduled(decision))
+        elif result.outcome is BindOutcome.REFUSED:
+            log.warning("binding refused", pod=decision.pod.key, node=decision.node, problem=result.problem)
+            self._record(events.bind_failed(decision, result.problem))
+            self._requeue(decision.pod)
+        elif result.outcome is BindOutcome.GONE:
+            # The pod's own event may come later and will not find the room taken: wake those who wait for it now.
+            self._cache.forget(decision.pod)
+            self._queue.move_all_to_active()
+        # ELSEWHERE: the pod's own event moves it in the cache; until then its room here stays taken.
+
+    def _requeue(self, decided: Pod) -> None:
+        """Give the room back and let the pod wait again, around whatever of its group is bound."""
+        self._cache.forget(decided)
+        pod = self._pods.get(decided.key)
+        if pod is None or pod.metadata.uid != decided.metadata.uid or pod.spec.node_name:
+            return
+        if self._cache.update_pod(pod):
+            self._queue.requeue(pod, EntryKey.of(pod, self._cache.members.group_of(pod.metadata.uid)))
+        # The room that the decision held is free again.
+        self._queue.move_all_to_active()

@@ -1,0 +1,225 @@
+"""What every watch event changes in the cache, and which queue entries it makes worth another try."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import structlog
+
+from berth.kube.client import ApiClient
+from berth.kube.events import Note
+from berth.kube.objects import CustomObject, Namespace, Node, Pod
+from berth.kube.reflector import Handler, Reflector
+from berth.kube.resources import (
+    APP_GROUPS,
+    CSI_DRIVERS,
+    CSI_NODES,
+    CSI_STORAGE_CAPACITIES,
+    NAMESPACES,
+    NETWORK_TOPOLOGIES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
+    Resource,
+)
+from berth.network.groups import GroupKey
+from berth.scheduling.cache.cache import REJECTION_SECONDS, Cache
+from berth.scheduling.cache.nodes import node_settings
+from berth.scheduling.cache.volumes import StorageObject
+from berth.scheduling.configuration import PlacementConfiguration
+from berth.scheduling.gang.infrastructure import read_settings
+from berth.scheduling.queue import EntryKey, QueueEntry, SchedulingQueue
+from controllers.placement import events
+from controllers.placement.metrics import NODE_REJECTIONS
+from controllers.placement.pod_conditions import PodConditions
+from controllers.placement.volume_binder import VolumeBinder
+
+log = structlog.get_logger(__name__)
+
+STORAGE: Final[tuple[Resource[Any], ...]] = (
+    PERSISTENT_VOLUMES,
+    PERSISTENT_VOLUME_CLAIMS,
+    STORAGE_CLASSES,
+    CSI_NODES,
+    CSI_DRIVERS,
+    CSI_STORAGE_CAPACITIES,
+    VOLUME_ATTACHMENTS,
+)
+
+
+class EventHandlers:
+    """One handler per kind, called with the object before and after."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        queue: SchedulingQueue,
+        configuration: PlacementConfiguration,
+        *,
+        volumes: VolumeBinder,
+        conditions: PodConditions,
+        record: Callable[[Note], None],
+    ) -> None:
+        """Prepare; `record` emits an Event."""
+        self._cache = cache
+        self._queue = queue
+        self._configuration = configuration
+        self._volumes = volumes
+        self._conditions = conditions
+        self._record = record
+
+    def watches(self, client: ApiClient) -> dict[str, Reflector[Any]]:
+        """Reflectors by plural name, not running yet.
+
+        All of them are required: without the storage kinds, a pod with a claim would be placed where its volume
+        cannot be reached.
+        """
+        handlers: list[tuple[Resource[Any], Handler[Any]]] = [
+            (NODES, self.on_node),
+            (NAMESPACES, self.on_namespace),
+            (PODS, self.on_pod),
+            (APP_GROUPS, self.on_group),
+            (NETWORK_TOPOLOGIES, self.on_topology),
+            *((resource, self.on_storage) for resource in STORAGE),
+        ]
+        watches: dict[str, Reflector[Any]] = {}
+        for resource, handler in handlers:
+            watch = watches[resource.plural] = Reflector(client, resource)
+            watch.add_handler(handler)
+            if resource in STORAGE:
+                watch.add_batch_handler(self.after_storage)
+        return watches
+
+    def on_pod(self, old: Pod | None, new: Pod | None) -> None:
+        """Ours that wait are queued; one that gives room back, or gets a node, may help others."""
+        pod = new or old
+        if pod is None:
+            return
+        cache, queue, uid = self._cache, self._queue, pod.metadata.uid
+        node, group = cache.node_of(pod), cache.members.group_of(uid)
+        waits = False
+        if new is None:
+            cache.delete_pod(pod)
+        else:
+            waits = cache.update_pod(new)
+        ours = self._configuration.profile_for(pod.spec.scheduler_name) is not None
+        joined = cache.members.group_of(uid)
+        if waits and ours:
+            queue.add(pod, EntryKey.of(pod, joined))
+        else:
+            queue.delete(uid)
+            self._conditions.forget(uid)
+            if joined is not None and joined != group:
+                self._activate_group(joined)
+        if node and new is not None and rejected_by_kubelet(new):
+            cache.note_rejection(new)
+            if ours:
+                NODE_REJECTIONS.labels(new.status.reason).inc()
+                self._record(events.rejected_by_node(new, seconds=REJECTION_SECONDS))
+        if node and cache.node_of(pod) != node:
+            queue.move_all_to_active()
+            self._volumes.pod_gone(uid)
+        elif new is not None and assigned(old, new):
+            queue.move_all_to_active(_follows_pods)
+
+    def on_node(self, old: Node | None, new: Node | None) -> None:
+        """A new or changed node may take pods that no other takes; the end of one may mend a spread or an affinity."""
+        if new is None:
+            if old is not None:
+                self._cache.delete_node(old)
+            self._volumes.changed()
+            self._queue.move_all_to_active(_follows_pods)
+            return
+        self._cache.update_node(new)
+        settings = old is None or node_settings(old) != node_settings(new)
+        if settings:
+            for problem in read_settings(new).problems:
+                self._record(events.bad_annotation(new, problem))
+        if settings or old is None or may_take_more(old, new):
+            self._queue.move_all_to_active()
+
+    def on_namespace(self, old: Namespace | None, new: Namespace | None) -> None:
+        """Labels of namespaces decide which pods an affinity term means."""
+        if new is not None:
+            self._cache.update_namespace(new)
+            self._queue.move_all_to_active()
+        elif old is not None:
+            self._cache.delete_namespace(old)
+
+    def on_group(self, old: CustomObject | None, new: CustomObject | None) -> None:
+        """An AppGroup's own pods are tried again, whatever they wait for."""
+        if new is not None:
+            if old is None or old.spec != new.spec or _order(old) != _order(new):
+                self._activate_group(self._cache.update_group(new).key)
+        elif old is not None:
+            key = GroupKey(old.metadata.namespace, old.metadata.name)
+            self._cache.delete_group(key)
+            self._activate_group(key)
+
+    def on_topology(self, old: CustomObject | None, new: CustomObject | None) -> None:
+        """Other network costs may meet a maxNetworkCost."""
+        changed = True
+        if new is not None:
+            problem, changed = self._cache.update_topology(new)
+            if problem is not None:
+                name = f"{new.metadata.namespace}/{new.metadata.name}"
+                log.warning("network topology ignored", topology=name, problem=problem)
+        elif old is not None:
+            self._cache.delete_topology(old)
+        if changed:
+            self._queue.move_all_to_active()
+
+    def on_storage(self, old: StorageObject | None, new: StorageObject | None) -> None:
+        """Objects of all storage kinds; whom they help is asked once per batch."""
+        if new is not None:
+            self._cache.update_storage(new)
+        elif old is not None:
+            self._cache.delete_storage(old)
+
+    def after_storage(self) -> None:
+        """Storage objects may help pods with volumes, those that are being bound among them."""
+        self._volumes.changed()
+        self._queue.move_all_to_active(lambda entry: entry.follows_volumes)
+
+    def _activate_group(self, key: GroupKey) -> None:
+        for profile in self._configuration.profiles:
+            self._queue.activate(EntryKey.of_group(key, profile.scheduler_name))
+
+
+def rejected_by_kubelet(pod: Pod) -> bool:
+    """Whether a kubelet refused to run the pod: another scheduler or a race had taken the room."""
+    reason = pod.status.reason
+    return pod.status.phase == "Failed" and (
+        reason.startswith("OutOf")
+        or reason in ("NodeAffinity", "NodePorts", "UnexpectedAdmissionError", "TopologyAffinityError")
+    )
+
+
+def assigned(old: Pod | None, new: Pod) -> bool:
+    """Whether the pod got a node, or other labels on it: rules about other pods may be met now."""
+    if not new.spec.node_name or new.finished:
+        return False
+    return old is None or not old.spec.node_name or old.metadata.labels != new.metadata.labels
+
+
+def may_take_more(old: Node, new: Node) -> bool:
+    """Whether anything changed that can make a node take a pod which it did not take before."""
+    return (
+        old.metadata.labels != new.metadata.labels
+        or old.spec.taints != new.spec.taints
+        or old.spec.unschedulable != new.spec.unschedulable
+        or old.status.allocatable != new.status.allocatable
+        or old.status.declared_features != new.status.declared_features
+    )
+
+
+def _follows_pods(entry: QueueEntry) -> bool:
+    return entry.follows_pods
+
+
+def _order(obj: CustomObject) -> object:
+    return obj.status.get("topologyOrder")

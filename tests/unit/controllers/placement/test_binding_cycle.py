@@ -1,0 +1,168 @@
+"""The steps between a decision and its Binding, and what every outcome means. No API server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.kube.objects import Pod
+from controllers.placement.binder import BindOutcome, BindResult
+from tests.support.desk import Desk
+from tests.support.placement import lone, zoned
+from tests.support.volumes import claim, storage_class, using, volume
+
+HOST = "kubernetes.io/hostname"
+ON_N1 = {"nodeSelector": {HOST: "n1"}}
+REFUSED = BindResult(BindOutcome.REFUSED, "403 Forbidden")
+
+
+def occupied(desk: Desk) -> dict[str, str]:
+    """Node by pod."""
+    return {record.key: name for name in ("n1", "n2") for record in desk.cache.state.pods_on(name)}
+
+
+def waiting(desk: Desk) -> list[str]:
+    return [pod.metadata.name for entry in desk.queue.entries() for pod in entry.pods.values()]
+
+
+class TestOutcomes:
+    def test_bound(self, desk: Desk) -> None:
+        assumed = desk.place(lone("p", cpu="1"))
+        desk.controller.binding.settle(assumed, BindResult(BindOutcome.BOUND))
+        assert desk.said.reasons == ["Scheduled"]
+        assert occupied(desk) == {"default/p": assumed.decision.node}
+
+    def test_refused_waits_for_its_backoff(self, desk: Desk) -> None:
+        assumed = desk.place(lone("p", cpu="1"))
+        desk.controller.binding.settle(assumed, REFUSED)
+        assert desk.said.reasons == ["BindingFailed"]
+        assert occupied(desk) == {}
+        assert desk.queue.pop() is None
+        (entry,) = desk.queue.entries()
+        assert entry.due == entry.not_before
+
+    @pytest.mark.parametrize(
+        "pod",
+        [
+            pytest.param(lone("p", cpu="1", on="n2"), id="bound-by-now"),
+            pytest.param(lone("p", cpu="1", phase="Failed"), id="failed-by-now"),
+        ],
+    )
+    def test_refused_of_a_pod_that_waits_no_more(self, desk: Desk, pod: Pod) -> None:
+        assumed = desk.place(lone("p", cpu="1"))
+        desk.pods(pod)
+        desk.controller.binding.settle(assumed, REFUSED)
+        assert waiting(desk) == []
+        assert occupied(desk) == ({"default/p": "n2"} if pod.spec.node_name else {})
+
+    def test_refused_of_a_pod_that_was_replaced(self, desk: Desk) -> None:
+        assumed = desk.place(lone("p", cpu="1"))
+        desk.lose("pods", assumed.decision.pod)
+        successor = lone("p", cpu="1", spec=ON_N1)
+        successor.metadata.uid = "another"
+        desk.pods(successor)
+        desk.controller.binding.settle(assumed, REFUSED)
+        (entry,) = desk.queue.entries()
+        assert list(entry.pods) == ["another"]
+        assert desk.queue.pop() is entry
+
+    def test_bound_elsewhere_keeps_the_room_until_the_event_comes(self, desk: Desk) -> None:
+        assumed = desk.place(lone("p", cpu="1"))
+        desk.controller.binding.settle(assumed, BindResult(BindOutcome.ELSEWHERE))
+        assert occupied(desk) == {"default/p": assumed.decision.node}
+        other = {"n1": "n2", "n2": "n1"}[assumed.decision.node]
+        desk.pods(lone("p", cpu="1", on=other))
+        assert occupied(desk) == {"default/p": other}
+
+    def test_gone_frees_the_room_and_helps_those_who_wait_for_it(self, desk: Desk) -> None:
+        assumed = desk.place(lone("p", cpu="3", spec=ON_N1))
+        desk.fail(lone("next", cpu="3", spec=ON_N1))
+        desk.controller.binding.settle(assumed, BindResult(BindOutcome.GONE))
+        desk.lose("pods", assumed.decision.pod)
+        assert [found.decision.pod.metadata.name for found in desk.decide()] == ["next"]
+
+
+class TestVolumes:
+    def test_ready_is_bound_next(self, desk: Desk) -> None:
+        assumed = desk.place(lone("p", cpu="1"))
+        desk.controller.binding.volumes_done(assumed, None)
+        assert desk.said.reasons == []
+        assert desk.decide() == [assumed]
+        assert waiting(desk) == []
+
+    def test_failed_waits_again(self, desk: Desk) -> None:
+        assumed = desk.place(lone("p", cpu="1"))
+        desk.controller.binding.volumes_done(assumed, "no space")
+        assert desk.said.reasons == ["VolumesNotBound"]
+        assert desk.decide() == []
+        assert waiting(desk) == ["p"]
+
+    def test_failed_because_the_pod_went(self, desk: Desk) -> None:
+        assumed = desk.place(lone("p", cpu="1"))
+        desk.lose("pods", assumed.decision.pod)
+        desk.controller.binding.volumes_done(assumed, "the pod was deleted")
+        assert desk.said.reasons == []
+        assert waiting(desk) == []
+
+
+class TestBeforeBinding:
+    """Steps that end before anything is sent: the client of these tests has no server."""
+
+    async def test_a_pod_that_ended_gives_its_volume_back(self, desk: Desk) -> None:
+        for plural, item in (
+            ("storageclasses", storage_class()),
+            ("persistentvolumes", volume("v")),
+            ("persistentvolumeclaims", claim("c")),
+        ):
+            desk.see(plural, item)
+        assumed = desk.place(lone("p", spec=using("c")))
+        desk.lose("pods", assumed.decision.pod)
+        assert desk.cache.state.volumes.reserved_for("v") == "default/c"
+        await desk.controller.binding._bind(assumed)
+        assert desk.cache.state.volumes.reserved_for("v") is None
+        assert desk.said.reasons == []
+
+    async def test_a_node_that_changed_is_told_and_the_pod_waits(self, desk: Desk) -> None:
+        assumed = desk.place(lone("p", spec=ON_N1))
+        desk.see("nodes", zoned("n1", unschedulable=True))
+        await desk.controller.binding._bind(assumed)
+        assert desk.said.reasons == ["NodeChanged"]
+        assert (occupied(desk), waiting(desk)) == ({}, ["p"])
+
+    @pytest.mark.parametrize(
+        ("node", "problem"),
+        [
+            pytest.param(zoned("n1"), None, id="as-it-was"),
+            pytest.param(None, "the node was deleted", id="deleted"),
+            pytest.param(zoned("n1", unschedulable=True), "the node was cordoned", id="cordoned"),
+            pytest.param(zoned("n1", cpu=1), "the node has too little room left", id="shrunk"),
+            pytest.param(zoned("n1", memory="1Ki"), None, id="short-of-what-the-pod-does-not-need"),
+        ],
+    )
+    def test_what_happened_to_the_node(self, desk: Desk, node: Any, problem: str | None) -> None:
+        assumed = desk.place(lone("p", cpu="2", spec=ON_N1))
+        if node is None:
+            desk.lose("nodes", zoned("n1"))
+        else:
+            desk.see("nodes", node)
+        assert self.changed(desk, assumed.decision.pod) == problem
+
+    def test_another_scheduler_took_the_room(self, desk: Desk) -> None:
+        assumed = desk.place(lone("p", cpu="3", spec=ON_N1))
+        desk.pods(lone("thief", cpu="2", on="n1", spec={"schedulerName": "default-scheduler"}))
+        assert self.changed(desk, assumed.decision.pod) == "the node has too little room left"
+
+    def changed(self, desk: Desk, pod: Pod) -> str | None:
+        record = desk.cache.state.record(pod.metadata.uid)
+        assert record is not None
+        return desk.controller.binding.changed("n1", record)
+
+
+def test_full_while_too_much_is_unbound(desk: Desk) -> None:
+    limit = 8 * desk.controller.configuration.bindings_in_flight
+    assumed = desk.place(lone("p"))
+    for number in range(limit):
+        assert not desk.controller.binding.full, number
+        desk.controller.binding.submit(assumed.decision, assumed.costs)
+    assert desk.controller.binding.full
