@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from berth.scheduling.gang import Application, Infrastructure
 
-__all__ = ["accepted_at_most", "lowest_cost"]
-
 _MEMORY_BINS = 8
 
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from berth.scheduling.gang import Application, Infrastructure
 
-__all__ = ["scaled_boutique", "zoned_nodes"]
-
 # frontend, cart, catalog, currency, payment, shipping, email, checkout, recommendation, ad, redis
 EDGES = (
     (0, 1), (0, 2), (0, 3), (0, 5), (0, 7), (0, 8), (0, 9), (1, 10),

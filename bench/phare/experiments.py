@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from bench.phare.runs import Sample
     from berth.scheduling.gang import Application, Infrastructure
 
-__all__ = ["EXPERIMENTS"]
-
 Row = dict[str, Any]
 
 SIZES = (50, 100, 200, 300, 500, 1000, 2000, 5000, 10000)
@@ -155,7 +153,7 @@ def tight(samples: int) -> Iterator[Row]:
     )
     variants: tuple[tuple[str, str, Weights | None], ...] = (
         ("berth", "berth", None),
-        ("berth without guides", "berth", plain),
+        ("berth without heuristics", "berth", plain),
         ("phare", "phare", None),
     )
     for case, build, workload in cases:

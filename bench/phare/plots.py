@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-__all__ = ["fill", "links", "saturation", "scale"]
-
 Row = dict[str, Any]
 COLOURS = {"berth": "#0b6e99", "phare": "#c0562f"}
 

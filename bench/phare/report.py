@@ -13,8 +13,6 @@ from bench.phare import plots
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["write_report"]
-
 Row = dict[str, Any]
 DOCS = Path(__file__).parents[2] / "docs" / "benchmarks"
 

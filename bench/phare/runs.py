@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from berth.scheduling.gang import Application, InfrastructureState, Plan, Weights, plan
-from berth.scheduling.gang.validate import violations
+from hack.harness.gang import commit, violations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from berth.scheduling.gang import Infrastructure
-
-__all__ = ["Sample", "place_all", "summary"]
 
 
 @dataclass
@@ -74,7 +72,7 @@ def place_all(
         sample.seconds.append(time.perf_counter() - wall)
         sample.placed.append(result.complete)
         if result.complete:
-            state.commit(application, result.assignment)
+            commit(state, application, result.assignment)
             sample.plans.append((application, result))
     broken = violations(infrastructure, [(application, result.assignment) for application, result in sample.plans])
     if broken:

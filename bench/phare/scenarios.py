@@ -14,8 +14,6 @@ import numpy as np
 
 from berth.scheduling.gang import Application, Infrastructure, NodeMasks
 
-__all__ = ["Graph", "Workload", "applications", "chains", "edge_clusters", "equal_nodes", "opportunistic_nodes"]
-
 Graph = Literal["tree", "independent"]
 """`tree`: a random spanning tree plus random extra edges up to 30 % of all pairs; `independent`: each pair with
 probability 0.3."""
@@ -71,7 +69,7 @@ def edge_clusters(
 
 
 def equal_nodes(count: int, *, cores: float = 700.0, memory: float = 512.0, bandwidth: float = 20.0) -> Infrastructure:
-    """Return the equal nodes of the fill cache."""
+    """Return the equal nodes that fill one after another."""
     return Infrastructure.of(
         [f"node-{index:03d}" for index in range(count)],
         RESOURCES,

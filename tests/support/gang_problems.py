@@ -25,7 +25,6 @@ def _links(draw: st.DrawFn, count: int, places: int) -> LinkModel | None:
         free=capacity,
         by_location={key: (draw(link),) for key in keys if draw(st.booleans())},
         by_node={node: (draw(link),) for node in range(count) if draw(st.integers(0, 4)) == 0},
-        by_pair={(0, count - 1): (draw(link),)} if count > 1 and draw(st.booleans()) else {},
     )
 
 
@@ -101,7 +100,6 @@ def problems(draw: st.DrawFn) -> tuple[Infrastructure, Application]:
             incoming=[draw(st.booleans()) for _ in fixed],
         ),
         separate=some(2),
-        together=some(1),
         named=_masks(draw, components, count),
         has_selector=[draw(st.booleans()) for _ in range(components)],
     )

@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-__all__ = ["DECAY", "communication_affinity", "computing_affinity", "neighbourhood"]
-
 DECAY = 0.287682
 """The constant c, -ln 0.75 to six digits."""
 

@@ -1,4 +1,4 @@
-"""One look over all N nodes: what could hold a part, what the whole application, and at what price.
+"""Candidate nodes: which of all N nodes could hold a part, which the whole application, and at what price.
 
 Everything here is a handful of passes over node-long arrays; the search itself runs over the shortlists that
 `CandidateNodes.pools` cuts out of them.
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from berth.scheduling.gang.instance import Bools, Floats, Indices, Instance
-
-__all__ = ["CandidateNodes"]
 
 _WHOLE = 8
 """Nodes that hold the whole application in every shortlist."""
@@ -50,9 +48,9 @@ class CandidateNodes:
         self.usable: Floats = state.free - state.reserve if state.has_thresholds else state.free
         """float64[N, R], free below the threshold; may be negative."""
         self.partly: Bools = np.ones(count, dtype=np.bool_)
-        """bool[N], nodes with room for the smallest request of each resource, for some unit by masks."""
+        """bool[N], nodes with room for the smallest request of each resource, for some component by masks."""
         self.wholly: Bools = np.ones(count, dtype=np.bool_)
-        """bool[N], nodes with room for the whole application, for every unit by masks."""
+        """bool[N], nodes with room for the whole application, for every component by masks."""
         for r in self.kinds.tolist():
             column = self.usable[:, r]
             slack = SLACK * infrastructure.capacity[:, r]
@@ -68,17 +66,17 @@ class CandidateNodes:
         if masks is not None:
             self.partly &= np.logical_or.reduce(masks.masks, axis=0)
             self.wholly &= np.logical_and.reduce(masks.masks, axis=0)
-        if instance.apart is not None:
+        if instance.separate is not None:
             self.wholly[:] = False
         if state.has_max_unit:
             largest = instance.application.requests.max(axis=0, initial=0.0)
             self.wholly &= (infrastructure.max_unit >= largest).all(axis=1)
         self.base: Floats = infrastructure.price @ (instance.weights.price * self.total)
-        """float64[N], cost of the whole application on one node; edges to placed_peers included."""
-        if instance.has_network and instance.fixed_nodes.size:
+        """float64[N], cost of the whole application on one node; edges to placed peers included."""
+        if instance.has_network and instance.peer_nodes.size:
             self.base = self.base + self._towards_peers()
-        self.by_room_only = instance.has_network and not state.has_price and not instance.fixed_nodes.size
-        """Whether nothing but network costs between its own units and room decide where an application goes."""
+        self.by_room_only = instance.has_network and not state.has_price and not instance.peer_nodes.size
+        """Whether only room and network costs between its own components decide where an application goes."""
         self._portions: Floats | None = None
         self._ranking: Floats | None = None
         self._classes: dict[int, Indices] = {}
@@ -87,9 +85,9 @@ class CandidateNodes:
         """Return float64[N], weighted network cost of all placed peers from each node."""
         instance = self.instance
         towards = cost_towards(
-            instance.fixed_nodes,
-            instance.weight[: instance.units, instance.units :].sum(axis=0),
-            instance.weight[instance.units :, : instance.units].sum(axis=1),
+            instance.peer_nodes,
+            instance.weight[: instance.components, instance.components :].sum(axis=0),
+            instance.weight[instance.components :, : instance.components].sum(axis=1),
             location=instance.infrastructure.location,
             location_cost=instance.infrastructure.location_cost,
         )
@@ -97,7 +95,7 @@ class CandidateNodes:
 
     def short(self) -> bool:
         """Return whether even the pooled free amounts of all nodes are too little."""
-        return self.pooled() < 1 - 1e-12 or (bool(self.instance.units) and not self.partly.any())
+        return self.pooled() < 1 - 1e-12 or (bool(self.instance.components) and not self.partly.any())
 
     def pooled(self) -> float:
         """Return how many times the pooled free amounts of all nodes hold the application."""
@@ -147,7 +145,7 @@ class CandidateNodes:
             for group in self._areas(candidates):
                 seen.append(self._shortlist(group, width))
                 yield seen[-1]
-            if seen and not everywhere and not self.instance.state.has_price and not self.instance.fixed_nodes.size:
+            if seen and not everywhere and not self.instance.state.has_price and not self.instance.peer_nodes.size:
                 return
         anywhere = self._shortlist(np.flatnonzero(candidates), width)
         if anywhere.size and not any(np.array_equal(anywhere, other) for other in seen):
@@ -159,7 +157,7 @@ class CandidateNodes:
         nodes = np.flatnonzero(candidates)
         if not nodes.size:
             return
-        areas = _LOCATIONS if self.instance.units <= _SMALL else 1
+        areas = _LOCATIONS if self.instance.components <= _SMALL else 1
         places = infrastructure.location[nodes]
         count = infrastructure.location_cost.shape[0]
         room = np.stack(

@@ -19,8 +19,6 @@ from berth.scheduling.gang.outcome import Evaluation
 if TYPE_CHECKING:
     from berth.scheduling.gang.problem import Application, Floats, Infrastructure, Weights
 
-__all__ = ["evaluate"]
-
 
 def evaluate(
     infrastructure: Infrastructure, application: Application, assignment: npt.ArrayLike, weights: Weights
@@ -43,16 +41,16 @@ def evaluate(
         network += np.bincount(end, weights=edge_cost / 2, minlength=count)
         bandwidth += np.bincount(end, weights=application.bandwidth[cut] * tariff[node[end]], minlength=count)
 
-    placed_peers = application.placed_peers
-    if not placed_peers.component.size:
+    peers = application.placed_peers
+    if not peers.component.size:
         return _weighted(weights, network, price, bandwidth)
-    here, there = node[placed_peers.component], placed_peers.node
+    here, there = node[peers.component], peers.node
     cut = (here >= 0) & (here != there)
-    here, there, end = here[cut], there[cut], placed_peers.component[cut]
-    incoming = placed_peers.incoming[cut]
+    here, there, end = here[cut], there[cut], peers.component[cut]
+    incoming = peers.incoming[cut]
     origin, target = np.where(incoming, there, here), np.where(incoming, here, there)
-    np.add.at(network, end, placed_peers.weight[cut] * each(origin, target))
-    np.add.at(bandwidth, end, placed_peers.bandwidth[cut] * (tariff[here] + tariff[there]))
+    np.add.at(network, end, peers.weight[cut] * each(origin, target))
+    np.add.at(bandwidth, end, peers.bandwidth[cut] * (tariff[here] + tariff[there]))
     return _weighted(weights, network, price, bandwidth)
 
 

@@ -27,20 +27,13 @@ def joint_failures(group: Group, unplaced: Sequence[Unplaced], candidates: Seque
     found: dict[int, Failure] = {}
     for item in sorted(unplaced, key=lambda item: item.cause is Cause.WAITS_FOR):
         candidate = candidates[item.component]
-        problem, waits_for = "", None
-        if item.cause is Cause.WAITS_FOR and item.other is not None:
-            waits_for = found[item.other]
-        elif item.cause is Cause.CONTRADICTION and item.other is not None:
-            problem = f"must and may not share a node with pod {candidates[item.other].info.pod.metadata.name}"
-        elif item.cause is Cause.NO_JOINT_PLACEMENT:
-            problem = "no joint placement was found"
         found[item.component] = Failure(
             candidate.info.pod,
             group=group.key,
             nodes=candidate.result.nodes,
             rejections=_with_filters(item.rejections, candidate.result),
-            waits_for=waits_for,
-            problem=problem,
+            waits_for=found[item.other] if item.other is not None else None,
+            problem="no joint placement was found" if item.cause is Cause.NO_JOINT_PLACEMENT else "",
         )
     return list(found.values())
 

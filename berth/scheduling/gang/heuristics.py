@@ -12,11 +12,9 @@ import numpy as np
 if TYPE_CHECKING:
     from berth.scheduling.gang.instance import Floats, Indices, Instance
 
-__all__ = ["Balance", "Waste", "static_heuristics"]
-
 
 def static_heuristics(instance: Instance, columns: Indices, spare: Floats) -> Floats | float:
-    """Return float64[U, K] (or 0.0), the charges that do not depend on what else the application places.
+    """Return float64[J, K] (or 0.0), the charges that do not depend on what else the application places.
 
     `spare` is float64[R, K], the room of each node before the search.
     """
@@ -38,7 +36,7 @@ def static_heuristics(instance: Instance, columns: Indices, spare: Floats) -> Fl
 
 
 def _named(instance: Instance, columns: Indices) -> Floats:
-    """Return how strongly other components' selectors claim each node, 0 for a unit that names it itself.
+    """Return how strongly other components' selectors claim each node, 0 for a component that names it itself.
 
     A node with a usage threshold keeps room for them by itself and needs no avoiding.
     """
@@ -47,30 +45,30 @@ def _named(instance: Instance, columns: Indices) -> Floats:
     masks = instance.application.named
     if masks is None:
         return np.where(guarded, 0.0, np.minimum(score, 1.0))
-    rows = [instance.names(unit) for unit in range(instance.units)]
-    mine = np.stack([row[columns] for row in rows])
-    claims = np.stack([row[columns] for row in rows if row.sum() <= instance.state.selective] or [mine[0] & False])
-    return np.where(mine | guarded, 0.0, np.minimum(score + claims.any(axis=0), 1.0))
+    mine = masks.masks[:, columns][masks.group]
+    selective = masks.masks.sum(axis=1) <= instance.state.selective
+    claims = mine[selective[masks.group]].any(axis=0)
+    return np.where(mine | guarded, 0.0, np.minimum(score + claims, 1.0))
 
 
 def _opportunity_cost(instance: Instance, columns: Indices, spare: Floats) -> Floats:
-    """Return what a unit takes from cheap nodes, at the value of that room to the applications to come.
+    """Return what a component takes from cheap nodes, at the value of that room to the applications to come.
 
-    The lookahead is the price of a typical component on the dearest node that the next applications would need if nodes
-    filled in price order. A node cheaper than that is worth the difference per typical component, charged on the
-    resource it runs out of first. So memory-hungry components leave nodes alone whose memory is dear or scarce.
+    The marginal node is the dearest that the next `Weights.lookahead` applications need if nodes fill in price order. A
+    node cheaper than that is worth the difference per typical component, charged on the resource it runs out of first.
+    So memory-hungry components leave nodes alone whose memory is dear or scarce.
     """
     weights, typical = instance.weights, instance.state.typical
     price = instance.infrastructure.price[columns]
     known = np.flatnonzero(typical > 0)
-    unit = price @ typical
+    each = price @ typical
     rooms = spare[known] / typical[known][:, None]
     scarce = rooms.argmin(axis=0)
     room = rooms.min(axis=0)
-    order = unit.argsort(kind="stable")
-    at = int(room[order].cumsum().searchsorted(weights.lookahead * instance.units))
-    limit = unit[order[min(at, len(order) - 1)]]
-    worth = (weights.opportunity_cost * weights.price) * np.maximum(limit - unit, 0.0)
+    order = each.argsort(kind="stable")
+    at = int(room[order].cumsum().searchsorted(weights.lookahead * instance.components))
+    marginal = each[order[min(at, len(order) - 1)]]
+    worth = (weights.opportunity_cost * weights.price) * np.maximum(marginal - each, 0.0)
     share = instance.requests[:, known] / typical[known]
     charge: Floats = share[:, scarce] * worth
     return charge
@@ -119,7 +117,7 @@ class Waste:
 class Balance:
     """Charge for the typical components a node can no longer take: `Weights.balance` times their mean price.
 
-    A unit that asks for the resource a node has most of costs nothing, one that asks for the scarcer one does.
+    A component that asks for the resource a node has most of costs nothing, one that asks for the scarcer one does.
     """
 
     def __init__(self, instance: Instance, columns: Indices) -> None:

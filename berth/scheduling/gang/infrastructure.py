@@ -165,7 +165,6 @@ class InfrastructureView:
         current.bandwidth_free[:] = self._bandwidth_left(current.infrastructure.bandwidth_capacity, placement.nodes)
         if current.infrastructure.links is not None:
             current.link_free[:] = self._links_left(current.infrastructure.links, placement)
-        current.version += 1
         return current
 
     def _links_left(self, links: LinkModel, placement: BandwidthAllocations) -> Floats:

@@ -17,16 +17,13 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 
-__all__ = ["LinkModel"]
-
 
 @dataclass(frozen=True)
 class LinkModel:
     """Which physical links traffic between two different nodes uses, and what each link can carry.
 
-    The links of a pair of nodes are: the `by_node` links of both, plus the `by_pair` links when the pair is listed
-    there, otherwise the `by_location` links of their two locations. Both mappings are symmetric: a key counts in
-    either order. Two components on one node use no link.
+    The links of a pair of nodes are the `by_node` links of both and the `by_location` links of their two locations; a
+    pair of locations counts in either order. Two components on one node use no link.
     """
 
     names: tuple[str, ...]
@@ -39,18 +36,16 @@ class LinkModel:
     """Links between two locations (or inside one, key (l, l)), as indices into `names`."""
     by_node: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Links that all traffic of a node uses, e.g. the uplink of its rack."""
-    by_pair: Mapping[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
-    """Links of one pair of nodes; replaces `by_location` for that pair."""
 
     def path(self, first: int, second: int, location: Ints) -> tuple[int, ...]:
         """Return the sorted link indices that traffic between two nodes uses; empty for one and the same node."""
         if first == second:
             return ()
-        own = self.by_pair.get((first, second), self.by_pair.get((second, first)))
-        if own is None:
-            here, there = int(location[first]), int(location[second])
-            own = self.by_location.get((here, there), self.by_location.get((there, here), ()))
-        return tuple(sorted({*self.by_node.get(first, ()), *self.by_node.get(second, ()), *own}))
+        between = self._between(int(location[first]), int(location[second]))
+        return tuple(sorted({*self.by_node.get(first, ()), *self.by_node.get(second, ()), *between}))
+
+    def _between(self, here: int, there: int) -> tuple[int, ...]:
+        return self.by_location.get((here, there), self.by_location.get((there, here), ()))
 
     def incidence(self, nodes: Ints, location: Ints) -> Bools:
         """Return bool[K, K, P]: does traffic between the k-th and the l-th of `nodes` use link p?"""
@@ -59,16 +54,11 @@ class LinkModel:
         places = location[nodes]
         for here in np.unique(places):
             for there in np.unique(places):
-                used = self.by_location.get((int(here), int(there)), self.by_location.get((int(there), int(here)), ()))
+                used = self._between(int(here), int(there))
                 if used:
                     rows, columns = np.flatnonzero(places == here), np.flatnonzero(places == there)
                     table[np.ix_(rows, columns, np.asarray(used))] = True
         index = {int(node): position for position, node in enumerate(nodes)}
-        for (first, second), used in self.by_pair.items():
-            if first in index and second in index:
-                for row, column in ((index[first], index[second]), (index[second], index[first])):
-                    table[row, column] = False
-                    table[row, column, list(used)] = True
         for node, used in self.by_node.items():
             if node in index:
                 table[index[node], :, list(used)] = True

@@ -14,8 +14,6 @@ from berth.scheduling.framework.rejection import Rejection
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
-__all__ = ["Cause", "Evaluation", "Plan", "RunnerUp", "Unplaced"]
-
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
@@ -25,7 +23,7 @@ class Evaluation:
     """Weighted sum of all terms over all placed components."""
     terms: Mapping[str, Floats]
     """float64[J] for each of `network`, `price`, `bandwidth`, weighted. The network cost of an edge is halved between
-    its two components (an placed peer's counts in full), each end pays its own node's bandwidth price."""
+    its two components (towards a placed peer it counts in full), each end pays its own node's bandwidth price."""
 
 
 class Cause(Enum):
@@ -35,8 +33,6 @@ class Cause(Enum):
     """Every node rejects it, as `Unplaced.rejections` says; there are none when there are no nodes."""
     WAITS_FOR = auto()
     """Some node takes it, but none takes another component of the application: `Unplaced.other`."""
-    CONTRADICTION = auto()
-    """It must and may not share a node with the component `Unplaced.other`."""
     NO_JOINT_PLACEMENT = auto()
     """Each component alone finds a node; no placement of all of them was found."""
 
@@ -52,7 +48,7 @@ class Unplaced:
     rejections: tuple[Rejection, ...] = ()
     """Nodes by the rule that rejects them; a node counts for the first of its rules."""
     other: int | None = None
-    """Index of another component that has to do with it, see `Cause`."""
+    """Index of the component that it waits for."""
 
 
 @dataclass(frozen=True, slots=True)

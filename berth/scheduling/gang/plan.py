@@ -13,8 +13,6 @@ from berth.scheduling.gang.runner_ups import runner_ups
 from berth.scheduling.gang.state import InfrastructureState
 from berth.scheduling.gang.strategies import DEFAULT, find
 
-__all__ = ["plan"]
-
 _DEFAULT_WEIGHTS = Weights()
 
 
@@ -30,9 +28,8 @@ def plan(
     """Decide a node for every component of `application`; nothing is committed.
 
     All or nothing by default: when one component fits nowhere, no component is placed and `Plan.unplaced` says why.
-    With `partial` what fits is placed, unless two components must and may not share a node. With `explain` the three
-    best alternatives of each placed component are added (costs time in the number of nodes). The same input always
-    gives the same plan.
+    With `partial` what fits is placed. With `explain` the three best alternatives of each placed component are added
+    (costs time in the number of nodes). The same input always gives the same plan.
 
     Raises:
         ProblemError: unknown strategy, or an application whose shapes do not fit the infrastructure.
@@ -41,17 +38,13 @@ def plan(
     rule = weights if weights is not None else _DEFAULT_WEIGHTS
     search = find(strategy)
     instance = Instance(state, application, rule)
-    if instance.contradiction is not None:
-        nodes = np.full(instance.units, -1, dtype=np.intp)
-    else:
-        nodes = search(instance, partial=partial)
-    missing = np.flatnonzero(nodes < 0)
+    nodes = search(instance, partial=partial)
     unplaced: tuple[Unplaced, ...] = ()
-    if missing.size:
+    if (nodes < 0).any():
         unplaced = diagnose(instance, nodes, partial=partial)
         if not partial:
             nodes = np.full_like(nodes, -1)
-    assignment = instance.expand(nodes)
+    assignment = nodes.astype(np.int32)
     result = evaluate(state.infrastructure, application, assignment, rule)
     return Plan(
         assignment=assignment,

@@ -1,11 +1,11 @@
 """What the gang engine is asked: infrastructure, application and the weights of the objective, all as arrays.
 
-Shapes use N nodes, R resources, L locations, P physical links, J components, E edges, A placed_peers. Units are the
-caller's, but must agree: requests with capacities, edge bandwidths with node and link bandwidths. Use integral values
-(milli-cores, bytes) where the kubelet compares exactly: sums of integers below 2**53 carry no rounding error.
+Shapes use N nodes, R resources, L locations, P physical links, J components, E edges, A edges to placed peers. Units
+are the caller's, but must agree: requests with capacities, edge bandwidths with node and link bandwidths. Use integral
+values (milli-cores, bytes) where the kubelet compares exactly: sums of integers below 2**53 carry no rounding error.
 
-The model is the one of Filaferro and Nicosia (PHARE, 2021) extended by locations with a network cost, placed_peers
-(pods that are placed already), separation and togetherness of components.
+The model is the one of Filaferro and Nicosia (PHARE, 2021) extended by locations with a network cost, placed peers
+(pods that are placed already) and separation of components.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from berth.scheduling.gang.links import LinkModel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-__all__ = ["Application", "Infrastructure", "NodeMasks", "PlacedPeers", "ProblemError", "Weights"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -191,7 +189,7 @@ class PlacedPeers:
         weight: npt.ArrayLike = 1.0,
         incoming: npt.ArrayLike = False,
     ) -> PlacedPeers:
-        """Build placed_peers; scalars broadcast over all of them.
+        """Build edges to placed peers; scalars broadcast over all of them.
 
         Raises:
             ProblemError: the sequences differ in length.
@@ -252,8 +250,6 @@ class Application:
     """Edges to pods that are placed already."""
     separate: Ints = field(default_factory=_NO_PAIRS.copy)
     """int32[S, 2], pairs that may not share a node (host ports, hostname anti-affinity)."""
-    together: Ints = field(default_factory=_NO_PAIRS.copy)
-    """int32[T, 2], pairs that must share a node."""
     named: NodeMasks | None = None
     """Nodes that a component's selector names: there it may exceed the node's threshold. None: nowhere."""
     has_selector: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
@@ -272,7 +268,6 @@ class Application:
         allowed: NodeMasks | None = None,
         placed_peers: PlacedPeers | None = None,
         separate: npt.ArrayLike | None = None,
-        together: npt.ArrayLike | None = None,
         named: NodeMasks | None = None,
         has_selector: npt.ArrayLike = False,
     ) -> Application:
@@ -312,7 +307,6 @@ class Application:
             allowed=allowed,
             placed_peers=fixed,
             separate=_pairs("separate", separate, count),
-            together=_pairs("together", together, count),
             named=named,
             has_selector=np.array(np.broadcast_to(np.asarray(has_selector, dtype=np.bool_), (count,))),
         )
@@ -325,7 +319,7 @@ class Application:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """Weights of the objective and of the guides that only steer the search.
+    """Weights of the objective and of the heuristics that only steer the search.
 
     Objective terms (`network`, `price`, `bandwidth`) are what `Plan.cost` counts. The others break ties or look
     ahead to later applications; they never appear in `Plan.cost`. The defaults serve both a live cluster without
@@ -339,17 +333,18 @@ class Weights:
     bandwidth: float = 1.0
     """Per unit of money for bandwidth between nodes."""
     waste: float = 0.5
-    """Guide: share of its price charged for what is left on a node when no known component fits the rest."""
+    """Heuristic: share of its price charged for what is left on a node when no known component fits the rest."""
     balance: float = 0.5
-    """Guide: charge for using the scarcer resource of a node faster than the others."""
+    """Heuristic: charge for using the scarcer resource of a node faster than the others."""
     opportunity_cost: float = 0.5
-    """Guide: share charged of what a cheap node saves a typical component against the price at the lookahead."""
+    """Heuristic: share charged of what a cheap node saves a typical component against the marginal node, the dearest
+    that the next `lookahead` applications fill."""
     lookahead: float = 12.0
-    """Number of applications like the present one whose room, in price order, reaches up to the lookahead."""
+    """How many applications like the present one are to come, as far as the opportunity cost looks."""
     scarcity: float = 0.1
-    """Guide, only while selectors name particular nodes: charge per component for the share of a node's room that it
-    takes, so that small rooms stay open for those who cannot go elsewhere."""
+    """Heuristic, only while selectors name particular nodes: charge per component for the share of a node's room that
+    it takes, so that small rooms stay open for those who cannot go elsewhere."""
     avoid_named: float = 1.0
-    """Guide: charge per component on a node that a selector of another component names in particular."""
+    """Heuristic: charge per component on a node that a selector of another component names in particular."""
     fit: float = 1e-4
-    """Guide: charge per component for the share of the node that stays free (positive packs, negative spreads)."""
+    """Heuristic: charge per component for the share of the node that stays free (positive packs, negative spreads)."""

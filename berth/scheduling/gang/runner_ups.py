@@ -1,8 +1,9 @@
 """Which nodes came next for the components of a plan, for all of them at once.
 
-Rows are placed units, columns all N nodes. A unit's own node is never its alternative, so what the unit takes there
-need not be given back before its other nodes are judged. Network costs and limits are computed by location and spread
-over the nodes; only the nodes in use differ from their location, since edges inside a node cost nothing.
+Rows are placed components, columns all N nodes. A component's own node is never its alternative, so what it takes there
+need not be given back before its other nodes are judged. Network costs and limits are those of `cost_towards` and
+`beyond_limits` in berth/network/peers.py for many components at once: computed by location and spread over the nodes;
+only the nodes in use differ from their location, since edges inside a node cost nothing.
 """
 
 from __future__ import annotations
@@ -17,18 +18,16 @@ from berth.scheduling.gang.placement_state import SLACK, PlacementState
 if TYPE_CHECKING:
     from berth.scheduling.gang.instance import Bools, Floats, Indices, Instance
 
-__all__ = ["runner_ups"]
-
 _ALTERNATIVES = 3
 _TERMS = ("network", "price", "bandwidth")
 _CELLS = 2**18
-"""Units times nodes judged at once: bounds the memory of large groups."""
+"""Components times nodes judged at once: bounds the memory of large groups."""
 
 
 def runner_ups(instance: Instance, nodes: Indices) -> dict[int, tuple[RunnerUp, ...]]:
-    """Return, per placed component, the cheapest other nodes that could take its unit while all others stay.
+    """Return, per placed component, the cheapest other nodes that could take it while all others stay.
 
-    `nodes` is int[U], -1 for not placed. Of nodes at the same cost the first comes first.
+    `nodes` is int[J], -1 for not placed. Of nodes at the same cost the first comes first.
     """
     placed = np.flatnonzero(nodes >= 0)
     found: dict[int, tuple[RunnerUp, ...]] = {}
@@ -37,15 +36,15 @@ def runner_ups(instance: Instance, nodes: Indices) -> dict[int, tuple[RunnerUp, 
     view = _View(instance, nodes)
     size = max(1, _CELLS // instance.infrastructure.size)
     for start in range(0, placed.size, size):
-        units = placed[start : start + size]
-        terms = view.terms(units)
-        # One array less of units by nodes: making it would cost as much as judging a rule.
+        components = placed[start : start + size]
+        terms = view.terms(components)
+        # One array less of components by nodes: making it would cost as much as judging a rule.
         summands = list(terms.values())
         total: Floats | float = sum(summands[1:], summands[0]) if summands else 0.0
-        cost: Floats = np.where(view.feasible(units), total, np.inf)
-        index = np.arange(units.size)
-        cost[index, nodes[units]] = np.inf
-        options: list[list[RunnerUp]] = [[] for _ in units]
+        cost: Floats = np.where(view.feasible(components), total, np.inf)
+        index = np.arange(components.size)
+        cost[index, nodes[components]] = np.inf
+        options: list[list[RunnerUp]] = [[] for _ in components]
         for _ in range(_ALTERNATIVES):
             best = cost.argmin(axis=1)
             amounts = cost[index, best]
@@ -54,45 +53,40 @@ def runner_ups(instance: Instance, nodes: Indices) -> dict[int, tuple[RunnerUp, 
                 share = {name: parts[name][row] if name in parts else 0.0 for name in _TERMS}
                 options[row].append(RunnerUp(int(best[row]), float(amounts[row]), share))
             cost[index, best] = np.inf
-        for unit, choice in zip(units.tolist(), options, strict=True):
-            for component in instance.members(unit):
-                found[component] = tuple(choice)
+        found.update(zip(components.tolist(), map(tuple, options), strict=True))
     return found
 
 
 class _View:
-    """The nodes after all units of a plan were placed."""
+    """The nodes after all components of a plan were placed."""
 
     def __init__(self, instance: Instance, nodes: Indices) -> None:
         infrastructure = instance.infrastructure
         self.instance = instance
         self.nodes = nodes
-        self.where: Indices = np.concatenate([nodes, instance.fixed_nodes.astype(np.intp)])
-        """int[U'], node of each unit, fixed ones included, or -1."""
+        self.where: Indices = np.concatenate([nodes, instance.peer_nodes.astype(np.intp)])
+        """int[J'], node of each row of the instance or -1."""
         self.placed: Indices = np.flatnonzero(self.where >= 0)
         self.homes: Indices = self.where[self.placed]
         self.used, self.at = np.unique(self.homes, return_inverse=True)
-        """The distinct nodes in use and, for each placed unit, which of them it is on."""
+        """The distinct nodes in use and, for each placed component, which of them it is on."""
         self.free: Floats = (instance.state.free + SLACK * np.abs(infrastructure.capacity)).T.copy()
         """float64[R, N], what is left, with the tolerance of comparisons."""
         ours = np.flatnonzero(nodes >= 0)
         np.subtract.at(self.free.T, nodes[ours], instance.requests[ours])
 
-    def feasible(self, units: Indices) -> Bools:
-        """Return bool[len(units), N]: could the node take the unit (its own node aside)?"""
+    def feasible(self, components: Indices) -> Bools:
+        """Return bool[len(components), N]: could the node take the component (its own node aside)?"""
         instance = self.instance
         infrastructure, state, allowed = instance.infrastructure, instance.state, instance.application.allowed
-        if allowed is None:
-            feasible: Bools = np.ones((units.size, infrastructure.size), dtype=np.bool_)
-        elif instance.merged:
-            feasible = np.stack([instance.permits(unit) for unit in units.tolist()])
-        else:
-            feasible = allowed.masks[allowed.group[units]]
+        feasible: Bools = np.ones((components.size, infrastructure.size), dtype=np.bool_)
+        if allowed is not None:
+            feasible = allowed.masks[allowed.group[components]]
         named: Bools | None = None
         if state.has_thresholds and instance.application.named is not None:
-            named = np.stack([instance.names(unit) for unit in units.tolist()])
+            named = instance.application.named.masks[instance.application.named.group[components]]
         for r in range(len(infrastructure.resources)):
-            wanted = instance.requests[units, r]
+            wanted = instance.requests[components, r]
             asked = wanted > 0
             if not asked.any():
                 continue
@@ -102,32 +96,31 @@ class _View:
             # Who asks for nothing is not rejected, not even by a node that is over-committed.
             feasible &= np.where(asked, wanted, -np.inf)[:, None] <= room
             if state.has_max_unit:
-                largest = np.array([instance.largest(unit)[r] for unit in units.tolist()])
-                feasible &= np.where(asked, largest, -np.inf)[:, None] <= infrastructure.max_unit[:, r]
-        if instance.apart is not None:
-            row, other = np.nonzero(instance.apart[units][:, self.placed])
+                feasible &= np.where(asked, wanted, -np.inf)[:, None] <= infrastructure.max_unit[:, r]
+        if instance.separate is not None:
+            row, other = np.nonzero(instance.separate[components][:, self.placed])
             feasible[row, self.homes[other]] = False
         if instance.limit is not None:
-            self._reject_far(units, feasible)
+            self._reject_far(components, feasible)
         if instance.has_traffic and not self._unlimited():
-            self._reject_by_bandwidth(units, feasible)
+            self._reject_by_bandwidth(components, feasible)
         return feasible
 
-    def _reject_far(self, units: Indices, feasible: Bools) -> None:
-        """Clear the nodes where a hard limit on the network cost to a placed unit would be broken."""
+    def _reject_far(self, components: Indices, feasible: Bools) -> None:
+        """Clear the nodes where a hard limit on the network cost to a placed component would be broken."""
         assert self.instance.limit is not None  # noqa: S101
         limit, where = self.instance.limit, self.instance.infrastructure.location
         distance = self.instance.infrastructure.location_cost
-        row, other = np.nonzero(self.instance.linked[units][:, self.placed])
-        unit, neighbour, place = units[row], self.placed[other], where[self.homes[other]]
-        broken = limit[unit, neighbour, None] < distance[:, place].T
-        broken |= distance[place] > limit[neighbour, unit, None]
+        row, other = np.nonzero(self.instance.linked[components][:, self.placed])
+        component, peer, place = components[row], self.placed[other], where[self.homes[other]]
+        broken = limit[component, peer, None] < distance[:, place].T
+        broken |= distance[place] > limit[peer, component, None]
         if not broken.any():
             return
-        far = np.zeros((units.size, distance.shape[0]), dtype=np.int64)
+        far = np.zeros((components.size, distance.shape[0]), dtype=np.int64)
         np.add.at(far, row, broken)
         near = far == 0
-        # On the neighbour's own node nothing is far.
+        # On the peer's own node nothing is far.
         used = far[:, where[self.used]]
         np.subtract.at(used, (row, self.at[other]), broken[np.arange(row.size), place])
         spread = near.take(where, axis=1)
@@ -138,18 +131,18 @@ class _View:
         infrastructure = self.instance.infrastructure
         return infrastructure.links is None and bool(np.isposinf(infrastructure.bandwidth_capacity).all())
 
-    def _reject_by_bandwidth(self, units: Indices, feasible: Bools) -> None:
-        """Clear the nodes that lack bandwidth, unit by unit: taking a unit away frees bandwidth elsewhere too."""
+    def _reject_by_bandwidth(self, components: Indices, feasible: Bools) -> None:
+        """Clear the nodes that lack bandwidth, one by one: taking a component away frees bandwidth elsewhere too."""
         placement = PlacementState(self.instance)
-        for unit in np.flatnonzero(self.nodes >= 0).tolist():
-            placement.place(unit, int(self.nodes[unit]))
-        for row, unit in enumerate(units.tolist()):
-            placement.remove(unit)
-            feasible[row] &= placement.feasible(unit)
-            placement.place(unit, int(self.nodes[unit]))
+        for component in np.flatnonzero(self.nodes >= 0).tolist():
+            placement.place(component, int(self.nodes[component]))
+        for row, component in enumerate(components.tolist()):
+            placement.remove(component)
+            feasible[row] &= placement.feasible(component)
+            placement.place(component, int(self.nodes[component]))
 
-    def terms(self, units: Indices) -> dict[str, Floats]:
-        """Return float64[len(units), N] by objective term: what the unit would add on each node.
+    def terms(self, components: Indices) -> dict[str, Floats]:
+        """Return float64[len(components), N] by objective term: what the component would add on each node.
 
         Terms that are 0 everywhere are left out.
         """
@@ -157,21 +150,21 @@ class _View:
         weights, tariff = instance.weights, infrastructure.bandwidth_price
         terms: dict[str, Floats] = {}
         if instance.has_network:
-            terms["network"] = self._network(units)
+            terms["network"] = self._network(components)
         if instance.has_price:
-            terms["price"] = weights.price * (instance.requests[units] @ infrastructure.price.T)
+            terms["price"] = weights.price * (instance.requests[components] @ infrastructure.price.T)
         if instance.has_bandwidth_price:
-            demand = instance.traffic[units][:, self.placed]
+            demand = instance.traffic[components][:, self.placed]
             bandwidth = demand.sum(axis=1)[:, None] * tariff + (demand @ tariff[self.homes])[:, None]
             bandwidth[:, self.used] = self._used(demand, tariff[self.used][:, None] + tariff[self.homes])
             terms["bandwidth"] = weights.bandwidth * bandwidth
         return terms
 
-    def _network(self, units: Indices) -> Floats:
+    def _network(self, components: Indices) -> Floats:
         instance, where = self.instance, self.instance.infrastructure.location
         distance, homes = instance.infrastructure.location_cost, where[self.homes]
         weight = instance.weights.network * instance.weight
-        outward, inward = weight[units][:, self.placed], weight[self.placed][:, units].T
+        outward, inward = weight[components][:, self.placed], weight[self.placed][:, components].T
         cost: Floats = (outward @ distance[:, homes].T + inward @ distance[homes]).take(where, axis=1)
         here = where[self.used]
         cost[:, self.used] = self._used(outward, distance[here[:, None], homes])
@@ -179,9 +172,9 @@ class _View:
         return cost
 
     def _used(self, amount: Floats, each: Floats) -> Floats:
-        """Return float64[units, used nodes]: sums of `amount` times `each`, edges inside a node left out.
+        """Return float64[components, used nodes]: sums of `amount` times `each`, edges inside a node left out.
 
-        `amount` is float64[units, placed units], `each` float64[used nodes, placed units].
+        `amount` is float64[components, placed components], `each` float64[used nodes, placed components].
         """
         apart = np.where(self.at == np.arange(self.used.size)[:, None], 0.0, each)
         total: Floats = amount @ apart.T

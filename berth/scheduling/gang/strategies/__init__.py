@@ -1,6 +1,6 @@
-"""Strategies by name: each maps an `Instance` to one node per unit.
+"""Strategies by name: each maps an `Instance` to one node per component.
 
-A strategy is a pure function in a file of its own. It returns -1 for units it could not place; it never returns an
+A strategy is a pure function in a file of its own. It returns -1 for components it could not place; it never returns an
 assignment that breaks a budget or a rule.
 """
 
@@ -16,14 +16,12 @@ from berth.scheduling.gang.strategies.phare import phare
 if TYPE_CHECKING:
     from berth.scheduling.gang.instance import Indices, Instance
 
-__all__ = ["DEFAULT", "STRATEGIES", "Strategy", "find"]
-
 
 class Strategy(Protocol):
     """Signature of a strategy."""
 
     def __call__(self, instance: Instance, *, partial: bool) -> Indices:
-        """Return int[U], a node per unit or -1; with `partial` place what fits, else stop at the first failure."""
+        """Return int[J], a node per component or -1; with `partial` place what fits, else stop at the first failure."""
         ...
 
 

@@ -1,13 +1,14 @@
-"""Strategy `berth` (the default): whole-application candidates, marginal-cost greedy and local improvement.
+"""Strategy `berth` (the default): the whole application on one node or a greedy by marginal cost, then local search.
 
 1. Nothing is searched when the pooled free amounts are too little, or when one node takes all at no cost.
 2. Over a shortlist in price order (one per promising location when network costs matter) two starts compete: the
-   cheapest single node, and a greedy that places units in connectivity order at the least marginal cost.
-3. Up to three passes of moves of single units, of linked pairs and of all units of a node improve the cheaper one.
+   cheapest single node, and a greedy that places components in connectivity order at the least marginal cost.
+3. Local search improves the cheaper one: relocation of single components, linked pairs and contents of nodes, and
+   swaps where network costs count.
 4. When no shortlist holds the group: hide nodes with little room or little free bandwidth, then widen the shortlist.
    Where hard limits, separation or shared links tie components together, backtracking (`phare`) is the last resort.
 
-Guides (`Weights`) look ahead: leftovers that no known component fits, the scarcer resource, fuller nodes first.
+Heuristics (`Weights`) look ahead: leftovers that no known component fits, the scarcer resource, fuller nodes first.
 """
 
 from __future__ import annotations
@@ -17,16 +18,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from berth.scheduling.gang.candidate_nodes import CandidateNodes
-from berth.scheduling.gang.local_search import exchange_units, improve
-from berth.scheduling.gang.search_state import BLOCKED, SearchState
+from berth.scheduling.gang.local_search.relocation import relocate
+from berth.scheduling.gang.local_search.swapping import swap
+from berth.scheduling.gang.search_state import INFEASIBLE, SearchState
 from berth.scheduling.gang.strategies.phare import phare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from berth.scheduling.gang.instance import Floats, Indices, Instance
-
-__all__ = ["berth"]
 
 _WIDTH = 48
 _WIDE = 512
@@ -35,15 +35,15 @@ _NEARLY_FULL = 3.0
 
 
 def berth(instance: Instance, *, partial: bool) -> Indices:
-    """Return one node per unit, -1 where none was found."""
-    if not instance.units or not instance.infrastructure.size:
-        return np.full(instance.units, -1, dtype=np.intp)
+    """Return one node per component, -1 where none was found."""
+    if not instance.components or not instance.infrastructure.size:
+        return np.full(instance.components, -1, dtype=np.intp)
     candidate_nodes = CandidateNodes(instance)
     if not partial and candidate_nodes.short():
-        return np.full(instance.units, -1, dtype=np.intp)
+        return np.full(instance.components, -1, dtype=np.intp)
     whole = candidate_nodes.best_whole()
-    if whole >= 0 and candidate_nodes.base[whole] == 0 and not instance.fixed_nodes.size:
-        return np.full(instance.units, whole, dtype=np.intp)
+    if whole >= 0 and candidate_nodes.base[whole] == 0 and not instance.peer_nodes.size:
+        return np.full(instance.components, whole, dtype=np.intp)
     order = connectivity_order(instance)
     best: tuple[int, float, SearchState] | None = None
     for columns in _attempts(candidate_nodes):
@@ -66,16 +66,16 @@ def berth(instance: Instance, *, partial: bool) -> Indices:
         best = _packed(instance, candidate_nodes, best)
     if best is None or (best[0] and _entangled(instance)):
         found = phare(instance, partial=partial)
-        if best is None or (found >= 0).sum() > instance.units - best[0]:
+        if best is None or (found >= 0).sum() > instance.components - best[0]:
             return found
     if best[0] == 0 and best[2].network is not None:
-        exchange_units(best[2])
+        swap(best[2])
     return best[2].nodes()
 
 
 def _entangled(instance: Instance) -> bool:
     """Return whether rules between components can lead a greedy into a dead end that only backtracking leaves."""
-    return instance.limit is not None or instance.apart is not None or instance.infrastructure.links is not None
+    return instance.limit is not None or instance.separate is not None or instance.infrastructure.links is not None
 
 
 def _attempts(candidate_nodes: CandidateNodes) -> Iterator[Indices | None]:
@@ -103,88 +103,88 @@ def _attempts(candidate_nodes: CandidateNodes) -> Iterator[Indices | None]:
 
 
 def _search(instance: Instance, columns: Indices, order: list[int]) -> tuple[int, float, SearchState]:
-    """Return units left out, cost with guides, and books of the better of two starts, improved."""
+    """Return components left out, cost with heuristics, and the search state of the better of two starts, improved."""
     search = SearchState(instance, columns)
     joint = search.joint_costs()
     single = int(joint.argmin())
     left, cost = greedy_fill(search, order, stop=float(joint[single]))
-    if joint[single] < BLOCKED / 2 and (left or joint[single] <= cost):
-        for unit in np.flatnonzero(search.where[: instance.units] >= 0).tolist():
-            search.remove(unit)
-        for unit in order:
-            search.place(unit, single)
+    if joint[single] < INFEASIBLE / 2 and (left or joint[single] <= cost):
+        for component in np.flatnonzero(search.where[: instance.components] >= 0).tolist():
+            search.remove(component)
+        for component in order:
+            search.place(component, single)
         left, cost = 0, float(joint[single])
     if not left:
-        cost += improve(search)
+        cost += relocate(search)
     return left, cost, search
 
 
 def _packed(
     instance: Instance, candidate_nodes: CandidateNodes, best: tuple[int, float, SearchState] | None
 ) -> tuple[int, float, SearchState] | None:
-    """Return `best`, or the result of packing when that leaves fewer units out: largest unit first, tightest node."""
+    """Return `best`, or the result of packing when that leaves fewer out: largest component first, tightest node."""
     size = (instance.requests / np.maximum(instance.requests.max(axis=0), 1e-300)).max(axis=1)
-    order = [int(unit) for unit in np.argsort(-size, kind="stable")]
+    order = [int(component) for component in np.argsort(-size, kind="stable")]
     for columns in candidate_nodes.pools(_WIDE):
         search = SearchState(instance, columns)
         left, cost = greedy_fill(search, order, tight=True)
         if best is None or left < best[0]:
-            best = (left, cost + (0.0 if left else improve(search)), search)
+            best = (left, cost + (0.0 if left else relocate(search)), search)
     return best
 
 
 def greedy_fill(
     search: SearchState, order: list[int], *, stop: float = np.inf, tight: bool = False
 ) -> tuple[int, float]:
-    """Place units in `order` where each costs least; return how many fit nowhere and the cost of the others.
+    """Place components in `order` where each costs least; return how many fit nowhere and the cost of the others.
 
     With `tight` each goes where least is left over instead. Gives up, leaving the rest unplaced, once the cost
     reaches `stop`.
     """
     left, total = 0, 0.0
-    for unit in order:
-        costs = search.costs(unit)
+    for component in order:
+        costs = search.costs(component)
         column = int(costs.argmin())
-        if costs[column] >= BLOCKED / 2:
+        if costs[column] >= INFEASIBLE / 2:
             left += 1
             continue
         if tight:
-            column = int((costs + (costs >= BLOCKED / 2) * BLOCKED + 1e9 * search.leftover(unit)).argmin())
+            column = int((costs + (costs >= INFEASIBLE / 2) * INFEASIBLE + 1e9 * search.leftover(component)).argmin())
         total += float(costs[column])
         if total > stop:
             return left + 1, total
-        search.place(unit, column)
+        search.place(component, column)
     return left, total
 
 
 def connectivity_order(instance: Instance) -> list[int]:
-    """Return the units so that each is, among the rest, the one tied most strongly to those before it.
+    """Return the components so that each is, among the rest, the one tied most strongly to those before it.
 
-    Units with a selector or placed_peers go first; the strength of a tie is what it costs to cut it.
+    Components with a selector or placed peers go first; the strength of a tie is what it costs to cut it.
     """
     strength = _strength(instance)
-    units = instance.units
+    components = instance.components
     totals = np.maximum(instance.infrastructure.capacity.sum(axis=0), 1e-300)
     size = (instance.requests / totals).max(axis=1)
     size = size / max(float(size.max()), 1e-300)
-    inner = strength[:units, :units]
+    inner = strength[:components, :components]
     scale = max(float(inner.max(initial=0.0)), 1e-300)
     inner = inner / scale
-    pull = strength[:units, units:].sum(axis=1) / scale
-    pull += np.where(instance.has_selector, 1e6, 0.0)
+    pull = strength[:components, components:].sum(axis=1) / scale
+    pull += np.where(instance.application.has_selector, 1e6, 0.0)
     first = 1e-3 * inner.sum(axis=1) + 1e-6 * size
     score = pull + first
     order = []
-    for _ in range(units):
-        unit = int(score.argmax())
-        order.append(unit)
-        score += inner[unit]
-        score[unit] = -np.inf
+    for _ in range(components):
+        component = int(score.argmax())
+        order.append(component)
+        score += inner[component]
+        score[component] = -np.inf
     return order
 
 
 def _strength(instance: Instance) -> Floats:
-    """Return float64[U', U'], symmetric: roughly what cutting the edges between two units costs."""
+    """Return float64[J', J'], symmetric: roughly what cutting the edges between two components costs."""
     infrastructure, weights = instance.infrastructure, instance.weights
     strength = np.zeros((instance.size, instance.size))
     if instance.has_network:

@@ -1,6 +1,6 @@
 """Strategy `greedy`: one pass over all nodes, largest component first, each on its cheapest feasible node.
 
-The plain baseline: no look-ahead, no improvement, no shortlist. Ties go to the node with the least free amount of the
+The plain baseline: no lookahead, no local search, no shortlist. Ties go to the node with the least free amount of the
 first resource (best fit), then to the first node.
 """
 
@@ -15,21 +15,19 @@ from berth.scheduling.gang.placement_state import PlacementState
 if TYPE_CHECKING:
     from berth.scheduling.gang.instance import Indices, Instance
 
-__all__ = ["greedy"]
-
 
 def greedy(instance: Instance, *, partial: bool) -> Indices:
-    """Return one node per unit, -1 where none fits; stops at the first failure unless `partial`."""
+    """Return one node per component, -1 where none fits; stops at the first failure unless `partial`."""
     placement = PlacementState(instance)
     totals = instance.state.infrastructure.capacity.sum(axis=0)
     size = (instance.requests / np.where(totals > 0, totals, 1.0)).max(axis=1, initial=0.0)
-    for unit in np.lexsort((-size, ~instance.has_selector)).tolist():
-        feasible = placement.feasible(unit)
+    for component in np.lexsort((-size, ~instance.application.has_selector)).tolist():
+        feasible = placement.feasible(component)
         if not feasible.any():
             if partial:
                 continue
             return placement.nodes
-        cost = np.where(feasible, placement.marginal(unit), np.inf)
+        cost = np.where(feasible, placement.marginal(component), np.inf)
         best = np.flatnonzero(cost <= cost.min() * (1 + 1e-12))
-        placement.place(unit, int(best[np.argmin(placement.free[best, 0])]))
+        placement.place(component, int(best[np.argmin(placement.free[best, 0])]))
     return placement.nodes

@@ -21,21 +21,19 @@ from berth.scheduling.gang.placement_state import PlacementState
 if TYPE_CHECKING:
     from berth.scheduling.gang.instance import Floats, Indices, Instance
 
-__all__ = ["CANDIDATES", "Phare", "phare"]
-
 CANDIDATES = 10
 """M, the candidates tried for each component."""
 
 _VISITS = 200
-_VISITS_PER_UNIT = 4
+_VISITS_PER_COMPONENT = 4
 
 
 def phare(instance: Instance, *, partial: bool) -> Indices:
-    """Return one node per unit, -1 where the search found none (the deepest attempt is returned)."""
-    if not instance.units or not instance.infrastructure.size:
-        return np.full(instance.units, -1, dtype=np.intp)
+    """Return one node per component, -1 where the search found none (the deepest attempt is returned)."""
+    if not instance.components or not instance.infrastructure.size:
+        return np.full(instance.components, -1, dtype=np.intp)
     if not partial and _short(instance):
-        return np.full(instance.units, -1, dtype=np.intp)
+        return np.full(instance.components, -1, dtype=np.intp)
     nodes = Phare(instance).search(partial=False)
     if partial and (nodes < 0).any():
         return Phare(instance).search(partial=True)
@@ -56,60 +54,57 @@ class Phare:
         """Compute importance, order and the fixed tie-break keys."""
         self.instance = instance
         self.placement = PlacementState(instance)
-        units, infrastructure = instance.units, instance.infrastructure
-        self.traffic: Floats = instance.traffic[:units, :units]
-        self.linked = instance.linked[:units, :units]
+        components, infrastructure = instance.components, instance.infrastructure
+        self.traffic: Floats = instance.traffic[:components, :components]
+        self.linked = instance.linked[:components, :components]
         self.z, self.y = neighbourhood(instance.requests, self.traffic, self.linked)
-        names = [instance.application.names[instance.members(unit)[0]] for unit in range(units)]
-        rank = np.argsort(np.argsort(names))
-        self.order: list[int] = np.lexsort((rank, -self.z[:, 0], ~instance.has_selector)).tolist()
-        """Units in the order of placing."""
+        rank = np.argsort(np.argsort(instance.application.names))
+        self.order: list[int] = np.lexsort((rank, -self.z[:, 0], ~instance.application.has_selector)).tolist()
+        """Components in the order of placing."""
         self._capacity = np.where(infrastructure.capacity > 0, infrastructure.capacity, np.inf)
 
-    def perceived(self, unit: int) -> Floats:
-        """Return float64[N], the perceived cost of `unit` on each node; feasibility is not considered."""
-        affinity = self.computing(unit) * self.communication(unit)
-        cost = self.placement.marginal(unit)
+    def perceived(self, component: int) -> Floats:
+        """Return float64[N], the perceived cost of `component` on each node; feasibility is not considered."""
+        affinity = self.computing(component) * self.communication(component)
+        cost = self.placement.marginal(component)
         return cost / np.maximum(affinity, 1e-300)
 
-    def _room(self, unit: int) -> Floats:
-        """Return float64[N, R], what `unit` may use: up to the threshold, beyond it on nodes it names."""
-        reserve, named = self.instance.state.reserve, self.instance.named(unit)
+    def _room(self, component: int) -> Floats:
+        """Return float64[N, R], what `component` may use: up to the threshold, beyond it on nodes it names."""
+        reserve, named = self.instance.state.reserve, self.instance.application.named
         if named is None:
             return self.placement.free - reserve
-        return self.placement.free - np.where(named[:, None], 0.0, reserve)
+        return self.placement.free - np.where(named.row(component)[:, None], 0.0, reserve)
 
-    def computing(self, unit: int) -> Floats:
+    def computing(self, component: int) -> Floats:
         """Return Phi as float64[N]: minimum over resources, times the share of neighbours that labels admit."""
-        room = self._room(unit)
+        room = self._room(component)
         affinity = np.ones(room.shape[0])
         for r in range(room.shape[1]):
-            affinity = np.minimum(affinity, computing_affinity(self.y[unit, r], self.z[unit, r], room[:, r]))
-        neighbours = np.flatnonzero(self.linked[unit]).tolist()
-        if self.instance.application.allowed is None or not neighbours:
+            affinity = np.minimum(affinity, computing_affinity(self.y[component, r], self.z[component, r], room[:, r]))
+        neighbours, allowed = np.flatnonzero(self.linked[component]), self.instance.application.allowed
+        if allowed is None or not neighbours.size:
             return affinity
-        admitted = sum(
-            (self.instance.permits(other).astype(np.float64) for other in neighbours), np.zeros(room.shape[0])
-        )
-        return affinity * admitted / len(neighbours)
+        admitted: Floats = allowed.masks[allowed.group[neighbours]].sum(axis=0, dtype=np.float64)
+        return affinity * admitted / neighbours.size
 
-    def communication(self, unit: int) -> Floats:
+    def communication(self, component: int) -> Floats:
         """Return Psi as float64[N], the minimum over resources."""
-        room = self._room(unit)
+        room = self._room(component)
         spare = self.placement.bandwidth - self.instance.state.bandwidth_reserve
-        traffic = float(self.traffic[unit].sum())
+        traffic = float(self.traffic[component].sum())
         affinity = np.ones(room.shape[0])
         for r in range(room.shape[1]):
-            shade = communication_affinity(traffic, spare, self.y[unit, r], self.z[unit, r], room[:, r])
+            shade = communication_affinity(traffic, spare, self.y[component, r], self.z[component, r], room[:, r])
             affinity = np.minimum(affinity, shade)
         return affinity
 
-    def candidates(self, unit: int) -> list[int]:
+    def candidates(self, component: int) -> list[int]:
         """Return up to M feasible nodes, best first."""
-        feasible = self.placement.feasible(unit)
+        feasible = self.placement.feasible(component)
         if not feasible.any():
             return []
-        cost = np.where(feasible, self.perceived(unit), np.inf)
+        cost = np.where(feasible, self.perceived(component), np.inf)
         count = min(CANDIDATES, int(feasible.sum()))
         bar = np.partition(cost, count - 1)[count - 1]
         nodes = np.flatnonzero(feasible & (cost <= bar))
@@ -127,23 +122,23 @@ class Phare:
     def search(self, *, partial: bool) -> Indices:
         """Return the nodes of the first complete placement, else of the deepest attempt."""
         placement, order = self.placement, self.order
-        visits = max(_VISITS, _VISITS_PER_UNIT * len(order))
+        visits = max(_VISITS, _VISITS_PER_COMPONENT * len(order))
         open_candidates: list[list[int]] = []
         deepest = placement.nodes.copy()
         depth = 0
         while depth < len(order):
-            unit = order[depth]
+            component = order[depth]
             if len(open_candidates) == depth:
-                open_candidates.append(self.candidates(unit)[::-1])
+                open_candidates.append(self.candidates(component)[::-1])
             if open_candidates[depth] and visits > 0:
                 visits -= 1
-                placement.place(unit, open_candidates[depth].pop())
+                placement.place(component, open_candidates[depth].pop())
                 depth += 1
                 if (placement.nodes >= 0).sum() > (deepest >= 0).sum():
                     deepest = placement.nodes.copy()
                 continue
             if partial:
-                # What fits is wanted: go on without this unit instead of giving up its predecessors.
+                # What fits is wanted: go on without this component instead of giving up its predecessors.
                 depth += 1
                 continue
             open_candidates.pop()

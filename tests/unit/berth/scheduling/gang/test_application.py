@@ -67,7 +67,7 @@ class TestEdges:
         made = build(lab, shop, member("p", "a"), member("r", "c"))
         assert (made.edges.size, made.placed_peers.component.size) == (0, 0)
 
-    def test_an_anchor_on_an_unknown_node_is_left_out(self, lab: Lab, shop: Group) -> None:
+    def test_a_placed_peer_on_an_unknown_node_is_left_out(self, lab: Lab, shop: Group) -> None:
         lab.see(member("q", "b", on="not-seen"))
         assert build(lab, shop, member("p", "a")).placed_peers.component.size == 0
 

@@ -12,7 +12,7 @@ from berth.scheduling.gang import Application, Infrastructure, InfrastructureSta
 from berth.scheduling.gang.candidate_nodes import CandidateNodes
 from berth.scheduling.gang.instance import Instance
 from berth.scheduling.gang.problem import NodeMasks
-from berth.scheduling.gang.search_state import SearchState
+from berth.scheduling.gang.search_state import INFEASIBLE, SearchState
 from tests.support.gang import app, boutique, nodes
 
 TWO_ZONES = np.array([[1.0, 10.0], [10.0, 1.0]])
@@ -121,7 +121,7 @@ class TestClasses:
         assert cut == [columns.tolist() for columns in free.pools(48)]
 
 
-class TestBooks:
+class TestSearchState:
     @pytest.mark.parametrize(
         ("fields", "kept"),
         [
@@ -130,7 +130,7 @@ class TestBooks:
             pytest.param({"bandwidth_price": 1.0}, True, id="charged"),
         ],
     )
-    def test_traffic_is_booked_only_where_it_matters(self, fields: dict[str, Any], kept: bool) -> None:
+    def test_traffic_is_followed_only_where_it_matters(self, fields: dict[str, Any], kept: bool) -> None:
         instance = instance_of(nodes(4, 4, **fields), app(3, 3, edges=[(0, 1)], bandwidth=[5]))
         assert (SearchState(instance, np.array([0, 1])).traffic is not None) is kept
 
@@ -140,7 +140,7 @@ class TestBooks:
     )
     def test_limits_are_checked_only_where_they_can_be_broken(self, columns: list[int], kept: bool) -> None:
         instance = instance_of(two_zones([6, 6], [6, 6]), app(6, 6, edges=[(0, 1)], max_cost=[5]))
-        field = SearchState(instance, np.array(columns))
-        assert (field.limits is not None) is kept
-        field.place(0, 0)
-        assert (field.costs(1)[1] >= 1e15) is np.bool_(kept)
+        search = SearchState(instance, np.array(columns))
+        assert (search.limits is not None) is kept
+        search.place(0, 0)
+        assert (search.costs(1)[1] >= INFEASIBLE) is np.bool_(kept)

@@ -1,4 +1,4 @@
-"""Building problems: defaults, broadcasting, errors that name object, field and remedy; and units of an instance."""
+"""Building problems: defaults, broadcasting, errors that name object, field and remedy; and compiled instances."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TestApplication:
         assert built.bandwidth.tolist() == [0.0]
         assert built.weight.tolist() == [1.0]
         assert np.isinf(built.max_cost).all()
-        assert built.separate.shape == built.together.shape == (0, 2)
+        assert built.separate.shape == (0, 2)
         assert built.has_selector.tolist() == [False, False]
 
     @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ class TestApplication:
             pytest.param(
                 {"placed_peers": PlacedPeers.of([4], [0])},
                 "placed_peers names component 4",
-                id="placed peer-out-of-range",
+                id="placed-peer-out-of-range",
             ),
         ],
     )
@@ -90,7 +90,7 @@ class TestApplication:
         with pytest.raises(ProblemError, match=r"Application\.requests"):
             Application.of(requests)  # type: ignore[arg-type]
 
-    def test_anchor_lengths_must_agree(self) -> None:
+    def test_lengths_of_placed_peers_must_agree(self) -> None:
         with pytest.raises(ProblemError, match="PlacedPeers"):
             PlacedPeers.of([0, 1], [0])
 
@@ -101,29 +101,13 @@ def test_unknown_strategy_lists_the_known_ones(name: str) -> None:
         plan(nodes(1), app(1), strategy=name)
 
 
-class TestUnits:
-    def test_components_that_share_a_node_become_one_unit(self) -> None:
-        application = app(1, 2, 4, 8, together=[(2, 0), (2, 3)], edges=[(0, 2), (1, 3)], bandwidth=[5, 7])
-        instance = Instance(InfrastructureState(nodes(20)), application, Weights())
-        assert instance.unit_of.tolist() == [0, 1, 0, 0]
-        assert instance.units == 2
-        assert instance.requests[:, 0].tolist() == [13.0, 2.0]
-        assert instance.traffic.tolist() == [[0.0, 7.0], [7.0, 0.0]]
-        assert instance.members(0) == [0, 2, 3]
-        assert instance.largest(0)[0] == 8.0
-        assert instance.expand([5, 6]).tolist() == [5, 6, 5, 5]
-
-    def test_masks_of_a_unit_are_what_all_members_allow(self) -> None:
-        application = app(1, 1, together=[(0, 1)], allowed=only(3, (0, 1), (1, 2)))
-        instance = Instance(InfrastructureState(nodes(9, 9, 9)), application, Weights())
-        assert instance.permits(0).tolist() == [False, True, False]
-
-    def test_nodes_of_anchors_become_fixed_units(self) -> None:
+class TestInstance:
+    def test_nodes_of_placed_peers_become_rows(self) -> None:
         application = app(
             1, 1, placed_peers=PlacedPeers.of([0, 1, 0], [2, 2, 0], bandwidth=[1, 2, 4], incoming=[True, False, False])
         )
         instance = Instance(InfrastructureState(nodes(9, 9, 9)), application, Weights())
-        assert instance.fixed_nodes.tolist() == [0, 2]
+        assert instance.peer_nodes.tolist() == [0, 2]
         assert instance.traffic[0].tolist() == [0.0, 0.0, 4.0, 1.0]
         assert instance.weight[3].tolist() == [1.0, 0.0, 0.0, 0.0]
         assert instance.weight[1].tolist() == [0.0, 0.0, 0.0, 1.0]

@@ -1,4 +1,4 @@
-"""Runner-ups of a whole plan at once agree with judging every unit and node by the books of the placement."""
+"""Runner-ups of a whole plan at once agree with asking the placement state about every component."""
 
 from __future__ import annotations
 
@@ -20,43 +20,41 @@ WEIGHTS = [Weights(), Weights(network=0.0), Weights(network=2.0, price=0.5, band
 
 
 def one_by_one(instance: Instance, assignment: np.ndarray) -> dict[int, tuple[set[int], np.ndarray]]:
-    """Return, per placed unit, the other nodes that the placement would take it on, and the cost of every node."""
+    """Return, per placed component, the other nodes that the placement would take it on, and the cost of every node."""
     placement = PlacementState(instance)
     placed = np.flatnonzero(assignment >= 0).tolist()
-    for unit in placed:
-        placement.place(unit, int(assignment[unit]))
+    for component in placed:
+        placement.place(component, int(assignment[component]))
     found = {}
-    for unit in placed:
-        placement.remove(unit)
-        others = set(np.flatnonzero(placement.feasible(unit)).tolist()) - {int(assignment[unit])}
-        found[unit] = (others, placement.marginal(unit))
-        placement.place(unit, int(assignment[unit]))
+    for component in placed:
+        placement.remove(component)
+        others = set(np.flatnonzero(placement.feasible(component)).tolist()) - {int(assignment[component])}
+        found[component] = (others, placement.marginal(component))
+        placement.place(component, int(assignment[component]))
     return found
 
 
 @SOME
 @given(problem=problems(), weights=st.sampled_from(WEIGHTS), narrow=st.booleans(), partial=st.booleans())
-def test_they_are_what_the_ledger_finds_one_by_one(
+def test_they_are_what_the_placement_state_finds_one_by_one(
     problem: tuple[Infrastructure, Application], weights: Weights, narrow: bool, partial: bool
 ) -> None:
     infrastructure, application = problem
     instance = Instance(InfrastructureState(infrastructure), application, weights)
     result = plan(infrastructure, application, weights, partial=partial)
-    assignment = np.full(instance.units, -1, dtype=np.intp)
-    assignment[instance.unit_of] = result.assignment
+    assignment = result.assignment.astype(np.intp)
     with pytest.MonkeyPatch.context() as patch:
         if narrow:
             patch.setattr(alternatives, "_CELLS", infrastructure.size)
         found = runner_ups(instance, assignment)
     expected = one_by_one(instance, assignment)
-    assert set(found) == {component for unit in expected for component in instance.members(unit)}
-    for unit, (others, cost) in expected.items():
-        for component in instance.members(unit):
-            options = found[component]
-            assert {option.node for option in options} <= others
-            assert len({option.node for option in options}) == len(options) == min(3, len(others))
-            assert [option.cost for option in options] == pytest.approx(sorted(cost[list(others)])[:3])
-            assert [option.cost for option in options] == pytest.approx([cost[option.node] for option in options])
+    assert set(found) == set(expected)
+    for component, (others, cost) in expected.items():
+        options = found[component]
+        assert {option.node for option in options} <= others
+        assert len({option.node for option in options}) == len(options) == min(3, len(others))
+        assert [option.cost for option in options] == pytest.approx(sorted(cost[list(others)])[:3])
+        assert [option.cost for option in options] == pytest.approx([cost[option.node] for option in options])
 
 
 @pytest.mark.parametrize("strategy", ["berth", "greedy", "phare"])

@@ -1,4 +1,4 @@
-"""Strategy `berth`: what it is for. Whole applications on one node, few cut edges, guides, retries, large shapes.
+"""Strategy `berth`: what it is for. Whole applications on one node, few cut edges, heuristics, retries, large shapes.
 
 Left out: planning time and comparison with bounds (bench/phare measures them).
 """
@@ -13,7 +13,7 @@ import pytest
 from bench.phare.bound import accepted_at_most, lowest_cost
 from bench.phare.scenarios import Workload, applications, chains, edge_clusters, opportunistic_nodes
 from berth.scheduling.gang import Infrastructure, InfrastructureState, PlacedPeers, Weights, plan
-from berth.scheduling.gang.validate import violations
+from hack.harness.gang import commit, violations
 from tests.support.gang import BOUTIQUE_EDGES, app, boutique, nodes, only, zoned
 
 
@@ -55,10 +55,10 @@ class TestWholeApplications:
             application = app(3, 3, edges=[(0, 1)], placed_peers=PlacedPeers.of([0, 1], [home, home]))
             assert plan(zoned(2, 10), application).assignment.tolist() == [home, home]
 
-    def test_next_to_a_full_anchor_in_its_zone(self) -> None:
+    def test_next_to_a_full_peer_in_its_zone(self) -> None:
         infrastructure = zoned(3, 10)
         state = InfrastructureState(infrastructure)
-        state.set_free(4, [0.0, 1000.0])
+        state.free[4] = [0.0, 1000.0]
         result = plan(state, app(3, 3, edges=[(0, 1)], placed_peers=PlacedPeers.of([0], [4])))
         assert set(result.assignment.tolist()) <= {3, 5}
         assert result.cost == 1.0
@@ -80,7 +80,7 @@ class TestPartitions:
             application = boutique()
             result = plan(state, application)
             assert result.complete
-            state.commit(application, result.assignment)
+            commit(state, application, result.assignment)
             placed.append((application, result.assignment))
             assert edge_cost(result.cost, len(BOUTIQUE_EDGES)) < 2
         assert violations(infrastructure, placed) == []
@@ -89,7 +89,7 @@ class TestPartitions:
         infrastructure = zoned(4, 450)
         state = InfrastructureState(infrastructure)
         for node in range(12):
-            state.set_free(node, [250.0, 1000.0])
+            state.free[node] = [250.0, 1000.0]
         assert set(plan(state, boutique()).assignment.tolist()) == {12, 13, 14, 15}
 
     def test_several_zones_when_none_can_pack_it(self) -> None:
@@ -134,7 +134,7 @@ class TestPartitions:
         assert edge_cost(result.cost, len(application.edges)) < 1
 
 
-class TestGuides:
+class TestHeuristics:
     def run(
         self, infrastructure: Infrastructure, arrivals: list[Any], weights: Weights | None = None
     ) -> tuple[int, float]:
@@ -142,7 +142,7 @@ class TestGuides:
         for application in arrivals:
             result = plan(state, application, weights)
             if result.complete:
-                state.commit(application, result.assignment)
+                commit(state, application, result.assignment)
                 placed.append((application, result))
         assert violations(infrastructure, [(application, result.assignment) for application, result in placed]) == []
         return len(placed), sum(result.cost for _, result in placed)
@@ -167,11 +167,11 @@ class TestGuides:
         plain = Weights(balance=0.0, opportunity_cost=0.0)
         assert self.run(infrastructure, arrivals)[0] > self.run(infrastructure, arrivals, plain)[0]
 
-    def test_rent_lowers_the_cost_of_the_whole_arrival(self) -> None:
+    def test_opportunity_cost_lowers_the_cost_of_the_whole_arrival(self) -> None:
         infrastructure, arrivals = edge_clusters(40, 3), applications(3, Workload(count=60))
-        _, guided = self.run(infrastructure, arrivals)
+        _, with_lookahead = self.run(infrastructure, arrivals)
         _, plain = self.run(infrastructure, arrivals, Weights(opportunity_cost=0.0, waste=0.0))
-        assert guided < plain
+        assert with_lookahead < plain
 
     @pytest.mark.parametrize("multiplier", [1, 100])
     def test_close_to_the_lower_bound(self, multiplier: int) -> None:
@@ -215,7 +215,7 @@ class TestRetries:
         for application in applications(0, Workload(count=55, multiplier=100)):
             result = plan(state, application)
             assert result.complete
-            state.commit(application, result.assignment)
+            commit(state, application, result.assignment)
 
     def test_a_bound_component_finds_its_node_among_thousands(self) -> None:
         infrastructure = nodes(*[8.0] * 3000, price=[[1.0, 0.0]] * 2999 + [[9.0, 0.0]])

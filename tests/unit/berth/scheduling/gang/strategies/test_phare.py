@@ -8,6 +8,7 @@ import pytest
 from berth.scheduling.gang import Application, Infrastructure, InfrastructureState, Weights, plan
 from berth.scheduling.gang.instance import Instance
 from berth.scheduling.gang.strategies.phare import CANDIDATES, Phare
+from hack.harness.gang import commit
 from tests.support.gang import app, nodes, only
 
 
@@ -124,7 +125,7 @@ def test_equal_nodes_fill_one_after_another() -> None:
     state = InfrastructureState(infrastructure)
     for placed in range(1, 9):
         application = app(4, 6)
-        state.commit(application, plan(state, application, strategy="phare").assignment)
+        commit(state, application, plan(state, application, strategy="phare").assignment)
         assert np.count_nonzero((state.free[:, 0] > 0) & (state.free[:, 0] < 20)) == placed % 2
     assert np.count_nonzero(state.free[:, 0] < 20) == 4
 

@@ -1,4 +1,4 @@
-"""The independent validator and the evaluation: each rule broken alone is found, each term computed by hand."""
+"""What plans use is taken from the state, and each rule broken alone is found."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from berth.scheduling.gang import Application, Infrastructure, LinkModel, PlacedPeers, Weights, evaluate
-from berth.scheduling.gang.validate import violations
-from tests.support.gang import app, nodes, only, zoned
+from berth.scheduling.gang import Application, Infrastructure, InfrastructureState, LinkModel, PlacedPeers
+from hack.harness.gang import commit, violations
+from tests.support.gang import app, nodes, only
 
 UPLINK = LinkModel(("uplink",), np.array([4.0]), np.array([4.0]), by_location={(0, 1): (0,)})
 TWO_ZONES: dict[str, Any] = {"location": [0, 1], "location_cost": [[1.0, 9.0], [7.0, 1.0]]}
@@ -22,7 +22,6 @@ BROKEN: list[Any] = [
     pytest.param(nodes(9, 9), app(1, allowed=only(2, (1,))), [0], "not allowed on a", id="mask"),
     pytest.param(nodes(9, max_unit=2), app(3), [0], "larger than the largest unit", id="largest-unit"),
     pytest.param(nodes(9), app(1, 1, separate=[(0, 1)]), [0, 0], "share a node", id="separate"),
-    pytest.param(nodes(9, 9), app(1, 1, together=[(0, 1)]), [0, 1], "on two nodes", id="together"),
     pytest.param(nodes(8, threshold=0.5), app(3, 3), [0, 0], "cpu above its threshold", id="threshold"),
     pytest.param(nodes(8, 8, bandwidth_capacity=4), app(1, 1, **PAIR), [0, 1], "bandwidth 5.0 used", id="bandwidth"),
     pytest.param(
@@ -41,7 +40,7 @@ BROKEN: list[Any] = [
         app(1, placed_peers=PlacedPeers.of([0], [1], max_cost=6, incoming=True)),
         [0],
         "costs 7.0",
-        id="limit-of-placed peer",
+        id="limit-of-placed-peer",
     ),
 ]
 
@@ -74,48 +73,31 @@ def test_applications_add_up() -> None:
     assert len(violations(infrastructure, [(app(3), [0]), (app(3), [0])])) == 1
 
 
-class TestEvaluate:
-    INFRASTRUCTURE = nodes(9, 9, price=[[2.0, 1.0], [3.0, 0.5]], bandwidth_price=[0.1, 0.4], **TWO_ZONES)
+class TestCommit:
+    def test_takes_requests_and_bandwidth_of_cut_edges_at_both_ends(self) -> None:
+        state = InfrastructureState(nodes(10, 10, bandwidth_capacity=8.0))
+        commit(state, app(2, 3, 4, edges=[(0, 1), (1, 2)], bandwidth=[1, 5]), [0, 0, 1])
+        assert state.free[:, 0].tolist() == [5.0, 6.0]
+        assert state.bandwidth_free.tolist() == [3.0, 3.0]
 
-    def test_terms_by_hand(self) -> None:
-        application = app(2, 3, edges=[(0, 1)], bandwidth=10, weight=2)
-        result = evaluate(self.INFRASTRUCTURE, application, [0, 1], Weights())
-        assert result.terms["price"].tolist() == [5.0, 9.5]
-        assert result.terms["bandwidth"].tolist() == [1.0, 4.0]
-        assert result.terms["network"].tolist() == [9.0, 9.0]
-        assert result.cost == 37.5
+    def test_unplaced_components_take_nothing(self) -> None:
+        state = InfrastructureState(nodes(10, bandwidth_capacity=8.0))
+        commit(state, app(2, 3, edges=[(0, 1)], bandwidth=1), [0, -1])
+        assert state.free[0, 0] == 8.0
+        assert state.bandwidth_free.tolist() == [8.0]
 
-    def test_one_node_pays_for_resources_only(self) -> None:
-        result = evaluate(self.INFRASTRUCTURE, app(2, 3, edges=[(0, 1)], bandwidth=10), [0, 0], Weights())
-        assert result.cost == 12.0
+    def test_anchors_use_the_budget_of_the_placed_pod(self) -> None:
+        state = InfrastructureState(nodes(10, 10, bandwidth_capacity=8.0))
+        commit(state, app(1, placed_peers=PlacedPeers.of([0, 0], [1, 0], bandwidth=[2, 4])), [0])
+        assert state.bandwidth_free.tolist() == [6.0, 6.0]
 
-    def test_edges_of_the_unplaced_cost_nothing(self) -> None:
-        assert evaluate(self.INFRASTRUCTURE, app(2, 3, edges=[(0, 1)], bandwidth=10), [0, -1], Weights()).cost == 5.0
+    def test_the_infrastructure_itself_stays_as_it_was(self) -> None:
+        infrastructure = nodes(10, bandwidth_capacity=8.0)
+        state = InfrastructureState(infrastructure)
+        commit(state, app(4), [0])
+        assert (infrastructure.free[0, 0], state.free[0, 0]) == (10.0, 6.0)
 
-    @pytest.mark.parametrize(("incoming", "network"), [(False, 9.0), (True, 7.0)], ids=["outgoing", "incoming"])
-    def test_anchors_count_in_full(self, incoming: bool, network: float) -> None:
-        application = app(1, placed_peers=PlacedPeers.of([0], [1], bandwidth=10, incoming=incoming))
-        result = evaluate(self.INFRASTRUCTURE, application, [0], Weights())
-        assert result.terms["network"].tolist() == [network]
-        assert result.terms["bandwidth"].tolist() == [5.0]
-
-    @pytest.mark.parametrize(
-        ("weights", "cost"),
-        [
-            pytest.param(Weights(network=0.0), 19.5, id="no-network"),
-            pytest.param(Weights(price=0.0), 14.0, id="no-price"),
-            pytest.param(Weights(bandwidth=2.0), 33.5, id="double-bandwidth"),
-            pytest.param(
-                Weights(waste=9.0, balance=9.0, fit=9.0, opportunity_cost=0.1), 28.5, id="guides-do-not-count"
-            ),
-        ],
-    )
-    def test_weights(self, weights: Weights, cost: float) -> None:
-        application = app(2, 3, edges=[(0, 1)], bandwidth=10)
-        assert evaluate(self.INFRASTRUCTURE, application, [0, 1], weights).cost == pytest.approx(cost)
-
-    def test_zone_costs_of_the_eight_node_example(self) -> None:
-        # p1 depends on p2; p2 on n-5 (third zone): raw costs of p1 by node.
-        application = app(1, placed_peers=PlacedPeers.of([0], [4]))
-        costs = [evaluate(zoned(2, 9), application, [node], Weights()).cost for node in range(8)]
-        assert costs == [20.0, 20.0, 20.0, 20.0, 0.0, 1.0, 10.0, 10.0]
+    def test_every_link_of_the_way_is_used(self) -> None:
+        state = InfrastructureState(nodes(8, 8, **TWO_ZONES, links=UPLINK))
+        commit(state, app(1, 1, 1, edges=[(0, 1), (1, 2)], bandwidth=[3, 2]), [0, 1, 1])
+        assert state.link_free.tolist() == [1.0]

@@ -12,7 +12,7 @@ from berth.scheduling.framework.rejection import Rejection
 from berth.scheduling.gang import STRATEGIES, Application, Infrastructure, LinkModel, PlacedPeers, plan
 from berth.scheduling.gang.outcome import Cause
 from berth.scheduling.gang.placement_state import FILTERS
-from berth.scheduling.gang.validate import violations
+from hack.harness.gang import violations
 from tests.support.gang import app, nodes, only, zoned
 
 EVERY_STRATEGY = pytest.mark.parametrize("strategy", sorted(STRATEGIES))
@@ -26,13 +26,12 @@ def shared_link(free: float) -> LinkModel:
 FEASIBLE: list[Any] = [
     pytest.param(nodes(5, 3), app(3, 5), [1, 0], id="cores"),
     pytest.param(nodes(9, 9, memory=1), app(1, 1), None, id="memory"),
-    pytest.param(nodes(9, 9, max_unit=[[2, 9], [9, 9]]), app(3, 2), [1, None], id="largest-unit"),
+    pytest.param(nodes(9, 9, max_unit=[[2, 9], [9, 9]]), app(3, 2), [1, None], id="largest-component"),
     pytest.param(
         nodes(10, 4, threshold=[0.5, 1.0]), app(6, 4, named=only(2, (0,), ())), [0, 1], id="threshold-exception"
     ),
     pytest.param(nodes(9, 9), app(1, 1, allowed=only(2, (1,), (0,))), [1, 0], id="masks"),
     pytest.param(nodes(9, 9), app(1, 1, separate=[(0, 1)]), None, id="separate"),
-    pytest.param(nodes(3, 9), app(2, 2, together=[(0, 1)]), [1, 1], id="together"),
     pytest.param(nodes(4, 4, bandwidth_capacity=[1, 9]), app(2, 2, edges=[(0, 1)], bandwidth=5), None, id="bandwidth"),
     pytest.param(
         nodes(4, 4, **TWO_ZONES, links=shared_link(1)), app(2, 2, edges=[(0, 1)], bandwidth=5), None, id="shared-link"
@@ -42,13 +41,13 @@ FEASIBLE: list[Any] = [
         nodes(9, 9, **TWO_ZONES),
         app(1, placed_peers=PlacedPeers.of([0], [1], max_cost=5)),
         [1],
-        id="network-cost-of-placed peer",
+        id="network-cost-of-placed-peer",
     ),
     pytest.param(
         nodes(9, 9, bandwidth_capacity=[2, 2]),
         app(1, placed_peers=PlacedPeers.of([0], [1], bandwidth=5)),
         [1],
-        id="bandwidth-of-placed peer",
+        id="bandwidth-of-placed-peer",
     ),
     pytest.param(
         Infrastructure.of(["a", "b"], ("cpu", "gpu"), [[4, 0], [4, 1]], free=[[4, -1], [4, 1]]),
@@ -61,11 +60,10 @@ FEASIBLE: list[Any] = [
 INFEASIBLE: list[Any] = [
     pytest.param(nodes(5, 3), app(6), ["Insufficient cpu"], id="cores"),
     pytest.param(nodes(5, 5, memory=1.5), app(1, 1, 1), ["Insufficient memory"], id="memory"),
-    pytest.param(nodes(9, max_unit=2), app(3), [reasons.POD_TOO_LARGE], id="largest-unit"),
+    pytest.param(nodes(9, max_unit=2), app(3), [reasons.POD_TOO_LARGE], id="largest-component"),
     pytest.param(nodes(10, threshold=0.5), app(6), [reasons.FILLED_TO_THRESHOLD], id="threshold"),
     pytest.param(nodes(9, 9), app(1, allowed=only(2, ())), [""], id="masks"),
     pytest.param(nodes(9), app(1, 1, separate=[(0, 1)]), [reasons.PORTS_TAKEN], id="separate"),
-    pytest.param(nodes(3, 3), app(2, 2, together=[(0, 1)]), ["Insufficient cpu"], id="together"),
     pytest.param(
         nodes(2, 2, bandwidth_capacity=[1, 9]),
         app(2, 2, edges=[(0, 1)], bandwidth=5),
@@ -112,12 +110,6 @@ def test_reported(strategy: str, infrastructure: Infrastructure, application: Ap
     assert sum(item.count for item in stuck[-1].rejections) == infrastructure.size
     for entry in result.unplaced:
         assert entry in stuck or (entry.cause, entry.other) == (Cause.WAITS_FOR, stuck[0].component)
-
-
-@EVERY_STRATEGY
-def test_a_pair_that_must_and_may_not_share_a_node_is_named(strategy: str) -> None:
-    result = plan(nodes(9), app(1, 1, separate=[(0, 1)], together=[(0, 1)]), strategy=strategy)
-    assert [(entry.cause, entry.other) for entry in result.unplaced] == [(Cause.CONTRADICTION, 1)] * 2
 
 
 @EVERY_STRATEGY

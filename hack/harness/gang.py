@@ -1,23 +1,35 @@
-"""Independent check of a placement: every budget and every rule, from scratch, with plain loops.
+"""Plans of the gang engine, one after another: taking the room they use, and an independent check of what they broke.
 
-Shares no code with the strategies on purpose. Budgets are compared with a relative tolerance of 1e-9.
+The check looks at every budget and every rule from scratch, with plain loops; it shares no code with the engine on
+purpose. Budgets are compared with a relative tolerance of 1e-9.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from berth.scheduling.gang.problem import Application, Infrastructure
-
-__all__ = ["violations"]
+from berth.scheduling.gang import Application, Infrastructure, InfrastructureState
 
 _TOLERANCE = 1e-9
+
+
+def commit(state: InfrastructureState, application: Application, assignment: npt.ArrayLike) -> None:
+    """Take what `application` uses under `assignment` (int[J], -1 for not placed) from the free amounts of `state`."""
+    node, peers, links = np.asarray(assignment, dtype=np.intp), application.placed_peers, state.infrastructure.links
+    np.subtract.at(state.free, node[node >= 0], application.requests[node >= 0])
+    first = np.concatenate([node[application.edges[:, 0]], node[peers.component]])
+    second = np.concatenate([node[application.edges[:, 1]], peers.node])
+    demand = np.concatenate([application.bandwidth, peers.bandwidth])
+    cut = (first != second) & (first >= 0) & (second >= 0)
+    for end in (first, second):
+        np.subtract.at(state.bandwidth_free, end[cut], demand[cut])
+    if links is not None:
+        for here, there, amount in zip(first[cut].tolist(), second[cut].tolist(), demand[cut], strict=True):
+            state.link_free[list(links.path(here, there, state.infrastructure.location))] -= amount
+    state.observe(application)
 
 
 def violations(
@@ -54,9 +66,6 @@ def violations(
         for one, other in application.separate.tolist():
             if node[one] == node[other] >= 0:
                 found.append(f"{title}: {application.names[one]} and {application.names[other]} share a node")
-        for one, other in application.together.tolist():
-            if node[one] != node[other]:
-                found.append(f"{title}: {application.names[one]} and {application.names[other]} are on two nodes")
         for first, second, demand, limit, owners in _edges(application, node):
             cost = infrastructure.location_cost[infrastructure.location[first], infrastructure.location[second]]
             if cost > limit:
