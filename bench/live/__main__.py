@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from bench.live.contenders import CONTENDERS
+from bench.live.contenders import BASELINE, CONTENDERS, contender
 from bench.live.scenario import Result, clean_up, run
 from bench.live.workload import network_topology
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
@@ -87,23 +87,23 @@ async def measure(cluster: LocalCluster, cases: Sequence[Case], arguments: argpa
             namespace = f"{label}-{number}"
             say(f"{label}: {case.groups} applications on {case.nodes} {case.size} nodes ({case.load})")
             with tempfile.TemporaryDirectory() as directory:
-                contender = CONTENDERS[label](cluster, Path(directory))
+                runner = contender(label, cluster, Path(directory), baseline=arguments.baseline)
                 try:
                     result = await run(
                         client,
                         namespace=namespace,
-                        scheduler=contender.scheduler_name,
+                        scheduler=runner.scheduler_name,
                         label=label,
                         groups=case.groups,
                         nodes=nodes,
                         costs=costs,
-                        start=contender.start,
+                        start=runner.start,
                         load=case.load,
                         patience=arguments.patience,
                     )
-                    result = replace(result, size=case.size, decision_p99=contender.decision_p99())
+                    result = replace(result, size=case.size, decision_p99=runner.decision_p99())
                 finally:
-                    contender.stop()
+                    runner.stop()
             say(f"  {result.pods_per_second:.0f} pods/s, mean edge cost {result.mean_edge_cost:.2f}")
             results.append(result)
             await clean_up(client, namespace)
@@ -146,7 +146,13 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--schedulers", nargs="+", default=list(CONTENDERS), choices=list(CONTENDERS))
     parser.add_argument("--patience", type=float, default=60.0, help="seconds without a binding that end a run")
     parser.add_argument("--json", type=Path, help="also write the figures to this file, after every cluster")
-    return parser.parse_args()
+    parser.add_argument(
+        "--baseline", type=Path, help="checkout of an earlier Berth with its .venv, run in turn with this one's"
+    )
+    arguments = parser.parse_args()
+    if arguments.baseline is not None:
+        arguments.schedulers.append(BASELINE)
+    return arguments
 
 
 def main() -> None:

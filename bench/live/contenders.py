@@ -40,16 +40,17 @@ class Berth:
 
     scheduler_name = "berth-scheduler"
 
-    def __init__(self, cluster: LocalCluster, directory: Path) -> None:
-        """Remember the cluster."""
+    def __init__(self, cluster: LocalCluster, directory: Path, *, checkout: Path | None = None) -> None:
+        """Remember the cluster, and the checkout whose code runs if it is not this one's."""
         self._cluster = cluster
         self._directory = directory
+        self._checkout = checkout
         self._process: ControllerProcess | None = None
 
     def start(self) -> list[int]:
         """Start it and wait until it is ready; returns its pid."""
         self._process = ControllerProcess.start(
-            ["placement"], kubeconfig=self._cluster.kubeconfig, directory=self._directory
+            ["placement"], kubeconfig=self._cluster.kubeconfig, directory=self._directory, checkout=self._checkout
         )
         self._process.wait_ready()
         return [self._process.process.pid]
@@ -76,4 +77,14 @@ def histogram_bound(metrics: str, name: str, share: float) -> float:
     return next((bound for bound, count in sorted(buckets) if total and count >= share * total), float("nan"))
 
 
-CONTENDERS: dict[str, type[KubeScheduler] | type[Berth]] = {"kube-scheduler": KubeScheduler, "berth": Berth}
+BASELINE = "berth-before"
+"""Label of Berth from another checkout."""
+CONTENDERS = ("kube-scheduler", "berth")
+"""Labels of those that are compared by default."""
+
+
+def contender(label: str, cluster: LocalCluster, directory: Path, *, baseline: Path | None) -> KubeScheduler | Berth:
+    """Make a contender by its label."""
+    if label == "kube-scheduler":
+        return KubeScheduler(cluster, directory)
+    return Berth(cluster, directory, checkout=baseline if label == BASELINE else None)

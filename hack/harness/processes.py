@@ -50,6 +50,7 @@ class ControllerProcess:
         directory: Path,
         arguments: Sequence[str] = (),
         environment: dict[str, str] | None = None,
+        checkout: Path | None = None,
     ) -> Self:
         """Start ``berth run CONTROLLERS``; it is not ready yet.
 
@@ -59,10 +60,12 @@ class ControllerProcess:
             directory: where the log file goes.
             arguments: further command line arguments, such as ``--no-leader-elect``.
             environment: variables in addition to the test's own.
+            checkout: another checkout whose code and ``.venv`` are used instead of this one's.
         """
+        python = sys.executable if checkout is None else str(checkout / ".venv" / "bin" / "python")
         log = directory / f"berth-{'-'.join(controllers)}-{next(_numbers)}.log"
         command = [sys.executable, str(_CHILD), str(os.getpid())]
-        command += [sys.executable, "-c", "from berth.cli.main import main; main()", "run", *controllers]
+        command += [python, "-c", "from berth.cli.main import main; main()", "run", *controllers]
         command += ["--kubeconfig", str(kubeconfig), "--health-host", "127.0.0.1", "--health-port", "0", *arguments]
         with log.open("wb") as stream:
             process = subprocess.Popen(
@@ -70,7 +73,7 @@ class ControllerProcess:
                 stdout=stream,
                 stderr=stream,
                 stdin=subprocess.DEVNULL,
-                cwd=REPOSITORY,
+                cwd=checkout or REPOSITORY,
                 env={**os.environ, **(environment or {})},
             )
         return cls(process, log)
