@@ -123,7 +123,8 @@ class CandidateNodes:
         for r in range(capacity.shape[1]):
             total = capacity[:, r][nodes]
             share += self.usable[:, r][nodes] / np.where(total > 0, total, 1.0)
-        return share / capacity.shape[1]
+        mean: Floats = share / capacity.shape[1]
+        return mean
 
     def pools(
         self, width: int, *, everywhere: bool = True, bandwidth_floor: float = 0.0, room_floor: float = 0.0

@@ -152,26 +152,3 @@ def test_view_equals_plain_addition(neighbours: list[Edge]) -> None:
             broken |= cost > neighbour.limit
         assert (0.0 if seen.cost is None else seen.cost[slot]) == total
         assert seen.violated[slot] == broken
-
-
-class TestCheapestFirst:
-    @pytest.mark.parametrize(
-        ("costs", "scores"),
-        [
-            pytest.param([], [], id="no-node"),
-            pytest.param([0, 0], [0, 0], id="all-zero-stays"),
-            pytest.param([7, 7, 7], [100, 100, 100], id="all-equal"),
-            pytest.param([5], [100], id="one-node"),
-            pytest.param([0, 1, 3], [100, 67, 0], id="fractions-are-cut-before-subtracting"),
-        ],
-    )
-    def test_cases(self, costs: list[float], scores: list[float]) -> None:
-        assert cheapest_first(np.array(costs, dtype=np.float64)).tolist() == scores
-
-    @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=30))
-    def test_lower_cost_never_scores_lower(self, costs: list[int]) -> None:
-        scores = cheapest_first(np.array(costs, dtype=np.float64))
-        assert ((scores >= 0) & (scores <= 100)).all()
-        order = np.argsort(costs, kind="stable")
-        if max(costs):
-            assert (np.diff(scores[order]) <= 0).all()

@@ -1,0 +1,114 @@
+"""Which pods belong to which AppGroup, and where they are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.network.groups import read_group
+from berth.network.members import GroupMembers
+from tests.support import builders
+from tests.support.placement import chain, group_object, member
+
+
+class TestMembers:
+    def test_another_namespace_with_the_same_group_name_is_another_group(self) -> None:
+        members = GroupMembers()
+        members.update(member("one", "a"), node="n1")
+        members.update(member("two", "a", namespace="other"), node="n2")
+        assert [pod.key for pod in members.of(("default", "shop"))] == ["default/one"]
+        assert [pod.key for pod in members.placed(("other", "shop"))] == ["other/two"]
+
+    def test_a_pod_without_labels_belongs_nowhere(self) -> None:
+        members = GroupMembers()
+        assert members.update(builders.pod("x"), node="n1") == (None, False)
+        assert members.group_of("pod-default-x") is None
+
+    def test_waiting_and_assumed(self) -> None:
+        members, pod = GroupMembers(), member("one", "a")
+        key = ("default", "shop")
+        assert members.update(pod, node="") == (key, True)
+        assert members.placed(key) == []
+        members.move(pod.metadata.uid, node="n1")
+        assert [m.node for m in members.placed(key)] == ["n1"]
+        members.move(pod.metadata.uid, node="")
+        assert members.placed(key) == []
+        members.move("nobody", node="n1")
+        assert len(members.of(key)) == 1
+
+    def test_the_same_again_is_no_change(self) -> None:
+        members, pod = GroupMembers(), member("one", "a")
+        members.update(pod, node="n1")
+        assert members.update(pod, node="n1") == (("default", "shop"), False)
+        assert members.update(pod, node="n2") == (("default", "shop"), True)
+
+    def test_label_change_moves_to_the_other_group(self) -> None:
+        members = GroupMembers()
+        members.update(member("one", "a"), node="n1")
+        assert members.update(member("one", "a", group="bar"), node="n1") == (("default", "bar"), True)
+        assert members.of(("default", "shop")) == []
+
+    def test_label_removed_or_pod_finished_leaves(self) -> None:
+        members = GroupMembers()
+        members.update(member("one", "a"), node="n1")
+        assert members.update(builders.pod("one"), node="n1") == (None, True)
+        members.update(member("one", "a"), node="n1")
+        members.update(member("one", "a", phase="Succeeded"), node="n1")
+        assert members.of(("default", "shop")) == []
+
+    @pytest.mark.parametrize(
+        ("workloads", "count", "complete"),
+        [
+            pytest.param(["a", "b"], 2, True, id="everyone"),
+            pytest.param(["a", "a"], 2, False, id="enough-pods-but-a-workload-is-missing"),
+            pytest.param(["a", "b"], 3, False, id="too-few-pods"),
+            pytest.param(["a", "b", "b"], 3, True, id="replicas-count"),
+            pytest.param(["a", "b", "x"], 2, True, id="an-unknown-workload-does-not-harm"),
+            pytest.param([], 1, False, id="nobody"),
+        ],
+    )
+    def test_completeness(self, workloads: list[str], count: int, complete: bool) -> None:
+        members = GroupMembers()
+        group = read_group(group_object("shop", *chain("a", "b"), numMembers=count))
+        assert group.problem == ""
+        for number, workload in enumerate(workloads):
+            members.update(member(f"p{number}", workload), node="")
+        assert members.complete(group) is complete
+
+
+POD = st.tuples(st.sampled_from("uvwxyz"), st.sampled_from(["", "g1", "g2"]), st.sampled_from(["a", "b"]))
+STEP = st.one_of(
+    st.tuples(st.just("update"), POD, st.sampled_from(["", "n1", "n2"])),
+    st.tuples(st.just("remove"), POD, st.just("")),
+    st.tuples(st.just("move"), POD, st.sampled_from(["", "n1", "n2"])),
+)
+
+
+@given(st.lists(STEP, max_size=40))
+def test_any_history_equals_a_rebuilt_book(steps: list[tuple[str, tuple[str, str, str], str]]) -> None:
+    """Whatever happened before, the book equals one that saw only the last state of every pod."""
+    book = GroupMembers()
+    last: dict[str, tuple[str, str, str]] = {}
+    for action, (name, group, workload), node in steps:
+        uid = f"pod-default-{name}"
+        if action == "update":
+            pod = member(name, workload, group=group) if group else builders.pod(name)
+            book.update(pod, node=node)
+            last[name] = (group, workload, node)
+        elif action == "remove":
+            book.delete(uid)
+            last.pop(name, None)
+        else:
+            book.move(uid, node=node)
+            if name in last:
+                last[name] = (*last[name][:2], node)
+    fresh = GroupMembers()
+    for name, (group, workload, node) in last.items():
+        fresh.update(member(name, workload, group=group) if group else builders.pod(name), node=node)
+    for group in ("g1", "g2"):
+        key = ("default", group)
+        assert sorted(book.of(key), key=str) == sorted(fresh.of(key), key=str)
+        assert sorted(book.placed(key), key=str) == sorted(fresh.placed(key), key=str)
+    for name in "uvwxyz":
+        assert book.group_of(f"pod-default-{name}") == fresh.group_of(f"pod-default-{name}")
