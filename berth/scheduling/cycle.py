@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Protocol
 
 from berth.kube.objects import Pod
 from berth.network.costs import NetworkCosts
@@ -22,8 +21,8 @@ from berth.scheduling.planner import Planner, workload_of
 from berth.scheduling.queue import POD, QueueEntry, SchedulingQueue, pod_order
 
 
-class CycleListener(Protocol):
-    """Who acts on what the cycle finds, and tells about it."""
+class CycleListener:
+    """Who acts on what the cycle finds, and tells about it; what is not overridden goes nowhere."""
 
     def decided(self, decision: Decision, costs: NetworkCosts) -> None:
         """A pod has a node, assumed in the cache: bind it."""

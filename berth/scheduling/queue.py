@@ -177,11 +177,6 @@ class SchedulingQueue:
         elif entry.rank is not None and -pod.spec.priority <= entry.rank[0]:
             self._push(entry)
 
-    def entry_of(self, uid: str) -> QueueEntry | None:
-        """The entry in which a pod waits."""
-        key = self._entry_of.get(uid)
-        return self._entries.get(key) if key is not None else None
-
     def pop(self) -> QueueEntry | None:
         """The next entry to schedule, None when none is due; it stays in the queue until its pods are deleted."""
         self._release_timers()

@@ -8,14 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import structlog
 
 from berth.kube.events import Note
 from berth.kube.objects import Pod
 from berth.network.costs import NetworkCosts
-from berth.runtime.component import run_together
 from berth.scheduling.annotations import write_decision
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.state import PodRecord
@@ -23,6 +21,7 @@ from berth.scheduling.decision import Decision
 from berth.scheduling.queue import EntryKey, SchedulingQueue
 from controllers.placement import events
 from controllers.placement.binder import Binder, BindOutcome, BindResult
+from controllers.placement.claims import VolumeError
 from controllers.placement.metrics import BIND_SECONDS, BINDINGS, UNBOUND
 from controllers.placement.volume_binder import VolumeBinder
 
@@ -77,6 +76,7 @@ class BindingCycle:
         self._workers = workers
         self._done = done
         self._unbound: asyncio.Queue[Assumed] = asyncio.Queue()
+        self._tasks = asyncio.TaskGroup()
 
     @property
     def full(self) -> bool:
@@ -89,18 +89,16 @@ class BindingCycle:
 
     async def run(self) -> None:
         """Bind until cancelled."""
-        await run_together(*(self._work() for _ in range(self._workers)))
+        async with self._tasks as tasks:
+            for _ in range(self._workers):
+                tasks.create_task(self._work())
 
     async def _work(self) -> None:
         while True:
-            await self._bind(await self.next())
+            item = await self._unbound.get()
+            UNBOUND.set(self._unbound.qsize())
+            await self._bind(item)
             self._done()
-
-    async def next(self) -> Assumed:
-        """Wait for the decision that is to be bound next."""
-        item = await self._unbound.get()
-        UNBOUND.set(self._unbound.qsize())
-        return item
 
     def _put(self, item: Assumed) -> None:
         self._unbound.put_nowait(item)
@@ -116,7 +114,8 @@ class BindingCycle:
             self._record(events.node_changed(decision, problem))
             self._requeue(pod)
         elif self._volumes.needed(pod):
-            self._volumes.submit(pod, node, partial(self.volumes_done, item))
+            # In a task of its own, so that a slow provisioner keeps nobody else waiting.
+            self._tasks.create_task(self.bind_volumes(item))
         else:
             text = write_decision(decision, item.costs)
             self.settle(item, await self._binder.bind(pod, node, decision=text))
@@ -135,14 +134,18 @@ class BindingCycle:
             return "the node has too little room left"
         return None
 
-    def volumes_done(self, item: Assumed, problem: str | None) -> None:
-        """The claims of a pod are bound, or cannot be."""
-        if problem is None:
-            self._put(item)
+    async def bind_volumes(self, item: Assumed) -> None:
+        """Have the claims of a pod bound: then it is its turn again."""
+        decision = item.decision
+        try:
+            await self._volumes.bind(decision.pod, decision.node)
+        except VolumeError as error:
+            log.warning("claims not bound", pod=decision.pod.key, node=decision.node, problem=str(error))
+            if self._cache.node_of(decision.pod):
+                self._record(events.volumes_failed(decision, str(error)))
+            self._requeue(decision.pod)
         else:
-            if self._cache.node_of(item.decision.pod):
-                self._record(events.volumes_failed(item.decision, problem))
-            self._requeue(item.decision.pod)
+            self._put(item)
         self._done()
 
     def settle(self, item: Assumed, result: BindResult) -> None:

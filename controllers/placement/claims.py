@@ -8,8 +8,6 @@ provisioner) has completed the binding of every claim.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 from berth.kube.objects import PersistentVolume, PersistentVolumeClaim, Pod
@@ -21,29 +19,12 @@ BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 """Annotation on a volume whose claimRef was set by a program: the volume controller may take it back."""
 
 
-class Stage(Enum):
-    """How far the claims of a pod are."""
-
-    READY = "ready"
-    """all are bound to volumes that the node reaches"""
-    WAITING = "waiting"
-    """somebody is still at work"""
-    FAILED = "failed"
-    """they will not be bound for this node"""
+class VolumeError(Exception):
+    """The claims cannot be bound for this node; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Stage with its reason."""
-
-    stage: Stage
-    """how far it is"""
-    reason: str = ""
-    """what is waited for, or what went wrong"""
-
-
-def progress(pod: Pod, node: str, state: ClusterState, *, written: dict[str, int]) -> Progress:
-    """Judge the claims of a pod that is to run on `node`.
+def unfinished(pod: Pod, node: str, state: ClusterState, *, written: dict[str, int]) -> str:
+    """What the claims of a pod that is to run on `node` still wait for, empty when all have a volume it reaches.
 
     Args:
         pod: the pod.
@@ -51,31 +32,32 @@ def progress(pod: Pod, node: str, state: ClusterState, *, written: dict[str, int
         state: what the watches have shown so far.
         written: resourceVersion of each claim (``namespace/name``) as of our own write of its annotation: an older
             copy without the annotation means nothing, a newer one means that the provisioner gave up.
+
+    Raises:
+        VolumeError: they will not be bound for this node.
     """
     slot = state.node_index.get(node)
     if slot is None:
-        return Progress(Stage.FAILED, f"node {node} was deleted")
+        raise VolumeError(f"node {node} was deleted")
     waiting = ""
     for key in claim_keys(pod):
         claim = state.volumes.claims.get(key)
         if claim is None or claim.metadata.deletion_timestamp is not None:
-            return Progress(Stage.FAILED, f"claim {key} was deleted")
+            raise VolumeError(f"claim {key} was deleted")
         if not fully_bound(claim):
             selected = claim.metadata.annotations.get(SELECTED_NODE)
             if selected is not None and selected != node:
-                return Progress(Stage.FAILED, f"claim {key} is being provisioned for node {selected}")
+                raise VolumeError(f"claim {key} is being provisioned for node {selected}")
             if selected is None and key in written and version_of(claim) > written[key]:
-                return Progress(Stage.FAILED, f"the provisioner of claim {key} could not serve node {node}")
+                raise VolumeError(f"the provisioner of claim {key} could not serve node {node}")
             waiting = waiting or f"claim {key} is not bound yet"
             continue
         volume = state.volumes.volumes.get(claim.spec.volume_name)
         if volume is None:
             waiting = waiting or f"volume {claim.spec.volume_name} of claim {key} is not known yet"
         elif not volume_nodes(volume, state)[slot]:
-            return Progress(
-                Stage.FAILED, f"claim {key} got volume {volume.metadata.name}, which node {node} cannot reach"
-            )
-    return Progress(Stage.WAITING, waiting) if waiting else Progress(Stage.READY)
+            raise VolumeError(f"claim {key} got volume {volume.metadata.name}, which node {node} cannot reach")
+    return waiting
 
 
 def version_of(claim: PersistentVolumeClaim) -> int:

@@ -88,7 +88,7 @@ class PlacementController:
             watch.add_batch_handler(self._changed.set)
             self._context.watch(f"placement {name}", watch)
         watching = (watch.run() for watch in self.watches.values())
-        await run_together(*watching, self._schedule(), self.binding.run(), self._volumes.run(), self._conditions.run())
+        await run_together(*watching, self._schedule(), self.binding.run(), self._conditions.run())
 
     async def _schedule(self) -> None:
         """Schedule one entry after another, and wait for changes in between."""

@@ -7,25 +7,12 @@ from typing import Any, Final
 
 import structlog
 
+from berth.kube import resources as kinds
 from berth.kube.client import ApiClient
 from berth.kube.events import Note
 from berth.kube.objects import CustomObject, Namespace, Node, Pod
 from berth.kube.reflector import Handler, Reflector
-from berth.kube.resources import (
-    APP_GROUPS,
-    CSI_DRIVERS,
-    CSI_NODES,
-    CSI_STORAGE_CAPACITIES,
-    NAMESPACES,
-    NETWORK_TOPOLOGIES,
-    NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    PODS,
-    STORAGE_CLASSES,
-    VOLUME_ATTACHMENTS,
-    Resource,
-)
+from berth.kube.resources import Resource
 from berth.network.groups import GroupKey
 from berth.scheduling.cache.cache import REJECTION_SECONDS, Cache
 from berth.scheduling.cache.nodes import node_settings
@@ -41,13 +28,13 @@ from controllers.placement.volume_binder import VolumeBinder
 log = structlog.get_logger(__name__)
 
 STORAGE: Final[tuple[Resource[Any], ...]] = (
-    PERSISTENT_VOLUMES,
-    PERSISTENT_VOLUME_CLAIMS,
-    STORAGE_CLASSES,
-    CSI_NODES,
-    CSI_DRIVERS,
-    CSI_STORAGE_CAPACITIES,
-    VOLUME_ATTACHMENTS,
+    kinds.PERSISTENT_VOLUMES,
+    kinds.PERSISTENT_VOLUME_CLAIMS,
+    kinds.STORAGE_CLASSES,
+    kinds.CSI_NODES,
+    kinds.CSI_DRIVERS,
+    kinds.CSI_STORAGE_CAPACITIES,
+    kinds.VOLUME_ATTACHMENTS,
 )
 
 
@@ -79,11 +66,11 @@ class EventHandlers:
         cannot be reached.
         """
         handlers: list[tuple[Resource[Any], Handler[Any]]] = [
-            (NODES, self.on_node),
-            (NAMESPACES, self.on_namespace),
-            (PODS, self.on_pod),
-            (APP_GROUPS, self.on_group),
-            (NETWORK_TOPOLOGIES, self.on_topology),
+            (kinds.NODES, self.on_node),
+            (kinds.NAMESPACES, self.on_namespace),
+            (kinds.PODS, self.on_pod),
+            (kinds.APP_GROUPS, self.on_group),
+            (kinds.NETWORK_TOPOLOGIES, self.on_topology),
             *((resource, self.on_storage) for resource in STORAGE),
         ]
         watches: dict[str, Reflector[Any]] = {}

@@ -9,6 +9,7 @@ from berth.kube.objects import Pod
 from berth.network.costs import NetworkCosts
 from berth.network.groups import Group
 from berth.scheduling import messages
+from berth.scheduling.cycle import CycleListener
 from berth.scheduling.decision import Decision, Failure
 from berth.scheduling.messages import Message
 from controllers.placement import events
@@ -16,7 +17,7 @@ from controllers.placement.metrics import ATTEMPTS, DECISION_SECONDS, DECISION_S
 from controllers.placement.pod_conditions import PodConditions
 
 
-class CycleReports:
+class CycleReports(CycleListener):
     """The cycle's listener."""
 
     def __init__(

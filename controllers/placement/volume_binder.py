@@ -1,19 +1,16 @@
 """Gets the claims of decided pods bound before the pods are: writes, then waits for Kubernetes' volume controller.
 
-Each pod with unbound claims has a task of its own here, so that a slow provisioner keeps nobody else waiting. A
-write is conditional on the version that the decision was made with; after a Conflict the object is read again and
+A write is conditional on the version that the decision was made with; after a Conflict the object is read again and
 judged anew. What is written stays written when the process dies: the next one finds it in the claims.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 import msgspec
-import structlog
 
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.errors import ApiError
@@ -22,30 +19,12 @@ from berth.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.volume_matching import unbound_claims, volume_plan
 from berth.scheduling.cache.volumes import SELECTED_NODE, claimed_by, fully_bound
-from controllers.placement.claims import Stage, progress, reservation_patch, selection_patch, version_of
-
-log = structlog.get_logger(__name__)
+from controllers.placement.claims import VolumeError, reservation_patch, selection_patch, unfinished, version_of
 
 DEADLINE = 600.0
 """Seconds that the claims of a pod may take until it is planned again; kube-scheduler's bindTimeoutSeconds."""
 MAX_CONFLICTS = 5
 """Times that one object may change under our write."""
-
-Done = Callable[[str | None], None]
-"""Told what went wrong, or None when the pod can be bound."""
-
-
-class VolumeError(Exception):
-    """The claims cannot be bound for this node; the text says why."""
-
-
-@dataclass(slots=True)
-class _Job:
-    pod: Pod
-    node: str
-    done: Done
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-    written: dict[str, int] = field(default_factory=dict)
 
 
 class VolumeBinder:
@@ -62,73 +41,59 @@ class VolumeBinder:
         self._client = client
         self._state = state
         self._deadline = deadline
-        self._jobs: dict[str, _Job] = {}
-        self._new: asyncio.Queue[_Job] = asyncio.Queue()
-
-    def __len__(self) -> int:
-        """Number of pods whose claims are at work."""
-        return len(self._jobs)
+        self._waiting: dict[str, asyncio.Event] = {}
 
     def needed(self, pod: Pod) -> bool:
         """Whether the pod has claims that must be bound before it is."""
         return bool(unbound_claims(pod, self._state))
 
-    def submit(self, pod: Pod, node: str, done: Done) -> None:
-        """Have the pod's claims bound for a node; `done` is called once, from the event loop."""
-        job = self._jobs[pod.metadata.uid] = _Job(pod, node, done)
-        self._new.put_nowait(job)
-
     def changed(self) -> None:
-        """Storage objects or nodes changed: check all jobs again."""
-        for job in self._jobs.values():
-            job.changed.set()
+        """Storage objects or nodes changed: check all pods again whose claims are at work."""
+        for event in self._waiting.values():
+            event.set()
 
     def pod_gone(self, uid: str) -> None:
-        """A pod was deleted or has ended: its job ends as well."""
-        job = self._jobs.get(uid)
-        if job is not None:
-            job.changed.set()
+        """A pod was deleted or has ended: there is nothing to wait for."""
+        event = self._waiting.get(uid)
+        if event is not None:
+            event.set()
 
-    async def run(self) -> None:
-        """Work until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            while True:
-                group.create_task(self._work(await self._new.get()))
+    async def bind(self, pod: Pod, node: str) -> None:
+        """Have the claims of a pod bound for a node.
 
-    async def _work(self, job: _Job) -> None:
-        problem: str | None = None
+        Raises:
+            VolumeError: they cannot be, or not in time.
+        """
+        changed = self._waiting[pod.metadata.uid] = asyncio.Event()
         limit = asyncio.timeout(self._deadline)
         try:
             async with limit:
-                await self._write(job)
-                await self._wait(job)
-        except VolumeError as error:
-            problem = str(error)
+                await self._wait(pod, node, changed, written=await self._write(pod, node))
         except ApiError as error:
-            problem = f"volumes cannot be claimed: {error}"
+            raise VolumeError(f"volumes cannot be claimed: {error}") from error
         except TRANSPORT_ERRORS as error:
             # TimeoutError is among them: ours, or that of a request.
-            problem = f"volumes cannot be claimed: {str(error) or repr(error)}"
             if limit.expired():
-                problem = f"claims were not bound within {self._deadline:g} s"
+                raise VolumeError(f"claims were not bound within {self._deadline:g} s") from error
+            raise VolumeError(f"volumes cannot be claimed: {str(error) or repr(error)}") from error
         finally:
-            if self._jobs.get(job.pod.metadata.uid) is job:
-                del self._jobs[job.pod.metadata.uid]
-        if problem is not None:
-            log.warning("claims not bound", pod=job.pod.key, node=job.node, problem=problem)
-        job.done(problem)
+            if self._waiting.get(pod.metadata.uid) is changed:
+                del self._waiting[pod.metadata.uid]
 
-    async def _write(self, job: _Job) -> None:
+    async def _write(self, pod: Pod, node: str) -> dict[str, int]:
+        """Write the plan for the pod's claims; returns the version of each claim as of our annotation."""
         try:
-            plan = volume_plan(job.pod, self._state, job.node)
+            plan = volume_plan(pod, self._state, node)
         except LookupError as error:
             raise VolumeError(str(error)) from error
         for volume_name, key in sorted(plan.reserve.items()):
             with _named(f"volume {volume_name} for claim {key}"):
                 await self._reserve(volume_name, key)
+        written: dict[str, int] = {}
         for key in plan.provision:
             with _named(f"claim {key}"):
-                job.written[key] = await self._select(key, job.node)
+                written[key] = await self._select(key, node)
+        return written
 
     async def _reserve(self, volume_name: str, key: str) -> None:
         """Set the volume's claimRef to the claim."""
@@ -189,17 +154,14 @@ class VolumeBinder:
             raise VolumeError(f"claim {key} was deleted")
         return claim
 
-    async def _wait(self, job: _Job) -> None:
+    async def _wait(self, pod: Pod, node: str, changed: asyncio.Event, *, written: dict[str, int]) -> None:
         while True:
-            job.changed.clear()
-            if self._state.record(job.pod.metadata.uid) is None:
+            changed.clear()
+            if self._state.record(pod.metadata.uid) is None:
                 raise VolumeError("the pod has ended or was deleted")
-            now = progress(job.pod, job.node, self._state, written=job.written)
-            if now.stage is Stage.READY:
+            if not unfinished(pod, node, self._state, written=written):
                 return
-            if now.stage is Stage.FAILED:
-                raise VolumeError(now.reason)
-            await job.changed.wait()
+            await changed.wait()
 
 
 @contextmanager

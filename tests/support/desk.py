@@ -51,6 +51,7 @@ class Desk:
             PlacementSettings(),
         )
         self.cache, self.queue = self.controller.cache, self.controller.queue
+        self.volumes = self.controller._volumes
         for number in (1, 2):
             self.see("nodes", zoned(f"n{number}"))
 

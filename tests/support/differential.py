@@ -62,7 +62,9 @@ def build_state(situation: Situation) -> ClusterState:
     for item in situation.storage:
         cache.update_storage(msgspec.convert(item, types[item["kind"]]))
     for item in situation.pods:
-        cache.update_pod(msgspec.convert(item, Pod))
+        pod = msgspec.convert(item, Pod)
+        pod.metadata.uid = pod.metadata.uid or pod.key
+        cache.update_pod(pod)
     return cache.state
 
 

@@ -41,10 +41,6 @@ class LabelColumn:
             self.values.append(value)
         self.ids[slot] = number
 
-    def number(self, value: str) -> int:
-        """The number of a value, -1 when no node ever had it."""
-        return self._numbers.get(value, -1)
-
     def grow(self, capacity: int) -> None:
         """Make room for more slots."""
         ids: Ids = np.full(capacity, -1, dtype=np.int32)

@@ -6,7 +6,6 @@ handed out as read-only views of the slots in use, [N] or [N, R], valid until th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -48,9 +47,9 @@ def node_settings(node: Node) -> dict[str, str]:
 class NodeTable:
     """Nodes in slots, with columns for resources, labels and taints."""
 
-    def __init__(self, capacity: int = 64) -> None:
-        """``capacity`` is the number of slots to begin with; it doubles when needed."""
-        self._capacity = capacity
+    def __init__(self) -> None:
+        """Begin without nodes; the number of slots doubles when needed."""
+        self._capacity = capacity = 64
         self.count = 0
         """Slots in use, free ones among them included."""
         self.index: dict[str, int] = {}
@@ -150,11 +149,9 @@ class NodeTable:
                 self._allocatable[slot, column] = amount
         return slot, self._update_static(slot, old, node)
 
-    def delete(self, name: str) -> int | None:
-        """Free a node's slot; returns it, or None when there is no such node."""
-        slot = self.index.pop(name, None)
-        if slot is None:
-            return None
+    def delete(self, name: str) -> None:
+        """Free a node's slot."""
+        slot = self.index.pop(name)
         self.nodes[slot] = None
         self._alive[slot] = False
         self._unschedulable[slot] = False
@@ -165,7 +162,6 @@ class NodeTable:
         for column in self._columns.values():
             column.set(slot, None)
         self._free.append(slot)
-        return slot
 
     def charge(self, slot: int, amounts: tuple[tuple[int, int], ...], scoring: tuple[int, int], sign: int) -> None:
         """Add (sign 1) or release (sign -1) a pod's (column, amount) pairs on a node."""
@@ -175,10 +171,6 @@ class NodeTable:
         used[slot, PODS] += sign
         self._scoring_used[slot, 0] += sign * scoring[0]
         self._scoring_used[slot, 1] += sign * scoring[1]
-
-    def names(self) -> Iterator[str]:
-        """Names of the live nodes in slot order."""
-        return (node.metadata.name for node in self.nodes if node is not None)
 
     def _update_static(self, slot: int, old: Node | None, node: Node) -> bool:
         changed = old is None

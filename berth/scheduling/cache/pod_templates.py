@@ -1,7 +1,7 @@
 """What placement needs to know of a pod, compiled once per template.
 
 The replicas of a workload differ in name and uid only, so everything that filters and scores read
-is compiled into one ``PodTemplateInfo`` that they share. Profiles are found by the encoded bytes of the
+is compiled into one ``PodTemplateInfo`` that they share. Templates are found by the encoded bytes of the
 fields they depend on, which takes a few microseconds.
 """
 
@@ -39,6 +39,8 @@ Requests: TypeAlias = tuple[tuple[tuple[str, int], ...], tuple[int, int]]
 Spread: TypeAlias = tuple[tuple[SpreadConstraint, ...], tuple[SpreadConstraint, ...]]
 NO_TERMS: Part[Mapping[TermKind, tuple[AffinityTerm, ...]]] = ({}, ())
 NO_SPREAD: Part[Spread] = (((), ()), ())
+TEMPLATES = 8192
+"""Templates that are kept at the most."""
 _WHEN = "DuringSchedulingIgnoredDuringExecution"
 TERM_KINDS: tuple[TermKind, ...] = ("affinity", "anti_affinity", "preferred_affinity", "preferred_anti_affinity")
 
@@ -100,14 +102,14 @@ class PodInfo:
 class PodTemplateCache:
     """Compiles pods, remembering the templates used last."""
 
-    def __init__(self, *, size: int = 8192) -> None:
-        """``size`` is the greatest number of templates kept."""
-        self._cache: LRUCache[bytes, PodTemplateInfo] = LRUCache(maxsize=size)
+    def __init__(self) -> None:
+        """Begin without templates."""
+        self._cache: LRUCache[bytes, PodTemplateInfo] = LRUCache(maxsize=TEMPLATES)
         # Pods with labels of their own have a template each, but share these parts of it.
-        self._requests: LRUCache[bytes, Part[Requests]] = LRUCache(maxsize=size)
-        self._terms: LRUCache[bytes, Part[Mapping[TermKind, tuple[AffinityTerm, ...]]]] = LRUCache(maxsize=size)
-        self._spread: LRUCache[bytes, Part[Spread]] = LRUCache(maxsize=size)
-        self._keys: LRUCache[bytes, bytes] = LRUCache(maxsize=size)
+        self._requests: LRUCache[bytes, Part[Requests]] = LRUCache(maxsize=TEMPLATES)
+        self._terms: LRUCache[bytes, Part[Mapping[TermKind, tuple[AffinityTerm, ...]]]] = LRUCache(maxsize=TEMPLATES)
+        self._spread: LRUCache[bytes, Part[Spread]] = LRUCache(maxsize=TEMPLATES)
+        self._keys: LRUCache[bytes, bytes] = LRUCache(maxsize=TEMPLATES)
         self._encoder = msgspec.msgpack.Encoder()
 
     def info(self, pod: Pod) -> PodInfo:

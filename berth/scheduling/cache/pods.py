@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,10 @@ from berth.scheduling.cache.volumes import DiskUse
 
 Counts = dict[int, int]
 """Pods per node slot; slots without any are absent."""
-GroupKey = tuple[str, tuple[tuple[str, str], ...]]
+LabelsKey = tuple[str, tuple[tuple[str, str], ...]]
+"""Namespace and sorted labels."""
+K = TypeVar("K")
+L = TypeVar("L")
 
 
 def add_count(counts: Counts, slot: int, amount: int) -> None:
@@ -31,6 +35,17 @@ def add_count(counts: Counts, slot: int, amount: int) -> None:
         counts[slot] = number
     else:
         del counts[slot]
+
+
+def _count_inside(table: dict[K, dict[L, Counts]], key: K, inner: L, slot: int, sign: int) -> None:
+    """Change a count in a table of tables and drop what becomes empty."""
+    users = table.setdefault(key, {})
+    counts = users.setdefault(inner, {})
+    add_count(counts, slot, sign)
+    if not counts:
+        del users[inner]
+        if not users:
+            del table[key]
 
 
 @dataclass(slots=True, eq=False)
@@ -60,11 +75,11 @@ class PodIndex:
 
     def __init__(self) -> None:
         """Begin without pods."""
-        self._groups: dict[str, dict[GroupKey, PodGroup]] = {}
-        self._by_label: dict[str, defaultdict[tuple[str, str], dict[GroupKey, PodGroup]]] = {}
+        self._groups: dict[str, dict[LabelsKey, PodGroup]] = {}
+        self._by_label: dict[str, defaultdict[tuple[str, str], dict[LabelsKey, PodGroup]]] = {}
         self._terms: dict[TermKind, dict[AffinityTerm, TermEntry]] = {kind: {} for kind in TERM_KINDS}
-        self._ports: defaultdict[tuple[str, int], dict[str, Counts]] = defaultdict(dict)
-        self._disks: defaultdict[tuple[str, ...], dict[bool, Counts]] = defaultdict(dict)
+        self._ports: dict[tuple[str, int], dict[str, Counts]] = {}
+        self._disks: dict[tuple[str, ...], dict[bool, Counts]] = {}
         self._claims: dict[str, Counts] = {}
         self._node_claims: defaultdict[int, dict[str, int]] = defaultdict(dict)
 
@@ -89,16 +104,12 @@ class PodIndex:
                 add_count(entry.pods, slot, sign)
                 if not entry.pods:
                     del entries[term]
-        for port in template.host_ports:
-            self._count_port(port, slot, sign)
+        for address, protocol, number in template.host_ports:
+            _count_inside(self._ports, (protocol, number), address, slot, sign)
         for claim in claims:
             self._count_claim(claim, slot, sign)
-        for disk in disks:
-            self._count_disk(disk, slot, sign)
-
-    def groups(self, namespace: str) -> Iterator[PodGroup]:
-        """The groups of a namespace."""
-        return iter(self._groups.get(namespace, {}).values())
+        for identity, shareable in disks:
+            _count_inside(self._disks, identity, shareable, slot, sign)
 
     def count(self, groups: Iterable[PodGroup], size: int, *, staying: bool = False) -> NDArray[np.int64]:
         """int64[size]: pods of these groups per node slot; ``staying`` leaves out those being deleted."""
@@ -169,7 +180,7 @@ class PodIndex:
         if groups is None or selector.nothing:
             return ()
         by_label = self._by_label[namespace]
-        fewest: list[dict[GroupKey, PodGroup]] = [groups]
+        fewest: list[dict[LabelsKey, PodGroup]] = [groups]
         size = len(groups)
         for key, operator, values in selector.requirements:
             if operator == "In":
@@ -193,7 +204,7 @@ class PodIndex:
         if not group.pods:
             self._drop_group(template, groups)
 
-    def _drop_group(self, template: PodTemplateInfo, groups: dict[GroupKey, PodGroup]) -> None:
+    def _drop_group(self, template: PodTemplateInfo, groups: dict[LabelsKey, PodGroup]) -> None:
         del groups[template.group_key]
         if not groups:
             del self._groups[template.namespace]
@@ -204,26 +215,6 @@ class PodIndex:
             del by_label[label][template.group_key]
             if not by_label[label]:
                 del by_label[label]
-
-    def _count_port(self, port: HostPort, slot: int, sign: int) -> None:
-        address, protocol, number = port
-        users = self._ports[protocol, number]
-        counts = users.setdefault(address, {})
-        add_count(counts, slot, sign)
-        if not counts:
-            del users[address]
-            if not users:
-                del self._ports[protocol, number]
-
-    def _count_disk(self, disk: DiskUse, slot: int, sign: int) -> None:
-        identity, shareable = disk
-        users = self._disks[identity]
-        counts = users.setdefault(shareable, {})
-        add_count(counts, slot, sign)
-        if not counts:
-            del users[shareable]
-            if not users:
-                del self._disks[identity]
 
     def _count_claim(self, claim: str, slot: int, sign: int) -> None:
         counts = self._claims.setdefault(claim, {})

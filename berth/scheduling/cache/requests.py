@@ -26,12 +26,8 @@ if TYPE_CHECKING:
 Amounts = dict[str, int]
 Quantities = Mapping[str, "str | int | float"]
 
-DEFAULT_MILLI_CPU = 100
-"""What a container that requests no cpu counts as in scores (kube-scheduler's default)."""
-DEFAULT_MEMORY = 200 * 1024 * 1024
-"""What a container that requests no memory counts as in scores, in bytes."""
-SCORING_DEFAULTS: Amounts = {"cpu": DEFAULT_MILLI_CPU, "memory": DEFAULT_MEMORY}
-_POD_LEVEL = ("cpu", "memory")
+SCORING_DEFAULTS: Amounts = {"cpu": 100, "memory": 200 * 1024 * 1024}
+"""What a container that requests none counts as in scores (kube-scheduler's defaults), in milli-cpu and bytes."""
 
 
 def pod_requests(pod: Pod, *, missing: Mapping[str, int] | None = None) -> Amounts:
@@ -46,16 +42,12 @@ def pod_requests(pod: Pod, *, missing: Mapping[str, int] | None = None) -> Amoun
     resources = pod.spec.resources
     if resources is not None and resources.requests:
         status = pod.status
-        for name, quantity in resources.requests.items():
-            if not (name in _POD_LEVEL or name.startswith("hugepages-")):
-                continue
-            total[name] = resource_units(name, quantity)
+        desired = {n: q for n, q in resources.requests.items() if n in ("cpu", "memory") or n.startswith("hugepages-")}
+        amounts = _amounts(desired)
         if status.resources is not None:
-            desired = {n: q for n, q in resources.requests.items() if n in _POD_LEVEL or n.startswith("hugepages-")}
-            effective = _effective(
-                desired, status.resources, status.allocated_resources, infeasible=resize_infeasible(pod)
-            )
-            total.update({name: effective.get(name, 0) for name in desired})
+            infeasible = resize_infeasible(pod)
+            amounts = _effective(desired, status.resources, status.allocated_resources, infeasible=infeasible)
+        total.update({name: amounts.get(name, 0) for name in desired})
     _add(total, _amounts(pod.spec.overhead))
     return total
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
+MASKS = 1024
+"""Masks of each kind that are kept at the most."""
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
@@ -60,11 +62,11 @@ def tolerated(tolerations: Sequence[Toleration], taint: Taint) -> bool:
 class NodeSelection:
     """Masks over node slots for selectors and tolerations."""
 
-    def __init__(self, nodes: NodeTable, *, cache_size: int = 1024) -> None:
-        """``cache_size`` is the greatest number of masks kept of each kind; one mask is N bytes."""
+    def __init__(self, nodes: NodeTable) -> None:
+        """Begin without masks; one of them is N bytes."""
         self._nodes = nodes
-        self._affinity: LRUCache[bytes, Mask] = LRUCache(maxsize=cache_size)
-        self._tolerated: LRUCache[bytes, Mask] = LRUCache(maxsize=cache_size)
+        self._affinity: LRUCache[bytes, Mask] = LRUCache(maxsize=MASKS)
+        self._tolerated: LRUCache[bytes, Mask] = LRUCache(maxsize=MASKS)
 
     def clear(self) -> None:
         """Forget all masks; call after any change of labels or taints."""

@@ -33,7 +33,7 @@ class PodRecord:
     """A pod that occupies a node."""
 
     uid: str
-    """Its identity: metadata.uid, or namespace/name for manifests that have none."""
+    """metadata.uid."""
     key: str
     """``namespace/name``."""
     template: PodTemplateInfo
@@ -50,11 +50,6 @@ class PodRecord:
     """Whether it is being deleted."""
     assumed: bool
     """True until a watch event shows it on its node."""
-
-
-def identity(pod: Pod) -> str:
-    """metadata.uid, or ``namespace/name`` for a manifest that has no uid."""
-    return pod.metadata.uid or pod.key
 
 
 class ClusterState:
@@ -170,7 +165,7 @@ class ClusterState:
 
     def update_pod(self, pod: Pod) -> None:
         """Charge a live pod to the node that a watch event shows it on: from now on it is bound."""
-        uid = identity(pod)
+        uid = pod.metadata.uid
         old = self._records.get(uid)
         if old is not None:
             if self._unchanged(old, pod):
@@ -190,7 +185,7 @@ class ClusterState:
 
         Raises ValueError when the pod already occupies a node: binding it again would be a bug.
         """
-        uid = identity(pod)
+        uid = pod.metadata.uid
         old = self._records.get(uid)
         if old is not None:
             state = "assumed" if old.assumed else "bound"

@@ -12,9 +12,6 @@ from berth.scheduling.cache.selectors import EVERYTHING, NOTHING, Selector, comp
 if TYPE_CHECKING:
     from berth.kube.objects import PodAffinityTerm, TopologySpreadConstraint
 
-NamespaceLabels = Mapping[str, Mapping[str, str]]
-NO_LABELS: Mapping[str, str] = {}
-
 
 @dataclass(frozen=True, slots=True)
 class AffinityTerm:

@@ -14,11 +14,11 @@ from typing import get_args
 
 from berth.kube.objects import Namespace, Node, ObjectMeta, Pod
 from berth.network.costs import NetworkCosts
-from berth.network.groups import Group, GroupKey
+from berth.network.groups import GroupKey
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.volumes import StorageObject
 from berth.scheduling.configuration import PlacementConfiguration
-from berth.scheduling.cycle import SchedulingCycle
+from berth.scheduling.cycle import CycleListener, SchedulingCycle
 from berth.scheduling.decision import Decision, Failure
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.gang.infrastructure import read_settings
@@ -94,7 +94,7 @@ class _Clock:
         return self.now
 
 
-class _Planner:
+class _Planner(CycleListener):
     """One plan."""
 
     def __init__(self, configuration: PlacementConfiguration, *, all_pods: bool, progress: Progress) -> None:
@@ -237,15 +237,6 @@ class _Planner:
             self._why[pod.metadata.uid] = message
         if message.warning:
             self._warn(f"Pod {pod.key}: {message.text}")
-
-    def about_group(self, group: Group, message: Message) -> None:
-        """The pods tell it all."""
-
-    def attempted(self, kind: str, result: str) -> None:
-        """Nobody counts."""
-
-    def planned(self, kind: str, *, pods: int, seconds: float) -> None:
-        """Nobody measures."""
 
     def _warn(self, text: str) -> None:
         if text not in self.result.notes:

@@ -11,7 +11,7 @@ from berth.network.costs import NetworkCosts
 from berth.network.groups import Group, GroupKey
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import PlacementConfiguration, Profile
-from berth.scheduling.cycle import SchedulingCycle
+from berth.scheduling.cycle import CycleListener, SchedulingCycle
 from berth.scheduling.decision import Decision, Failure
 from berth.scheduling.messages import Message, failed_scheduling
 from berth.scheduling.queue import EntryKey, SchedulingQueue
@@ -21,7 +21,7 @@ from tests.support.placement import Clock, chain, group_object, lone, member, zo
 SHOP = GroupKey("default", "shop")
 
 
-class Stage:
+class Stage(CycleListener):
     """A cycle over a cache and a queue; what it gives out is kept."""
 
     def __init__(self, *, after_wait: str = "PlaceWhatFits", wait: float = 30.0, **node: Any) -> None:
@@ -51,9 +51,6 @@ class Stage:
     def about_group(self, group: Group, message: Message) -> None:
         self.notes.append(message)
         self.groups_told.append(group.key[1])
-
-    def attempted(self, kind: str, result: str) -> None:
-        pass
 
     def planned(self, kind: str, *, pods: int, seconds: float) -> None:
         assert pods > 0

@@ -8,6 +8,7 @@ import pytest
 
 from berth.kube.objects import Pod
 from controllers.placement.binder import BindOutcome, BindResult
+from controllers.placement.claims import VolumeError
 from tests.support.desk import Desk
 from tests.support.placement import lone, zoned
 from tests.support.volumes import claim, storage_class, using, volume
@@ -84,24 +85,39 @@ class TestOutcomes:
 
 
 class TestVolumes:
-    def test_ready_is_bound_next(self, desk: Desk) -> None:
+    @pytest.fixture
+    def problem(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """What the volume binder says; it is told here instead of asking an API server."""
+        problems: list[str] = []
+
+        async def bind(_pod: Pod, _node: str) -> None:
+            if problems:
+                raise VolumeError(problems[0])
+
+        monkeypatch.setattr(desk.volumes, "bind", bind)
+        return problems
+
+    async def test_bound_is_next(self, desk: Desk, problem: list[str]) -> None:
+        assert problem == []
         assumed = desk.place(lone("p", cpu="1"))
-        desk.controller.binding.volumes_done(assumed, None)
+        await desk.controller.binding.bind_volumes(assumed)
         assert desk.said.reasons == []
         assert desk.decide() == [assumed]
         assert waiting(desk) == []
 
-    def test_failed_waits_again(self, desk: Desk) -> None:
+    async def test_failed_waits_again(self, desk: Desk, problem: list[str]) -> None:
+        problem.append("no space")
         assumed = desk.place(lone("p", cpu="1"))
-        desk.controller.binding.volumes_done(assumed, "no space")
+        await desk.controller.binding.bind_volumes(assumed)
         assert desk.said.reasons == ["VolumesNotBound"]
         assert desk.decide() == []
         assert waiting(desk) == ["p"]
 
-    def test_failed_because_the_pod_went(self, desk: Desk) -> None:
+    async def test_failed_because_the_pod_went(self, desk: Desk, problem: list[str]) -> None:
+        problem.append("the pod was deleted")
         assumed = desk.place(lone("p", cpu="1"))
         desk.lose("pods", assumed.decision.pod)
-        desk.controller.binding.volumes_done(assumed, "the pod was deleted")
+        await desk.controller.binding.bind_volumes(assumed)
         assert desk.said.reasons == []
         assert waiting(desk) == []
 

@@ -18,11 +18,10 @@ from berth.kube.objects import (
 from berth.scheduling.cache.volumes import BIND_COMPLETED, SELECTED_NODE
 from controllers.placement.claims import (
     BOUND_BY_CONTROLLER,
-    Progress,
-    Stage,
-    progress,
+    VolumeError,
     reservation_patch,
     selection_patch,
+    unfinished,
     version_of,
 )
 from tests.support.placement import Lab, lone, zoned
@@ -97,62 +96,60 @@ def know(lab: Lab, *items: PersistentVolume | PersistentVolumeClaim) -> None:
         lab.cache.update_storage(item)
 
 
+def going(item: PersistentVolumeClaim) -> PersistentVolumeClaim:
+    item.metadata.deletion_timestamp = "2026-01-01T00:00:00Z"
+    return item
+
+
 FAR = volume("v1", "n2")
 NEAR = volume("v1", "n1")
 
 
-class TestProgress:
+class TestUnfinished:
     @pytest.mark.parametrize(
-        ("known", "written", "stage", "reason"),
+        ("known", "written", "waits_for"),
         [
-            pytest.param([claim("c", bound_to="v1"), NEAR], {}, Stage.READY, "", id="bound"),
-            pytest.param([claim("c")], {}, Stage.WAITING, "claim default/c is not bound yet", id="not-yet"),
+            pytest.param([claim("c", bound_to="v1"), NEAR], {}, "", id="bound"),
+            pytest.param([claim("c")], {}, "claim default/c is not bound yet", id="not-yet"),
             pytest.param(
-                [claim("c", bound_to="v1")],
-                {},
-                Stage.WAITING,
-                "volume v1 of claim default/c is not known",
-                id="no-volume",
+                [claim("c", bound_to="v1")], {}, "volume v1 of claim default/c is not known yet", id="no-volume"
             ),
             pytest.param(
-                [claim("c", bound_to="v1"), FAR], {}, Stage.FAILED, "which node n1 cannot reach", id="out-of-reach"
-            ),
-            pytest.param([], {}, Stage.FAILED, "claim default/c was deleted", id="gone"),
-            pytest.param(
-                [claim("c", **{SELECTED_NODE: "n2"})], {}, Stage.FAILED, "provisioned for node n2", id="other-node"
-            ),
-            pytest.param([claim("c", **{SELECTED_NODE: "n1"})], {}, Stage.WAITING, "not bound", id="provisioning"),
-            pytest.param(
-                [claim("c", version=4)], {"default/c": 5}, Stage.WAITING, "not bound", id="our-write-not-seen"
+                [claim("c", **{SELECTED_NODE: "n1"})], {}, "claim default/c is not bound yet", id="provisioning"
             ),
             pytest.param(
-                [claim("c", version=6)], {"default/c": 5}, Stage.FAILED, "could not serve node n1", id="gave-up"
+                [claim("c", version=4)], {"default/c": 5}, "claim default/c is not bound yet", id="our-write-not-seen"
             ),
-            pytest.param(
-                [claim("c", bound_to="v1", version=9), NEAR], {"default/c": 5}, Stage.READY, "", id="bound-and-cleaned"
-            ),
+            pytest.param([claim("c", bound_to="v1", version=9), NEAR], {"default/c": 5}, "", id="bound-and-cleaned"),
         ],
     )
-    def test_of_one_claim(self, lab: Lab, known: list[Any], written: dict[str, int], stage: Stage, reason: str) -> None:
+    def test_waits(self, lab: Lab, known: list[Any], written: dict[str, int], waits_for: str) -> None:
         know(lab, *known)
-        found = progress(user("p", "c"), "n1", lab.cache.state, written=written)
-        assert found.stage is stage
-        assert reason in found.reason
+        assert unfinished(user("p", "c"), "n1", lab.cache.state, written=written) == waits_for
 
-    def test_a_claim_that_is_being_deleted(self, lab: Lab) -> None:
-        going = claim("c", bound_to="v1")
-        going.metadata.deletion_timestamp = "2026-01-01T00:00:00Z"
-        know(lab, going, NEAR)
-        assert progress(user("p", "c"), "n1", lab.cache.state, written={}).stage is Stage.FAILED
+    @pytest.mark.parametrize(
+        ("known", "written", "problem"),
+        [
+            pytest.param([claim("c", bound_to="v1"), FAR], {}, "which node n1 cannot reach", id="out-of-reach"),
+            pytest.param([], {}, "claim default/c was deleted", id="gone"),
+            pytest.param([going(claim("c", bound_to="v1")), NEAR], {}, "was deleted", id="going"),
+            pytest.param([claim("c", **{SELECTED_NODE: "n2"})], {}, "provisioned for node n2", id="other-node"),
+            pytest.param([claim("c", version=6)], {"default/c": 5}, "could not serve node n1", id="gave-up"),
+        ],
+    )
+    def test_fails(self, lab: Lab, known: list[Any], written: dict[str, int], problem: str) -> None:
+        know(lab, *known)
+        with pytest.raises(VolumeError, match=problem):
+            unfinished(user("p", "c"), "n1", lab.cache.state, written=written)
 
     def test_one_failure_outweighs_waiting(self, lab: Lab) -> None:
         know(lab, claim("a"), claim("b", **{SELECTED_NODE: "n3"}))
-        assert progress(user("p", "a", "b"), "n1", lab.cache.state, written={}).stage is Stage.FAILED
+        with pytest.raises(VolumeError, match="provisioned for node n3"):
+            unfinished(user("p", "a", "b"), "n1", lab.cache.state, written={})
 
     def test_a_deleted_node(self, lab: Lab) -> None:
-        assert progress(user("p", "c"), "gone", lab.cache.state, written={}) == Progress(
-            Stage.FAILED, "node gone was deleted"
-        )
+        with pytest.raises(VolumeError, match="node gone was deleted"):
+            unfinished(user("p", "c"), "gone", lab.cache.state, written={})
 
 
 class TestPatches:

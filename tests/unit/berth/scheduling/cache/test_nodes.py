@@ -8,35 +8,9 @@ import pytest
 
 from berth.kube.objects import LabelSelector
 from berth.scheduling.cache import ClusterState
-from berth.scheduling.cache.columns import LabelColumn
 from berth.scheduling.cache.nodes import SPARE
 from berth.scheduling.cache.selectors import compile_selector
 from tests.support.builders import node, pod, taint
-
-
-def test_column_answers_questions_about_values() -> None:
-    column = LabelColumn(4)
-    for slot, value in enumerate(["a", "b", None, "a"]):
-        column.set(slot, value)
-    assert column.ids.tolist() == [0, 1, -1, 0]
-    assert column.present(4).tolist() == [True, True, False, True]
-    assert column.among(["a"], 4).tolist() == [True, False, False, True]
-    assert column.among(["a", "b", "z"], 4).tolist() == [True, True, False, True]
-    assert column.among(["z"], 4).tolist() == [False] * 4
-    assert column.where(lambda value: value > "a", 4).tolist() == [False, True, False, False]
-    assert (column.number("b"), column.number("z")) == (1, -1)
-
-
-def test_column_renumbers_and_keeps_its_answers() -> None:
-    column = LabelColumn(3)
-    for gone in ("old", "older"):
-        column.set(0, gone)
-    for slot, value in enumerate(["a", None, "b"]):
-        column.set(slot, value)
-    column.renumber(3)
-    assert column.values == ["a", "b"]
-    assert column.ids.tolist() == [0, -1, 1]
-    assert column.number("old") == -1
 
 
 def test_columns_do_not_keep_every_value_ever_seen() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from berth.scheduling.cache import ClusterState
+from berth.scheduling.cache import ClusterState, pod_templates
 from berth.scheduling.cache.pod_templates import PodTemplateCache
 from tests.support.builders import node, pod, pod_term, required_affinity, requirement, spread
 
@@ -122,9 +122,9 @@ def test_keys_follow_what_they_name() -> None:
     assert plain.tolerations_key == choosy.tolerations_key != tolerant.tolerations_key
 
 
-def test_forgotten_templates_are_compiled_again_and_charged_right() -> None:
+def test_forgotten_templates_are_compiled_again_and_charged_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pod_templates, "TEMPLATES", 1)
     state = ClusterState()
-    state.templates = PodTemplateCache(size=1)
     state.update_node(node("n"))
     pods = [pod(name, on="n", cpu=cpu, labels={"app": name}) for name, cpu in (("a", "1"), ("b", "2"))]
     for _ in range(3):

@@ -8,6 +8,7 @@ import pytest
 from berth.kube.objects import Node
 from berth.scheduling.cache import ClusterState
 from berth.scheduling.cache.nodes import CPU, MEMORY, PODS
+from berth.scheduling.cache.selectors import EVERYTHING
 from tests.support.builders import namespace, node, pod, pod_term
 
 MI = 1024 * 1024
@@ -56,7 +57,7 @@ def test_bound_pods_are_charged_and_released(state: ClusterState) -> None:
 def test_deleting_pods_still_occupy_but_do_not_stay(state: ClusterState) -> None:
     state.update_pod(pod("a", on="n0", cpu="1", labels={"app": "x"}))
     state.update_pod(pod("a", on="n0", cpu="1", labels={"app": "x"}, deleting=True))
-    (group,) = state.pods.groups("default")
+    (group,) = state.pods.matching("default", EVERYTHING)
     assert cpu(state, "n0") == 1000
     assert (dict(group.pods), dict(group.staying)) == ({0: 1}, {})
 
@@ -114,7 +115,7 @@ def test_pods_wait_for_their_node_and_survive_it(state: ClusterState) -> None:
     state.update_node(node("n9"))
     assert cpu(state, "n9") == 1000
     state.delete_node("n9")
-    assert not list(state.pods.groups("default"))
+    assert not list(state.pods.matching("default", EVERYTHING))
     assert not list(state.pods.port_conflicts(("0.0.0.0", "TCP", 80)))
     state.update_node(node("n9"))
     assert cpu(state, "n9") == 1000

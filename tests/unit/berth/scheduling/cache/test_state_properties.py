@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from berth.kube.objects import Node, Pod
 from berth.scheduling.cache import ClusterState
 from berth.scheduling.cache.pod_templates import TERM_KINDS
-from berth.scheduling.cache.state import identity
+from berth.scheduling.cache.selectors import EVERYTHING
 from tests.support.builders import node, pod, pod_term
 
 NAMES = st.sampled_from([f"n{number}" for number in range(4)])
@@ -81,7 +81,7 @@ def cache(state: ClusterState) -> dict[str, Any]:
         "groups": {
             (namespace, group.labels["app"]): (counts(group.pods), counts(group.staying))
             for namespace in state.pods.namespaces()
-            for group in state.pods.groups(namespace)
+            for group in state.pods.matching(namespace, EVERYTHING)
         },
         "terms": {(k, e.term): counts(e.pods) for k in TERM_KINDS for e in state.pods.terms(k)},
         "ports": [[counts(c) for c in state.pods.port_conflicts(("0.0.0.0", "TCP", port))] for port in (80, 81)],
@@ -113,21 +113,21 @@ class Events(RuleBasedStateMachine):
     @rule(item=pods(NAMES))
     def pod_seen_bound(self, item: Pod) -> None:
         self.state.update_pod(item)
-        self.placed[identity(item)] = item
-        self.assumed.discard(identity(item))
+        self.placed[item.metadata.uid] = item
+        self.assumed.discard(item.metadata.uid)
 
     @rule(item=pods(st.just("")), name=NAMES)
     def pod_is_assumed(self, item: Pod, name: str) -> None:
-        if identity(item) in self.placed:
+        if item.metadata.uid in self.placed:
             return
         self.state.assume(item, name)
         item.spec.node_name = name
-        self.placed[identity(item)] = item
-        self.assumed.add(identity(item))
+        self.placed[item.metadata.uid] = item
+        self.assumed.add(item.metadata.uid)
 
     @rule(item=pods(st.just("")))
     def assumption_is_forgotten(self, item: Pod) -> None:
-        uid = identity(item)
+        uid = item.metadata.uid
         assert self.state.forget(uid) is (uid in self.assumed)
         if uid in self.assumed:
             self.assumed.discard(uid)
@@ -135,9 +135,9 @@ class Events(RuleBasedStateMachine):
 
     @rule(item=pods(st.just("")))
     def pod_is_deleted(self, item: Pod) -> None:
-        self.state.delete_pod(identity(item))
-        self.placed.pop(identity(item), None)
-        self.assumed.discard(identity(item))
+        self.state.delete_pod(item.metadata.uid)
+        self.placed.pop(item.metadata.uid, None)
+        self.assumed.discard(item.metadata.uid)
 
     @invariant()
     def equals_a_state_built_afresh(self) -> None:
