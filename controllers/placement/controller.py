@@ -31,7 +31,7 @@ def load_configuration(path: Path | None) -> PlacementConfiguration:
     """Read the configuration file; None gives the defaults.
 
     Raises:
-        ConfigurationError: a field is unknown or wrong, or the file is no YAML.
+        ConfigurationError: a field is unknown or wrong, or the file is not valid YAML.
         OSError: the file cannot be read.
     """
     if path is None:

@@ -37,19 +37,19 @@ def about_group(group: Group, message: Message) -> Note:
 
 def bind_failed(decision: Decision, problem: str) -> Note:
     """The API server did not accept the binding."""
-    message = f"Binding to node {decision.node} failed, the pod is planned again: {problem}"
+    message = f"Binding to node {decision.node} failed; the pod will be scheduled again: {problem}"
     return Note(_pod(decision.pod), "BindingFailed", message, BINDING, warning=True)
 
 
 def volumes_failed(decision: Decision, problem: str) -> Note:
     """The pod's claims could not be bound for the chosen node."""
-    message = f"Volumes for node {decision.node} are not there, the pod is planned again: {problem}"
+    message = f"Volumes could not be bound for node {decision.node}; the pod will be scheduled again: {problem}"
     return Note(_pod(decision.pod), "VolumesNotBound", message, BINDING, warning=True)
 
 
 def node_changed(decision: Decision, problem: str) -> Note:
     """The node changed between plan and binding."""
-    message = f"Node {decision.node} changed before the pod was bound, it is planned again: {problem}"
+    message = f"Node {decision.node} changed before the pod was bound; the pod will be scheduled again: {problem}"
     return Note(_pod(decision.pod), "NodeChanged", message, BINDING, warning=True)
 
 

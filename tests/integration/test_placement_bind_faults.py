@@ -169,7 +169,7 @@ def test_a_binding_that_is_never_accepted_is_given_up_and_tried_anew(
     rule = proxy.add(Fault.ANSWER, status=500, path=r".*/pods/stubborn/binding")
     stage.pod("stubborn")
     note = stage.wait_event("stubborn", "BindingFailed", "500 InternalError: injected by the test")
-    assert note.endswith("the pod is planned again: 500 InternalError: injected by the test")
+    assert note.endswith("the pod will be scheduled again: 500 InternalError: injected by the test")
     # Others do not wait for it.
     stage.witness()
     assert "stubborn" not in stage.bound()

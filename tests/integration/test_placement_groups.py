@@ -117,7 +117,7 @@ def test_members_that_are_missing_are_waited_for(stage: Stage) -> None:
     stage.pod("cart", group="shop", workload="cart")
     note = stage.wait_event("web", "WaitingForMembers")
     # The two pods may have been seen one after the other.
-    assert re.fullmatch(r"AppGroup shop has [12] of 3 pods; workloads without a pod: .*db; waits up to 600 s", note)
+    assert re.fullmatch(r"AppGroup shop has [12] of 3 pods; workloads without a pod: .*db; waiting up to 600 s", note)
     stage.witness()
     assert not {"web", "cart"} & stage.bound().keys()
     stage.pod("db", group="shop", workload="db")
@@ -131,14 +131,14 @@ def test_after_the_wait_the_members_that_are_there_are_placed(stage: Stage) -> N
     stage.pod("web", group="shop", workload="web", schedulerName=BRIEF)
     stage.pod("cart", group="shop", workload="cart", schedulerName=BRIEF)
     assert set(stage.wait_bound("web", "cart").values()) == {"n1"}
-    assert "waits up to 1 s" in stage.wait_event("web", "WaitingForMembers")
+    assert "waiting up to 1 s" in stage.wait_event("web", "WaitingForMembers")
 
 
 def test_keep_waiting_never_places_a_part(stage: Stage) -> None:
     stage.nodes("n1")
     stage.apply(chain("web", "db"))
     stage.pod("web", group="shop", workload="web", schedulerName=KEEPS)
-    stage.wait_event("web", "WaitingForMembers", "waits until they are there")
+    stage.wait_event("web", "WaitingForMembers", "waiting until they appear")
     # Placed after its own group's wait is over, which began later than that of the others.
     stage.apply(chain("alone", "missing", name="late"))
     stage.pod("alone", group="late", workload="alone", schedulerName=BRIEF)
@@ -154,7 +154,7 @@ def test_a_missing_group_is_told_and_waited_for_a_while(stage: Stage) -> None:
     stage.pod("web", group="nowhere", workload="web", schedulerName=BRIEF)
     stage.wait_bound("web")
     assert stage.wait_event("web", "AppGroupMissing") == (
-        f"AppGroup nowhere does not exist in namespace {stage.name}; after 1 s the pod is placed by itself. "
+        f"AppGroup nowhere does not exist in namespace {stage.name}; after 1 s the pod is scheduled on its own. "
         "Create the AppGroup or remove the label appgroup.diktyo.x-k8s.io"
     )
     assert stage.decision("web")["strategy"] == "alone"

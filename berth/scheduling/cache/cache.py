@@ -81,7 +81,7 @@ class Cache:
             self._join(pod, node="")
             return True
         else:
-            # A gated pod is no member to plan with yet, one that is being deleted is none any more.
+            # A gated pod is not a member to plan with yet; one that is being deleted no longer is.
             self._leave(pod)
         return False
 
@@ -177,7 +177,7 @@ class Cache:
         self.state.delete_namespace(namespace.metadata.name)
 
     def update_storage(self, item: StorageObject) -> None:
-        """A storage object was added or changed; what was assumed about it and is now written is no assumption."""
+        """A storage object was added or changed; a write it shows is no longer an assumption."""
         self.state.volumes.update(item)
 
     def delete_storage(self, item: StorageObject) -> None:

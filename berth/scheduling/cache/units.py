@@ -26,7 +26,7 @@ def _units(text: str | int | float, scale: int) -> int:
 def resource_units(resource: str, quantity: str | int | float) -> int:
     """A quantity of a resource in scheduler units: milli-cpu for cpu, whole units for the rest.
 
-    Raises ValueError when the text is no Kubernetes quantity.
+    Raises ValueError when the text is not a valid quantity.
     """
     return _units(quantity, 1000 if resource == CPU else 1)
 

@@ -148,7 +148,7 @@ class VolumeTable:
         self._selected: dict[str, str] = {}
 
     def update(self, item: StorageObject) -> None:
-        """Record a storage object of any kind; a write of ours that it shows needs no assumption any more."""
+        """Record a storage object of any kind; a write of ours that it shows is no longer an assumption."""
         key = object_key(item)
         table = self._tables[type(item)]
         if isinstance(item, VolumeAttachment):

@@ -176,7 +176,7 @@ class _Planner(CycleListener):
             ours = True
         waits = not spec.node_name and not pod.finished and pod.metadata.deletion_timestamp is None
         if waits and not ours:
-            # Another scheduler's: nobody knows where it will go, and it is no member to wait for.
+            # Another scheduler's: nobody knows where it will go, and no group waits for it.
             self.result.ignored[spec.scheduler_name or DEFAULT_SCHEDULER] += 1
             return
         queued = self._cache.update_pod(pod)

@@ -183,7 +183,7 @@ class TestCompleteGroup:
         stage.schedule()
         assert stage.placed() == {"a1", "b1", "x1"}
         note = next(note for note in stage.notes if note.reason == "WorkloadUnknown")
-        assert "'stranger' is no workload of AppGroup shop" in note.text
+        assert "'stranger' is not a workload of AppGroup shop" in note.text
         assert "Use one of: a, b" in note.text
 
     def test_edges_to_older_pods_count_once(self) -> None:
@@ -205,7 +205,7 @@ class TestMissingMembers:
         assert stage.schedule() == 1
         assert stage.bound == []
         assert stage.reasons() == ["WaitingForMembers"]
-        assert stage.notes[0].text == "AppGroup shop has 1 of 2 pods; workloads without a pod: b; waits up to 30 s"
+        assert stage.notes[0].text == "AppGroup shop has 1 of 2 pods; workloads without a pod: b; waiting up to 30 s"
 
     def test_the_last_member_starts_it(self) -> None:
         stage = Stage()
@@ -232,7 +232,7 @@ class TestMissingMembers:
         stage.group(shop())
         stage.add(member("a1", "a"))
         stage.schedule()
-        assert stage.notes[0].text.endswith("waits until they are there")
+        assert stage.notes[0].text.endswith("waiting until they appear")
         stage.clock.advance(31)
         assert stage.schedule() == 1
         assert stage.schedule() == 0

@@ -45,21 +45,21 @@ CASES = [
         events.about_pod(POD, messages.waiting_for_members(SHOP, present=1, missing=("b", "c"), seconds=30)),
         "WaitingForMembers",
         False,
-        "AppGroup shop has 1 of 3 pods; workloads without a pod: b, c; waits up to 30 s",
+        "AppGroup shop has 1 of 3 pods; workloads without a pod: b, c; waiting up to 30 s",
         id="waiting",
     ),
     pytest.param(
         events.about_pod(POD, messages.waiting_for_members(SHOP, present=2, missing=(), seconds=None)),
         "WaitingForMembers",
         False,
-        "AppGroup shop has 2 of 3 pods; waits until they are there",
+        "AppGroup shop has 2 of 3 pods; waiting until they appear",
         id="waiting-for-ever",
     ),
     pytest.param(
         events.about_pod(POD, messages.group_missing("default", "shop", seconds=30)),
         "AppGroupMissing",
         True,
-        "AppGroup shop does not exist in namespace default; after 30 s the pod is placed by itself. Create the "
+        "AppGroup shop does not exist in namespace default; after 30 s the pod is scheduled on its own. Create the "
         "AppGroup or remove the label appgroup.diktyo.x-k8s.io",
         id="group-missing",
     ),
@@ -67,29 +67,29 @@ CASES = [
         events.about_pod(POD, messages.workload_unknown(SHOP, "x")),
         "WorkloadUnknown",
         True,
-        "label appgroup.diktyo.x-k8s.io.workload='x' is no workload of AppGroup shop; its dependencies are not "
-        "considered. Use one of: a, b, c",
+        "label appgroup.diktyo.x-k8s.io.workload='x' is not a workload of AppGroup shop; its dependencies are "
+        "ignored. Use one of: a, b, c",
         id="workload-unknown",
     ),
     pytest.param(
         events.bind_failed(DECISION, "403 Forbidden: no"),
         "BindingFailed",
         True,
-        "Binding to node n1 failed, the pod is planned again: 403 Forbidden: no",
+        "Binding to node n1 failed; the pod will be scheduled again: 403 Forbidden: no",
         id="bind-failed",
     ),
     pytest.param(
         events.volumes_failed(DECISION, "claim default/data was deleted"),
         "VolumesNotBound",
         True,
-        "Volumes for node n1 are not there, the pod is planned again: claim default/data was deleted",
+        "Volumes could not be bound for node n1; the pod will be scheduled again: claim default/data was deleted",
         id="volumes-failed",
     ),
     pytest.param(
         events.node_changed(DECISION, "the node was cordoned"),
         "NodeChanged",
         True,
-        "Node n1 changed before the pod was bound, it is planned again: the node was cordoned",
+        "Node n1 changed before the pod was bound; the pod will be scheduled again: the node was cordoned",
         id="node-changed",
     ),
     pytest.param(
@@ -112,7 +112,7 @@ def test_notes_about_pods(note: Note, reason: str, warning: bool, message: str) 
 
 def test_a_broken_group_is_told_on_its_pods_with_the_field() -> None:
     note = events.about_pod(POD, messages.group_unusable(BROKEN))
-    assert note.message.startswith("AppGroup shop cannot be used, the pod is placed by itself: ")
+    assert note.message.startswith("AppGroup shop cannot be used; the pod is scheduled on its own: ")
     assert "spec.numMembers" in note.message
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from berth.kube.objects import ClaimReference
 from berth.scheduling.cache import ClusterState
-from berth.scheduling.cache.volume_matching import sort_claims, volume_nodes
 from berth.scheduling.cache.volumes import (
     StorageObject,
     claim_keys,
@@ -18,9 +17,8 @@ from berth.scheduling.cache.volumes import (
     storage_class_of,
     storage_request,
 )
-from tests.support.builders import node, pod
+from tests.support.builders import pod
 from tests.support.volumes import (
-    NOW,
     attachment,
     capacity,
     claim,
@@ -28,7 +26,6 @@ from tests.support.volumes import (
     storage_class,
     store,
     tracked_driver,
-    using,
     volume,
 )
 
@@ -90,22 +87,6 @@ def test_claims_and_disks_of_a_pod() -> None:
     assert claim_keys(pod("plain")) == ()
 
 
-def test_claims_are_sorted_by_what_has_to_happen() -> None:
-    state = store(
-        ClusterState(),
-        storage_class(),
-        storage_class(NOW),
-        claim("bound", bound_to="v"),
-        claim("waiting"),
-        claim("prebound", volumeName="v"),
-        claim("now", storageClassName=NOW),
-    )
-    found = sort_claims(pod("p", spec=using("bound", "waiting", "prebound", "now", "missing", "waiting2")), state)
-    assert [item.metadata.name for item in found.bound] == ["bound"]
-    assert [key for key, _ in found.delayed] == ["default/waiting"]
-    assert [item.metadata.name for item in found.immediate] == ["prebound", "now"]
-
-
 def test_every_kind_can_be_deleted_again() -> None:
     items: list[StorageObject] = [
         volume("v"),
@@ -150,11 +131,3 @@ def test_deleting_a_claim_drops_what_was_assumed_for_it() -> None:
     table.assume(reserved={"v": "default/c"}, selected={"default/c": "n"})
     table.delete(claim("c"))
     assert (table.reserved_for("v"), table.selected_node(claim("c"))) == (None, None)
-
-
-def test_nodes_of_a_volume() -> None:
-    state = ClusterState()
-    for name in "ab":
-        state.update_node(node(name, labels={"zone": name}))
-    assert volume_nodes(volume("v"), state).tolist() == [True, True]
-    assert volume_nodes(volume("v", zone="b"), state).tolist() == [False, True]

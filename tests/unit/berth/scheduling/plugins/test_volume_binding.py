@@ -8,7 +8,6 @@ import pytest
 
 from berth.kube.objects import OwnerReference
 from berth.scheduling.cache import ClusterState
-from berth.scheduling.cache.volume_matching import unbound_claims, volume_plan
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.plugins.volume_binding import (
     REASON_AFFINITY,
@@ -143,46 +142,6 @@ def test_two_claims_do_not_share_a_volume() -> None:
         STATIC, volume("v1", zone="a"), volume("v2", zone="a"), volume("v3", zone="b"), claim("x"), claim("y")
     )
     assert passing(VolumeBinding(), pod("new", spec=using("x", "y")), state) == {"a"}
-
-
-def test_smallest_claim_takes_the_smallest_volume() -> None:
-    state = zones(STATIC, volume("big", "10Gi"), volume("small", "1Gi"), claim("large", "5Gi"), claim("little", "1Gi"))
-    plan = volume_plan(pod("new", spec=using("large", "little")), state, "c")
-    assert plan.reserve == {"small": "default/little", "big": "default/large"}
-    assert (plan.provision, plan.empty) == ([], False)
-
-
-def test_what_cannot_be_matched_is_provisioned() -> None:
-    state = zones(storage_class(), volume("v", zone="a"), claim("x"), claim("y"))
-    new = pod("new", spec=using("x", "y"))
-    plan = volume_plan(new, state, "a")
-    assert (plan.reserve, plan.provision) == ({"v": "default/x"}, ["default/y"])
-    assert volume_plan(new, state, "b").provision == ["default/x", "default/y"]
-
-
-def test_plan_of_a_pod_that_can_be_bound_at_once_is_empty() -> None:
-    state = zones(volume("v"), claim("data", bound_to="v"))
-    new = pod("new", spec=using("data"))
-    assert volume_plan(new, state, "a").empty
-    assert volume_plan(pod("plain"), state, "a").empty
-    assert unbound_claims(new, state) == []
-    with pytest.raises(LookupError, match="node gone is not known"):
-        volume_plan(new, state, "gone")
-
-
-def test_assumed_writes_count_until_they_are_seen_or_forgotten() -> None:
-    state = zones(STATIC, storage_class("dyn"), volume("v", zone="a"), claim("x"), claim("y"))
-    dynamic = claim("d", storageClassName="dyn")
-    store(state, dynamic)
-    state.volumes.assume(reserved={"v": "default/x"}, selected={"default/d": "b"})
-    assert passing(VolumeBinding(), pod("one", spec=using("x")), state) == {"a"}
-    assert passing(VolumeBinding(), pod("two", spec=using("y")), state) == set()
-    assert passing(VolumeBinding(), pod("three", spec=using("d")), state) == {"b"}
-    assert unbound_claims(pod("three", spec=using("d")), state) == ["default/d"]
-    store(state, claim("d", storageClassName="dyn", selected="c"))
-    assert passing(VolumeBinding(), pod("three", spec=using("d")), state) == {"c"}
-    state.volumes.forget(["default/x"])
-    assert passing(VolumeBinding(), pod("two", spec=using("y")), state) == {"a"}
 
 
 def test_ephemeral_volumes_need_a_claim_of_their_own_pod() -> None:

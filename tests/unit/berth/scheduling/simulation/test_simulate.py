@@ -1,0 +1,75 @@
+"""The controller's cache, queue and cycle, fed once. Whole plans: tests/unit/berth/cli/plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.network.groups import GroupKey
+from berth.scheduling.configuration import PlacementConfiguration, Profile
+from berth.scheduling.simulation.simulate import Simulation, simulate
+from tests.support import builders, plans
+
+SHOP = plans.appgroup("shop", {"a": ["b"], "b": []})
+HOST = "kubernetes.io/hostname"
+
+
+def simulated(*manifests: dict[str, Any], all_pods: bool = False, **gang: Any) -> Simulation:
+    inputs, problems = plans.inputs_of(*manifests)
+    assert problems == []
+    configuration = PlacementConfiguration(profiles=[Profile.model_validate({"gang": gang})])
+    return simulate(inputs, configuration, all_pods=all_pods)
+
+
+def placed(result: Simulation) -> dict[str, str]:
+    return {item.decision.pod.metadata.name: item.decision.node for item in result.placed}
+
+
+def test_pods_that_have_a_node_come_first() -> None:
+    waiting, bound = plans.pod("a", cpu="3"), plans.pod("z", cpu="3", nodeName="n1")
+    result = simulated(plans.node("n1"), waiting, bound)
+    assert placed(result) == {}
+    assert [(item.pod.metadata.name, item.reason) for item in result.unplaced] == [("a", "FailedScheduling")]
+
+
+@pytest.mark.parametrize(
+    ("after_wait", "names", "waited"),
+    [("PlaceWhatFits", {"a"}, 30.0), ("KeepWaiting", set(), None)],
+)
+def test_an_incomplete_group_gets_its_second_chance(after_wait: str, names: set[str], waited: float | None) -> None:
+    member = plans.pod("a", group="shop", workload="a")
+    result = simulated(plans.node("n1"), SHOP, member, waitSeconds=30, afterWait=after_wait)
+    assert set(placed(result)) == names
+    assert {item.waited for item in result.placed} == ({waited} if waited is not None else set())
+    assert result.groups == {GroupKey("default", "shop"): "berth-scheduler"}
+
+
+def test_a_pod_that_follows_another_is_tried_until_nothing_changes() -> None:
+    term = builders.pod_term(HOST, {"app": "db"})
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    friend, db = plans.pod("a-friend", affinity=near), plans.pod("db")
+    db["metadata"]["labels"] = {"app": "db"}
+    result = simulated(plans.node("n1"), plans.node("n2"), friend, db)
+    assert placed(result)["a-friend"] == placed(result)["db"]
+
+
+@pytest.mark.parametrize("all_pods", [False, True])
+def test_pods_of_other_schedulers(all_pods: bool) -> None:
+    result = simulated(plans.node("n1"), plans.pod("p", scheduler="other"), all_pods=all_pods)
+    assert placed(result) == ({"p": "n1"} if all_pods else {})
+    assert dict(result.ignored) == ({} if all_pods else {"other": 1})
+
+
+def test_gated_pods_are_counted_apart() -> None:
+    result = simulated(plans.node("n1"), plans.pod("p", schedulingGates=[{"name": "later"}]))
+    assert result.gated == 1
+    assert [(item.reason, item.message) for item in result.unplaced] == [
+        ("SchedulingGated", "has scheduling gates: later")
+    ]
+
+
+def test_the_same_objects_give_the_same_simulation() -> None:
+    manifests = [plans.node("n1"), plans.node("n2"), SHOP]
+    pods = [plans.pod(f"{name}{number}", group="shop", workload=name) for name in "ab" for number in range(3)]
+    assert placed(simulated(*manifests, *pods)) == placed(simulated(*manifests, *reversed(pods)))

@@ -1,0 +1,59 @@
+"""Which conditions are queued for writing. What is written, tests/integration/test_pod_conditions.py shows."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from berth.kube.client import ApiClient
+from berth.kube.objects import Pod, PodCondition
+from controllers.placement.pod_conditions import CONDITION, UNSCHEDULABLE, PodConditions
+from tests.support.placement import lone
+
+
+@pytest.fixture
+def conditions() -> PodConditions:
+    return PodConditions(cast("ApiClient", None))
+
+
+def queued(conditions: PodConditions) -> list[tuple[str, str]]:
+    return [(pod.metadata.name, message) for pod, _, message in conditions._waiting.values()]
+
+
+def having(pod: Pod, status: str, message: str) -> Pod:
+    pod.status.conditions = [PodCondition(type=CONDITION, status=status, reason=UNSCHEDULABLE, message=message)]
+    return pod
+
+
+def test_the_newest_message_of_a_pod_counts_and_goes_last(conditions: PodConditions) -> None:
+    for name, message in (("a", "no cpu"), ("b", "no cpu"), ("a", "no memory")):
+        conditions.unschedulable(lone(name), message)
+    assert queued(conditions) == [("b", "no cpu"), ("a", "no memory")]
+
+
+@pytest.mark.parametrize(
+    ("pod", "written"),
+    [
+        pytest.param(having(lone("a"), "False", "no cpu"), False, id="says-the-same"),
+        pytest.param(having(lone("a"), "False", "no memory"), True, id="says-something-else"),
+        pytest.param(having(lone("a"), "True", "no cpu"), True, id="is-true"),
+        pytest.param(lone("a"), True, id="none"),
+    ],
+)
+def test_what_is_there_already_is_not_written(conditions: PodConditions, pod: Pod, written: bool) -> None:
+    conditions.unschedulable(pod, "no cpu")
+    assert bool(queued(conditions)) is written
+
+
+def test_what_was_written_is_not_written_again_until_forgotten(conditions: PodConditions) -> None:
+    pod = lone("a")
+    conditions._written[pod.metadata.uid] = (UNSCHEDULABLE, "no cpu")
+    conditions.unschedulable(pod, "no cpu")
+    assert queued(conditions) == []
+    conditions.unschedulable(pod, "no memory")
+    assert queued(conditions) == [("a", "no memory")]
+    conditions.forget(pod.metadata.uid)
+    assert queued(conditions) == []
+    conditions.unschedulable(pod, "no cpu")
+    assert queued(conditions) == [("a", "no cpu")]

@@ -1,0 +1,54 @@
+"""What the scheduling cycle finds, passed on: to whom, and as what."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client import REGISTRY
+
+from tests.support.desk import Desk
+from tests.support.placement import chain, group_object, lone, member
+
+
+def counted(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+@pytest.mark.parametrize(
+    ("cpu", "result", "reasons"), [("1", "placed", []), ("100", "unschedulable", ["FailedScheduling"])]
+)
+def test_attempts_are_counted_by_kind_and_result(desk: Desk, cpu: str, result: str, reasons: list[str]) -> None:
+    labels = {"entry": "pod", "result": result}
+    before = counted("berth_placement_attempts_total", **labels)
+    durations = counted("berth_placement_decision_duration_seconds_count", entry="pod")
+    desk.pods(lone("p", cpu=cpu))
+    desk.decide()
+    assert counted("berth_placement_attempts_total", **labels) == before + 1
+    assert counted("berth_placement_decision_duration_seconds_count", entry="pod") == durations + 1
+    assert desk.said.reasons == reasons
+
+
+def test_a_failure_is_a_condition_until_the_pod_is_placed(desk: Desk) -> None:
+    written = desk.controller._conditions._waiting
+    desk.fail(lone("p", cpu="100"))
+    assert [message for _, _, message in written.values()] == [desk.said.notes[0].message]
+    desk.pods(lone("p", cpu="1"))
+    assert len(desk.decide()) == 1
+    assert written == {}
+
+
+def test_a_group_is_told_on_its_appgroup(desk: Desk) -> None:
+    before = counted("berth_placement_edge_cost_count")
+    desk.see("appgroups", group_object("shop", *chain("a", "b")))
+    desk.pods(member("a1", "a"), member("b1", "b"))
+    assert len(desk.decide()) == 2
+    (told,) = desk.said.notes
+    assert (told.reason, told.regarding.kind, told.regarding.name) == ("Placed", "AppGroup", "shop")
+    assert counted("berth_placement_edge_cost_count") == before + 2
+
+
+def test_waiting_is_told_on_the_pod(desk: Desk) -> None:
+    desk.see("appgroups", group_object("shop", *chain("a", "b")))
+    desk.pods(member("a1", "a"))
+    desk.decide()
+    (told,) = desk.said.notes
+    assert (told.reason, told.regarding.kind, told.regarding.name) == ("WaitingForMembers", "Pod", "a1")

@@ -1,0 +1,102 @@
+"""When the claims of a pod are waited for, and what ends that. Writes are tested against a real API server,
+in tests/integration/test_volume_binder.py; no test here gets as far as one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+import pytest
+
+from berth.kube.client import ApiClient
+from berth.kube.objects import Pod
+from berth.scheduling.cache.cache import Cache
+from controllers.placement.claims import VolumeError
+from controllers.placement.volume_binder import VolumeBinder
+from tests.support.placement import Clock, lone, zoned
+from tests.support.volumes import NOW, claim, storage_class, using, volume
+
+POD = lone("p", spec=using("c"))
+
+
+@pytest.fixture
+def cache() -> Cache:
+    """A cache that knows n1, and the pod assumed there; its claim is bound by somebody else, and not yet."""
+    made = Cache(clock=Clock())
+    made.update_node(zoned("n1"))
+    made.update_storage(storage_class(NOW))
+    made.update_storage(claim("c", storageClassName=NOW))
+    made.update_pod(POD)
+    made.state.assume(POD, "n1")
+    return made
+
+
+@pytest.fixture
+def binder(cache: Cache) -> VolumeBinder:
+    return VolumeBinder(cast("ApiClient", None), cache.state)
+
+
+def bind(cache: Cache, *, zone: str = "") -> None:
+    cache.update_storage(volume("v", zone=zone))
+    cache.update_storage(claim("c", bound_to="v"))
+
+
+async def begin(binder: VolumeBinder, node: str = "n1") -> asyncio.Task[None]:
+    """A binding that has come to its wait."""
+    task = asyncio.create_task(binder.bind(POD, node))
+    await asyncio.sleep(0)
+    assert not task.done()
+    return task
+
+
+@pytest.mark.parametrize(
+    ("pod", "bound", "needed"),
+    [
+        pytest.param(lone("q"), False, False, id="no-claims"),
+        pytest.param(POD, False, True, id="unbound"),
+        pytest.param(POD, True, False, id="bound"),
+        pytest.param(lone("q", spec=using("unknown")), False, True, id="unknown"),
+    ],
+)
+def test_needed(cache: Cache, binder: VolumeBinder, pod: Pod, bound: bool, needed: bool) -> None:
+    if bound:
+        bind(cache)
+    assert binder.needed(pod) is needed
+
+
+async def test_ends_when_the_claim_is_bound(cache: Cache, binder: VolumeBinder) -> None:
+    task = await begin(binder)
+    binder.changed()
+    await asyncio.sleep(0)
+    assert not task.done()
+    bind(cache)
+    binder.changed()
+    await task
+
+
+async def test_ends_when_the_volume_is_out_of_reach(cache: Cache, binder: VolumeBinder) -> None:
+    task = await begin(binder)
+    bind(cache, zone="elsewhere")
+    binder.changed()
+    with pytest.raises(VolumeError, match="which node n1 cannot reach"):
+        await task
+
+
+async def test_ends_with_the_pod(cache: Cache, binder: VolumeBinder) -> None:
+    task = await begin(binder)
+    cache.delete_pod(POD)
+    binder.pod_gone("another")
+    binder.pod_gone(POD.metadata.uid)
+    with pytest.raises(VolumeError, match="the pod has ended or was deleted"):
+        await task
+    binder.pod_gone(POD.metadata.uid)
+
+
+async def test_ends_in_time(cache: Cache) -> None:
+    with pytest.raises(VolumeError, match=r"claims were not bound within 0\.01 s"):
+        await VolumeBinder(cast("ApiClient", None), cache.state, deadline=0.01).bind(POD, "n1")
+
+
+async def test_a_node_that_is_gone(binder: VolumeBinder) -> None:
+    with pytest.raises(VolumeError, match="node n9 is not known"):
+        await binder.bind(POD, "n9")
