@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from berth.scheduling.gang import Application, Infrastructure, LinkModel, NodeMasks, PlacedPeers
+from berth.scheduling.gang import Application, Infrastructure, LinkModel, NodeCosts, NodeMasks, PlacedPeers
 
 __all__ = ["infrastructures", "problems"]
 
@@ -69,9 +69,16 @@ def _masks(draw: st.DrawFn, components: int, count: int) -> NodeMasks | None:
     return NodeMasks(np.array(bits).reshape(rows, count), np.array(group, dtype=np.int32))
 
 
+def _costs(draw: st.DrawFn, components: int, count: int) -> NodeCosts:
+    rows = draw(st.integers(1, components))
+    amounts = draw(st.lists(st.integers(0, 9), min_size=rows * count, max_size=rows * count))
+    group = draw(st.lists(st.integers(0, rows - 1), min_size=components, max_size=components))
+    return NodeCosts(np.array(amounts, dtype=float).reshape(rows, count), np.array(group, dtype=np.int32))
+
+
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[Infrastructure, Application]:
-    """An infrastructure and an application of up to six components with edges, placed_peers, masks and pair rules."""
+    """An infrastructure and an application of up to six components with edges, masks, costs and placed peers."""
     infrastructure = draw(infrastructures())
     count, components = infrastructure.size, draw(st.integers(1, 6))
     pairs = [(one, other) for one in range(components) for other in range(components) if one != other]
@@ -102,5 +109,6 @@ def problems(draw: st.DrawFn) -> tuple[Infrastructure, Application]:
         separate=some(2),
         named=_masks(draw, components, count),
         has_selector=[draw(st.booleans()) for _ in range(components)],
+        node_costs={name: _costs(draw, components, count) for name in ("Noise", "Wear") if draw(st.booleans())},
     )
     return infrastructure, application

@@ -16,6 +16,7 @@ from berth.scheduling.gang.plan import plan
 from berth.scheduling.gang.problem import (
     Application,
     Infrastructure,
+    NodeCosts,
     NodeMasks,
     PlacedPeers,
     ProblemError,
@@ -32,6 +33,7 @@ __all__ = [
     "Infrastructure",
     "InfrastructureState",
     "LinkModel",
+    "NodeCosts",
     "NodeMasks",
     "PlacedPeers",
     "Plan",

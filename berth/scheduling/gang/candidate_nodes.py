@@ -73,9 +73,12 @@ class CandidateNodes:
             self.wholly &= (infrastructure.max_unit >= largest).all(axis=1)
         self.base: Floats = infrastructure.price @ (instance.weights.price * self.total)
         """float64[N], cost of the whole application on one node; edges to placed peers included."""
+        costs = instance.node_costs
+        if costs is not None:
+            self.base = self.base + np.bincount(costs.group, minlength=len(costs.values)) @ costs.values
         if instance.has_network and instance.peer_nodes.size:
             self.base = self.base + self._towards_peers()
-        self.by_room_only = instance.has_network and not state.has_price and not instance.peer_nodes.size
+        self.by_room_only = instance.has_network and not instance.has_node_costs and not instance.peer_nodes.size
         """Whether only room and network costs between its own components decide where an application goes."""
         self._portions: Floats | None = None
         self._ranking: Floats | None = None
@@ -118,13 +121,14 @@ class CandidateNodes:
 
     def _share(self, nodes: Indices) -> Floats:
         """Return float64[len(nodes)], the mean free share of the requested resources."""
-        capacity, share = self.instance.infrastructure.capacity, np.zeros(len(nodes))
+        capacity = self.instance.infrastructure.capacity
+        share: Floats = np.zeros(len(nodes))
         # Columns lie in one piece: taking rows of all resources at once would cost twice the time.
         for r in range(capacity.shape[1]):
             total = capacity[:, r][nodes]
             share += self.usable[:, r][nodes] / np.where(total > 0, total, 1.0)
-        mean: Floats = share / capacity.shape[1]
-        return mean
+        share /= capacity.shape[1]
+        return share
 
     def pools(
         self, width: int, *, everywhere: bool = True, bandwidth_floor: float = 0.0, room_floor: float = 0.0
@@ -149,7 +153,7 @@ class CandidateNodes:
             for group in self._areas(candidates):
                 seen.append(self._shortlist(group, width))
                 yield seen[-1]
-            if seen and not everywhere and not self.instance.state.has_price and not self.instance.peer_nodes.size:
+            if seen and not everywhere and not self.instance.has_node_costs and not self.instance.peer_nodes.size:
                 return
         anywhere = self._shortlist(np.flatnonzero(candidates), width)
         if anywhere.size and not any(np.array_equal(anywhere, other) for other in seen):
@@ -243,6 +247,9 @@ class CandidateNodes:
             # A class with enough nodes in the shortlist has its cheapest ones there already.
             enough = np.count_nonzero(masks.masks[:, chosen[0]], axis=1) >= _PER_CLASS
             chosen.extend(self._of_class(row) for row in np.flatnonzero(~enough).tolist())
+        costs = self.instance.node_costs
+        if costs is not None and len(costs.values) > 1:
+            chosen.extend(self._cheapest_for(row, nodes) for row in np.unique(costs.group).tolist())
         if len(chosen) == 1:
             return chosen[0]
         return np.array(list(dict.fromkeys(np.concatenate(chosen).tolist())), dtype=np.intp)
@@ -254,6 +261,14 @@ class CandidateNodes:
         if row not in self._classes:
             self._classes[row] = self._cheapest(np.flatnonzero(masks.masks[row] & self.partly), _PER_CLASS)
         return self._classes[row]
+
+    def _cheapest_for(self, row: int, nodes: Indices) -> Indices:
+        """Return the cheapest of `nodes` for a class of components with costs of its own."""
+        instance, costs = self.instance, self.instance.node_costs
+        assert costs is not None  # noqa: S101
+        request = instance.requests[costs.group == row].mean(axis=0)
+        cost = costs.values[row, nodes] + instance.infrastructure.price[nodes] @ (instance.weights.price * request)
+        return nodes[np.argsort(cost, kind="stable")[:_PER_CLASS]]
 
     def _cheapest(self, nodes: Indices, width: int) -> Indices:
         """Return up to `width` of `nodes` by price, larger room first among equals, in that order."""

@@ -2,7 +2,7 @@
 
 For component j on node v (PHARE): sum over resources of request * price, plus, for every neighbour on another node,
 bandwidth * bandwidth price of v. The network term (Diktyo) adds edge weight * location cost for every edge whose ends
-are on different nodes.
+are on different nodes. Every plugin's cost of v for j is a term of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from berth.network.peers import edge_costs
 from berth.scheduling.gang.outcome import Evaluation
 
 if TYPE_CHECKING:
-    from berth.scheduling.gang.problem import Application, Floats, Infrastructure, Weights
+    from berth.scheduling.gang.problem import Application, Infrastructure, Weights
 
 
 def evaluate(
@@ -42,22 +42,19 @@ def evaluate(
         bandwidth += np.bincount(end, weights=application.bandwidth[cut] * tariff[node[end]], minlength=count)
 
     peers = application.placed_peers
-    if not peers.component.size:
-        return _weighted(weights, network, price, bandwidth)
-    here, there = node[peers.component], peers.node
-    cut = (here >= 0) & (here != there)
-    here, there, end = here[cut], there[cut], peers.component[cut]
-    incoming = peers.incoming[cut]
-    origin, target = np.where(incoming, there, here), np.where(incoming, here, there)
-    np.add.at(network, end, peers.weight[cut] * each(origin, target))
-    np.add.at(bandwidth, end, peers.bandwidth[cut] * (tariff[here] + tariff[there]))
-    return _weighted(weights, network, price, bandwidth)
-
-
-def _weighted(weights: Weights, network: Floats, price: Floats, bandwidth: Floats) -> Evaluation:
+    if peers.component.size:
+        here, there = node[peers.component], peers.node
+        cut = (here >= 0) & (here != there)
+        here, there, end = here[cut], there[cut], peers.component[cut]
+        incoming = peers.incoming[cut]
+        origin, target = np.where(incoming, there, here), np.where(incoming, here, there)
+        np.add.at(network, end, peers.weight[cut] * each(origin, target))
+        np.add.at(bandwidth, end, peers.bandwidth[cut] * (tariff[here] + tariff[there]))
     terms = {
         "network": weights.network * network,
         "price": weights.price * price,
         "bandwidth": weights.bandwidth * bandwidth,
     }
+    for name, costs in application.node_costs.items():
+        terms[name] = np.where(placed, costs.values[costs.group, node], 0.0)
     return Evaluation(cost=float(sum(float(term.sum()) for term in terms.values())), terms=terms)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from berth.scheduling.gang.problem import NodeCosts
+
 if TYPE_CHECKING:
     from berth.scheduling.gang.problem import Application, Infrastructure, Weights
     from berth.scheduling.gang.state import InfrastructureState
@@ -50,6 +52,10 @@ class Instance:
         price = state.infrastructure.bandwidth_price
         self.has_bandwidth_price = bool(weights.bandwidth) and self.has_traffic and bool(price.any())
         """Whether prices of bandwidth count."""
+        self.node_costs: NodeCosts | None = _sum_of(list(application.node_costs.values()))
+        """What plugins charge in sum; None when none charges anything."""
+        self.has_node_costs = state.has_price or self.node_costs is not None
+        """Whether nodes cost something whatever else is placed."""
         self._neighbours: list[Indices] | None = None
         self._pairs: tuple[Indices, Indices, Floats] | None = None
 
@@ -104,3 +110,12 @@ class Instance:
             rows[index, one] = rows[index, other] = 1.0
             self._pairs = (one, other, rows)
         return self._pairs
+
+
+def _sum_of(costs: list[NodeCosts]) -> NodeCosts | None:
+    """Return the costs of all plugins with a row for every class of components that one of them tells apart."""
+    if len(costs) < 2:
+        return costs[0] if costs else None
+    classes, group = np.unique(np.stack([item.group for item in costs]), axis=1, return_inverse=True)
+    values: Floats = np.sum([item.values[rows] for item, rows in zip(costs, classes, strict=True)], axis=0)
+    return NodeCosts(values, group.reshape(-1).astype(np.int32))

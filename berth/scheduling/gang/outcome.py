@@ -22,8 +22,9 @@ class Evaluation:
     cost: float
     """Weighted sum of all terms over all placed components."""
     terms: Mapping[str, Floats]
-    """float64[J] for each of `network`, `price`, `bandwidth`, weighted. The network cost of an edge is halved between
-    its two components (towards a placed peer it counts in full), each end pays its own node's bandwidth price."""
+    """float64[J] for each of `network`, `price`, `bandwidth`, weighted, and for the costs of each plugin. The network
+    cost of an edge is halved between its two components (towards a placed peer it counts in full), each end pays its
+    own node's bandwidth price."""
 
 
 class Cause(Enum):

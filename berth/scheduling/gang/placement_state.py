@@ -136,6 +136,8 @@ class PlacementState:
         if instance.has_bandwidth_price:
             demand = instance.traffic[component, peers]
             terms["bandwidth"] = weights.bandwidth * bandwidth_cost(homes, demand, price=infrastructure.bandwidth_price)
+        for name, costs in instance.application.node_costs.items():
+            terms[name] = costs.values[costs.group[component]]
         return terms
 
     def marginal(self, component: int) -> Floats:

@@ -19,11 +19,15 @@ import numpy.typing as npt
 from berth.scheduling.gang.links import LinkModel
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
+
+
+OBJECTIVE_TERMS = ("network", "price", "bandwidth")
+"""Terms of the objective that the engine computes itself."""
 
 
 class ProblemError(ValueError):
@@ -62,6 +66,16 @@ class NodeMasks:
         """Build from one row per component, bool[J, N]; equal neighbours are not merged."""
         masks = np.asarray(rows, dtype=np.bool_)
         return cls(masks=masks, group=np.arange(masks.shape[0], dtype=np.int32))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCosts:
+    """Per-component costs of nodes whose rows are shared like those of `NodeMasks`: what a score plugin charges."""
+
+    values: Floats
+    """float64[C, N], cost units >= 0, lower is better; weighted already, one row per class of components."""
+    group: Ints
+    """int32[J], the row of each component."""
 
 
 @dataclass(frozen=True)
@@ -254,6 +268,8 @@ class Application:
     """Nodes that a component's selector names: there it may exceed the node's threshold. None: nowhere."""
     has_selector: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     """bool[J], components with a selector go first in PHARE's order."""
+    node_costs: Mapping[str, NodeCosts] = field(default_factory=dict)
+    """Costs that plugins charge for a node, whatever else is placed, by the name of their term."""
 
     @classmethod
     def of(
@@ -270,11 +286,12 @@ class Application:
         separate: npt.ArrayLike | None = None,
         named: NodeMasks | None = None,
         has_selector: npt.ArrayLike = False,
+        node_costs: Mapping[str, NodeCosts] | None = None,
     ) -> Application:
         """Build an application; scalars broadcast over edges and components.
 
         Raises:
-            ProblemError: a shape or an index does not fit, a request or a bandwidth is negative.
+            ProblemError: a shape or an index does not fit, an amount or a cost is negative.
         """
         demand = np.ascontiguousarray(np.asarray(requests, dtype=np.float64))
         if demand.ndim != 2:
@@ -292,6 +309,15 @@ class Application:
         for title, masks in (("allowed", allowed), ("named", named)):
             if masks is not None and masks.group.shape != (count,):
                 raise ProblemError(f"Application.{title}.group has shape {masks.group.shape}, expected ({count},)")
+        for title, costs in (node_costs or {}).items():
+            if title in OBJECTIVE_TERMS:
+                raise ProblemError(f"Application.node_costs: {title} is a term that the engine computes; rename yours")
+            if costs.group.shape != (count,):
+                raise ProblemError(
+                    f"Application.node_costs[{title!r}].group has shape {costs.group.shape}, expected ({count},)"
+                )
+            if costs.values.size and not (costs.values.min() >= 0 and costs.values.max() < np.inf):
+                raise ProblemError(f"Application.node_costs[{title!r}] holds a negative or infinite cost or NaN")
         fixed = placed_peers if placed_peers is not None else PlacedPeers.of()
         if fixed.component.size and not 0 <= fixed.component.min() <= fixed.component.max() < count:
             raise ProblemError(
@@ -309,6 +335,7 @@ class Application:
             separate=_pairs("separate", separate, count),
             named=named,
             has_selector=np.array(np.broadcast_to(np.asarray(has_selector, dtype=np.bool_), (count,))),
+            node_costs=dict(node_costs or {}),
         )
 
     @property

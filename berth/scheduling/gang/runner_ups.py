@@ -14,12 +14,12 @@ import numpy as np
 
 from berth.scheduling.gang.outcome import RunnerUp
 from berth.scheduling.gang.placement_state import SLACK, PlacementState
+from berth.scheduling.gang.problem import OBJECTIVE_TERMS
 
 if TYPE_CHECKING:
     from berth.scheduling.gang.instance import Bools, Floats, Indices, Instance
 
 _ALTERNATIVES = 3
-_TERMS = ("network", "price", "bandwidth")
 _CELLS = 2**18
 """Components times nodes judged at once: bounds the memory of large groups."""
 
@@ -34,6 +34,7 @@ def runner_ups(instance: Instance, nodes: Indices) -> dict[int, tuple[RunnerUp, 
     if not placed.size:
         return found
     view = _View(instance, nodes)
+    names = (*OBJECTIVE_TERMS, *instance.application.node_costs)
     size = max(1, _CELLS // instance.infrastructure.size)
     for start in range(0, placed.size, size):
         components = placed[start : start + size]
@@ -50,7 +51,7 @@ def runner_ups(instance: Instance, nodes: Indices) -> dict[int, tuple[RunnerUp, 
             amounts = cost[index, best]
             parts = {name: term[index, best].tolist() for name, term in terms.items()}
             for row in np.flatnonzero(np.isfinite(amounts)).tolist():
-                share = {name: parts[name][row] if name in parts else 0.0 for name in _TERMS}
+                share = {name: parts[name][row] if name in parts else 0.0 for name in names}
                 options[row].append(RunnerUp(int(best[row]), float(amounts[row]), share))
             cost[index, best] = np.inf
         found.update(zip(components.tolist(), map(tuple, options), strict=True))
@@ -158,6 +159,8 @@ class _View:
             bandwidth = demand.sum(axis=1)[:, None] * tariff + (demand @ tariff[self.homes])[:, None]
             bandwidth[:, self.used] = self._used(demand, tariff[self.used][:, None] + tariff[self.homes])
             terms["bandwidth"] = weights.bandwidth * bandwidth
+        for name, costs in instance.application.node_costs.items():
+            terms[name] = costs.values[costs.group[components]]
         return terms
 
     def _network(self, components: Indices) -> Floats:

@@ -53,6 +53,8 @@ class SearchState:
         """float64[J', K], costs and heuristics that depend on no other component, `INFEASIBLE` where a rule forbids."""
         if instance.has_price:
             self.static[:components] = instance.requests @ (weights.price * infrastructure.price[columns]).T
+        if instance.node_costs is not None:
+            self.static[:components] += instance.node_costs.values[:, columns][instance.node_costs.group]
         self.static[:components] += static_heuristics(instance, columns, self.spare)
         self.waste = Waste(instance, columns) if Waste.wanted(instance) else None
         self.balance = Balance(instance, columns) if Balance.wanted(instance, self.spare) else None

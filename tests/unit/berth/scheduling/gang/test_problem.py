@@ -1,4 +1,4 @@
-"""Building problems: defaults, broadcasting, errors that name object, field and remedy; and compiled instances."""
+"""Building problems: defaults, broadcasting, errors that name object, field and remedy."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ import pytest
 from berth.scheduling.gang import (
     Application,
     Infrastructure,
-    InfrastructureState,
+    NodeCosts,
     PlacedPeers,
     ProblemError,
-    Weights,
     plan,
 )
-from berth.scheduling.gang.instance import Instance
 from tests.support.gang import app, nodes, only
 
+COSTS = NodeCosts(np.array([[1.0, 2.0]]), np.array([0, 0], dtype=np.int32))
 TWO: dict[str, Any] = {"names": ["a", "b"], "resources": ["cpu"], "capacity": [[4.0], [8.0]]}
 
 
@@ -74,6 +73,16 @@ class TestApplication:
             pytest.param({"separate": [(0, 2)]}, "separate names component 2", id="separate-out-of-range"),
             pytest.param({"names": ["x"]}, "names has 1 entries for 2 components", id="names"),
             pytest.param({"allowed": only(3, None)}, r"allowed.group has shape \(1,\)", id="masks-per-component"),
+            pytest.param({"node_costs": {"price": COSTS}}, "price is a term that the engine computes", id="term-taken"),
+            pytest.param(
+                {"node_costs": {"Wear": NodeCosts(COSTS.values, COSTS.group[:1])}},
+                r"node_costs\['Wear'\].group has shape \(1,\), expected \(2,\)",
+                id="costs-per-component",
+            ),
+            pytest.param({"node_costs": {"Wear": NodeCosts(-COSTS.values, COSTS.group)}}, "negative", id="negative"),
+            pytest.param(
+                {"node_costs": {"Wear": NodeCosts(COSTS.values * np.inf, COSTS.group)}}, "infinite", id="cost-infinite"
+            ),
             pytest.param(
                 {"placed_peers": PlacedPeers.of([4], [0])},
                 "placed_peers names component 4",
@@ -99,27 +108,3 @@ class TestApplication:
 def test_unknown_strategy_lists_the_known_ones(name: str) -> None:
     with pytest.raises(ProblemError, match="choose one of berth, greedy, phare"):
         plan(nodes(1), app(1), strategy=name)
-
-
-class TestInstance:
-    def test_nodes_of_placed_peers_become_rows(self) -> None:
-        application = app(
-            1, 1, placed_peers=PlacedPeers.of([0, 1, 0], [2, 2, 0], bandwidth=[1, 2, 4], incoming=[True, False, False])
-        )
-        instance = Instance(InfrastructureState(nodes(9, 9, 9)), application, Weights())
-        assert instance.peer_nodes.tolist() == [0, 2]
-        assert instance.traffic[0].tolist() == [0.0, 0.0, 4.0, 1.0]
-        assert instance.weight[3].tolist() == [1.0, 0.0, 0.0, 0.0]
-        assert instance.weight[1].tolist() == [0.0, 0.0, 0.0, 1.0]
-        assert instance.neighbours(3).tolist() == [0, 1]
-
-    def test_parallel_edges_add_up_and_the_strictest_limit_holds(self) -> None:
-        application = app(
-            1, 1, edges=[(0, 1), (0, 1), (1, 0)], bandwidth=[1, 2, 4], max_cost=[9, 5, np.inf], weight=[1, 1, 3]
-        )
-        instance = Instance(InfrastructureState(nodes(9)), application, Weights())
-        assert instance.traffic[0, 1] == instance.traffic[1, 0] == 7.0
-        assert instance.weight.tolist() == [[0.0, 2.0], [3.0, 0.0]]
-        assert instance.limit is not None
-        assert instance.limit[0, 1] == 5.0
-        assert np.isinf(instance.limit[1, 0])
