@@ -6,15 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from bench.phare.boutique import EDGES, MILLICORES
 from berth.scheduling.gang import Application, Infrastructure, NodeMasks
 
 ZONE_COST = np.array([[1.0, 5.0, 20.0, 20.0], [5.0, 1.0, 20.0, 20.0], [20.0, 20.0, 1.0, 10.0], [20.0, 20.0, 10.0, 1.0]])
 """Network costs of the eight-node example: two regions with two zones each."""
-
-BOUTIQUE_EDGES = [
-    (0, 1), (0, 2), (0, 3), (0, 5), (0, 7), (0, 8), (0, 9), (1, 10),
-    (7, 1), (7, 2), (7, 3), (7, 4), (7, 5), (7, 6), (8, 2),
-]  # fmt: skip
 
 
 def nodes(*cores: float, memory: float = 1000.0, **fields: Any) -> Infrastructure:
@@ -43,14 +39,13 @@ def app(*cores: float, edges: Any = (), **fields: Any) -> Application:
 
 def boutique(replicas: int = 1, **fields: Any) -> Application:
     """Return Online Boutique (11 workloads, 15 edges), an edge for every pair of dependent pods."""
-    cores = np.array([100, 200, 100, 100, 100, 100, 100, 100, 100, 200, 70], dtype=float)
     edges = [
         (one * replicas + i, other * replicas + j)
-        for one, other in BOUTIQUE_EDGES
+        for one, other in EDGES
         for i in range(replicas)
         for j in range(replicas)
     ]
-    requests = np.column_stack([cores, np.ones(11)]).repeat(replicas, axis=0)
+    requests = np.column_stack([MILLICORES, np.ones(11)]).repeat(replicas, axis=0)
     return Application.of(requests, edges=edges, **fields)
 
 

@@ -29,7 +29,7 @@ _PER_CLASS = 12
 _LOCATIONS = 3
 """Locations, or groups of near ones, that get a shortlist of their own; one for large applications."""
 _SMALL = 64
-"""Units up to which an application is searched in several locations."""
+"""Components up to which an application is searched in several locations."""
 
 
 class CandidateNodes:

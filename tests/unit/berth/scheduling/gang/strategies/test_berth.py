@@ -1,20 +1,18 @@
-"""Strategy `berth`: what it is for. Whole applications on one node, few cut edges, heuristics, retries, large shapes.
+"""Strategy `berth`: what it is for. Whole applications on one node, few cut edges, retries, large shapes.
 
 Left out: planning time and comparison with bounds (bench/phare measures them).
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from bench.phare.bound import accepted_at_most, lowest_cost
-from bench.phare.scenarios import Workload, applications, chains, edge_clusters, opportunistic_nodes
+from bench.phare.boutique import EDGES
+from bench.phare.scenarios import Workload, applications, edge_clusters
 from berth.scheduling.gang import Infrastructure, InfrastructureState, PlacedPeers, Weights, plan
 from hack.harness.gang import commit, violations
-from tests.support.gang import BOUTIQUE_EDGES, app, boutique, nodes, only, zoned
+from tests.support.gang import app, boutique, nodes, only, zoned
 
 
 def edge_cost(cost: float, edges: int) -> float:
@@ -71,7 +69,7 @@ class TestPartitions:
         result = plan(infrastructure, boutique())
         assert result.complete
         assert len({int(infrastructure.location[node]) for node in result.assignment.tolist()}) == 1
-        assert edge_cost(result.cost, len(BOUTIQUE_EDGES)) <= 0.75
+        assert edge_cost(result.cost, len(EDGES)) <= 0.75
 
     def test_groups_one_after_another_on_nodes_of_a_third(self) -> None:
         infrastructure = zoned(30, 450)
@@ -82,7 +80,7 @@ class TestPartitions:
             assert result.complete
             commit(state, application, result.assignment)
             placed.append((application, result.assignment))
-            assert edge_cost(result.cost, len(BOUTIQUE_EDGES)) < 2
+            assert edge_cost(result.cost, len(EDGES)) < 2
         assert violations(infrastructure, placed) == []
 
     def test_the_zone_with_room(self) -> None:
@@ -132,58 +130,6 @@ class TestPartitions:
         assert result.complete
         assert violations(infrastructure, [(application, result.assignment)]) == []
         assert edge_cost(result.cost, len(application.edges)) < 1
-
-
-class TestHeuristics:
-    def run(
-        self, infrastructure: Infrastructure, arrivals: list[Any], weights: Weights | None = None
-    ) -> tuple[int, float]:
-        state, placed = InfrastructureState(infrastructure), []
-        for application in arrivals:
-            result = plan(state, application, weights)
-            if result.complete:
-                commit(state, application, result.assignment)
-                placed.append((application, result))
-        assert violations(infrastructure, [(application, result.assignment) for application, result in placed]) == []
-        return len(placed), sum(result.cost for _, result in placed)
-
-    def test_waste_fills_nodes_to_the_last_core(self) -> None:
-        # Nothing smaller than 4 exists: 6 + 4 leaves nothing on the cheap node, 8 would leave 2 for ever.
-        infrastructure = nodes(10, 100, price=[[1.0, 0.0], [1.05, 0.0]])
-        state = InfrastructureState(infrastructure)
-        state.observe(app(4))
-        result = plan(state, app(8, 6, 4), Weights(opportunity_cost=0.0))
-        assert result.assignment.tolist() == [1, 0, 0]
-
-    def test_saturated_clusters_take_what_pooled_cores_allow(self) -> None:
-        infrastructure = edge_clusters(12, 5)
-        arrivals = applications(5, Workload(count=60))
-        placed, _ = self.run(infrastructure, arrivals)
-        assert placed >= accepted_at_most(infrastructure, arrivals) - 1
-
-    def test_balance_places_more_when_memory_is_scarce(self) -> None:
-        infrastructure = edge_clusters(15, 1, memory=(20.0, 64.0))
-        arrivals = applications(1, Workload(count=60))
-        plain = Weights(balance=0.0, opportunity_cost=0.0)
-        assert self.run(infrastructure, arrivals)[0] > self.run(infrastructure, arrivals, plain)[0]
-
-    def test_opportunity_cost_lowers_the_cost_of_the_whole_arrival(self) -> None:
-        infrastructure, arrivals = edge_clusters(40, 3), applications(3, Workload(count=60))
-        _, with_lookahead = self.run(infrastructure, arrivals)
-        _, plain = self.run(infrastructure, arrivals, Weights(opportunity_cost=0.0, waste=0.0))
-        assert with_lookahead < plain
-
-    @pytest.mark.parametrize("multiplier", [1, 100])
-    def test_close_to_the_lower_bound(self, multiplier: int) -> None:
-        infrastructure, arrivals = edge_clusters(40, 3), applications(3, Workload(count=60, multiplier=multiplier))
-        placed, cost = self.run(infrastructure, arrivals)
-        assert placed == 60
-        assert 1.0 <= cost / lowest_cost(infrastructure, arrivals) < 1.03
-
-    @pytest.mark.parametrize("small", [40, 50, 70, 90])
-    def test_room_stays_open_for_those_whom_selectors_bind(self, small: int) -> None:
-        infrastructure = opportunistic_nodes(small)
-        assert self.run(infrastructure, chains(infrastructure))[0] == 80
 
 
 class TestRetries:
@@ -239,5 +185,5 @@ def test_permuting_components_does_not_change_the_cost_of_a_live_plan() -> None:
     reference = plan(infrastructure, application)
     order = np.random.default_rng(1).permutation(11)
     back = np.argsort(order)
-    shuffled = app(*application.requests[order, 0], edges=[(back[one], back[other]) for one, other in BOUTIQUE_EDGES])
+    shuffled = app(*application.requests[order, 0], edges=[(back[one], back[other]) for one, other in EDGES])
     assert plan(infrastructure, shuffled).cost == pytest.approx(reference.cost, abs=2.0)
