@@ -53,7 +53,7 @@ def appgroup_problems(spec: AppGroupSpec) -> list[FieldProblem]:
             elif target not in counts:
                 add(
                     path,
-                    f'workload "{own}" depends on "{target}", which is no workload of this group; add it to '
+                    f'workload "{own}" depends on "{target}", which is not a workload of this group; add it to '
                     "spec.workloads or correct the selector",
                 )
             if edge.min_bandwidth is not None and edge.min_bandwidth.amount < 0:

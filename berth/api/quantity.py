@@ -127,7 +127,7 @@ def _parse(text: str) -> Decimal:
     match = _GRAMMAR.fullmatch(text)
     if match is None:
         raise QuantityError(
-            f"{text!r} is not a quantity; write a number with an optional suffix, such as 100m, 250M, 64Mi or 1e9"
+            f"{text!r} is not a valid quantity; write a number with an optional suffix, such as 100m, 250M, 64Mi or 1e9"
         )
     with localcontext(prec=_PRECISION):
         if match["exponent"] is None:

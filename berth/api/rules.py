@@ -85,7 +85,7 @@ APPGROUP_RULES: Final[tuple[dict[str, str], ...]] = (
         "message": "two workloads have the same selector; give each workload a selector of its own",
         "messageExpression": (
             # One list of [workload, missing dependency] pairs per workload; the first pair is reported.
-            f'{_KNOWN}.map(known, \'workload "%s" depends on "%s", which is no workload of this group; add it to '
+            f'{_KNOWN}.map(known, \'workload "%s" depends on "%s", which is not a workload of this group; add it to '
             "spec.workloads or correct the selector'.format(self.workloads.map(w, has(w.dependencies), "
             "w.dependencies.map(d, !(d.workload.selector in known), [w.workload.selector, d.workload.selector]))"
             ".filter(pairs, size(pairs) > 0)[0][0]))[0]"

@@ -43,7 +43,7 @@ class ComponentContext:
         """
 
         def health() -> str | None:
-            return None if reflector.healthy else f"no word from the API server for {reflector.age:.0f} s"
+            return None if reflector.healthy else f"no response from the API server for {reflector.age:.0f} s"
 
         def ready() -> str | None:
             return None if self.standby() or reflector.synced.is_set() else "first list not complete"

@@ -179,7 +179,7 @@ class Operator:
     def _stale(self, resource: Resource[Any]) -> str | None:
         """What is wrong with the watch of a kind; nothing before it began, which is for readiness to tell."""
         age = self._age(resource)
-        return None if age < self._stale_after else f"no word from the API server for {age:.0f} s"
+        return None if age < self._stale_after else f"no response from the API server for {age:.0f} s"
 
     def _age(self, resource: Resource[Any]) -> float:
         contact = self._contact.get(resource.plural)

@@ -71,7 +71,7 @@ async def run_components(components: Sequence[Selected], settings: RunSettings) 
             stopped.cancel()
             work.cancel()
     if not work.done():
-        log.error("components do not stop, giving up on them", seconds=SHUTDOWN_GRACE)
+        log.error("components did not stop in time, giving up on them", seconds=SHUTDOWN_GRACE)
         return 1
     return 0 if work.cancelled() else work.result()
 

@@ -45,7 +45,7 @@ class RunSettings(Settings):
     health_host: str = "0.0.0.0"  # noqa: S104 - kubelet probes come from outside the pod
     """Address of /healthz, /readyz and /metrics."""
     health_port: int = Field(default=8080, ge=0, le=65535)
-    """Port of the same; 0 picks a free one, which the log line "started" names."""
+    """Port of these three; 0 picks a free one, which the log line "started" names."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severity that is logged."""
     log_format: Literal["json", "text"] = "json"

@@ -211,7 +211,7 @@ def _without_rules(node: Any) -> Any:
 
 INVALID = [
     pytest.param(
-        appgroup({"web": ["nowhere"]}, ["web"]), '"nowhere", which is no workload of this group', id="unknown"
+        appgroup({"web": ["nowhere"]}, ["web"]), '"nowhere", which is not a workload of this group', id="unknown"
     ),
     pytest.param(appgroup({}, ["web", "web"]), '2 workloads have the selector "web"', id="duplicate"),
     pytest.param(appgroup({}, ["web"], algorithm="QuickSort"), "spec.topologySortingAlgorithm", id="algorithm"),

@@ -44,8 +44,8 @@ EDGE = "spec.workloads[{}].dependencies[{}]"
         pytest.param(
             app_group(workload("a", "x"), workload("b", "y")),
             [
-                (EDGE.format(0, 0), 'workload "a" depends on "x", which is no workload of this group; add'),
-                (EDGE.format(1, 0), 'workload "b" depends on "y", which is no workload of this group; add'),
+                (EDGE.format(0, 0), 'workload "a" depends on "x", which is not a workload of this group; add'),
+                (EDGE.format(1, 0), 'workload "b" depends on "y", which is not a workload of this group; add'),
             ],
             id="unknown",
         ),

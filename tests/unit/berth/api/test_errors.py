@@ -43,7 +43,7 @@ CASES = [
     pytest.param(
         app_group(workload("a", "a", minBandwidth="10 Mbit/s")),
         "spec.workloads[0].dependencies[0].minBandwidth",
-        ["'10 Mbit/s' is not a quantity", "64Mi"],
+        ["'10 Mbit/s' is not a valid quantity", "64Mi"],
         id="bad-quantity",
     ),
     pytest.param(

@@ -71,8 +71,8 @@ async def test_server_shows_checks_and_metrics(checks: Checks) -> None:
         checks.add_ready("sync pods", lambda: "first list not complete")
         assert (await fetch(server.port, "/healthz"))[:2] == (200, "ok\n")
         assert (await fetch(server.port, "/readyz"))[:2] == (503, "sync pods: first list not complete\n")
-        checks.add_health("watch pods", lambda: "no word for 200 s")
-        assert (await fetch(server.port, "/healthz"))[:2] == (503, "watch pods: no word for 200 s\n")
+        checks.add_health("watch pods", lambda: "no response for 200 s")
+        assert (await fetch(server.port, "/healthz"))[:2] == (503, "watch pods: no response for 200 s\n")
         status, text, content_type = await fetch(server.port, "/metrics")
         assert status == 200
         assert content_type.startswith("text/plain")

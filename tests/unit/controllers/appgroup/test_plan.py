@@ -72,7 +72,7 @@ INVALID = [
     ),
     pytest.param(
         _set([*DEPENDENCY, "workload", "selector"], "nowhere"),
-        'spec.workloads[0].dependencies[0]: workload "p1" depends on "nowhere", which is no workload of this group',
+        'spec.workloads[0].dependencies[0]: workload "p1" depends on "nowhere", which is not a workload of this group',
         id="unknown dependency",
     ),
     pytest.param(

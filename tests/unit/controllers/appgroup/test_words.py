@@ -31,7 +31,7 @@ ORDERED = [
     ),
     pytest.param(
         appgroup({"web": ["nowhere"]}, ["web"]),
-        'spec.workloads[0].dependencies[0]: workload "web" depends on "nowhere", which is no workload of this group; '
+        'spec.workloads[0].dependencies[0]: workload "web" depends on "nowhere", which is not a workload of this group; '
         "add it to spec.workloads or correct the selector",
         id="invalid",
     ),
@@ -45,7 +45,7 @@ def test_ordered_message(document: dict[str, Any], message: str) -> None:
 
 def test_many_problems_are_cut() -> None:
     message = ordered_words(plan_spec(appgroup({"p1": [f"x{number}" for number in range(40)]}, names(2)))).message
-    assert message.count("is no workload") == 5
+    assert message.count("is not a workload") == 5
     assert message.endswith("; and 35 more")
 
 

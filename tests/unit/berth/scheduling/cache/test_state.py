@@ -163,7 +163,7 @@ def test_more_resources_and_nodes_than_the_arrays_began_with() -> None:
 
 
 def test_unreadable_quantity_names_node_and_leaves_it_as_it_was(state: ClusterState) -> None:
-    with pytest.raises(ValueError, match=r"node n0: status\.allocatable: 'lots' is not a quantity"):
+    with pytest.raises(ValueError, match=r"node n0: status\.allocatable: 'lots' is not a valid quantity"):
         state.update_node(node("n0", cpu="lots"))
     assert state.allocatable[0, CPU] == 4000
 
@@ -228,7 +228,7 @@ def test_bad_fields_become_problems_instead_of_errors(state: ClusterState) -> No
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     template = state.info(pod("a", cpu="lots", spec={"affinity": affinity})).template
     assert len(template.problems) == 2
-    assert "'lots' is not a quantity" in template.problems[0]
+    assert "'lots' is not a valid quantity" in template.problems[0]
     assert template.problems[1].startswith(
         "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector.matchExpressions[0]"
     )
