@@ -23,7 +23,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|")
     for nodes in SIZES:
         found = compute.measure(nodes, rounds=options.rounds, seed=nodes)
-        times = (found.survey, found.parse, *found.compute.values(), found.shape)
+        times = (found.places, found.parse, *found.compute.values(), found.shape)
         print(f"| {found.nodes} | {found.measurements} |" + "".join(f" {value:.1f} |" for value in times))
     if options.no_live:
         return

@@ -7,10 +7,9 @@ import time
 from dataclasses import dataclass
 from statistics import median
 
-from berth.api.networktopology import NetworkTopology
 from controllers.networktopology.algorithms import ALGORITHMS
 from controllers.networktopology.compute import compute
-from controllers.networktopology.places import NodePlace, Places, survey
+from controllers.networktopology.places import NodePlace, Places
 from controllers.networktopology.sources.configmap import KEY_PREFIX, KEY_SEPARATOR, parse
 from controllers.networktopology.weights import weight_sets
 
@@ -30,7 +29,7 @@ class ComputeResult:
     """nodes of the cluster"""
     measurements: int
     """measurements in the ConfigMap"""
-    survey: float
+    places: float
     """labels to places"""
     parse: float
     """ConfigMap to measurements"""
@@ -60,20 +59,19 @@ def measure(nodes: int, *, rounds: int, seed: int) -> ComputeResult:
     """Time ``rounds`` rounds over ``nodes`` nodes."""
     named = cluster(nodes)
     data = measurements(list(named), seed=seed)
-    topology = NetworkTopology.parse({"spec": {"configmapName": "netperf", "weights": []}})
     times: dict[str, list[float]] = {}
     places = Places()
     reading = parse({}, name="", nodes=())
     for _ in range(rounds):
         begun = time.perf_counter()
-        places = survey(named)
-        surveyed = time.perf_counter()
+        places = Places.of(named)
+        placed = time.perf_counter()
         reading = parse(data, name="ConfigMap bench/netperf", nodes=places.nodes)
-        times.setdefault("survey", []).append(surveyed - begun)
-        times.setdefault("parse", []).append(time.perf_counter() - surveyed)
+        times.setdefault("places", []).append(placed - begun)
+        times.setdefault("parse", []).append(time.perf_counter() - placed)
         for algorithm in ALGORITHMS:
             begun = time.perf_counter()
-            found = compute(topology, reading, places, algorithm=algorithm)
+            found = compute(reading, places, algorithm=algorithm)
             times.setdefault(algorithm, []).append(time.perf_counter() - begun)
         begun = time.perf_counter()
         weight_sets(found.sets)
@@ -82,7 +80,7 @@ def measure(nodes: int, *, rounds: int, seed: int) -> ComputeResult:
     return ComputeResult(
         nodes=nodes,
         measurements=len(reading.measurements),
-        survey=middle["survey"],
+        places=middle["places"],
         parse=middle["parse"],
         compute={name: middle[name] for name in ALGORITHMS},
         shape=middle["shape"],

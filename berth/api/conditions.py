@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import Field
 
 from berth.api.base import ApiModel, Int64, Timestamp
+from berth.api.text import shortened
 
 MAX_MESSAGE: Final = 32768
 """Longest message of a condition, in characters (metav1.Condition)."""
@@ -40,45 +41,45 @@ class Condition(ApiModel):
     message: str = Field(description="Cause of the status in a sentence, for people.", max_length=MAX_MESSAGE)
 
 
+class ConditionUpdate(NamedTuple):
+    """What a controller has to say about one aspect of an object."""
+
+    type: str
+    """type of the condition"""
+    status: ConditionStatus | bool
+    """whether it holds"""
+    reason: str
+    """one word in CamelCase, for programs"""
+    message: str
+    """a sentence, for people"""
+
+
 def find_condition(conditions: Iterable[Condition], condition_type: str) -> Condition | None:
     """Return the condition of the given type, or None."""
     return next((item for item in conditions if item.type == condition_type), None)
 
 
-def is_true(conditions: Iterable[Condition], condition_type: str) -> bool:
-    """Return whether the condition of the given type is present and True."""
-    found = find_condition(conditions, condition_type)
-    return found is not None and found.status is ConditionStatus.TRUE
-
-
-def set_condition(
-    conditions: Iterable[Condition],
-    *,
-    condition_type: str,
-    status: ConditionStatus | bool,
-    reason: str,
-    message: str,
-    observed_generation: int,
-    now: datetime,
+def apply(
+    conditions: Iterable[Condition], updates: Iterable[ConditionUpdate], *, observed_generation: int, now: datetime
 ) -> tuple[Condition, ...]:
-    """Return ``conditions`` with one condition set, its place in the order kept.
+    """Return ``conditions`` with the updates made, each in its place; new types come last.
 
-    ``last_transition_time`` becomes ``now`` only when the status changes, so writing the same
-    state again yields an equal list and needs no API call. A message too long for the API is cut.
+    ``last_transition_time`` becomes ``now`` only when the status changes, so the same updates again yield an equal
+    list and need no API call. A message too long for the API is cut.
     """
-    if isinstance(status, bool):
-        status = ConditionStatus.TRUE if status else ConditionStatus.FALSE
-    current = list(conditions)
-    previous = find_condition(current, condition_type)
-    kept = previous is not None and previous.status is status
-    updated = Condition(
-        type=condition_type,
-        status=status,
-        observed_generation=observed_generation,
-        last_transition_time=previous.last_transition_time if previous is not None and kept else now,
-        reason=reason,
-        message=message if len(message) <= MAX_MESSAGE else message[: MAX_MESSAGE - 1] + "…",
-    )
-    if previous is None:
-        return (*current, updated)
-    return tuple(updated if item.type == condition_type else item for item in current)
+    result = {condition.type: condition for condition in conditions}
+    for update in updates:
+        status = update.status
+        if isinstance(status, bool):
+            status = ConditionStatus.TRUE if status else ConditionStatus.FALSE
+        previous = result.get(update.type)
+        kept = previous is not None and previous.status is status
+        result[update.type] = Condition(
+            type=update.type,
+            status=status,
+            observed_generation=observed_generation,
+            last_transition_time=previous.last_transition_time if previous is not None and kept else now,
+            reason=update.reason,
+            message=shortened(update.message, MAX_MESSAGE),
+        )
+    return tuple(result.values())

@@ -19,6 +19,7 @@ from typing import Any
 import structlog
 from cachetools import TTLCache
 
+from berth.api.text import shortened
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.metrics import EVENTS_DROPPED
@@ -78,14 +79,6 @@ class Note:
     """True for type Warning, False for Normal"""
     annotations: Mapping[str, str] = field(default_factory=dict)
     """the same for programs, on the Event"""
-
-
-def shortened(text: str, limit: int) -> str:
-    """`text`, cut with an ellipsis so that its UTF-8 form has at most `limit` bytes."""
-    data = text.encode()
-    if len(data) <= limit:
-        return text
-    return data[: limit - len("…".encode())].decode(errors="ignore") + "…"
 
 
 @dataclass(slots=True)

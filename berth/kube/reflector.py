@@ -24,7 +24,7 @@ from berth.kube.interning import PodInterning
 from berth.kube.memory import collection_paused
 from berth.kube.metrics import CACHED_OBJECTS, HANDLER_FAILURES, UNREADABLE, WATCH_AGE, WATCH_EVENTS, WATCH_RESTARTS
 from berth.kube.objects import ObjectMeta, Pod
-from berth.kube.resources import Resource
+from berth.kube.resources import Resource, version_number
 
 log = structlog.get_logger(__name__)
 
@@ -339,7 +339,7 @@ class Reflector(Generic[T]):
             raise ApiError(status=410, reason=status.reason or "Error", message=status.message)
         version = _IDENTITY_DECODER.decode(event.object).metadata.resource_version
         if event.type == "BOOKMARK":
-            if version.isdigit() and self._version.isdigit() and int(version) < int(self._version):
+            if 0 <= version_number(version) < version_number(self._version):
                 message = f"the server is at version {version}, behind {self._version}"
                 raise ApiError(status=410, reason="VersionWentBack", message=message)
         elif event.type in ("ADDED", "MODIFIED", "DELETED"):

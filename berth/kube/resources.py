@@ -33,6 +33,16 @@ class Resource(Generic[T]):
         """``group/version``, or the version alone for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """Group, version and plural, as kopf's decorators take them."""
+        return self.group, self.version, self.plural
+
+    @property
+    def raw(self) -> Resource[dict[str, Any]]:
+        """The same kind, its objects decoded to dicts with every field."""
+        return Resource(self.group, self.version, self.plural, self.kind, dict, self.namespaced)
+
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """URL path of the collection, of one object, or of its subresource.
 
@@ -58,6 +68,11 @@ class Resource(Generic[T]):
         if subresource:
             parts.append(subresource)
         return "/".join(parts)
+
+
+def version_number(resource_version: str) -> int:
+    """Return a resourceVersion as a number to compare: versions of one resource grow (KEP-5504); -1 if it is none."""
+    return int(resource_version) if resource_version.isdecimal() else -1
 
 
 def _segment(text: str) -> str:

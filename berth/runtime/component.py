@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, Protocol
 
@@ -13,6 +13,7 @@ from berth.kube.connection import Connection
 from berth.kube.events import EventRecorder
 from berth.kube.reflector import Reflector
 from berth.runtime.health import Checks
+from berth.runtime.operator import Operator
 from berth.runtime.settings import ComponentSettings
 
 ENTRY_POINT_GROUP = "berth.components"
@@ -34,6 +35,8 @@ class ComponentContext:
     """unique name of this process"""
     standby: Callable[[], bool] = lambda: False
     """True while another process leads and this one waits"""
+    operator: Operator = field(default_factory=Operator)
+    """the process's kopf operator, shared"""
 
     def watch(self, name: str, reflector: Reflector[Any]) -> None:
         """Make health depend on the age of a reflector's watch and readiness on its first list.

@@ -1,12 +1,15 @@
-"""kopf embedded: follows Berth's own kinds with kopf's watch and hands every event to a plain function.
+"""The one kopf operator of a process: follows Berth's own kinds for all components that work in it.
 
 kopf runs in a thread with an event loop of its own, because an embedded operator takes over its loop: it replaces
-the process's signal handlers and cancels every task of the loop when it stops. Handlers are called in the loop that
-runs :meth:`Operator.run`, so that a controller needs no locks.
+the process's signal handlers and cancels every task of the loop when it stops. Handlers are plain functions, which
+kopf hands to its executor; here that is the loop of the components, so that nobody needs locks.
 
 Nothing is written to the objects: only ``on.event`` handlers are used, which need neither annotations nor finalizers.
-kopf does not tell of objects that were deleted while a watch was broken, so a handler only marks its object as due,
-and whoever works on it reads it first.
+A handler puts the key of its object into a work queue, and whoever works on the key reads the object first. kopf does
+not report objects that were deleted while a watch was broken; therefore every known key is due again whenever it lists.
+
+kopf takes its handlers and looks for kinds once, at its start. It is started anew when a component begins to follow a
+kind, be it that the component has become leader or that the kind has been installed, and lists everything again.
 """
 
 from __future__ import annotations
@@ -16,89 +19,169 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import kopf
 import structlog
+from yarl import URL
 
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
+from berth.kube.connection import Connection
 from berth.kube.errors import ApiError
 from berth.kube.metrics import WATCH_AGE, WATCH_EVENTS
 from berth.kube.resources import Resource
-from berth.runtime.component import ComponentContext
+
+if TYPE_CHECKING:
+    from berth.runtime.component import ComponentContext
 
 log = structlog.get_logger(__name__)
 
-EventHandler = Callable[[str | None, Mapping[str, Any]], None]
-"""Called with the event's type (None for objects of a first list) and the object as the API server shows it."""
+Register = Callable[[kopf.OperatorRegistry], None]
+"""Adds a component's handlers to the registry with kopf's decorators; called at every start of kopf."""
 
 WATCH_SECONDS = 60
-"""Seconds that one watch lasts; the next one continues where it ended."""
+"""Seconds after which the API server ends a watch; the next one continues where it ended."""
+SILENT_SECONDS = 70.0
+"""Seconds without an event or a bookmark after which kopf gives up a watch."""
+STALE_SECONDS = 180.0
+"""Seconds without a live watch after which health fails."""
 STOP_SECONDS = 5.0
 """Seconds that kopf gets to stop, below the grace period of a pod."""
 RETRY_KIND = 5.0
 """Seconds between looks whether a kind is installed."""
 
 
+class WatchAges:
+    """How long ago the API server last kept up the watch of a kind; times are seconds of one monotonic clock.
+
+    The answer to a new watch is a sign of life, unless the watch before it had to be given up: the API server, which
+    ends every watch after :data:`WATCH_SECONDS`, had been silent, and an answer that nothing follows proves nothing.
+    """
+
+    def __init__(self) -> None:
+        """Start without any watch."""
+        self._alive: dict[str, float] = {}
+        self._answered: dict[str, float] = {}
+        self._silent: set[str] = set()
+
+    def requested(self, kind: str, now: float) -> None:
+        """Note that a watch is asked for, hence that the one before it has ended."""
+        answered = self._answered.pop(kind, None)
+        if answered is not None:
+            overdue = now - answered > (WATCH_SECONDS + SILENT_SECONDS) / 2
+            (self._silent.add if overdue else self._silent.discard)(kind)
+
+    def answered(self, kind: str, now: float) -> None:
+        """Note that the API server has begun to answer a watch."""
+        self._answered[kind] = now
+        if kind not in self._silent:
+            self._alive[kind] = now
+
+    def age(self, kind: str, now: float) -> float | None:
+        """Return the seconds since the last sign of life; None before the first one."""
+        alive = self._alive.get(kind)
+        return None if alive is None else now - alive
+
+
+@dataclass(frozen=True, slots=True)
+class _Follower:
+    """What a component wants to know."""
+
+    kind: Resource[Any]
+    register: Register
+    listed: Callable[[], None]
+
+
+class LoopExecutor(Executor):
+    """Calls functions in an event loop instead of a thread."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Prepare for a loop that runs in another thread."""
+        self._loop = loop
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Have a function called as soon as the loop can."""
+        future: Future[Any] = Future()
+
+        def call() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(fn(*args, **kwargs))
+                except Exception as error:
+                    future.set_exception(error)
+
+        self._loop.call_soon_threadsafe(call)
+        return future
+
+
 class Operator:
-    """One kopf operator with its own registry, for the kinds of one controller."""
+    """One kopf operator for all components of a process."""
 
-    def __init__(self, context: ComponentContext, *, name: str, stale_after: float = 180.0) -> None:
-        """Prepare without I/O.
-
-        Args:
-            context: what the controller got.
-            name: the controller's name.
-            stale_after: seconds without a word from the server after which health fails; several times
-                :data:`WATCH_SECONDS`.
-        """
-        self._context = context
-        self._name = name
-        self._stale_after = stale_after
-        self._registry = kopf.OperatorRegistry()
-        self._kinds: list[Resource[Any]] = []
-        self._contact: dict[str, float] = {}
-        self._missing: dict[str, str] = {}
+    def __init__(self) -> None:
+        """Prepare; :meth:`run` does the work."""
+        self._followers: list[_Follower] = []
+        self._joined = asyncio.Event()
+        self._ages = WatchAges()
+        self._connection: Connection | None = None
         self._generation: int | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        kopf.on.login(registry=self._registry, id=f"{name}-login")(self._login)
 
-    def on_event(self, resource: Resource[Any], handler: EventHandler) -> None:
-        """Have ``handler`` called for every object of a kind: once at the beginning and on every change."""
-        self._kinds.append(resource)
+    async def follow(
+        self, context: ComponentContext, kind: Resource[Any], register: Register, *, listed: Callable[[], None]
+    ) -> None:
+        """Have a component's handlers called for every object of a kind, at once and on every change, for ever.
 
-        async def forward(type: str | None, body: Mapping[str, Any], **_: Any) -> None:  # noqa: A002 - kopf's name
-            if self._loop is not None:
-                WATCH_EVENTS.labels(resource.plural, type or "LISTED").inc()
-                with contextlib.suppress(RuntimeError):  # the loop is closed, the process is ending
-                    self._loop.call_soon_threadsafe(handler, type, dict(body))
+        Health depends on the age of the watch, readiness on the first list. A kind that is not installed or may not
+        be listed is waited for.
 
-        kopf.on.event(
-            resource.group, resource.version, resource.plural, registry=self._registry, id=f"{self._name}-event"
-        )(forward)
-        WATCH_AGE.labels(resource.plural).set_function(lambda: self._age(resource))
-        self._context.checks.add_health(f"watch {resource.plural}", lambda: self._stale(resource))
-        self._context.checks.add_ready(f"sync {resource.plural}", lambda: self._unsynced(resource))
+        Args:
+            context: what the process provides to the component.
+            kind: what to follow.
+            register: adds the handlers.
+            listed: called when the kind is listed anew, to have every object looked at that is known so far.
+        """
+        problem = "first list not complete"
+
+        def unready() -> str | None:
+            return problem if self._age(kind) is None else None
+
+        WATCH_AGE.labels(kind.plural).set_function(lambda: self._age(kind) or 0.0)
+        context.checks.add_health(f"watch {kind.plural}", lambda: self._stale(kind))
+        context.checks.add_ready(f"sync {kind.plural}", unready)
+        self._connection = context.connection
+        while missing := await _why_not_served(context.client, kind):
+            if missing != problem:
+                log.warning("waiting for a kind", resource=kind.plural, problem=missing)
+            problem = missing
+            await asyncio.sleep(RETRY_KIND)
+        problem = "first list not complete"
+        self._followers.append(_Follower(kind, register, listed))
+        self._joined.set()
+        await asyncio.Event().wait()
 
     async def run(self) -> None:
-        """Follow for ever; ends by cancellation only. kopf is begun anew when it fails."""
+        """Run kopf for ever as soon as something is to be followed; ends by cancellation only."""
         self._loop = asyncio.get_running_loop()
-        for resource in self._kinds:
-            await self._wait_for_kind(self._context.client, resource)
+        await self._joined.wait()
         failures = 0
         while True:
+            self._joined.clear()
             started = time.monotonic()
             problem = await self._run_once()
+            if problem is None:
+                continue
             failures = 0 if time.monotonic() - started > WATCH_SECONDS else failures + 1
             wait = backoff(failures, base=1.0, cap=30.0)
-            log.warning("watch failed, beginning anew", name=self._name, error=problem, retry_in=round(wait, 1))
+            log.warning("kopf failed, starting it again", error=problem, retry_in=round(wait, 1))
             await asyncio.sleep(wait)
 
-    async def _run_once(self) -> str:
-        """Run kopf in a thread until it ends, and return why; cancellation stops it.
+    async def _run_once(self) -> str | None:
+        """Run kopf in a thread until it ends, and return why; None if somebody has joined meanwhile.
 
         The thread is a daemon and is given up after :data:`STOP_SECONDS`, so that it cannot hold up the process.
         """
@@ -106,31 +189,37 @@ class Operator:
         stop = threading.Event()
         ended: asyncio.Future[str] = main.create_future()
 
-        def tell(problem: str) -> None:
-            if not ended.done():
-                ended.set_result(problem)
-
         def work() -> None:
             problem = "kopf ended by itself"
             try:
-                asyncio.run(self._operate(stop))
+                asyncio.run(self._operate(stop, main))
             except Exception as error:
                 problem = repr(error)
             with contextlib.suppress(RuntimeError):  # the main loop is closed: nobody waits any more
-                main.call_soon_threadsafe(tell, problem)
+                main.call_soon_threadsafe(ended.set_result, problem)
 
-        threading.Thread(target=work, name=f"kopf-{self._name}", daemon=True).start()
+        threading.Thread(target=work, name="kopf", daemon=True).start()
+        joined = asyncio.ensure_future(self._joined.wait())
+        either: tuple[asyncio.Future[Any], ...] = (ended, joined)
         try:
-            return await asyncio.shield(ended)
-        except asyncio.CancelledError:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            return ended.result() if ended.done() else None
+        finally:
+            joined.cancel()
             stop.set()
             await asyncio.wait({ended}, timeout=STOP_SECONDS)
-            raise
 
-    async def _operate(self, stop: threading.Event) -> None:
+    async def _operate(self, stop: threading.Event, main: asyncio.AbstractEventLoop) -> None:
         # kopf warns that it leaves signals alone, which is why it runs in a thread.
         logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
+        registry = kopf.OperatorRegistry()
+        kopf.on.login(registry=registry)(self._login)
+        for kind in {follower.kind.plural: follower.kind for follower in self._followers}.values():
+            _count_events(registry, kind)
+        for follower in self._followers:
+            follower.register(registry)
         settings = kopf.OperatorSettings()
+        settings.execution.executor = LoopExecutor(main)
         settings.posting.enabled = False  # Events come from the event recorder
         settings.posting.loggers = False
         settings.scanning.disabled = True  # the kinds are known
@@ -139,24 +228,27 @@ class Operator:
         settings.networking.request_timeout = 30.0
         settings.networking.connect_timeout = 5.0
         settings.networking.error_backoffs = (0.1, 0.2, 0.5, 1, 1, 2, 2, 3, 5)  # an API server restarts in seconds
-        settings.queueing.exit_timeout = 0.1  # handlers only pass events on, there is nothing to wait for
+        settings.queueing.exit_timeout = 0.1  # handlers only pass keys on, there is nothing to wait for
         settings.watching.reconnect_backoff = 0.5
-        # Every watch begins anew after this long, which is how a quiet one shows that it is alive.
         settings.watching.server_timeout = WATCH_SECONDS
-        await kopf.operator(registry=self._registry, settings=settings, clusterwide=True, stop_flag=stop)
+        settings.watching.inactivity_timeout = SILENT_SECONDS
+        await kopf.operator(registry=registry, settings=settings, clusterwide=True, stop_flag=stop)
 
     async def _login(self, **_: Any) -> kopf.AiohttpSession:
         """Open kopf's session with the process's credentials; called again after the server has refused them."""
-        connection = self._context.connection
+        connection = self._connection
+        if connection is None:
+            raise RuntimeError("nothing is followed")
         if self._generation is not None:
             await self._in_main_loop(connection.reload(seen=self._generation))
         self._generation = connection.generation
         headers = await self._in_main_loop(connection.headers())
         tracing = aiohttp.TraceConfig()
-        tracing.on_request_end.append(self._saw_response)
+        tracing.on_request_start.append(self._request_started)
+        tracing.on_request_end.append(self._request_answered)
         session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=connection.ssl_context()),
-            headers={"User-Agent": f"berth-{self._name}", **headers},
+            headers={"User-Agent": "berth-operator", **headers},
             proxy=connection.proxy,
             trace_configs=[tracing],
         )
@@ -169,44 +261,51 @@ class Operator:
             raise RuntimeError("the operator does not run")
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
 
-    async def _saw_response(
+    async def _request_started(
+        self, _session: aiohttp.ClientSession, _context: SimpleNamespace, params: aiohttp.TraceRequestStartParams
+    ) -> None:
+        if _watches(params.url):
+            self._ages.requested(params.url.name, time.monotonic())
+
+    async def _request_answered(
         self, _session: aiohttp.ClientSession, _context: SimpleNamespace, params: aiohttp.TraceRequestEndParams
     ) -> None:
-        """Note that the server answered a watch; by then the list before it is complete."""
-        if params.response.status == 200 and params.url.query.get("watch") == "true":
-            self._contact[params.url.path.rsplit("/", 1)[-1]] = time.monotonic()
+        if params.response.status != 200:
+            return
+        if _watches(params.url):
+            self._ages.answered(params.url.name, time.monotonic())
+            return
+        for follower in self._followers:
+            if follower.kind.plural == params.url.name and self._loop is not None:
+                self._loop.call_soon_threadsafe(follower.listed)
 
-    def _stale(self, resource: Resource[Any]) -> str | None:
+    def _age(self, kind: Resource[Any]) -> float | None:
+        return self._ages.age(kind.plural, time.monotonic())
+
+    def _stale(self, kind: Resource[Any]) -> str | None:
         """What is wrong with the watch of a kind; nothing before it began, which is for readiness to tell."""
-        age = self._age(resource)
-        return None if age < self._stale_after else f"no response from the API server for {age:.0f} s"
+        age = self._age(kind) or 0.0
+        return None if age < STALE_SECONDS else f"no response from the API server for {age:.0f} s"
 
-    def _age(self, resource: Resource[Any]) -> float:
-        contact = self._contact.get(resource.plural)
-        return 0.0 if contact is None else time.monotonic() - contact
 
-    def _unsynced(self, resource: Resource[Any]) -> str | None:
-        if self._context.standby() or resource.plural in self._contact:
-            return None
-        return self._missing.get(resource.plural) or "first list not complete"
+def _watches(url: URL) -> bool:
+    return url.query.get("watch") == "true"
 
-    async def _wait_for_kind(self, client: ApiClient, resource: Resource[Any]) -> None:
-        """Wait until a kind is served and may be listed: kopf looks for kinds only once, at its start."""
-        while True:
-            try:
-                async for _ in client.list_pages(resource, limit=1):
-                    break
-            except ApiError as error:
-                remedy = (
-                    "apply the manifests in crds/" if error.not_found else "allow this account to list and watch it"
-                )
-                problem = f"{resource.plural}.{resource.group} cannot be listed ({error}); {remedy}"
-            except TRANSPORT_ERRORS as error:
-                problem = f"API server not reached: {error!r}"
-            else:
-                self._missing.pop(resource.plural, None)
-                return
-            if self._missing.get(resource.plural) != problem:
-                log.warning("waiting for a kind", resource=resource.plural, problem=problem)
-            self._missing[resource.plural] = problem
-            await asyncio.sleep(RETRY_KIND)
+
+def _count_events(registry: kopf.OperatorRegistry, kind: Resource[Any]) -> None:
+    @kopf.on.event(*kind.names, registry=registry)
+    async def count_event(type: str | None, **_: Any) -> None:  # noqa: A002 - kopf's name
+        WATCH_EVENTS.labels(kind.plural, type or "LISTED").inc()
+
+
+async def _why_not_served(client: ApiClient, kind: Resource[Any]) -> str | None:
+    """Return why a kind cannot be listed and what to do about it; None when it can."""
+    try:
+        async for _ in client.list_pages(kind, limit=1):
+            break
+    except ApiError as error:
+        remedy = "apply the manifests in crds/" if error.not_found else "allow this account to list and watch it"
+        return f"{kind.plural}.{kind.group} cannot be listed ({error}); {remedy}"
+    except TRANSPORT_ERRORS as error:
+        return f"API server not reached: {error!r}"
+    return None

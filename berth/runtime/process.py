@@ -20,6 +20,7 @@ from berth.kube.events import EventRecorder
 from berth.kube.lease import LeaderElection, LeadershipLost, LeaseTiming
 from berth.runtime.component import Component, ComponentContext, run_together
 from berth.runtime.health import Checks, HealthPortError, HealthServer
+from berth.runtime.operator import Operator
 from berth.runtime.settings import ComponentSettings, RunSettings
 
 log = structlog.get_logger(__name__)
@@ -104,7 +105,8 @@ async def _run(components: Sequence[Selected], settings: RunSettings, stop: asyn
     connection.ssl_context()  # unusable certificates are better told now than by every request
     identity = f"{os.environ.get('POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}"
     checks = Checks()
-    hosted = [_Hosted.build(component, connection, settings, checks, identity) for component in components]
+    operator = Operator()
+    hosted = [_Hosted.build(component, connection, settings, checks, identity, operator) for component in components]
     server = HealthServer(checks, host=settings.health_host, port=settings.health_port)
     await server.start()
     failures: list[Exception] = []
@@ -125,7 +127,7 @@ async def _run(components: Sequence[Selected], settings: RunSettings, stop: asyn
     try:
         names = [component.name for component in components]
         log.info("started", components=names, server=connection.server, health_port=server.port, identity=identity)
-        await run_together(*(guarded(component) for component in hosted))
+        await run_together(operator.run(), *(guarded(component) for component in hosted))
     except asyncio.CancelledError:
         if not failures:
             raise
@@ -146,7 +148,13 @@ class _Hosted:
 
     @classmethod
     def build(
-        cls, selected: Selected, connection: Connection, settings: RunSettings, checks: Checks, identity: str
+        cls,
+        selected: Selected,
+        connection: Connection,
+        settings: RunSettings,
+        checks: Checks,
+        identity: str,
+        operator: Operator,
     ) -> _Hosted:
         name = selected.name
         client = ApiClient(connection, user_agent=f"berth-{name}")
@@ -167,6 +175,7 @@ class _Hosted:
             checks=checks,
             identity=identity,
             standby=lambda: election is not None and not election.is_leader,
+            operator=operator,
         )
         try:
             component = selected.kind(context, selected.settings)

@@ -26,6 +26,11 @@ log = structlog.get_logger(__name__)
 
 K = TypeVar("K", bound=Hashable)
 
+FIRST_RETRY = 0.2
+"""Seconds after which a key is tried again after its first failure, at most; doubled each time."""
+LAST_RETRY = 60.0
+"""Upper bound of the same."""
+
 
 class DueKeys(Generic[K]):
     """Which keys are due when: the queue's state, without tasks and without a clock of its own.
@@ -45,11 +50,6 @@ class DueKeys(Generic[K]):
     def __len__(self) -> int:
         """Return the number of keys that wait; active ones count only if they were added again."""
         return len(self._due) + len(self._again)
-
-    @property
-    def idle(self) -> bool:
-        """True when nothing waits and nothing is active."""
-        return not self._due and not self._active
 
     def add(self, key: K, when: float) -> None:
         """Have ``key`` worked on at ``when``, or earlier if it is already due earlier."""
@@ -111,39 +111,38 @@ class DueKeys(Generic[K]):
 class WorkQueue(Generic[K]):
     """Runs a coroutine for every key that is due, several keys at a time."""
 
-    def __init__(self, *, base_backoff: float = 0.2, max_backoff: float = 60.0) -> None:
-        """Prepare.
-
-        Args:
-            base_backoff: seconds after which a key is tried again after its first failure, at most; doubled each time.
-            max_backoff: upper bound of the same.
-        """
+    def __init__(self) -> None:
+        """Start empty."""
+        self.known: set[K] = set()
+        """Keys that were added, without those whose object turned out not to exist."""
         self._keys: DueKeys[K] = DueKeys()
         self._changed = asyncio.Event()
-        self._base = base_backoff
-        self._cap = max_backoff
 
     def __len__(self) -> int:
         """Return the number of keys that wait."""
         return len(self._keys)
-
-    @property
-    def idle(self) -> bool:
-        """True when nothing waits and nothing is being worked on."""
-        return self._keys.idle
 
     def add(self, key: K, *, delay: float = 0.0) -> None:
         """Have ``key`` worked on in ``delay`` seconds, or earlier if it is already due earlier.
 
         To be called in the event loop's thread; never blocks.
         """
+        self.known.add(key)
         self._keys.add(key, asyncio.get_running_loop().time() + delay)
         self._changed.set()
 
-    async def run(self, work: Callable[[K], Awaitable[None]], *, workers: int = 4) -> None:
+    def add_known(self, *, delay: float = 0.0) -> None:
+        """Have every known key worked on, as :meth:`add` does."""
+        for key in tuple(self.known):
+            self.add(key, delay=delay)
+
+    async def run(self, work: Callable[[K], Awaitable[bool]], *, workers: int) -> None:
         """Call ``work`` for every key that is due, for ever; ends by cancellation only.
 
-        An exception of ``work`` is logged and the key tried again after a backoff; other keys go on.
+        Args:
+            work: returns whether the object of the key exists. An exception is logged and the key tried again after
+                a backoff; other keys go on.
+            workers: keys worked on at once.
         """
         tasks = [asyncio.create_task(self._worker(work)) for _ in range(workers)]
         try:
@@ -153,11 +152,11 @@ class WorkQueue(Generic[K]):
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _worker(self, work: Callable[[K], Awaitable[None]]) -> None:
+    async def _worker(self, work: Callable[[K], Awaitable[bool]]) -> None:
         while True:
             key = await self._next()
             try:
-                await work(key)
+                exists = await work(key)
             except asyncio.CancelledError:
                 self._keys.done(key)
                 raise
@@ -165,11 +164,12 @@ class WorkQueue(Generic[K]):
                 failures = self._keys.failed(key, self._retry_at)
                 log.warning("work failed, will be tried again", key=str(key), failures=failures, error=repr(error))
             else:
+                (self.known.add if exists else self.known.discard)(key)
                 self._keys.done(key)
             self._changed.set()
 
     def _retry_at(self, failures: int) -> float:
-        return asyncio.get_running_loop().time() + backoff(failures, base=self._base, cap=self._cap)
+        return asyncio.get_running_loop().time() + backoff(failures, base=FIRST_RETRY, cap=LAST_RETRY)
 
     async def _next(self) -> K:
         loop = asyncio.get_running_loop()

@@ -1,7 +1,7 @@
 """The appgroup controller.
 
-Reads: AppGroups of all namespaces, through kopf; pods that carry the label ``appgroup.diktyo.x-k8s.io``,
-through a list+watch store of its own.
+Reads: AppGroups of all namespaces: kopf says which are due, every pass gets the object itself. Pods that carry the
+label ``appgroup.diktyo.x-k8s.io``, through a list+watch store of their own.
 
 Alone writes: the status of AppGroups, by server-side apply with the field manager ``berth-appgroup``;
 Events about AppGroups. It never touches a spec, an annotation or a finalizer.

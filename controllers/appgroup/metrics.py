@@ -22,7 +22,3 @@ SPEC_TO_STATUS = Histogram(
 QUEUE_DEPTH = Gauge("berth_appgroup_queue_depth", "AppGroups that wait for their turn.")
 APP_GROUPS = Gauge("berth_appgroup_objects", "AppGroups known.")
 PODS = Gauge("berth_appgroup_pods", "Pods known that belong to an AppGroup.")
-ECHO_AGE = Gauge(
-    "berth_appgroup_echo_age_seconds",
-    "Time for which the watch of AppGroups has owed an object known to have changed; 0 when it owes none.",
-)

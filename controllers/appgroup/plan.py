@@ -11,7 +11,7 @@ import msgspec
 from berth.api.appgroup import AppGroup, AppGroupSpec, SortingAlgorithm, TopologyOrderEntry, WorkloadRef
 from berth.api.checks import appgroup_problems
 from berth.api.errors import InvalidObjectError
-from controllers.appgroup.orders import Graph, sort_workloads
+from controllers.appgroup.orders import DependencyGraph, sort_workloads
 
 REASON_INVALID: Final = "InvalidSpec"
 """The spec contradicts itself or cannot be read."""
@@ -77,7 +77,9 @@ def _without_order(generation: int, reason: str, problems: list[str]) -> SpecPla
 
 def _order(spec: AppGroupSpec, *, generation: int, spec_bytes: int) -> SpecPlan:
     number = {entry.workload.selector: index for index, entry in enumerate(spec.workloads)}
-    graph = Graph.of([number[item.workload.selector] for item in entry.dependencies] for entry in spec.workloads)
+    graph = DependencyGraph.of(
+        [number[item.workload.selector] for item in entry.dependencies] for entry in spec.workloads
+    )
     ordering = sort_workloads(graph, spec.topology_sorting_algorithm)
     references = [spec.workloads[node].workload for node in ordering.order]
     if spec_bytes + _size(references) > MAX_OBJECT_BYTES:

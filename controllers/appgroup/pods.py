@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from berth.api.labels import membership
 from berth.kube.objects import ObjectMeta
+from berth.kube.resources import Resource
 from berth.network.groups import GroupKey
 
 
@@ -35,6 +36,10 @@ class GroupPod(msgspec.Struct, gc=False, rename="camel"):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: GroupPodSpec = msgspec.field(default_factory=GroupPodSpec)
     status: GroupPodStatus = msgspec.field(default_factory=GroupPodStatus)
+
+
+GROUP_PODS: Final = Resource("", "v1", "pods", "Pod", GroupPod)
+"""Pods, decoded to the few fields that matter here."""
 
 
 class PodFacts(NamedTuple):
@@ -61,75 +66,56 @@ class PodFacts(NamedTuple):
         return self.phase in ("Succeeded", "Failed")
 
 
-class PodIndex:
-    """Facts about pods by group, kept up to date by changes."""
+class GroupPods:
+    """The pods of every group, kept up to date by changes."""
 
     def __init__(self) -> None:
         """Start empty."""
-        self._groups: dict[GroupKey, dict[str, PodFacts]] = {}
-        self._group_of: dict[tuple[str, str], GroupKey] = {}
+        self._groups: dict[GroupKey, dict[str, GroupPod]] = {}
 
     def __len__(self) -> int:
         """Return the number of pods."""
-        return len(self._group_of)
+        return sum(len(pods) for pods in self._groups.values())
 
-    def of(self, group: GroupKey) -> Iterable[PodFacts]:
+    def of(self, group: GroupKey) -> list[PodFacts]:
         """Return the pods of a group, in no particular order."""
-        return self._groups.get(group, {}).values()
+        return [_facts(pod) for pod in self._groups.get(group, {}).values()]
 
-    def update(self, pod: GroupPod) -> tuple[GroupKey, ...]:
-        """Take in a new or changed pod and return the groups whose facts changed: none, one, or two on a move."""
-        metadata = pod.metadata
-        identity = (metadata.namespace, metadata.name)
-        before = self._group_of.get(identity)
-        member = membership(metadata.labels)
-        after = GroupKey(metadata.namespace, member.appgroup) if member is not None else None
-        changed: list[GroupKey] = []
-        if before is not None and before != after:
-            self._drop(identity)
-            changed.append(before)
-        if member is not None and after is not None:
-            facts = _facts(pod, member.workload)
-            group = self._groups.setdefault(after, {})
-            if group.get(metadata.name) != facts:
-                group[metadata.name] = facts
-                changed.append(after)
-            self._group_of[identity] = after
-        return tuple(changed)
+    def update(self, old: GroupPod | None, new: GroupPod | None) -> list[GroupKey]:
+        """Take in a change, as a watch reports it, and return the groups to which it matters.
 
-    def remove(self, metadata: ObjectMeta) -> tuple[GroupKey, ...]:
-        """Forget a deleted pod and return the group that lost it, if any."""
-        identity = (metadata.namespace, metadata.name)
-        group = self._group_of.get(identity)
-        if group is None:
-            return ()
-        self._drop(identity)
-        return (group,)
-
-    def _drop(self, identity: tuple[str, str]) -> None:
-        group = self._group_of.pop(identity)
-        pods = self._groups[group]
-        del pods[identity[1]]
-        if not pods:
-            del self._groups[group]
+        None if no fact has changed, one, or two if the pod has moved from one group to another.
+        """
+        before, after = _group_of(old), _group_of(new)
+        if old is not None and before is not None and before != after:
+            pods = self._groups[before]
+            del pods[old.metadata.name]
+            if not pods:
+                del self._groups[before]
+        if new is not None and after is not None:
+            self._groups.setdefault(after, {})[new.metadata.name] = new
+            if old is not None and before == after and _facts(old) == _facts(new):
+                return []
+        return [group for group in dict.fromkeys((before, after)) if group is not None]
 
 
-def _facts(pod: GroupPod, workload: str) -> PodFacts:
+def _group_of(pod: GroupPod | None) -> GroupKey | None:
+    member = membership(pod.metadata.labels) if pod is not None else None
+    return GroupKey(pod.metadata.namespace, member.appgroup) if pod is not None and member is not None else None
+
+
+def _facts(pod: GroupPod) -> PodFacts:
     metadata = pod.metadata
+    member = membership(metadata.labels)
     return PodFacts(
         name=metadata.name,
         uid=metadata.uid,
-        workload=workload,
+        workload=member.workload if member is not None else "",
         node=pod.spec.node_name,
         phase=pod.status.phase,
         created=datetime.fromisoformat(metadata.creation_timestamp) if metadata.creation_timestamp else None,
         deleting=metadata.deletion_timestamp is not None,
     )
-
-
-def count_phase(pods: Iterable[PodFacts], phase: str) -> int:
-    """Return how many of ``pods`` are in ``phase``."""
-    return sum(1 for pod in pods if pod.phase == phase)
 
 
 def group_by_workload(pods: Iterable[PodFacts]) -> Mapping[str, list[PodFacts]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from berth.api import conditions
 from berth.api.appgroup import (
     CONDITION_ORDERED,
     CONDITION_PLACED,
@@ -20,10 +21,9 @@ from berth.api.appgroup import (
     PodScheduled,
     order_summary,
 )
-from berth.api.conditions import Condition, set_condition
+from controllers.appgroup.conditions import ordered, placed
 from controllers.appgroup.plan import SpecPlan
-from controllers.appgroup.pods import PodFacts, count_phase, group_by_workload
-from controllers.appgroup.words import ordered_words, placed_words
+from controllers.appgroup.pods import PodFacts, group_by_workload
 
 
 def read_status(document: Mapping[str, Any]) -> AppGroupStatus:
@@ -67,7 +67,7 @@ def desired_status(
         order = current.topology_order
     return AppGroupStatus(
         observed_generation=plan.generation,
-        running_workloads=count_phase(pods, "Running"),
+        running_workloads=sum(1 for pod in pods if pod.phase == "Running"),
         schedule_start_time=_schedule_start(pods, current),
         topology_calculation_time=calculated,
         algorithm=algorithm,
@@ -75,7 +75,12 @@ def desired_status(
         order_summary=order_summary([entry.workload.selector for entry in order]) if order else None,
         pods_scheduled=tuple(bound[:MAX_PODS_SCHEDULED]),
         pods_scheduled_total=len(bound),
-        conditions=_conditions(plan, by_workload, current, now=now),
+        conditions=conditions.apply(
+            current.conditions,
+            [ordered(plan), placed(plan, by_workload)],
+            observed_generation=plan.generation,
+            now=now,
+        ),
     )
 
 
@@ -87,23 +92,3 @@ def _schedule_start(pods: Collection[PodFacts], current: AppGroupStatus) -> date
     if current.schedule_start_time is not None:
         return current.schedule_start_time
     return min((pod.created for pod in pods if pod.created is not None), default=None)
-
-
-def _conditions(
-    plan: SpecPlan, by_workload: Mapping[str, list[PodFacts]], current: AppGroupStatus, *, now: datetime
-) -> tuple[Condition, ...]:
-    conditions = current.conditions
-    for condition_type, words in (
-        (CONDITION_ORDERED, ordered_words(plan)),
-        (CONDITION_PLACED, placed_words(plan, by_workload)),
-    ):
-        conditions = set_condition(
-            conditions,
-            condition_type=condition_type,
-            status=words.status,
-            reason=words.reason,
-            message=words.message,
-            observed_generation=plan.generation,
-            now=now,
-        )
-    return conditions

@@ -10,7 +10,7 @@ When input is missing: a ConfigMap that is absent or holds nothing usable leaves
 ``Dijkstra``; without either there is no computed set. A pair of places without any path has no entry, never the
 cost 0. The conditions SourceAvailable, WeightsComputed and Complete say what is missing and what to do.
 
-Layout: ``sources`` (what was measured), ``places`` (where nodes are), ``aggregation`` (samples to costs),
-``graph`` with ``dijkstra`` and ``bellman_ford`` (paths), ``compute`` (one result from all of it), ``weights`` and
-``status`` (what is written), ``reconciler`` and ``controller`` (when it is written).
+Layout: ``handlers`` (what makes a NetworkTopology due), ``reconciler`` (one pass), ``sources`` (one file a source of
+costs), ``places`` (where nodes are), ``aggregation`` (samples to costs), ``graph`` with ``dijkstra`` and
+``bellman_ford`` (paths), ``compute`` (one result from all of it), ``weights``, ``conditions``, ``status`` (what is written).
 """

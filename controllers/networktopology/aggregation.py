@@ -9,7 +9,7 @@ it costs to stay inside a zone (NetworkOverhead's rule) and leaving it is never 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from controllers.networktopology.sources.base import Measurement
 
@@ -20,16 +20,7 @@ Pair = tuple[str, str]
 """Origin and destination."""
 
 
-class PairCost(NamedTuple):
-    """What the samples of one ordered pair of places amount to."""
-
-    cost: int
-    """median in milliseconds, rounded up, at least 1"""
-    samples: int
-    """number of node pairs behind it"""
-
-
-def aggregate(measurements: Iterable[Measurement], place_of: Callable[[str], str]) -> dict[Pair, PairCost]:
+def aggregate(measurements: Iterable[Measurement], place_of: Callable[[str], str]) -> dict[Pair, int]:
     """Return the cost of every ordered pair of different places that has a sample, sorted by pair.
 
     Args:
@@ -41,7 +32,7 @@ def aggregate(measurements: Iterable[Measurement], place_of: Callable[[str], str
         start, end = place_of(origin), place_of(destination)
         if start and end and start != end:
             samples.setdefault((start, end), []).append(milliseconds)
-    return {pair: PairCost(median_cost(values), len(values)) for pair, values in sorted(samples.items())}
+    return {pair: median_cost(values) for pair, values in sorted(samples.items())}
 
 
 def median_cost(samples: list[int]) -> int:

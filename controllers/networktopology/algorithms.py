@@ -7,9 +7,9 @@ from typing import Final
 
 from berth.api.labels import WEIGHTS_DIJKSTRA
 from controllers.networktopology import bellman_ford, dijkstra
-from controllers.networktopology.graph import Graph, PathCosts
+from controllers.networktopology.graph import CostGraph, PathCosts
 
-PathAlgorithm = Callable[[Graph], PathCosts]
+PathAlgorithm = Callable[[CostGraph], PathCosts]
 """Computes the cheapest path's cost for every ordered pair of places."""
 
 WEIGHTS_BELLMAN_FORD: Final = "BellmanFord"

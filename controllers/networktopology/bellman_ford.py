@@ -6,15 +6,10 @@ negative, so the rounds end after at most V - 1 of them; one place takes O(V E).
 
 from __future__ import annotations
 
-from controllers.networktopology.graph import Graph, PathCosts
+from controllers.networktopology.graph import CostGraph, PathCosts
 
 
-def from_origin(graph: Graph, origin: str) -> dict[str, int]:
-    """Return the cost of the cheapest path from ``origin`` to every other place that it reaches."""
-    return _relax(origin, list(graph.links()))
-
-
-def all_pairs(graph: Graph) -> PathCosts:
+def all_pairs(graph: CostGraph) -> PathCosts:
     """Return the cheapest path's cost for every ordered pair of places that a path connects."""
     links = list(graph.links())
     return {origin: _relax(origin, links) for origin in graph.places}

@@ -13,13 +13,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from berth.api.labels import WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF
-from berth.api.networktopology import NetworkTopology
 from controllers.networktopology.aggregation import Pair, aggregate
 from controllers.networktopology.algorithms import path_algorithm
-from controllers.networktopology.graph import Graph
+from controllers.networktopology.graph import CostGraph
 from controllers.networktopology.places import Places
-from controllers.networktopology.sources.base import Reading, SourceState
-from controllers.networktopology.sources.userdefined import stated_costs
+from controllers.networktopology.sources.base import Reading
 
 MAX_COST: Final = 2**63 - 1
 """Largest cost that the API can carry; a longer path counts as this far."""
@@ -49,24 +47,17 @@ class Computation:
     """source of the path costs for people, empty without one"""
     measured: bool
     """whether that source is measurements, not what people stated"""
-    samples: int
-    """measurements or stated costs behind the path costs"""
     missing_regions: tuple[Pair, ...] = ()
     """ordered pairs of regions with nodes and without a path"""
     missing_zones: tuple[Pair, ...] = ()
     """ordered pairs of zones of one region with nodes and without a path"""
 
 
-def compute(
-    topology: NetworkTopology, reading: Reading, places: Places, *, algorithm: str = WEIGHTS_DIJKSTRA
-) -> Computation:
+def compute(reading: Reading, places: Places, *, algorithm: str = WEIGHTS_DIJKSTRA) -> Computation:
     """Return the computed weight sets.
 
-    Measurements come first; without a usable one the costs that people stated are the source.
-
     Args:
-        topology: the NetworkTopology.
-        reading: what the source that its spec names says; it must be settled.
+        reading: what the source of costs says, measurements or stated costs; empty when there are none.
         places: where nodes are.
         algorithm: path algorithm, which is also the name of its weight set.
 
@@ -75,34 +66,23 @@ def compute(
     """
     paths = path_algorithm(algorithm)
     sets: dict[str, Costs] = {}
-    if reading.state is SourceState.READ:
+    if reading.stated is not None:
+        regions, zones = reading.stated.regions, reading.stated.zones
+        direct = None
+    else:
         between_regions = aggregate(reading.measurements, places.region_of_node)
         between_zones = aggregate(reading.measurements, places.zone_of)
-        regions = Graph((*pair, found.cost) for pair, found in between_regions.items())
-        zones = Graph((*pair, found.cost) for pair, found in between_zones.items())
-        basis, samples = reading.name, len(reading.measurements)
-        direct = Costs(
-            {pair: found.cost for pair, found in between_regions.items()},
-            {pair: found.cost for pair, found in between_zones.items() if _inside_region(pair, places)},
-        )
-    else:
-        stated = stated_costs(topology, places.region_of)
-        regions, zones = stated.regions, stated.zones
-        basis, samples = ("UserDefined" if stated.count else ""), stated.count
-        direct = None
-    cheapest = Costs(
-        _flatten(paths(regions)),
-        {pair: cost for pair, cost in _flatten(paths(zones)).items() if _inside_region(pair, places)},
-    )
+        regions, zones = CostGraph(between_regions), CostGraph(between_zones)
+        direct = Costs(between_regions, _inside_regions(between_zones, places))
+    cheapest = Costs(_flatten(paths(regions)), _inside_regions(_flatten(paths(zones)), places))
     if cheapest:
         sets[algorithm] = cheapest
     if direct:
         sets[WEIGHTS_NETPERF] = direct
     return Computation(
         sets=sets,
-        basis=basis,
-        measured=reading.state is SourceState.READ,
-        samples=samples,
+        basis=reading.name if reading.usable else "",
+        measured=reading.usable and reading.stated is None,
         missing_regions=tuple(pair for pair in places.region_pairs() if pair not in cheapest.regions),
         missing_zones=tuple(pair for pair in places.zone_pairs() if pair not in cheapest.zones),
     )
@@ -116,7 +96,7 @@ def _flatten(paths: dict[str, dict[str, int]]) -> dict[Pair, int]:
     }
 
 
-def _inside_region(pair: Pair, places: Places) -> bool:
-    """Whether both zones may be of one region: unknown regions do not separate."""
-    first, second = places.region_of.get(pair[0]), places.region_of.get(pair[1])
-    return first is None or second is None or first == second
+def _inside_regions(costs: dict[Pair, int], places: Places) -> dict[Pair, int]:
+    """Return the costs between zones that may be of one region: unknown regions do not separate."""
+    regions = {pair: {places.region_of[zone] for zone in pair if zone in places.region_of} for pair in costs}
+    return {pair: cost for pair, cost in costs.items() if len(regions[pair]) < 2}

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from controllers.networktopology.graph import Graph, PathCosts
+from controllers.networktopology.graph import CostGraph, PathCosts
 
 
-def from_origin(graph: Graph, origin: str) -> dict[str, int]:
+def from_origin(graph: CostGraph, origin: str) -> dict[str, int]:
     """Return the cost of the cheapest path from ``origin`` to every other place that it reaches."""
     final: dict[str, int] = {}
     heap: list[tuple[int, str]] = [(0, origin)]
@@ -31,6 +31,6 @@ def from_origin(graph: Graph, origin: str) -> dict[str, int]:
     return final
 
 
-def all_pairs(graph: Graph) -> PathCosts:
+def all_pairs(graph: CostGraph) -> PathCosts:
     """Return the cheapest path's cost for every ordered pair of places that a path connects."""
     return {origin: from_origin(graph, origin) for origin in graph.places}

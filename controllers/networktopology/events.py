@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from berth.api.conditions import Condition
+from berth.api.conditions import Condition, ConditionUpdate
 from berth.api.networktopology import (
     API_VERSION,
     CONDITION_COMPLETE,
@@ -14,7 +14,7 @@ from berth.api.networktopology import (
     KIND,
 )
 from berth.kube.events import Note, Reference
-from controllers.networktopology.status import REASON_PARTLY_USABLE, Finding
+from controllers.networktopology.sources.base import REASON_PARTLY_USABLE
 
 _ACTIONS: Final[Mapping[str, str]] = {
     CONDITION_SOURCE_AVAILABLE: "ReadSource",
@@ -29,14 +29,14 @@ def reference(obj: Mapping[str, Any]) -> Reference:
     return Reference(API_VERSION, KIND, metadata["namespace"], metadata["name"], metadata["uid"])
 
 
-def weights_updated(regarding: Reference, finding: Finding) -> Note:
+def weights_updated(regarding: Reference, computed: ConditionUpdate) -> Note:
     """Normal: computed weight sets were written; the message says which and from what."""
-    return Note(regarding, "WeightsUpdated", finding.message, "ComputeWeights")
+    return Note(regarding, "WeightsUpdated", computed.message, "ComputeWeights")
 
 
 def weights_removed(regarding: Reference, names: Iterable[str]) -> Note:
     """Warning: computed weight sets were taken out because nothing is left to compute them from."""
-    text = f"{', '.join(sorted(names))} removed: there is nothing to compute from any more."
+    text = f"Removed {', '.join(sorted(names))}: there is nothing left to compute from"
     return Note(regarding, "WeightsRemoved", text, "ComputeWeights", warning=True)
 
 
@@ -45,21 +45,18 @@ def write_refused(regarding: Reference, problem: str) -> Note:
     return Note(regarding, "WeightsRefused", problem, "ComputeWeights", warning=True)
 
 
-def invalid_object(regarding: Reference, problem: str) -> Note:
-    """Warning: the object cannot be read as a NetworkTopology."""
-    return Note(regarding, "InvalidNetworkTopology", problem, "ReadSpec", warning=True)
-
-
-def condition_changes(regarding: Reference, before: Iterable[Condition], found: Iterable[Finding]) -> list[Note]:
+def condition_changes(
+    regarding: Reference, before: Iterable[Condition], updates: Iterable[ConditionUpdate]
+) -> list[Note]:
     """Return a note for every condition whose status or reason is new; one that is fine from the start is no news.
 
     A warning where something is missing or unusable, Normal where it is fine again.
     """
     known = {condition.type: condition for condition in before}
     notes = []
-    for finding in found:
-        past = known.get(finding.type)
-        troubled = not finding.holds or finding.reason == REASON_PARTLY_USABLE
-        if troubled if past is None else past.reason != finding.reason:
-            notes.append(Note(regarding, finding.reason, finding.message, _ACTIONS[finding.type], warning=troubled))
+    for update in updates:
+        past = known.get(update.type)
+        troubled = update.status is not True or update.reason == REASON_PARTLY_USABLE
+        if troubled if past is None else past.reason != update.reason:
+            notes.append(Note(regarding, update.reason, update.message, _ACTIONS[update.type], warning=troubled))
     return notes

@@ -8,9 +8,9 @@ from typing import Any
 from berth.api.labels import WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF
 from berth.api.networktopology import NetworkTopology
 from controllers.networktopology.compute import compute
-from controllers.networktopology.places import NodePlace, survey
-from controllers.networktopology.sources.base import Reading, SourceState
+from controllers.networktopology.places import NodePlace, Places
 from controllers.networktopology.sources.configmap import parse
+from controllers.networktopology.sources.userdefined import read_stated
 from controllers.networktopology.weights import weight_sets
 
 Labels = Mapping[str, str]
@@ -31,20 +31,10 @@ def forecast(
         berth.api.errors.InvalidObjectError: the object does not fit its kind.
     """
     topology = NetworkTopology.parse(document)
-    places = survey({name: NodePlace.of(labels) for name, labels in nodes.items()})
+    places = Places.of({name: NodePlace.of(labels) for name, labels in nodes.items()})
     spec = document.get("spec") or {}
     stated = [item for item in spec.get("weights") or () if item["name"] not in _COMPUTED]
-    computed = compute(topology, _read(topology, configmaps, nodes), places).sets
+    name = f"{topology.metadata.namespace}/{topology.spec.configmap_name}"
+    reading = parse(configmaps.get(name, {}), name=f"ConfigMap {name}", nodes=nodes)
+    computed = compute(reading if reading.usable else read_stated(topology, places.region_of), places).sets
     return {**document, "spec": {**spec, "weights": [*stated, *weight_sets(computed)]}}
-
-
-def _read(
-    topology: NetworkTopology, configmaps: Mapping[str, Mapping[str, str]], nodes: Mapping[str, Labels]
-) -> Reading:
-    name = topology.spec.configmap_name
-    if not name:
-        return Reading(SourceState.NONE)
-    key = f"{topology.metadata.namespace}/{name}"
-    if key not in configmaps:
-        return Reading(SourceState.MISSING, f"ConfigMap {key}")
-    return parse(configmaps[key], name=f"ConfigMap {key}", nodes=nodes)

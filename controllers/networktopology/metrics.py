@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import Counter, Gauge, Histogram
 
+from controllers.networktopology.sources.base import TopologyKey
+
 RECONCILE_SECONDS = Histogram(
     "berth_networktopology_reconcile_seconds",
     "Time to bring one NetworkTopology up to date, with its writes.",
@@ -32,9 +34,9 @@ MISSING_PAIRS = Gauge(
 )
 
 
-def forget(namespace: str, name: str) -> None:
+def forget(key: TopologyKey) -> None:
     """Drop the series of a NetworkTopology that is gone."""
     for gauge in (MEASUREMENTS, UNUSABLE):
-        gauge.remove(namespace, name)
+        gauge.remove(*key)
     for level in ("region", "zone"):
-        MISSING_PAIRS.remove(namespace, name, level)
+        MISSING_PAIRS.remove(*key, level)

@@ -10,7 +10,7 @@ from berth.kube.client import ApiClient
 from berth.kube.objects import ObjectMeta
 from berth.kube.reflector import Reflector
 from berth.kube.resources import Resource
-from controllers.networktopology.places import NodePlace, Places, survey
+from controllers.networktopology.places import NodePlace, Places
 
 
 class LabelledNode(msgspec.Struct, gc=False):
@@ -45,12 +45,8 @@ class NodeWatch:
     def places(self) -> Places:
         """Where the nodes are now; the same object until something changes."""
         if self._places is None:
-            self._places = survey(self._nodes)
+            self._places = Places.of(self._nodes)
         return self._places
-
-    async def run(self) -> None:
-        """Follow for ever; ends only by cancellation."""
-        await self.reflector.run()
 
     def _node_changed(self, old: LabelledNode | None, new: LabelledNode | None) -> None:
         before = NodePlace.of(old.metadata.labels) if old is not None else None

@@ -25,7 +25,7 @@ class NodePlace:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """All nodes of a cluster, by place; made by :func:`survey`."""
+    """All nodes of a cluster, by place; made by :meth:`of`."""
 
     nodes: Mapping[str, NodePlace] = field(default_factory=dict)
     """node name to place"""
@@ -39,6 +39,28 @@ class Places:
     """nodes without a region or a zone label, sorted"""
     split_zones: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """zones whose nodes name several regions, with those regions, sorted"""
+
+    @classmethod
+    def of(cls, nodes: Mapping[str, NodePlace]) -> Places:
+        """Return the places of ``nodes`` (node name to place).
+
+        Kubernetes takes zone names as unique across regions. A zone whose nodes disagree about the region counts to
+        the region that most of its nodes name, the alphabetically first on a tie, and is listed in ``split_zones``.
+        """
+        votes: dict[str, dict[str, int]] = {}
+        for place in nodes.values():
+            if place.zone and place.region:
+                counts = votes.setdefault(place.zone, {})
+                counts[place.region] = counts.get(place.region, 0) + 1
+        region_of = {zone: _winner(counts) for zone, counts in sorted(votes.items())}
+        return cls(
+            nodes=dict(nodes),
+            regions=tuple(sorted({place.region for place in nodes.values() if place.region})),
+            zones=tuple(sorted({place.zone for place in nodes.values() if place.zone})),
+            region_of=region_of,
+            unlabelled=tuple(sorted(name for name, place in nodes.items() if not (place.region and place.zone))),
+            split_zones={zone: tuple(sorted(counts)) for zone, counts in sorted(votes.items()) if len(counts) > 1},
+        )
 
     def zone_of(self, node: str) -> str:
         """Return the zone of a node, empty when the node or its zone is unknown."""
@@ -60,28 +82,6 @@ class Places:
     def region_pairs(self) -> list[tuple[str, str]]:
         """Return the ordered pairs of different regions, sorted."""
         return _ordered_pairs(self.regions)
-
-
-def survey(nodes: Mapping[str, NodePlace]) -> Places:
-    """Return the places of ``nodes`` (node name to place).
-
-    Kubernetes takes zone names as unique across regions. A zone whose nodes disagree about the region counts to
-    the region that most of its nodes name, the alphabetically first on a tie, and is listed in ``split_zones``.
-    """
-    votes: dict[str, dict[str, int]] = {}
-    for place in nodes.values():
-        if place.zone and place.region:
-            counts = votes.setdefault(place.zone, {})
-            counts[place.region] = counts.get(place.region, 0) + 1
-    region_of = {zone: _winner(counts) for zone, counts in sorted(votes.items())}
-    return Places(
-        nodes=dict(nodes),
-        regions=tuple(sorted({place.region for place in nodes.values() if place.region})),
-        zones=tuple(sorted({place.zone for place in nodes.values() if place.zone})),
-        region_of=region_of,
-        unlabelled=tuple(sorted(name for name, place in nodes.items() if not (place.region and place.zone))),
-        split_zones={zone: tuple(sorted(counts)) for zone, counts in sorted(votes.items()) if len(counts) > 1},
-    )
 
 
 def _winner(counts: Mapping[str, int]) -> str:

@@ -8,7 +8,7 @@ next pass, and a pass that finds everything right writes nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -16,28 +16,26 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from berth.api.base import ObjectMeta
+from berth.api.conditions import ConditionUpdate
 from berth.api.errors import InvalidObjectError
 from berth.api.networktopology import CONDITION_WEIGHTS_COMPUTED, NetworkTopology, NetworkTopologyStatus
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.events import EventRecorder
-from berth.kube.resources import Resource
+from berth.kube.resources import NETWORK_TOPOLOGIES
+from berth.runtime.workqueue import WorkQueue
 from controllers.networktopology import events, metrics
 from controllers.networktopology.compute import Computation, compute
-from controllers.networktopology.configmaps import ConfigMapRef, ConfigMapWatches
+from controllers.networktopology.conditions import CONDITIONS, complete, weights_computed
 from controllers.networktopology.nodes import NodeWatch
 from controllers.networktopology.places import Places
-from controllers.networktopology.sources.base import Reading, SourceState
-from controllers.networktopology.status import CONDITIONS, Finding, findings, next_status, source_available
+from controllers.networktopology.sources.base import Reading, SourceState, TopologyKey
+from controllers.networktopology.sources.registry import Sources
+from controllers.networktopology.status import next_status
 from controllers.networktopology.weights import FIELD_MANAGER, needs_write, ownership, weight_sets
 
 log = structlog.get_logger(__name__)
 
-TOPOLOGIES: Final[Resource[dict[str, Any]]] = Resource(
-    "networktopology.diktyo.x-k8s.io", "v1alpha1", "networktopologies", "NetworkTopology", dict
-)
-"""NetworkTopologies as raw objects: what people wrote is passed through, never rebuilt from a model."""
 EMPTY_SPEC: Final[dict[str, Any]] = {"weights": [], "configmapName": ""}
 """Spec of an object that has none."""
 PENDING_DELAY: Final = 1.0
@@ -50,31 +48,32 @@ REFUSED_DELAY: Final = 60.0
 
 @dataclass(slots=True)
 class _Pass:
-    """What one pass knows about its object."""
+    """One pass: its object as it was read, or written last."""
 
-    key: str
+    key: TopologyKey
     raw: dict[str, Any]
-    topology: NetworkTopology
+    status: NetworkTopologyStatus
+    places: Places
 
     @property
-    def identity(self) -> dict[str, Any]:
-        """Type and metadata of an apply: the uid keeps it from creating an object that was deleted meanwhile."""
-        metadata = self.raw["metadata"]
-        return {
-            "apiVersion": TOPOLOGIES.api_version,
-            "kind": TOPOLOGIES.kind,
-            "metadata": {name: metadata[name] for name in ("name", "namespace", "uid")},
-        }
-
-    @property
-    def generation(self) -> int:
-        """Generation of the spec."""
-        return int(self.raw["metadata"].get("generation", 0))
+    def metadata(self) -> dict[str, Any]:
+        """Metadata as the API server has it."""
+        found: dict[str, Any] = self.raw["metadata"]
+        return found
 
     @property
     def weights(self) -> list[dict[str, Any]]:
         """``spec.weights`` as it is now."""
         return list((self.raw.get("spec") or {}).get("weights") or [])
+
+    def applied(self, **fields: Any) -> dict[str, Any]:
+        """Return the body of an apply; its uid keeps it from creating an object that was deleted meanwhile."""
+        return {
+            "apiVersion": NETWORK_TOPOLOGIES.api_version,
+            "kind": NETWORK_TOPOLOGIES.kind,
+            "metadata": {name: self.metadata[name] for name in ("name", "namespace", "uid")},
+            **fields,
+        }
 
 
 class Reconciler:
@@ -86,8 +85,8 @@ class Reconciler:
         client: ApiClient,
         recorder: EventRecorder,
         nodes: NodeWatch,
-        configmaps: ConfigMapWatches,
-        again: Callable[[str, float], None],
+        sources: Sources,
+        queue: WorkQueue[TopologyKey],
         algorithm: str,
     ) -> None:
         """Prepare.
@@ -96,179 +95,143 @@ class Reconciler:
             client: open API client.
             recorder: running event recorder.
             nodes: where nodes are.
-            configmaps: sources of measurements.
-            again: asks for another pass over a key after some seconds.
+            sources: where costs come from.
+            queue: for further passes after some time.
             algorithm: path algorithm, whose name is that of its weight set.
         """
         self._client = client
         self._recorder = recorder
         self._nodes = nodes
-        self._configmaps = configmaps
-        self._again = again
+        self._sources = sources
+        self._queue = queue
         self._algorithm = algorithm
 
-    async def reconcile(self, key: str) -> bool:
-        """Bring the NetworkTopology ``namespace/name`` up to date and return whether it still exists.
+    async def reconcile(self, key: TopologyKey) -> bool:
+        """Bring a NetworkTopology up to date and return whether it exists.
 
         Raises:
             ApiError, aiohttp.ClientError, OSError: try again later.
         """
+        exists = False
         with metrics.RECONCILE_SECONDS.time():
-            namespace, name = key.split("/", 1)
             try:
-                raw = await self._client.get(TOPOLOGIES, name, namespace=namespace)
-                if raw["metadata"].get("deletionTimestamp"):
-                    self._forget(key)
-                    return False
-                await self._reconcile(key, raw)
+                raw = await self._client.get(NETWORK_TOPOLOGIES.raw, key.name, namespace=key.namespace)
+                if not raw["metadata"].get("deletionTimestamp"):
+                    await self._reconcile(key, raw)
+                    exists = True
             except ApiError as error:
                 if not error.not_found:
                     raise
-                self._forget(key)
-                return False
-            return True
+        if not exists:
+            self._sources.forget(key)
+            metrics.forget(key)
+        return exists
 
-    async def _reconcile(self, key: str, raw: dict[str, Any]) -> None:
+    async def _reconcile(self, key: TopologyKey, raw: dict[str, Any]) -> None:
         try:
             # The kind lets an object without a spec pass, as upstream's does: it states nothing.
             topology = NetworkTopology.parse({**raw, "spec": raw.get("spec") or EMPTY_SPEC})
         except InvalidObjectError as error:
             await self._report_invalid(key, raw, error)
             return
-        this = _Pass(key, raw, topology)
         places = self._nodes.places
-        reading = await self._read_source(this, places)
-        if reading is None:
+        this = _Pass(key, raw, topology.status, places)
+        source, reading, basis = await self._sources.read(key, topology, places)
+        if not reading.settled:
+            self._queue.add(key, delay=PENDING_DELAY if reading.state is SourceState.PENDING else UNREADABLE_DELAY)
+            if reading.state is SourceState.FAILED:
+                await self._write_status(this, [source.availability(reading, "")], data_time=this.status.data_time)
             return
         with metrics.COMPUTE_SECONDS.time():
             # In a thread: a large topology must not hold up watches and the renewal of the Lease.
-            computation = await asyncio.to_thread(compute, topology, reading, places, algorithm=self._algorithm)
-        if not reading.settled:
-            await self._write_status(this, (source_available(reading, computation),), reading, places)
-            return
-        self._measure(this, reading, computation)
-        found = findings(reading, computation, places)
+            computation = await asyncio.to_thread(compute, basis, places, algorithm=self._algorithm)
+        self._measure(key, reading, computation)
+        computed = weights_computed(computation)
         try:
-            await self._write_weights(this, computation, found)
+            await self._write_weights(this, computation, computed)
         except ApiError as error:
             if error.not_found or error.conflict or error.retryable:
                 raise
-            found = self._refused(this, error, found)
-        await self._write_status(this, found, reading, places)
+            computed = self._refused(this, error)
+        instead = f"costs come from {computation.basis}" if computation.basis else "there are no costs"
+        available = source.availability(reading, f"until then {instead}")
+        await self._write_status(this, [available, computed, complete(computation, places)], data_time=reading.time)
 
-    async def _read_source(self, this: _Pass, places: Places) -> Reading | None:
-        """Return what the named source says; None while it is being read for the first time."""
-        name = this.topology.spec.configmap_name
-        ref = ConfigMapRef(this.raw["metadata"]["namespace"], name) if name else None
-        source = self._configmaps.follow(this.key, ref)
-        if source is None:
-            return Reading(SourceState.NONE)
-        # In a thread, as a full ConfigMap has thousands of keys.
-        reading = await asyncio.to_thread(source.read, places.nodes)
-        if reading.state is not SourceState.PENDING:
-            return reading
-        detail = await source.why_pending()
-        self._again(this.key, UNREADABLE_DELAY if detail else PENDING_DELAY)
-        return Reading(SourceState.FAILED, reading.name, detail=detail) if detail else None
-
-    async def _write_weights(self, this: _Pass, computation: Computation, found: tuple[Finding, ...]) -> None:
+    async def _write_weights(self, this: _Pass, computation: Computation, computed: ConditionUpdate) -> None:
         """Apply the computed sets if the object has others."""
         wanted = weight_sets(computation.sets)
-        owned = ownership(this.raw["metadata"].get("managedFields", ())).names
+        owned = ownership(this.metadata.get("managedFields", ())).names
         if not needs_write(this.weights, wanted, owned):
             return
-        metadata = this.raw["metadata"]
+        name, namespace = this.key.name, this.key.namespace
         if not wanted and owned >= {item["name"] for item in this.weights}:
             # An apply of nothing would remove the list itself, which the kind requires.
-            body: dict[str, Any] = {
-                "metadata": {"resourceVersion": metadata["resourceVersion"]},
-                "spec": {"weights": []},
-            }
-            answer = await self._client.merge_patch(TOPOLOGIES, metadata["name"], body, namespace=metadata["namespace"])
+            metadata = {"resourceVersion": this.metadata["resourceVersion"]}
+            body = {"metadata": metadata, "spec": {"weights": []}}
+            answer = await self._client.merge_patch(NETWORK_TOPOLOGIES, name, body, namespace=namespace)
         else:
+            body = this.applied(spec={"weights": wanted}) if wanted else this.applied()
             answer = await self._client.apply(
-                TOPOLOGIES,
-                metadata["name"],
-                {**this.identity, **({"spec": {"weights": wanted}} if wanted else {})},
-                field_manager=FIELD_MANAGER,
-                namespace=metadata["namespace"],
+                NETWORK_TOPOLOGIES, name, body, field_manager=FIELD_MANAGER, namespace=namespace
             )
         metrics.WRITES.labels("weights").inc()
         this.raw = msgspec.json.decode(answer, type=dict[str, Any])
         regarding = events.reference(this.raw)
-        if wanted:
-            computed = next(finding for finding in found if finding.type == CONDITION_WEIGHTS_COMPUTED)
-            self._recorder.record(events.weights_updated(regarding, computed))
-            log.info("weights written", networktopology=this.key, detail=computed.message)
-        else:
-            self._recorder.record(events.weights_removed(regarding, owned))
-            log.warning("weights removed", networktopology=this.key, names=sorted(owned))
+        note = events.weights_updated(regarding, computed) if wanted else events.weights_removed(regarding, owned)
+        self._recorder.record(note)
+        log.info(note.message, networktopology=str(this.key))
 
-    def _refused(self, this: _Pass, error: ApiError, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    def _refused(self, this: _Pass, error: ApiError) -> ConditionUpdate:
         """Report a write that will not succeed as it is."""
         problem = f"The API server refused the computed weights: {error}"
-        log.error("weights refused", networktopology=this.key, error=str(error))
+        log.error("weights refused", networktopology=str(this.key), error=str(error))
         self._recorder.record(events.write_refused(events.reference(this.raw), problem))
-        self._again(this.key, REFUSED_DELAY)
-        refused = Finding(CONDITION_WEIGHTS_COMPUTED, False, "WriteRefused", problem)
-        return tuple(refused if finding.type == CONDITION_WEIGHTS_COMPUTED else finding for finding in found)
+        self._queue.add(this.key, delay=REFUSED_DELAY)
+        return ConditionUpdate(CONDITION_WEIGHTS_COMPUTED, False, "WriteRefused", problem)
 
-    async def _write_status(self, this: _Pass, found: tuple[Finding, ...], reading: Reading, places: Places) -> None:
+    async def _write_status(
+        self, this: _Pass, updates: Sequence[ConditionUpdate], *, data_time: datetime | None
+    ) -> None:
         """Apply the status if it differs, and tell in Events what is new in it."""
-        current = this.topology.status
         wanted = next_status(
-            current,
-            found,
-            generation=this.generation,
-            places=places,
+            this.status,
+            updates,
+            generation=int(this.metadata.get("generation", 0)),
+            places=this.places,
             names=[item["name"] for item in this.weights],
-            calculated=ownership(this.raw["metadata"].get("managedFields", ())).time,
-            measured=reading.time if reading.settled else current.data_time,
+            calculated=ownership(this.metadata.get("managedFields", ())).time,
+            measured=data_time,
             now=datetime.now(UTC),
-        )
-        if wanted.to_api() == current.to_api():
+        ).to_api()
+        if wanted == this.status.to_api():
             return
-        await self._apply_status(this.identity, wanted)
-        for note in events.condition_changes(events.reference(this.raw), current.conditions, found):
-            self._recorder.record(note)
-
-    async def _apply_status(self, identity: dict[str, Any], wanted: NetworkTopologyStatus) -> None:
-        status = wanted.to_api()
-        status["conditions"] = [item for item in status["conditions"] if item["type"] in CONDITIONS]
-        metadata = identity["metadata"]
+        wanted["conditions"] = [item for item in wanted["conditions"] if item["type"] in CONDITIONS]
         await self._client.apply(
-            TOPOLOGIES,
-            metadata["name"],
-            {**identity, "status": status},
+            NETWORK_TOPOLOGIES,
+            this.key.name,
+            this.applied(status=wanted),
             field_manager=FIELD_MANAGER,
-            namespace=metadata["namespace"],
+            namespace=this.key.namespace,
             subresource="status",
         )
         metrics.WRITES.labels("status").inc()
+        for note in events.condition_changes(events.reference(this.raw), this.status.conditions, updates):
+            self._recorder.record(note)
 
-    async def _report_invalid(self, key: str, raw: dict[str, Any], error: InvalidObjectError) -> None:
-        """Say in an Event and a condition what is wrong with an object that cannot be read."""
-        log.warning("invalid object", networktopology=key, problems=error.problems)
-        regarding = events.reference(raw)
-        blank = NetworkTopology.parse({**raw, "spec": EMPTY_SPEC, "status": {}})
+    async def _report_invalid(self, key: TopologyKey, raw: dict[str, Any], error: InvalidObjectError) -> None:
+        """Say in a condition what is wrong with an object that cannot be read."""
+        log.warning("invalid object", networktopology=str(key), problems=error.problems)
         try:
-            current = NetworkTopologyStatus.model_validate(raw.get("status") or {})
+            status = NetworkTopologyStatus.model_validate(raw.get("status") or {})
         except ValueError:
-            current = blank.status
-        finding = Finding(CONDITION_WEIGHTS_COMPUTED, False, "InvalidNetworkTopology", str(error))
-        this = _Pass(key, raw, blank.model_copy(update={"status": current}))
-        self._configmaps.follow(key, None)
-        self._recorder.record(events.invalid_object(regarding, str(error)))
-        await self._write_status(this, (finding,), Reading(SourceState.NONE), self._nodes.places)
+            status = NetworkTopologyStatus()
+        self._sources.forget(key)
+        update = ConditionUpdate(CONDITION_WEIGHTS_COMPUTED, False, "InvalidNetworkTopology", str(error))
+        await self._write_status(_Pass(key, raw, status, self._nodes.places), [update], data_time=None)
 
-    def _measure(self, this: _Pass, reading: Reading, computation: Computation) -> None:
-        metadata: ObjectMeta = this.topology.metadata
-        labels = (metadata.namespace, metadata.name)
-        metrics.MEASUREMENTS.labels(*labels).set(len(reading.measurements))
-        metrics.UNUSABLE.labels(*labels).set(len(reading.malformed) + len(reading.unknown_nodes))
-        metrics.MISSING_PAIRS.labels(*labels, "region").set(len(computation.missing_regions))
-        metrics.MISSING_PAIRS.labels(*labels, "zone").set(len(computation.missing_zones))
-
-    def _forget(self, key: str) -> None:
-        self._configmaps.follow(key, None)
-        metrics.forget(*key.split("/", 1))
+    @staticmethod
+    def _measure(key: TopologyKey, reading: Reading, computation: Computation) -> None:
+        metrics.MEASUREMENTS.labels(*key).set(len(reading.measurements))
+        metrics.UNUSABLE.labels(*key).set(len(reading.malformed) + len(reading.unknown_nodes))
+        metrics.MISSING_PAIRS.labels(*key, "region").set(len(computation.missing_regions))
+        metrics.MISSING_PAIRS.labels(*key, "zone").set(len(computation.missing_zones))

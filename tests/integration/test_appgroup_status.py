@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from berth.api.appgroup import SortingAlgorithm
-from controllers.appgroup.controller import POD_DELAY
+from controllers.appgroup.handlers import POD_DELAY
 from controllers.appgroup.reconciler import FIELD_MANAGER
 from hack.harness.boutique import ORDERS_10, ORDERS_11, appgroup, boutique, names
 from hack.harness.cluster import Kubectl, eventually
@@ -209,4 +209,3 @@ def test_health_and_readiness(groups: AppGroups, controller: ControllerProcess) 
     assert controller.get("/healthz") == (200, "ok\n")
     assert controller.get("/readyz") == (200, "ok\n")
     eventually(lambda: controller.metric("berth_appgroup_queue_depth") == 0, what="empty queue")
-    eventually(lambda: controller.metric("berth_appgroup_echo_age_seconds") == 0, what="all echoes seen")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from berth.api.appgroup import MAX_PODS_SCHEDULED, AppGroup, AppGroupStatus
-from berth.api.conditions import set_condition
+from berth.api.conditions import ConditionUpdate, apply
 from berth.api.networktopology import NetworkTopologyStatus
 from hack.harness.cluster import Kubectl
 from tests.support.kinds import app_group, network_topology, ref, weight_set, workload
@@ -29,18 +29,8 @@ def table(kubectl: Kubectl, *arguments: str) -> dict[str, str]:
 
 
 def group_status() -> AppGroupStatus:
-    conditions = set_condition(
-        (), condition_type="Ordered", status=True, reason="Sorted", message="", observed_generation=1, now=NOW
-    )
-    conditions = set_condition(
-        conditions,
-        condition_type="Placed",
-        status=False,
-        reason="PodsPending",
-        message="",
-        observed_generation=1,
-        now=NOW,
-    )
+    updates = [ConditionUpdate("Ordered", True, "Sorted", ""), ConditionUpdate("Placed", False, "PodsPending", "")]
+    conditions = apply((), updates, observed_generation=1, now=NOW)
     return AppGroupStatus.model_validate(
         {
             "observedGeneration": 1,
@@ -68,11 +58,9 @@ def test_appgroup_columns(kubectl: Kubectl) -> None:
 
 def test_networktopology_columns(kubectl: Kubectl) -> None:
     kubectl.apply(network_topology(weight_set(a={"b": 1})))
-    conditions = ()
-    for name, reason in (("SourceAvailable", "Read"), ("WeightsComputed", "Fresh"), ("Complete", "PairsMissing")):
-        conditions = set_condition(
-            conditions, condition_type=name, status=True, reason=reason, message="", observed_generation=1, now=NOW
-        )
+    reasons = {"SourceAvailable": "Read", "WeightsComputed": "Fresh", "Complete": "PairsMissing"}
+    updates = [ConditionUpdate(name, True, reason, "") for name, reason in reasons.items()]
+    conditions = apply((), updates, observed_generation=1, now=NOW)
     status = NetworkTopologyStatus(
         node_count=24, regions=2, zones=4, weight_sets="UserDefined,Dijkstra", data_time=NOW, conditions=conditions
     )

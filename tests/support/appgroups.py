@@ -11,7 +11,7 @@ from berth.api.appgroup import API_VERSION, PLURAL
 from berth.api.labels import LABEL_APPGROUP, LABEL_WORKLOAD
 from berth.network.groups import GroupKey
 from controllers.appgroup.plan import plan_spec
-from controllers.appgroup.pods import GroupPod, PodIndex
+from controllers.appgroup.pods import GroupPod, GroupPods
 from controllers.appgroup.status import desired_status, read_status
 from hack.harness.cluster import bound_pod, eventually
 from hack.localcluster import LocalCluster
@@ -94,12 +94,12 @@ class AppGroups:
 
     def settled(self) -> bool:
         """Return whether every status is what follows from the spec and the pods that the API server has now."""
-        index = PodIndex()
+        pods = GroupPods()
         for raw in self.pods():
-            index.update(_group_pod(raw))
+            pods.update(None, msgspec.convert(raw, GroupPod))
         for document in self.all():
             metadata = document["metadata"]
-            members = tuple(index.of(GroupKey(metadata["namespace"], metadata["name"])))
+            members = pods.of(GroupKey(metadata["namespace"], metadata["name"]))
             status = read_status(document)
             if desired_status(plan_spec(document), members, status, now=datetime.now(UTC)) != status:
                 return False
@@ -117,7 +117,3 @@ def condition(document: dict[str, Any], condition_type: str) -> dict[str, Any]:
     """Return the condition of a type, empty if it is not there."""
     conditions = document.get("status", {}).get("conditions", [])
     return next((item for item in conditions if item["type"] == condition_type), {})
-
-
-def _group_pod(raw: dict[str, Any]) -> GroupPod:
-    return msgspec.convert(raw, GroupPod)

@@ -59,6 +59,8 @@ class Fault(Enum):
     """never forwarded, never answered"""
     HANG_AFTER = "hang after"
     """forwarded, never answered"""
+    SILENCE = "silence"
+    """forwarded and answered, but of a watch only that it has begun"""
     HOLD = "hold"
     """forwarded and answered as soon as it is released"""
 
@@ -213,6 +215,8 @@ class FaultProxy:
             return await self._forward(request, body, None)
         rule.hits += 1
         fault = rule.fault
+        if fault is Fault.SILENCE:
+            return await self._forward(request, body, fault)
         if fault is Fault.HOLD:
             await rule.released.wait()
             return await self._forward(request, body, fault)
@@ -243,7 +247,10 @@ class FaultProxy:
                 self._watches.add(request.transport)
             try:
                 async for chunk in answer.content.iter_any():
-                    await stream.write(chunk)
+                    if fault is not Fault.SILENCE:
+                        await stream.write(chunk)
+                if fault is Fault.SILENCE:
+                    await asyncio.sleep(_END)
                 await stream.write_eof()
             except (aiohttp.ClientError, ConnectionError):
                 _reset(request.transport)

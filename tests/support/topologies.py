@@ -6,13 +6,13 @@ from typing import Any
 
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
 from berth.api.networktopology import API_VERSION, KIND, NetworkTopology
-from controllers.networktopology.places import NodePlace, Places, survey
+from controllers.networktopology.places import NodePlace, Places
 from controllers.networktopology.sources.base import Measurement, Reading, SourceState
 
 Stated = dict[str, int | dict[str, Any]]
 """``{"a>b": 5}`` is the cost 5 from a to b; a dict instead of 5 gives all fields of the entry."""
 
-NO_SOURCE = Reading(SourceState.NONE)
+NO_SOURCE = Reading(SourceState.EMPTY, "UserDefined")
 
 
 def level(key: str, stated: Stated) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def stated(*, regions: Stated | None = None, zones: Stated | None = None) -> Net
 
 def places(**nodes: str) -> Places:
     """Places of nodes given as ``name="region/zone"``."""
-    return survey({name: NodePlace(*place.split("/")) for name, place in nodes.items()})
+    return Places.of({name: NodePlace(*place.split("/")) for name, place in nodes.items()})
 
 
 def measured(**latencies: int) -> Reading:

@@ -9,7 +9,7 @@ condensation is the graph itself, so it changes nothing.
 Source: the six algorithms of the KEP "Network-Aware Scheduling" (kubernetes sig-scheduling, 260).
 """
 
-from controllers.appgroup.orders.graph import Graph
+from controllers.appgroup.orders.graph import DependencyGraph
 from controllers.appgroup.orders.sorting import Ordering, sort_workloads
 
-__all__ = ["Graph", "Ordering", "sort_workloads"]
+__all__ = ["DependencyGraph", "Ordering", "sort_workloads"]

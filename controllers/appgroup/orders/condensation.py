@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from controllers.appgroup.orders.graph import Graph
+from controllers.appgroup.orders.graph import DependencyGraph
 from controllers.appgroup.orders.tarjan import finishing_order
 
 
@@ -18,7 +18,7 @@ from controllers.appgroup.orders.tarjan import finishing_order
 class Condensation:
     """A graph with each strongly connected component drawn together into one node."""
 
-    graph: Graph
+    graph: DependencyGraph
     """The acyclic graph of the components, numbered by the first declared member of each."""
     members: tuple[tuple[int, ...], ...]
     """For every component its nodes of the original graph, in declaration order."""
@@ -26,7 +26,7 @@ class Condensation:
     """One cycle per component that has any: nodes of the original graph, the first one again at the end."""
 
 
-def condense(graph: Graph) -> Condensation:
+def condense(graph: DependencyGraph) -> Condensation:
     """Return the condensation of ``graph``, in time linear in its nodes and edges."""
     members = _components(graph)
     component = [0] * len(graph)
@@ -39,10 +39,10 @@ def condense(graph: Graph) -> Condensation:
     ]
     cyclic = (nodes for nodes in members if len(nodes) > 1 or nodes[0] in graph.successors[nodes[0]])
     cycles = tuple(_cycle(graph, nodes, component) for nodes in cyclic)
-    return Condensation(graph=Graph.of(successors), members=members, cycles=cycles)
+    return Condensation(graph=DependencyGraph.of(successors), members=members, cycles=cycles)
 
 
-def _components(graph: Graph) -> tuple[tuple[int, ...], ...]:
+def _components(graph: DependencyGraph) -> tuple[tuple[int, ...], ...]:
     """Return the strongly connected components, each sorted, ordered by their first node."""
     transposed: list[list[int]] = [[] for _ in range(len(graph))]
     for node, targets in enumerate(graph.successors):
@@ -64,7 +64,7 @@ def _components(graph: Graph) -> tuple[tuple[int, ...], ...]:
     return tuple(sorted(found))
 
 
-def _cycle(graph: Graph, nodes: tuple[int, ...], component: list[int]) -> tuple[int, ...]:
+def _cycle(graph: DependencyGraph, nodes: tuple[int, ...], component: list[int]) -> tuple[int, ...]:
     """Return a shortest cycle through the first node of a component, as a breadth-first search finds it."""
     start = nodes[0]
     came_from: dict[int, int] = {}

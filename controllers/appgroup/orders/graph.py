@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class DependencyGraph:
     """A directed graph of nodes 0..n-1; an edge leads from a workload to one that it depends on."""
 
     successors: tuple[tuple[int, ...], ...]
@@ -39,10 +39,3 @@ class Graph:
             for target in targets:
                 degrees[target] += 1
         return degrees
-
-    def respects(self, order: Sequence[int]) -> bool:
-        """Return whether ``order`` is a permutation of the nodes with every edge leading forwards."""
-        if sorted(order) != list(range(len(self))):
-            return False
-        place = {node: index for index, node in enumerate(order)}
-        return all(place[node] < place[target] for node in place for target in self.successors[node])

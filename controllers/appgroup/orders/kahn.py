@@ -6,10 +6,10 @@ of ready nodes.
 
 from __future__ import annotations
 
-from controllers.appgroup.orders.graph import Graph
+from controllers.appgroup.orders.graph import DependencyGraph
 
 
-def kahn_order(graph: Graph) -> list[int]:
+def kahn_order(graph: DependencyGraph) -> list[int]:
     """Return the nodes of an acyclic graph, dependents before what they depend on.
 
     The stack of ready nodes begins with the nodes without dependents in declaration order; a node's

@@ -8,12 +8,12 @@ from typing import Final
 
 from berth.api.appgroup import SortingAlgorithm
 from controllers.appgroup.orders.condensation import condense
-from controllers.appgroup.orders.graph import Graph
+from controllers.appgroup.orders.graph import DependencyGraph
 from controllers.appgroup.orders.kahn import kahn_order
 from controllers.appgroup.orders.tarjan import tarjan_order
 from controllers.appgroup.orders.transforms import alternate, reverse
 
-Base = Callable[[Graph], list[int]]
+Base = Callable[[DependencyGraph], list[int]]
 Transform = Callable[[Sequence[int]], list[int]]
 
 _ALGORITHMS: Final[dict[SortingAlgorithm, tuple[Base, Transform]]] = {
@@ -36,7 +36,7 @@ class Ordering:
     """One closed path per strongly connected component with a cycle, such as ``(1, 4, 1)``; empty without cycles."""
 
 
-def sort_workloads(graph: Graph, algorithm: SortingAlgorithm) -> Ordering:
+def sort_workloads(graph: DependencyGraph, algorithm: SortingAlgorithm) -> Ordering:
     """Order ``graph`` with ``algorithm``, any cycles condensed; time is linear in nodes and edges."""
     base, transform = _ALGORITHMS[algorithm]
     condensation = condense(graph)

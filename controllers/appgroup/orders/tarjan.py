@@ -5,10 +5,10 @@ Source: R. Tarjan, "Edge-disjoint spanning trees and depth-first search", Acta I
 
 from __future__ import annotations
 
-from controllers.appgroup.orders.graph import Graph
+from controllers.appgroup.orders.graph import DependencyGraph
 
 
-def finishing_order(graph: Graph) -> list[int]:
+def finishing_order(graph: DependencyGraph) -> list[int]:
     """Return the nodes in the order in which a depth-first search leaves them.
 
     The search begins at every unvisited node in declaration order and follows edges in declared
@@ -34,7 +34,7 @@ def finishing_order(graph: Graph) -> list[int]:
     return finished
 
 
-def tarjan_order(graph: Graph) -> list[int]:
+def tarjan_order(graph: DependencyGraph) -> list[int]:
     """Return the nodes of an acyclic graph, dependents before what they depend on.
 
     Raises:

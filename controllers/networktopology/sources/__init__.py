@@ -1,1 +1,1 @@
-"""Where measurements come from: one file a source, all of them giving a :class:`~.base.Reading`."""
+"""Where costs come from: one file a source, each with a :class:`~.base.Source` that :mod:`.registry` names."""

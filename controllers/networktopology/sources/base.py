@@ -1,12 +1,37 @@
-"""What every source of measurements gives: samples between nodes, their time, and what was wrong with them."""
+"""What a source of costs is, and what every source gives: a :class:`Reading` at one moment."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple
+
+from berth.api.conditions import ConditionUpdate
+from berth.api.networktopology import CONDITION_SOURCE_AVAILABLE, NetworkTopology
+from berth.kube.client import ApiClient
+from berth.runtime.component import ComponentContext
+from controllers.networktopology.graph import CostGraph
+from controllers.networktopology.places import Places
+
+REASON_PARTLY_USABLE: Final = "SomeMeasurementsUnusable"
+"""Reason of SourceAvailable when it is True but not all of the source can be used; an Event warns of it."""
+
+
+class TopologyKey(NamedTuple):
+    """Which NetworkTopology."""
+
+    namespace: str
+    """its namespace"""
+    name: str
+    """its name"""
+
+    def __str__(self) -> str:
+        """Return ``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
 
 
 class Measurement(NamedTuple):
@@ -20,11 +45,21 @@ class Measurement(NamedTuple):
     """latency, 0 or more"""
 
 
+@dataclass(frozen=True, slots=True)
+class StatedCosts:
+    """Costs between places, as people stated them."""
+
+    regions: CostGraph
+    """links between regions"""
+    zones: CostGraph
+    """links between zones, also across regions where people stated such"""
+    count: int
+    """number of stated costs"""
+
+
 class SourceState(Enum):
     """Whether a source can be read."""
 
-    NONE = "None"
-    """no source is named"""
     PENDING = "Pending"
     """not read yet; nothing may be concluded from it"""
     FAILED = "Failed"
@@ -39,14 +74,16 @@ class SourceState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a source says at one moment."""
+    """What a source says at one moment: measurements between nodes or stated costs."""
 
     state: SourceState
     """whether it can be read"""
-    name: str = ""
+    name: str
     """the source for people, e.g. ``ConfigMap default/netperf``"""
     measurements: tuple[Measurement, ...] = ()
     """usable samples, in a fixed order"""
+    stated: StatedCosts | None = None
+    """costs between places, of a source that does not measure"""
     time: datetime | None = None
     """when the newest sample was published, None when the source does not say"""
     malformed: tuple[str, ...] = ()
@@ -61,9 +98,55 @@ class Reading:
         """Whether conclusions may be drawn; False while the source is unread or unreadable."""
         return self.state not in (SourceState.PENDING, SourceState.FAILED)
 
+    @property
+    def usable(self) -> bool:
+        """Whether costs can be computed from it."""
+        return self.state is SourceState.READ
 
-class Source(Protocol):
-    """A place where latencies between nodes are published."""
 
-    def read(self, nodes: Collection[str]) -> Reading:
-        """Return what the source says now; ``nodes`` are the names of the cluster's nodes. Does no I/O."""
+class Source(ABC):
+    """One kind of source: how it is named, read and followed, and what is said about it.
+
+    A subclass is registered in :data:`controllers.networktopology.sources.registry.SOURCES`.
+    """
+
+    def __init__(self, context: ComponentContext, *, client: ApiClient, changed: Callable[[TopologyKey], None]) -> None:
+        """Prepare.
+
+        Args:
+            context: what the process provides, e.g. for health checks of the source's watches.
+            client: open API client for watches, whose connections are not limited.
+            changed: to be called with every NetworkTopology for which the source has changed.
+        """
+        self._context = context
+        self._client = client
+        self._changed = changed
+
+    @abstractmethod
+    def named_by(self, topology: NetworkTopology) -> bool:
+        """Return whether the spec of a NetworkTopology names this kind of source."""
+
+    @abstractmethod
+    async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:
+        """Return what the source says now, and follow it for ``key`` from now on."""
+
+    @abstractmethod
+    def availability(self, reading: Reading, instead: str) -> ConditionUpdate:
+        """Return the condition SourceAvailable.
+
+        Args:
+            reading: what :meth:`read` returned; never one that is pending.
+            instead: for messages, what costs come from while the source has none.
+        """
+
+    def forget(self, key: TopologyKey) -> None:  # noqa: B027 - most sources hold nothing for a single key
+        """Stop following for a NetworkTopology that is gone or does not name this kind of source any more."""
+
+    async def run(self) -> None:
+        """Keep the watches going for ever; ends only by cancellation."""
+        await asyncio.Event().wait()
+
+
+def available(holds: bool, reason: str, message: str) -> ConditionUpdate:
+    """Return the condition SourceAvailable."""
+    return ConditionUpdate(CONDITION_SOURCE_AVAILABLE, holds, reason, message)

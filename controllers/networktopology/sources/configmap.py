@@ -1,16 +1,40 @@
-"""Measurements in the upstream ConfigMap: one key per ordered pair of nodes.
+"""Measurements in the upstream ConfigMap that ``spec.configmapName`` names: one key per ordered pair of nodes.
 
 ``netperf.p90.latency.milliseconds.origin.<nodeA>.destination.<nodeB>: "12"`` says that nine of ten requests from
 nodeA to nodeB took at most 12 ms. Other keys are other metrics and are left alone.
+
+Each ConfigMap has a watch of its own, for as long as it is named. A watch on all ConfigMaps of the cluster would bring
+everybody's configuration into this process; a watch on one name needs no more rights and no more memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import asyncio
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
-from controllers.networktopology.sources.base import Measurement, Reading, SourceState
+import msgspec
+
+from berth.api.conditions import ConditionUpdate
+from berth.api.networktopology import NetworkTopology
+from berth.api.text import counted, listed, shortened
+from berth.kube.client import TRANSPORT_ERRORS, ApiClient
+from berth.kube.errors import ApiError
+from berth.kube.objects import ObjectMeta
+from berth.kube.reflector import Reflector
+from berth.kube.resources import Resource
+from berth.runtime.component import ComponentContext, run_together
+from controllers.networktopology.places import Places
+from controllers.networktopology.sources.base import (
+    REASON_PARTLY_USABLE,
+    Measurement,
+    Reading,
+    Source,
+    SourceState,
+    TopologyKey,
+    available,
+)
 
 KEY_PREFIX: Final = "netperf.p90.latency.milliseconds.origin."
 """Beginning of a key that holds a latency."""
@@ -18,7 +42,175 @@ KEY_SEPARATOR: Final = ".destination."
 """Between the two node names of a key."""
 MAX_MILLISECONDS: Final = 3_600_000
 """Largest latency that is believed, one hour; above it, the unit of the value is in doubt."""
+_KEY_EXAMPLE: Final = f"{KEY_PREFIX}<node>{KEY_SEPARATOR}<node>"
 _LONGEST_VALUE: Final = 40
+
+
+class ManagedFields(msgspec.Struct, gc=False):
+    """metav1.ManagedFieldsEntry, cut down to when a manager last wrote and which top-level fields it owns."""
+
+    time: str | None = None
+    fields: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict, name="fieldsV1")
+
+
+class SourceMeta(ObjectMeta):
+    """metav1.ObjectMeta with the times of the last writes."""
+
+    managed_fields: list[ManagedFields] = msgspec.field(default_factory=list)
+
+
+class SourceConfigMap(msgspec.Struct, gc=False):
+    """corev1.ConfigMap with the times of its last writes."""
+
+    metadata: SourceMeta = msgspec.field(default_factory=SourceMeta)
+    data: dict[str, str] = {}
+
+    @property
+    def time(self) -> datetime | None:
+        """When the data was last written, by whomever; writes of labels and annotations do not make it newer."""
+        moments = [entry.time for entry in self.metadata.managed_fields if "f:data" in entry.fields]
+        moments.append(self.metadata.creation_timestamp)
+        return max((datetime.fromisoformat(moment) for moment in moments if moment), default=None)
+
+
+SOURCE_CONFIGMAPS: Final = Resource("", "v1", "configmaps", "ConfigMap", SourceConfigMap)
+"""ConfigMaps as sources of measurements."""
+
+
+class ConfigMapRef(NamedTuple):
+    """Name of one ConfigMap."""
+
+    namespace: str
+    """its namespace"""
+    name: str
+    """its name"""
+
+    def __str__(self) -> str:
+        """Return it as messages name it."""
+        return f"ConfigMap {self.namespace}/{self.name}"
+
+
+class ConfigMaps(Source):
+    """The ConfigMaps that NetworkTopologies name, each followed once for all of them."""
+
+    def __init__(self, context: ComponentContext, *, client: ApiClient, changed: Callable[[TopologyKey], None]) -> None:
+        """Start with none."""
+        super().__init__(context, client=client, changed=changed)
+        self._followed: dict[ConfigMapRef, _FollowedConfigMap] = {}
+
+    def named_by(self, topology: NetworkTopology) -> bool:
+        """Return whether ``spec.configmapName`` is set."""
+        return bool(topology.spec.configmap_name)
+
+    async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:
+        """Return the measurements of the ConfigMap that the spec names."""
+        ref = ConfigMapRef(key.namespace, topology.spec.configmap_name)
+        followed = self._follow(key, ref)
+        if not followed.reflector.synced.is_set():
+            detail = await _why_not_listed(self._client, ref)
+            return Reading(SourceState.FAILED if detail else SourceState.PENDING, str(ref), detail=detail)
+        content = next(iter(followed.reflector.objects.values()), None)
+        if content is None:
+            return Reading(SourceState.MISSING, str(ref))
+        # In a thread, as a full ConfigMap has thousands of keys.
+        return await asyncio.to_thread(parse, content.data, name=str(ref), nodes=places.nodes, time=content.time)
+
+    def availability(self, reading: Reading, instead: str) -> ConditionUpdate:
+        """Return the condition SourceAvailable of a spec that names a ConfigMap."""
+        match reading.state:
+            case SourceState.MISSING:
+                remedy = f"create it with keys {_KEY_EXAMPLE}, or correct spec.configmapName"
+                return available(False, "ConfigMapNotFound", f"{reading.name} does not exist; {remedy}; {instead}")
+            case SourceState.EMPTY:
+                text = f"{reading.name} has no usable measurement under a key {_KEY_EXAMPLE}; {instead}"
+                return available(False, "NoUsableMeasurements", f"{text}{_unusable(reading)}")
+            case SourceState.READ:
+                reason = REASON_PARTLY_USABLE if _unusable(reading) else "MeasurementsRead"
+                text = f"{reading.name}: {counted(len(reading.measurements), 'measurement')}{_unusable(reading)}"
+                return available(True, reason, text)
+            case _:
+                text = f"{reading.name} cannot be read: {reading.detail}; the computed weights stay as they are"
+                return available(False, "ConfigMapUnreadable", text)
+
+    def forget(self, key: TopologyKey) -> None:
+        """Stop following the ConfigMap that ``key`` named, unless another NetworkTopology names it too."""
+        for ref, followed in list(self._followed.items()):
+            followed.named_by.discard(key)
+            if not followed.named_by:
+                del self._followed[ref]
+                followed.task.cancel()
+
+    async def run(self) -> None:
+        """Keep the watches going for ever."""
+        try:
+            await super().run()
+        finally:
+            tasks = [followed.task for followed in self._followed.values()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _follow(self, key: TopologyKey, ref: ConfigMapRef) -> _FollowedConfigMap:
+        followed = self._followed.get(ref)
+        if followed is None or key not in followed.named_by:
+            self.forget(key)
+            followed = self._followed.get(ref) or _FollowedConfigMap(self._client, ref, self._changed)
+            followed.named_by.add(key)
+            self._followed[ref] = followed
+        return followed
+
+
+class _FollowedConfigMap:
+    """One ConfigMap with its watch."""
+
+    def __init__(self, client: ApiClient, ref: ConfigMapRef, changed: Callable[[TopologyKey], None]) -> None:
+        self.named_by: set[TopologyKey] = set()
+        self.reflector: Reflector[SourceConfigMap] = Reflector(
+            client, SOURCE_CONFIGMAPS, namespace=ref.namespace, field_selector=f"metadata.name={ref.name}"
+        )
+        self.reflector.add_handler(self._object_changed)
+        self._changed = changed
+        self.task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        await run_together(self.reflector.run(), self._tell_when_synced())
+
+    async def _tell_when_synced(self) -> None:
+        await self.reflector.synced.wait()
+        self._tell()
+
+    def _object_changed(self, old: SourceConfigMap | None, new: SourceConfigMap | None) -> None:
+        if new is None or old is None or new.data != old.data:
+            self._tell()
+
+    def _tell(self) -> None:
+        for key in self.named_by:
+            self._changed(key)
+
+
+async def _why_not_listed(client: ApiClient, ref: ConfigMapRef) -> str:
+    """Ask the API server for a ConfigMap and return what is wrong, empty when nothing is."""
+    try:
+        await client.list_all(SOURCE_CONFIGMAPS, namespace=ref.namespace, field_selector=f"metadata.name={ref.name}")
+    except ApiError as error:
+        if error.status == 403:
+            return f"{error.message}; allow this account to list and watch ConfigMaps in {ref.namespace}"
+        return str(error)
+    except TRANSPORT_ERRORS as error:
+        return f"API server not reached: {error!r}"
+    return ""
+
+
+def _unusable(reading: Reading) -> str:
+    """Say which entries cannot be used, and why; empty when all can."""
+    text = ""
+    if reading.malformed:
+        problem = 'the value is not a whole number of milliseconds such as "12"'
+        text += f". Not used because {problem}: {listed(reading.malformed)}"
+    if reading.unknown_nodes:
+        problem = "no such node exists (remove the key or correct the name)"
+        text += f". Not used because {problem}: {listed(reading.unknown_nodes)}"
+    return text
 
 
 def parse(data: Mapping[str, str], *, name: str, nodes: Collection[str], time: datetime | None = None) -> Reading:
@@ -44,7 +236,7 @@ def parse(data: Mapping[str, str], *, name: str, nodes: Collection[str], time: d
             continue
         value = parse_milliseconds(data[key])
         if value is None:
-            malformed.append(f"{key} is {_quote(data[key])}")
+            malformed.append(f"{key} is {shortened(data[key], _LONGEST_VALUE)!r}")
             continue
         if pair[0] not in nodes or pair[1] not in nodes:
             unknown.append(key)
@@ -87,8 +279,3 @@ def parse_milliseconds(text: str) -> int | None:
         return None
     value = int(text)
     return value if value <= MAX_MILLISECONDS else None
-
-
-def _quote(value: str) -> str:
-    shown = value if len(value) <= _LONGEST_VALUE else value[: _LONGEST_VALUE - 1] + "…"
-    return repr(shown)

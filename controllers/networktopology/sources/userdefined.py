@@ -1,30 +1,51 @@
-"""Costs that people wrote into the weight set ``UserDefined``, as links between regions and between zones."""
+"""Costs that people wrote into the weight set ``UserDefined``, as links between regions and between zones.
+
+Every NetworkTopology has this source: it counts when no measurements are named or none of them can be used.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from berth.api.conditions import ConditionUpdate
 from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_USER_DEFINED
 from berth.api.networktopology import Cost, NetworkTopology, iter_costs
+from berth.api.text import counted
 from controllers.networktopology.aggregation import Pair, aggregate
-from controllers.networktopology.graph import Graph
-from controllers.networktopology.sources.base import Measurement
+from controllers.networktopology.graph import CostGraph
+from controllers.networktopology.places import Places
+from controllers.networktopology.sources.base import (
+    Measurement,
+    Reading,
+    Source,
+    SourceState,
+    StatedCosts,
+    TopologyKey,
+    available,
+)
 
 
-@dataclass(frozen=True, slots=True)
-class StatedCosts:
-    """Links that people stated."""
+class UserDefined(Source):
+    """What people stated."""
 
-    regions: Graph
-    """links between regions"""
-    zones: Graph
-    """links between zones, also across regions where people stated such"""
-    count: int
-    """number of entries with a cost"""
+    def named_by(self, topology: NetworkTopology) -> bool:  # noqa: ARG002
+        """Every spec may state costs."""
+        return True
+
+    async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:  # noqa: ARG002
+        """Return the stated costs."""
+        return read_stated(topology, places.region_of)
+
+    def availability(self, reading: Reading, instead: str) -> ConditionUpdate:  # noqa: ARG002
+        """Return the condition SourceAvailable of a spec that names no measurements."""
+        if reading.stated is None:
+            text = "The spec names no measurements and UserDefined states no cost; name a ConfigMap or state costs"
+            return available(False, "NoSource", text)
+        text = f"The spec names no measurements; {counted(reading.stated.count, 'cost')} stated in UserDefined"
+        return available(True, "UserDefined", text)
 
 
-def stated_costs(topology: NetworkTopology, region_of: Mapping[str, str]) -> StatedCosts:
+def read_stated(topology: NetworkTopology, region_of: Mapping[str, str]) -> Reading:
     """Return the links of ``UserDefined``.
 
     An entry without networkCost (one that gives bandwidth only) is no link. Two regions without a stated cost, but
@@ -35,20 +56,18 @@ def stated_costs(topology: NetworkTopology, region_of: Mapping[str, str]) -> Sta
         region_of: zone to region.
     """
     weights = topology.weight_set(WEIGHTS_USER_DEFINED)
-    if weights is None:
-        return StatedCosts(Graph(), Graph(), 0)
-    regions = _stated(iter_costs(weights, LABEL_REGION))
-    zones = _stated(iter_costs(weights, LABEL_ZONE))
-    region_graph = Graph((origin, destination, cost) for (origin, destination), cost in regions.items())
-    between_zones = [Measurement(origin, destination, cost) for (origin, destination), cost in zones.items()]
-    for pair, derived in aggregate(between_zones, lambda zone: region_of.get(zone, "")).items():
-        if pair not in regions:
-            region_graph.add(*pair, derived.cost)
-    zone_graph = Graph((origin, destination, cost) for (origin, destination), cost in zones.items())
-    return StatedCosts(region_graph, zone_graph, len(regions) + len(zones))
+    regions = _cheapest(iter_costs(weights, LABEL_REGION)) if weights else {}
+    zones = _cheapest(iter_costs(weights, LABEL_ZONE)) if weights else {}
+    count = len(regions) + len(zones)
+    if not count:
+        return Reading(SourceState.EMPTY, WEIGHTS_USER_DEFINED)
+    between_zones = [Measurement(*pair, cost) for pair, cost in zones.items()]
+    derived = aggregate(between_zones, lambda zone: region_of.get(zone, ""))
+    stated = StatedCosts(CostGraph(derived | regions), CostGraph(zones), count)
+    return Reading(SourceState.READ, WEIGHTS_USER_DEFINED, stated=stated)
 
 
-def _stated(entries: list[tuple[str, str, Cost]]) -> dict[Pair, int]:
+def _cheapest(entries: list[tuple[str, str, Cost]]) -> dict[Pair, int]:
     """Return the cheapest stated cost by pair; an entry from a place to itself says nothing about others."""
     found: dict[Pair, int] = {}
     for origin, destination, entry in entries:

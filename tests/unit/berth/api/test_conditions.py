@@ -1,4 +1,4 @@
-"""Conditions: set, keep, find. How controllers use them is tested with the controllers."""
+"""Conditions: update, keep, find. How controllers use them is tested with the controllers."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.api.conditions import MAX_MESSAGE, Condition, ConditionStatus, find_condition, is_true, set_condition
+from berth.api.conditions import MAX_MESSAGE, Condition, ConditionStatus, ConditionUpdate, apply, find_condition
 
 NOON = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 LATER = NOON + timedelta(minutes=5)
@@ -15,23 +15,14 @@ LATER = NOON + timedelta(minutes=5)
 def conditions(*pairs: tuple[str, bool]) -> tuple[Condition, ...]:
     result: tuple[Condition, ...] = ()
     for name, status in pairs:
-        result = set_condition(
-            result, condition_type=name, status=status, reason="Set", message="", observed_generation=1, now=NOON
-        )
+        result = apply(result, [ConditionUpdate(name, status, "Set", "")], observed_generation=1, now=NOON)
     return result
 
 
 def test_a_new_condition_is_appended() -> None:
     before = conditions(("Ordered", True))
-    after = set_condition(
-        before,
-        condition_type="Placed",
-        status=False,
-        reason="Waiting",
-        message="2 pods wait",
-        observed_generation=3,
-        now=LATER,
-    )
+    update = ConditionUpdate("Placed", False, "Waiting", "2 pods wait")
+    after = apply(before, [update], observed_generation=3, now=LATER)
     assert [item.type for item in after] == ["Ordered", "Placed"]
     assert after[1].to_api() == {
         "type": "Placed",
@@ -50,47 +41,43 @@ def test_a_new_condition_is_appended() -> None:
     ids=["same", "same-by-name", "false", "unknown"],
 )
 def test_the_transition_time_moves_only_with_the_status(status: ConditionStatus | bool, expected: datetime) -> None:
-    after = set_condition(
-        conditions(("Ordered", True), ("Placed", True)),
-        condition_type="Ordered",
-        status=status,
-        reason="Again",
-        message="other words",
-        observed_generation=2,
-        now=LATER,
-    )
+    before = conditions(("Ordered", True), ("Placed", True))
+    update = ConditionUpdate("Ordered", status, "Again", "another message")
+    after = apply(before, [update], observed_generation=2, now=LATER)
     assert after[0].last_transition_time == expected
-    assert (after[0].reason, after[0].message, after[0].observed_generation) == ("Again", "other words", 2)
+    assert (after[0].reason, after[0].message, after[0].observed_generation) == ("Again", "another message", 2)
     assert [item.type for item in after] == ["Ordered", "Placed"]
 
 
 def test_writing_the_same_state_again_changes_nothing() -> None:
     before = conditions(("Ordered", True))
-    again = set_condition(
-        before, condition_type="Ordered", status=True, reason="Set", message="", observed_generation=1, now=LATER
-    )
+    again = apply(before, [ConditionUpdate("Ordered", True, "Set", "")], observed_generation=1, now=LATER)
     assert again == before
 
 
 def test_a_long_message_is_cut_to_what_the_api_takes() -> None:
-    after = set_condition(
-        (),
-        condition_type="Ordered",
-        status=False,
-        reason="Cycle",
-        message="x" * (MAX_MESSAGE + 9),
-        observed_generation=1,
-        now=NOON,
-    )
-    assert len(after[0].message) == MAX_MESSAGE
+    update = ConditionUpdate("Ordered", False, "Cycle", "x" * (MAX_MESSAGE + 9))
+    after = apply((), [update], observed_generation=1, now=NOON)
+    assert len(after[0].message.encode()) == MAX_MESSAGE
     assert after[0].message.endswith("…")
 
 
-def test_find_and_is_true() -> None:
+def test_several_updates_are_made_together() -> None:
+    before = conditions(("Theirs", True), ("Placed", True))
+    updates = [ConditionUpdate("Placed", False, "Waiting", ""), ConditionUpdate("Ordered", True, "Set", "")]
+    after = apply(before, updates, observed_generation=2, now=LATER)
+    assert [(item.type, item.status.value) for item in after] == [
+        ("Theirs", "True"),
+        ("Placed", "False"),
+        ("Ordered", "True"),
+    ]
+    assert after[0] == before[0]
+
+
+def test_find() -> None:
     have = conditions(("Ordered", True), ("Placed", False))
     assert find_condition(have, "Placed") is have[1]
     assert find_condition(have, "Other") is None
-    assert [is_true(have, name) for name in ("Ordered", "Placed", "Other")] == [True, False, False]
 
 
 def test_times_are_written_in_utc_and_whole_seconds() -> None:

@@ -7,8 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
 from berth.kube import events
@@ -22,7 +20,6 @@ from berth.kube.events import (
     Note,
     Reference,
     Series,
-    shortened,
 )
 from berth.kube.objects import ObjectMeta
 
@@ -39,27 +36,6 @@ def recorder(client: ApiClient, **arguments: Any) -> EventRecorder:
 
 def waiting(subject: EventRecorder) -> int:
     return subject._queue.qsize()
-
-
-@pytest.mark.parametrize(
-    ("text", "limit", "result"),
-    [
-        pytest.param("abc", 3, "abc", id="fits exactly"),
-        pytest.param("abcdefgh", 7, "abcd…", id="cut, the ellipsis takes three bytes"),
-        pytest.param("äöüäöü", 9, "äöü…", id="cut between characters"),
-        pytest.param("äöüäöü", 10, "äöü…", id="never inside a character"),
-        pytest.param("", 5, "", id="empty"),
-    ],
-)
-def test_shortened(text: str, limit: int, result: str) -> None:
-    assert shortened(text, limit) == result
-
-
-@given(text=st.text(max_size=300), limit=st.integers(min_value=3, max_value=400))
-def test_shortened_fits_and_keeps_the_beginning(text: str, limit: int) -> None:
-    result = shortened(text, limit)
-    assert len(result.encode()) <= limit
-    assert result == text or (result.endswith("…") and text.startswith(result[:-1]))
 
 
 def test_series_intervals_double_up_to_half_an_hour() -> None:

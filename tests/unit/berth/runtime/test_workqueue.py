@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.runtime import workqueue
 from berth.runtime.workqueue import DueKeys, WorkQueue
 
 
@@ -77,7 +78,7 @@ def test_an_active_key_is_not_given_out_again() -> None:
     keys.done("a")
     assert keys.pop(100.0) == "a"
     keys.done("a")
-    assert keys.idle
+    assert len(keys) == 0
 
 
 def test_additions_to_an_active_key_are_one() -> None:
@@ -160,10 +161,10 @@ def test_no_addition_is_ever_lost(steps: list[tuple[str, str, int]]) -> None:
         drained.append(popped)
         keys.done(popped)
     assert sorted(drained) == sorted(owed)
-    assert keys.idle
+    assert len(keys) == 0
 
 
-Work = Callable[[str], Awaitable[None]]
+Work = Callable[[str], Awaitable[bool]]
 
 
 @contextlib.asynccontextmanager
@@ -181,16 +182,19 @@ class Recorder:
     """Work that notes its keys and can be held up."""
 
     def __init__(self) -> None:
+        self.gone: set[str] = set()
         self.begun: list[str] = []
         self.ended: list[str] = []
         self.gate = asyncio.Event()
         self.gate.set()
         self.changed = asyncio.Condition()
 
-    async def __call__(self, key: str) -> None:
+    async def __call__(self, key: str) -> bool:
+        exists = key not in self.gone
         await self._note(self.begun, key)
         await self.gate.wait()
         await self._note(self.ended, key)
+        return exists
 
     async def _note(self, where: list[str], key: str) -> None:
         async with self.changed:
@@ -233,7 +237,7 @@ async def test_an_urgent_addition_overtakes_a_delay() -> None:
         queue.add("a", delay=3600.0)
         queue.add("a")
         await work.until(lambda: work.ended == ["a"])
-    assert queue.idle
+    assert len(queue) == 0
 
 
 async def test_keys_run_side_by_side_but_never_one_key() -> None:
@@ -266,17 +270,19 @@ async def test_workers_bound_what_runs_at_once() -> None:
         await work.until(lambda: len(work.ended) == 4)
 
 
-async def test_a_failing_key_is_tried_again_and_others_go_on() -> None:
-    queue: WorkQueue[str] = WorkQueue(base_backoff=0.01)
+async def test_a_failing_key_is_tried_again_and_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workqueue, "FIRST_RETRY", 0.01)
+    queue: WorkQueue[str] = WorkQueue()
     done = asyncio.Event()
     calls: list[str] = []
 
-    async def work(key: str) -> None:
+    async def work(key: str) -> bool:
         calls.append(key)
         if key == "bad" and calls.count("bad") < 4:
             raise OSError("no route to host")
         if key == "bad":
             done.set()
+        return True
 
     async with running(queue, work, workers=1):
         queue.add("bad")
@@ -308,3 +314,33 @@ async def test_another_run_goes_on_with_what_waits() -> None:
     queue.add("b")
     async with running(queue, work):
         await work.until(lambda: work.ended == ["a", "b"])
+
+
+async def test_known_keys_are_those_whose_objects_exist() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    work = Recorder()
+    work.gone = {"b"}
+    async with running(queue, work):
+        queue.add("a")
+        queue.add("b")
+        await work.until(lambda: len(work.ended) == 2)
+        queue.add("c", delay=3600.0)
+        queue.add_known()
+        await work.until(lambda: len(work.ended) == 4)
+    assert sorted(work.ended) == ["a", "a", "b", "c"]
+    assert queue.known == {"a", "c"}
+
+
+async def test_a_key_that_is_gone_and_comes_back_is_known_again() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    work = Recorder()
+    work.gone = {"a"}
+    work.gate.clear()
+    async with running(queue, work):
+        queue.add("a")
+        await work.until(lambda: work.begun == ["a"])
+        work.gone.clear()
+        queue.add("a")
+        work.gate.set()
+        await work.until(lambda: len(work.ended) == 2)
+    assert queue.known == {"a"}

@@ -1,4 +1,4 @@
-"""The index of pods: membership by namespace and label, and which changes matter."""
+"""The pods of groups: membership by namespace and label, and which changes matter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from berth.api.labels import LABEL_APPGROUP, LABEL_WORKLOAD
 from berth.kube.objects import ObjectMeta
 from berth.network.groups import GroupKey
-from controllers.appgroup.pods import GroupPod, GroupPodSpec, GroupPodStatus, PodIndex
+from controllers.appgroup.pods import GroupPod, GroupPods, GroupPodSpec, GroupPodStatus
 
 SHOP = GroupKey("default", "shop")
 BANK = GroupKey("default", "bank")
@@ -43,8 +43,8 @@ def pod(
 
 
 def test_facts() -> None:
-    index = PodIndex()
-    index.update(pod(node="n1", phase="Running", deleting=True))
+    index = GroupPods()
+    index.update(None, pod(node="n1", phase="Running", deleting=True))
     (facts,) = index.of(SHOP)
     assert facts._asdict() == {
         "name": "web-1",
@@ -58,6 +58,10 @@ def test_facts() -> None:
 
 
 CHANGES = [
+    pytest.param(None, pod(), (SHOP,), id="created"),
+    pytest.param(None, pod(group=None), (), id="created without a group"),
+    pytest.param(pod(), None, (SHOP,), id="deleted"),
+    pytest.param(pod(group=None), None, (), id="deleted without a group"),
     pytest.param(pod(), pod(), (), id="same again"),
     pytest.param(pod(), pod(annotations={"a": "b"}), (), id="annotation"),
     pytest.param(pod(), pod(node="n1"), (SHOP,), id="bound"),
@@ -74,43 +78,28 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("before", "after", "changed"), CHANGES)
-def test_changed_groups(before: GroupPod, after: GroupPod, changed: tuple[GroupKey, ...]) -> None:
-    index = PodIndex()
-    index.update(before)
-    assert index.update(after) == changed
+def test_changed_groups(before: GroupPod | None, after: GroupPod | None, changed: tuple[GroupKey, ...]) -> None:
+    index = GroupPods()
+    if before is not None:
+        index.update(None, before)
+    assert tuple(index.update(before, after)) == changed
+    assert len(index) == (after is not None and LABEL_APPGROUP in after.metadata.labels)
 
 
 def test_equal_names_in_other_namespaces_are_other_groups() -> None:
-    index = PodIndex()
-    index.update(pod(namespace="a"))
-    index.update(pod(namespace="b", uid="u2"))
+    index = GroupPods()
+    index.update(None, pod(namespace="a"))
+    index.update(None, pod(namespace="b", uid="u2"))
     assert [facts.uid for facts in index.of(GroupKey("a", "shop"))] == ["u1"]
     assert [facts.uid for facts in index.of(GroupKey("b", "shop"))] == ["u2"]
-
-
-def test_removal() -> None:
-    index = PodIndex()
-    index.update(pod())
-    assert index.remove(pod().metadata) == (SHOP,)
-    assert index.remove(pod().metadata) == ()
-    assert list(index.of(SHOP)) == []
-    assert len(index) == 0
-
-
-def test_removal_after_a_move_reaches_the_new_group() -> None:
-    index = PodIndex()
-    index.update(pod())
-    index.update(pod(group="bank"))
-    # The last object of a deletion may carry labels older than the move.
-    assert index.remove(pod(group="shop").metadata) == (BANK,)
 
 
 @pytest.mark.parametrize(
     ("phase", "finished"), [("Pending", False), ("Running", False), ("Succeeded", True), ("Failed", True)]
 )
 def test_finished(phase: str, finished: bool) -> None:
-    index = PodIndex()
-    index.update(pod(phase=phase))
+    index = GroupPods()
+    index.update(None, pod(phase=phase))
     assert [facts.finished for facts in index.of(SHOP)] == [finished]
 
 
@@ -123,22 +112,21 @@ _changes = st.one_of(
         node=st.sampled_from(["", "n1"]),
         namespace=st.sampled_from(["default", "other"]),
     ),
-    st.tuples(_names, st.sampled_from(["default", "other"])),
+    st.tuples(st.sampled_from(["default", "other"]), _names),
 )
 
 
 @given(st.lists(_changes, max_size=30))
 def test_index_equals_a_recount(changes: list[GroupPod | tuple[str, str]]) -> None:
-    index = PodIndex()
+    index = GroupPods()
     truth: dict[tuple[str, str], GroupPod] = {}
     for change in changes:
         if isinstance(change, GroupPod):
-            truth[change.metadata.namespace, change.metadata.name] = change
-            index.update(change)
-        else:
-            name, namespace = change
-            truth.pop((namespace, name), None)
-            index.remove(ObjectMeta(name=name, namespace=namespace))
+            key = (change.metadata.namespace, change.metadata.name)
+            index.update(truth.get(key), change)
+            truth[key] = change
+        elif change in truth:
+            index.update(truth.pop(change), None)
     for namespace in ("default", "other"):
         for group in ("shop", "bank"):
             expected = {

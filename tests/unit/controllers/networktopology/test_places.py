@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
-from controllers.networktopology.places import NodePlace, Places, survey
+from controllers.networktopology.places import NodePlace, Places
 
 
 def cluster(**nodes: str) -> Places:
     """Places of nodes given as ``name="region/zone"``."""
-    return survey({name: NodePlace(*place.split("/")) for name, place in nodes.items()})
+    return Places.of({name: NodePlace(*place.split("/")) for name, place in nodes.items()})
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_place_of_labels(labels: dict[str, str], place: NodePlace) -> None:
     assert NodePlace.of(labels) == place
 
 
-def test_survey() -> None:
+def test_places_of_nodes() -> None:
     places = cluster(n3="us/b", n1="eu/a", n2="eu/a", n4="eu/c")
     assert places.regions == ("eu", "us")
     assert places.zones == ("a", "b", "c")
@@ -43,7 +43,7 @@ def test_lookups_of_one_node() -> None:
 
 
 def test_an_empty_cluster() -> None:
-    assert survey({}) == Places()
+    assert Places.of({}) == Places()
     assert (Places().region_pairs(), Places().zone_pairs()) == ([], [])
 
 

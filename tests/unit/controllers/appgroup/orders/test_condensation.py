@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.api.appgroup import SortingAlgorithm
-from controllers.appgroup.orders import Graph, sort_workloads
+from controllers.appgroup.orders import DependencyGraph, sort_workloads
 from controllers.appgroup.orders.condensation import condense
 from controllers.appgroup.orders.kahn import kahn_order
-from tests.unit.controllers.appgroup.graphs import acyclic_graphs, graphs
+from tests.unit.controllers.appgroup.graphs import acyclic_graphs, graphs, respects
 
 
-def reachable(graph: Graph, start: int) -> set[int]:
+def reachable(graph: DependencyGraph, start: int) -> set[int]:
     """Return the nodes that at least one edge leads to, starting at ``start``."""
     found: set[int] = set()
     waiting = list(graph.successors[start])
@@ -46,13 +46,13 @@ CASES = [
 def test_condense(
     successors: list[list[int]], members: tuple[tuple[int, ...], ...], cycles: tuple[tuple[int, ...], ...]
 ) -> None:
-    condensation = condense(Graph.of(successors))
+    condensation = condense(DependencyGraph.of(successors))
     assert condensation.members == members
     assert condensation.cycles == cycles
 
 
 @given(graphs())
-def test_components_are_mutual_reachability(graph: Graph) -> None:
+def test_components_are_mutual_reachability(graph: DependencyGraph) -> None:
     component = {node: number for number, nodes in enumerate(condense(graph).members) for node in nodes}
     reach = [reachable(graph, node) for node in range(len(graph))]
     for a in range(len(graph)):
@@ -62,9 +62,9 @@ def test_components_are_mutual_reachability(graph: Graph) -> None:
 
 
 @given(graphs())
-def test_condensation_is_acyclic_and_keeps_the_edges(graph: Graph) -> None:
+def test_condensation_is_acyclic_and_keeps_the_edges(graph: DependencyGraph) -> None:
     condensation = condense(graph)
-    assert condensation.graph.respects(kahn_order(condensation.graph))
+    assert respects(condensation.graph, kahn_order(condensation.graph))
     component = {node: number for number, nodes in enumerate(condensation.members) for node in nodes}
     expected = {
         (component[node], component[target])
@@ -77,14 +77,14 @@ def test_condensation_is_acyclic_and_keeps_the_edges(graph: Graph) -> None:
 
 
 @given(acyclic_graphs())
-def test_condensing_an_acyclic_graph_changes_nothing(graph: Graph) -> None:
+def test_condensing_an_acyclic_graph_changes_nothing(graph: DependencyGraph) -> None:
     condensation = condense(graph)
     assert condensation.graph == graph
     assert condensation.cycles == ()
 
 
 @given(graphs())
-def test_every_reported_cycle_is_one(graph: Graph) -> None:
+def test_every_reported_cycle_is_one(graph: DependencyGraph) -> None:
     condensation = condense(graph)
     with_cycle = [nodes for nodes in condensation.members if nodes[0] in reachable(graph, nodes[0])]
     assert len(condensation.cycles) == len(with_cycle)
@@ -96,7 +96,9 @@ def test_every_reported_cycle_is_one(graph: Graph) -> None:
 
 
 @given(graphs(), st.sampled_from(SortingAlgorithm))
-def test_members_of_a_component_stand_together_in_declaration_order(graph: Graph, algorithm: SortingAlgorithm) -> None:
+def test_members_of_a_component_stand_together_in_declaration_order(
+    graph: DependencyGraph, algorithm: SortingAlgorithm
+) -> None:
     order = sort_workloads(graph, algorithm).order
     for nodes in condense(graph).members:
         start = order.index(nodes[0])
@@ -104,7 +106,7 @@ def test_members_of_a_component_stand_together_in_declaration_order(graph: Graph
 
 
 @given(graphs(), st.sampled_from([SortingAlgorithm.KAHN_SORT, SortingAlgorithm.TARJAN_SORT]))
-def test_edges_between_components_lead_forwards(graph: Graph, algorithm: SortingAlgorithm) -> None:
+def test_edges_between_components_lead_forwards(graph: DependencyGraph, algorithm: SortingAlgorithm) -> None:
     place = {node: index for index, node in enumerate(sort_workloads(graph, algorithm).order)}
     for node, targets in enumerate(graph.successors):
         for target in targets:
@@ -125,7 +127,7 @@ def test_edges_between_components_lead_forwards(graph: Graph, algorithm: Sorting
 )
 def test_orders_with_a_cycle(algorithm: str, expected: tuple[int, ...]) -> None:
     # frontend -> cart, catalog; cart <-> checkout; checkout -> payment
-    graph = Graph.of([[2, 1], [3], [], [1, 4], []])
+    graph = DependencyGraph.of([[2, 1], [3], [], [1, 4], []])
     ordering = sort_workloads(graph, SortingAlgorithm(algorithm))
     assert ordering.order == expected
     assert ordering.cycles == ((1, 3, 1),)

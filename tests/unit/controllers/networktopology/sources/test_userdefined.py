@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
-from controllers.networktopology.sources.userdefined import stated_costs
+from berth.api.networktopology import NetworkTopology
+from berth.kube.client import ApiClient
+from berth.runtime.component import ComponentContext
+from controllers.networktopology.graph import CostGraph
+from controllers.networktopology.sources.base import SourceState, StatedCosts
+from controllers.networktopology.sources.userdefined import UserDefined, read_stated
 from tests.support.topologies import Stated, stated, topology, weight_set
 
 REGION_OF = {"Z1": "west", "Z2": "west", "Z3": "east", "Z4": "east"}
+
+
+def stated_costs(net: NetworkTopology) -> StatedCosts:
+    """The links of a reading; none when there is nothing to read."""
+    reading = read_stated(net, REGION_OF)
+    assert reading.state is (SourceState.EMPTY if reading.stated is None else SourceState.READ)
+    assert reading.name == "UserDefined"
+    return reading.stated or StatedCosts(CostGraph({}), CostGraph({}), 0)
 
 
 @pytest.mark.parametrize(
@@ -25,13 +40,13 @@ REGION_OF = {"Z1": "west", "Z2": "west", "Z3": "east", "Z4": "east"}
     ],
 )
 def test_zone_links(zones: Stated, links: list[tuple[str, str, int]]) -> None:
-    found = stated_costs(stated(zones=zones), REGION_OF)
+    found = stated_costs(stated(zones=zones))
     assert list(found.zones.links()) == links
     assert found.count == len(links)
 
 
 def test_region_links() -> None:
-    found = stated_costs(stated(regions={"west>east": 20, "east>west": 22}), REGION_OF)
+    found = stated_costs(stated(regions={"west>east": 20, "east>west": 22}))
     assert list(found.regions.links()) == [("east", "west", 22), ("west", "east", 20)]
     assert list(found.zones.links()) == []
 
@@ -39,7 +54,7 @@ def test_region_links() -> None:
 def test_the_cheapest_of_repeated_entries_counts() -> None:
     twice = weight_set("UserDefined", zones={"Z1>Z2": 9})
     twice["topologyList"] += weight_set("", zones={"Z1>Z2": 4})["topologyList"]
-    assert list(stated_costs(topology(twice), REGION_OF).zones.links()) == [("Z1", "Z2", 4)]
+    assert list(stated_costs(topology(twice)).zones.links()) == [("Z1", "Z2", 4)]
 
 
 @pytest.mark.parametrize(
@@ -52,16 +67,41 @@ def test_the_cheapest_of_repeated_entries_counts() -> None:
 )
 def test_regions_linked_through_zones(regions: Stated, links: list[tuple[str, str, int]]) -> None:
     zones: Stated = {"Z1>Z3": 30, "Z2>Z4": 50, "Z2>Z3": 40, "Z1>Z2": 1}
-    assert list(stated_costs(stated(regions=regions, zones=zones), REGION_OF).regions.links()) == links
+    assert list(stated_costs(stated(regions=regions, zones=zones)).regions.links()) == links
 
 
 @pytest.mark.parametrize("name", ["NetperfCosts", "Dijkstra", "Mine"])
 def test_other_weight_sets_are_no_source(name: str) -> None:
-    found = stated_costs(topology(weight_set(name, zones={"Z1>Z2": 5})), REGION_OF)
-    assert (len(found.regions), len(found.zones), found.count) == (0, 0, 0)
+    found = stated_costs(topology(weight_set(name, zones={"Z1>Z2": 5})))
+    assert (found.regions.places, found.zones.places, found.count) == ((), (), 0)
 
 
 def test_other_topology_keys_are_left_alone() -> None:
     weights = weight_set("UserDefined", zones={"Z1>Z2": 5})
     weights["topologyList"][0]["topologyKey"] = "topology.kubernetes.io/segment"
-    assert stated_costs(topology(weights), REGION_OF).count == 0
+    assert stated_costs(topology(weights)).count == 0
+
+
+@pytest.mark.parametrize(
+    ("zones", "holds", "reason", "message"),
+    [
+        pytest.param(
+            {"Z1>Z2": 5, "Z2>Z1": 6},
+            True,
+            "UserDefined",
+            "The spec names no measurements; 2 costs stated in UserDefined",
+            id="stated",
+        ),
+        pytest.param(
+            {},
+            False,
+            "NoSource",
+            "The spec names no measurements and UserDefined states no cost; name a ConfigMap or state costs",
+            id="nothing at all",
+        ),
+    ],
+)
+def test_availability(zones: Stated, holds: bool, reason: str, message: str) -> None:
+    source = UserDefined(cast(ComponentContext, None), client=cast(ApiClient, None), changed=print)
+    found = source.availability(read_stated(stated(zones=zones), REGION_OF), "")
+    assert found == ("SourceAvailable", holds, reason, message)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from controllers.networktopology.configmaps import SourceConfigMap
+from controllers.networktopology.sources.configmap import SourceConfigMap
 
 CREATED = "2026-03-01T10:00:00Z"
 DATA: dict[str, Any] = {"f:data": {".": {}, "f:key": {}}}

@@ -9,10 +9,10 @@ import pytest
 
 from berth.api.appgroup import AppGroupStatus
 from controllers.appgroup import events
+from controllers.appgroup.conditions import describe_cycles, ordered, placed
 from controllers.appgroup.plan import plan_spec
 from controllers.appgroup.pods import PodFacts, group_by_workload
 from controllers.appgroup.status import desired_status
-from controllers.appgroup.words import describe_cycles, ordered_words, placed_words
 from hack.harness.boutique import appgroup, boutique, names
 from tests.unit.controllers.appgroup.test_status import facts
 
@@ -31,7 +31,7 @@ ORDERED = [
     ),
     pytest.param(
         appgroup({"web": ["nowhere"]}, ["web"]),
-        'spec.workloads[0].dependencies[0]: workload "web" depends on "nowhere", which is not a workload of this group; '
+        'spec.workloads[0].dependencies[0]: workload "web" depends on "nowhere", which is no workload of this group; '
         "add it to spec.workloads or correct the selector",
         id="invalid",
     ),
@@ -40,13 +40,13 @@ ORDERED = [
 
 @pytest.mark.parametrize(("document", "message"), ORDERED)
 def test_ordered_message(document: dict[str, Any], message: str) -> None:
-    assert ordered_words(plan_spec(document)).message == message
+    assert ordered(plan_spec(document)).message == message
 
 
 def test_many_problems_are_cut() -> None:
-    message = ordered_words(plan_spec(appgroup({"p1": [f"x{number}" for number in range(40)]}, names(2)))).message
+    message = ordered(plan_spec(appgroup({"p1": [f"x{number}" for number in range(40)]}, names(2)))).message
     assert message.count("is not a workload") == 5
-    assert message.endswith("; and 35 more")
+    assert message.endswith(" and 35 more")
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ STRANGER = (
     "appgroup.diktyo.x-k8s.io.workload"
 )
 PLACED = [
-    pytest.param([], "no pod carries the labels of this group", id="none"),
-    pytest.param([facts("x-1", "")], "no pod carries the labels of this group" + STRANGER, id="stranger only"),
+    pytest.param([], "No pod carries the labels of this group", id="none"),
+    pytest.param([facts("x-1", "")], "No pod carries the labels of this group" + STRANGER, id="stranger only"),
     pytest.param(
         [facts("web-1", "web"), facts("web-2", "web", node="")],
         "1 of 3 members on a node; 1 pod without a node: web-2",
@@ -102,7 +102,7 @@ PLACED = [
 
 @pytest.mark.parametrize(("pods", "message"), PLACED)
 def test_placed_message(pods: list[PodFacts], message: str) -> None:
-    assert placed_words(plan_spec(PAIR), group_by_workload(pods)).message == message
+    assert placed(plan_spec(PAIR), group_by_workload(pods)).message == message
 
 
 REGARDING = events.reference(boutique())
@@ -139,8 +139,9 @@ def test_events_of_the_last_step(documents: list[dict[str, Any]], reasons: list[
 
 def test_event_texts() -> None:
     after = _status(PAIR, AppGroupStatus())
-    ordered, cycle = events.notes(REGARDING, plan_spec(PAIR), before=AppGroupStatus(), after=after)
-    assert ordered.message == "3 workloads ordered by KahnSort: cart,checkout,web"
-    assert cycle.message.startswith("dependency cycle cart -> checkout -> cart; ")
-    assert (ordered.warning, cycle.warning) == (False, True)
+    order, cycle = events.notes(REGARDING, plan_spec(PAIR), before=AppGroupStatus(), after=after)
+    assert order.message == "3 workloads ordered by KahnSort: cart,checkout,web"
+    assert cycle.message.startswith("3 workloads ordered by KahnSort; dependency cycle cart -> checkout -> cart; ")
+    assert cycle.message.endswith("; remove a dependency of each cycle if their order matters")
+    assert (order.warning, cycle.warning) == (False, True)
     assert (cycle.regarding.kind, cycle.regarding.name, cycle.regarding.uid) == ("AppGroup", "boutique", "uid-boutique")

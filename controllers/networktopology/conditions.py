@@ -1,0 +1,76 @@
+"""The conditions WeightsComputed and Complete: their status, reasons and messages, each with what to do about it.
+
+SourceAvailable belongs to the source: :meth:`controllers.networktopology.sources.base.Source.availability`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from berth.api.conditions import ConditionUpdate
+from berth.api.networktopology import CONDITION_COMPLETE, CONDITION_SOURCE_AVAILABLE, CONDITION_WEIGHTS_COMPUTED
+from berth.api.text import counted, listed
+from controllers.networktopology.aggregation import Pair
+from controllers.networktopology.compute import Computation
+from controllers.networktopology.places import Places
+
+CONDITIONS: Final = (CONDITION_SOURCE_AVAILABLE, CONDITION_WEIGHTS_COMPUTED, CONDITION_COMPLETE)
+"""Types of the conditions that this controller writes."""
+
+
+def weights_computed(computation: Computation) -> ConditionUpdate:
+    """Return the condition WeightsComputed: which weight sets were computed, from what."""
+    if not computation.basis:
+        text = "There is nothing to compute from; see the condition SourceAvailable"
+        return ConditionUpdate(CONDITION_WEIGHTS_COMPUTED, False, "NoSource", text)
+    if not computation.sets:
+        text = (
+            f"{computation.basis} connects no two regions and no two zones of a region; label the nodes with "
+            "topology.kubernetes.io/region and topology.kubernetes.io/zone, and measure between zones"
+        )
+        return ConditionUpdate(CONDITION_WEIGHTS_COMPUTED, False, "NoPlacesConnected", text)
+    costs = next(iter(computation.sets.values()))
+    text = (
+        f"{' and '.join(computation.sets)} from {computation.basis}: {counted(len(costs.regions), 'region cost')}, "
+        f"{counted(len(costs.zones), 'zone cost')}"
+    )
+    return ConditionUpdate(CONDITION_WEIGHTS_COMPUTED, True, "Computed", text)
+
+
+def complete(computation: Computation, places: Places) -> ConditionUpdate:
+    """Return the condition Complete: which pairs of places lack a cost and which nodes lack a place."""
+    regions, zones = computation.missing_regions, computation.missing_zones
+    problems: list[tuple[str, str]] = []
+    if computation.measured:
+        remedy = f"publish measurements between their nodes in {computation.basis}"
+    else:
+        remedy = "state their costs in UserDefined, or measure them"
+    if regions:
+        problems.append(("MissingCosts", f"No path between regions: {name_pairs(regions)}; {remedy}"))
+    if zones:
+        problems.append(("MissingCosts", f"No path between zones: {name_pairs(zones)}; {remedy}"))
+    if places.unlabelled:
+        fix = "label them with topology.kubernetes.io/region and topology.kubernetes.io/zone"
+        text = f"Nodes without a region or zone label: {listed(places.unlabelled)}; {fix}"
+        problems.append(("NodesNotLabelled", text))
+    if places.split_zones:
+        split = [f"{zone} ({', '.join(regions)})" for zone, regions in places.split_zones.items()]
+        fix = "give every zone a name of its own"
+        problems.append(("ZoneInSeveralRegions", f"Zones with nodes in several regions: {listed(split)}; {fix}"))
+    if problems:
+        return ConditionUpdate(CONDITION_COMPLETE, False, problems[0][0], ". ".join(text for _, text in problems))
+    pairs = f"{counted(len(places.region_pairs()), 'region pair')} and {counted(len(places.zone_pairs()), 'zone pair')}"
+    return ConditionUpdate(CONDITION_COMPLETE, True, "AllPairsKnown", f"Nothing is missing: {pairs} of nodes' places")
+
+
+def name_pairs(pairs: Sequence[Pair]) -> str:
+    """Return ordered pairs as ``a to b``; a pair that is there in both directions as ``a and b``, once."""
+    known = set(pairs)
+    names = []
+    for origin, destination in sorted(known):
+        if (destination, origin) not in known:
+            names.append(f"{origin} to {destination}")
+        elif origin < destination:
+            names.append(f"{origin} and {destination}")
+    return listed(names)

@@ -1,0 +1,52 @@
+"""Lists, counts and cut texts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.api.text import counted, listed, shortened
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        pytest.param(0, "", id="none"),
+        pytest.param(2, "0, 1", id="two"),
+        pytest.param(10, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9", id="as many as are listed"),
+        pytest.param(12, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more", id="more"),
+    ],
+)
+def test_listed(count: int, text: str) -> None:
+    assert listed([str(number) for number in range(count)]) == text
+
+
+def test_listed_with_another_limit_and_separator() -> None:
+    assert listed(["a", "b", "c"], limit=2, separator="; ") == "a; b and 1 more"
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 pods"), (1, "1 pod"), (2, "2 pods")])
+def test_counted(number: int, text: str) -> None:
+    assert counted(number, "pod") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "result"),
+    [
+        pytest.param("abc", 3, "abc", id="fits exactly"),
+        pytest.param("abcdefgh", 7, "abcd…", id="cut, the ellipsis takes three bytes"),
+        pytest.param("äöüäöü", 9, "äöü…", id="cut between characters"),
+        pytest.param("äöüäöü", 10, "äöü…", id="never inside a character"),
+        pytest.param("", 5, "", id="empty"),
+    ],
+)
+def test_shortened(text: str, limit: int, result: str) -> None:
+    assert shortened(text, limit) == result
+
+
+@given(text=st.text(max_size=300), limit=st.integers(min_value=3, max_value=400))
+def test_shortened_fits_and_keeps_the_beginning(text: str, limit: int) -> None:
+    result = shortened(text, limit)
+    assert len(result.encode()) <= limit
+    assert result == text or (result.endswith("…") and text.startswith(result[:-1]))

@@ -1,0 +1,90 @@
+"""The operator's own logic; with a real API server and kopf: tests/integration/test_operator.py."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from berth.runtime.operator import SILENT_SECONDS, WATCH_SECONDS, LoopExecutor, WatchAges
+
+Step = tuple[str, float]
+
+
+@pytest.mark.parametrize(
+    ("steps", "now", "age"),
+    [
+        pytest.param([], 50.0, None, id="no watch yet"),
+        pytest.param([("requested", 0.0)], 50.0, None, id="never answered"),
+        pytest.param([("requested", 0.0), ("answered", 1.0)], 50.0, 49.0, id="the first answer"),
+        pytest.param(
+            [("requested", 0.0), ("answered", 1.0), ("requested", 61.0), ("answered", 62.0)],
+            70.0,
+            8.0,
+            id="ended by the server in time",
+        ),
+        pytest.param(
+            [("requested", 0.0), ("answered", 1.0), ("requested", 71.0), ("answered", 72.0)],
+            80.0,
+            79.0,
+            id="given up as silent: the next answer proves nothing",
+        ),
+        pytest.param(
+            [(step, 71.0 * number) for number in range(3) for step in ("requested", "answered")],
+            200.0,
+            200.0,
+            id="silent again and again",
+        ),
+        pytest.param(
+            [
+                ("requested", 0.0),
+                ("answered", 1.0),
+                ("requested", 71.0),
+                ("answered", 72.0),
+                ("requested", 132.0),
+                ("answered", 133.0),
+            ],
+            140.0,
+            7.0,
+            id="silent, then ended in time",
+        ),
+        pytest.param(
+            [("requested", 0.0), ("answered", 1.0), ("requested", 20.0), ("requested", 150.0), ("answered", 151.0)],
+            160.0,
+            9.0,
+            id="cut, and answered after a long outage",
+        ),
+    ],
+)
+def test_age_of_a_watch(steps: list[Step], now: float, age: float | None) -> None:
+    ages = WatchAges()
+    for step, at in steps:
+        getattr(ages, step)("pods", at)
+    assert ages.age("pods", now) == age
+
+
+def test_kinds_do_not_vouch_for_each_other() -> None:
+    ages = WatchAges()
+    ages.answered("pods", 5.0)
+    assert ages.age("nodes", 6.0) is None
+
+
+def test_the_server_ends_a_watch_before_it_counts_as_silent() -> None:
+    assert WATCH_SECONDS < SILENT_SECONDS
+
+
+async def in_a_thread(executor: LoopExecutor, function: Any) -> Any:
+    return await asyncio.to_thread(lambda: executor.submit(function).result(timeout=10))
+
+
+async def test_functions_are_called_in_the_loop() -> None:
+    executor = LoopExecutor(asyncio.get_running_loop())
+    assert await in_a_thread(executor, threading.get_ident) == threading.get_ident()
+
+
+async def test_an_exception_reaches_the_caller() -> None:
+    executor = LoopExecutor(asyncio.get_running_loop())
+    with pytest.raises(ZeroDivisionError):
+        await in_a_thread(executor, lambda: 1 / 0)

@@ -1,0 +1,175 @@
+"""A source is one class: registered, its readings, its reasons and its changes take effect without any other edit.
+
+The source of these tests measures what the annotation ``toy`` of a NetworkTopology says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from berth.api.conditions import ConditionUpdate
+from berth.api.networktopology import NetworkTopology
+from berth.kube.client import ApiClient
+from berth.kube.events import EventRecorder, Note
+from berth.runtime.component import ComponentContext
+from berth.runtime.workqueue import WorkQueue
+from controllers.networktopology.nodes import NodeWatch
+from controllers.networktopology.places import Places
+from controllers.networktopology.reconciler import Reconciler
+from controllers.networktopology.sources.base import (
+    Measurement,
+    Reading,
+    Source,
+    SourceState,
+    TopologyKey,
+    available,
+)
+from controllers.networktopology.sources.registry import SOURCES, Sources
+from tests.support.topologies import places, raw_topology, topology, weight_set
+
+KEY = TopologyKey("shop", "net")
+TWO_ZONES = places(n1="r/A", n2="r/B")
+
+
+class Toy(Source):
+    """Named by the annotation ``toy``, whose value is the latency from n1 to n2."""
+
+    followed: set[TopologyKey]
+
+    def named_by(self, topology: NetworkTopology) -> bool:
+        """Return whether there is the annotation."""
+        return "toy" in topology.metadata.annotations
+
+    async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:
+        """Return the one measurement."""
+        self.followed = {*getattr(self, "followed", ()), key}
+        value = topology.metadata.annotations["toy"]
+        if value == "soon":
+            return Reading(SourceState.PENDING, "Toy")
+        if value == "none":
+            return Reading(SourceState.EMPTY, "Toy")
+        return Reading(SourceState.READ, "Toy", measurements=(Measurement("n1", "n2", int(value)),))
+
+    def availability(self, reading: Reading, instead: str) -> ConditionUpdate:
+        """Return a reason of its own."""
+        if reading.usable:
+            return available(True, "ToyRead", "The toy was read")
+        return available(False, "ToyEmpty", f"The toy says nothing; {instead}")
+
+    def forget(self, key: TopologyKey) -> None:
+        """Follow no longer."""
+        self.followed = getattr(self, "followed", set()) - {key}
+
+
+def sources(changed: Callable[[TopologyKey], None]) -> Sources:
+    return Sources(cast(ComponentContext, None), client=cast(ApiClient, None), changed=changed, kinds=(Toy, *SOURCES))
+
+
+class Server:
+    """Holds one NetworkTopology and takes in what is applied to it."""
+
+    def __init__(self, raw: dict[str, Any]) -> None:
+        self.raw = raw
+
+    async def get(self, *_: Any, **__: Any) -> dict[str, Any]:
+        return self.raw
+
+    async def apply(self, _kind: Any, _name: str, body: dict[str, Any], *, subresource: str = "", **_: Any) -> bytes:
+        if subresource:
+            self.raw["status"] = body["status"]
+        else:
+            self.raw["spec"]["weights"] += body["spec"]["weights"]
+        return msgspec.json.encode(self.raw)
+
+
+class World:
+    """A reconciler with the toy source."""
+
+    def __init__(self, annotation: str) -> None:
+        stated = weight_set("UserDefined", zones={"A>B": 9})
+        self.server = Server(raw_topology(stated, annotations={"toy": annotation}))
+        self.notes: list[Note] = []
+        self.queue: WorkQueue[TopologyKey] = WorkQueue()
+        self.sources = sources(self.queue.add)
+        nodes = NodeWatch(cast(ApiClient, self.server), changed=lambda: None)
+        nodes._places = TWO_ZONES
+        self.reconciler = Reconciler(
+            client=cast(ApiClient, self.server),
+            recorder=cast(EventRecorder, self),
+            nodes=nodes,
+            sources=self.sources,
+            queue=self.queue,
+            algorithm="Dijkstra",
+        )
+
+    def record(self, note: Note) -> None:
+        self.notes.append(note)
+
+    @property
+    def source(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.server.raw["status"]["conditions"][0]
+        return found
+
+    def zones(self, name: str) -> Any:
+        (weights,) = [item for item in self.server.raw["spec"]["weights"] if item["name"] == name]
+        return weights["topologyList"][-1]["originList"]
+
+
+async def test_its_reading_is_written() -> None:
+    world = World("7")
+    assert await world.reconciler.reconcile(KEY)
+    assert world.zones("Dijkstra") == [{"origin": "A", "costList": [{"destination": "B", "networkCost": 7}]}]
+    assert world.zones("NetperfCosts") == world.zones("Dijkstra")
+    assert (world.source["reason"], world.source["message"]) == ("ToyRead", "The toy was read")
+
+
+async def test_its_reasons_are_told_and_stated_costs_stand_in_for_it() -> None:
+    world = World("none")
+    assert await world.reconciler.reconcile(KEY)
+    assert world.zones("Dijkstra") == [{"origin": "A", "costList": [{"destination": "B", "networkCost": 9}]}]
+    assert world.source["message"] == "The toy says nothing; until then costs come from UserDefined"
+    assert ("ToyEmpty", True) in [(note.reason, note.warning) for note in world.notes]
+
+
+async def test_while_it_is_pending_nothing_is_written_and_it_is_looked_at_again() -> None:
+    world = World("soon")
+    before = msgspec.json.encode(world.server.raw)
+    assert await world.reconciler.reconcile(KEY)
+    assert msgspec.json.encode(world.server.raw) == before
+    assert len(world.queue) == 1
+
+
+async def test_its_changes_make_a_topology_due() -> None:
+    world = World("7")
+    toy = world.sources._sources[0]
+    toy._changed(KEY)
+    assert len(world.queue) == 1
+    assert world.queue.known == {KEY}
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["deleted", "names another source"])
+async def test_it_follows_only_what_names_it(gone: bool) -> None:
+    world = World("7")
+    toy = world.sources._sources[0]
+    assert isinstance(toy, Toy)
+    await world.reconciler.reconcile(KEY)
+    assert toy.followed == {KEY}
+    if gone:
+        world.server.raw["metadata"]["deletionTimestamp"] = "2026-01-31T12:00:00Z"
+    else:
+        del world.server.raw["metadata"]["annotations"]["toy"]
+    assert await world.reconciler.reconcile(KEY) != gone
+    assert toy.followed == set()
+
+
+async def test_the_first_source_that_is_named_is_read() -> None:
+    both = topology(configmap="netperf")
+    both.metadata.annotations["toy"] = "3"
+    named, reading, basis = await sources(print).read(KEY, both, TWO_ZONES)
+    assert isinstance(named, Toy)
+    assert reading is basis
+    assert basis.measurements == (Measurement("n1", "n2", 3),)

@@ -1,0 +1,106 @@
+"""The conditions WeightsComputed and Complete: reason, what is missing by name, what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from berth.api.conditions import ConditionUpdate
+from controllers.networktopology.compute import compute
+from controllers.networktopology.conditions import complete, name_pairs, weights_computed
+from controllers.networktopology.places import Places
+from controllers.networktopology.sources.base import Reading
+from controllers.networktopology.sources.userdefined import read_stated
+from tests.support.topologies import NO_SOURCE, Stated, measured, places, stated
+
+TWO_ZONES = places(n1="r/A", n2="r/B")
+NAME = "ConfigMap shop/netperf"
+BOTH: Stated = {"A>B": 5, "B>A": 6}
+
+
+def conditions(
+    reading: Reading = NO_SOURCE, where: Places = TWO_ZONES, zones: Stated | None = None
+) -> dict[str, ConditionUpdate]:
+    basis = reading if reading.usable else read_stated(stated(zones=zones), where.region_of)
+    computation = compute(basis, where)
+    return {update.type: update for update in (weights_computed(computation), complete(computation, where))}
+
+
+class TestWeightsComputed:
+    def test_says_what_was_computed_from_what(self) -> None:
+        found = conditions(measured(n1_n2=3))["WeightsComputed"]
+        assert (found.status, found.reason) == (True, "Computed")
+        assert found.message == f"Dijkstra and NetperfCosts from {NAME}: 0 region costs, 1 zone cost"
+
+    @pytest.mark.parametrize(
+        ("reading", "where", "reason"),
+        [
+            pytest.param(NO_SOURCE, TWO_ZONES, "NoSource", id="no source"),
+            pytest.param(measured(n1_n2=3), places(n1="/", n2="/"), "NoPlacesConnected", id="no labels"),
+            pytest.param(measured(n1_n1=3), TWO_ZONES, "NoPlacesConnected", id="measured inside a zone only"),
+        ],
+    )
+    def test_says_why_nothing_was_computed(self, reading: Reading, where: Places, reason: str) -> None:
+        found = conditions(reading, where)["WeightsComputed"]
+        assert (found.status, found.reason) == (False, reason)
+
+
+class TestComplete:
+    def test_nothing_is_missing(self) -> None:
+        found = conditions(zones=BOTH)["Complete"]
+        assert (found.status, found.reason) == (True, "AllPairsKnown")
+        assert "0 region pairs and 2 zone pairs" in found.message
+
+    @pytest.mark.parametrize(
+        ("zones", "missing"),
+        [
+            pytest.param({"A>B": 5}, "No path between zones: B to A;", id="one direction"),
+            pytest.param({}, "No path between zones: A and B;", id="both directions, named once"),
+        ],
+    )
+    def test_missing_pairs_are_named(self, zones: Stated, missing: str) -> None:
+        found = conditions(zones=zones)["Complete"]
+        assert (found.status, found.reason) == (False, "MissingCosts")
+        assert missing in found.message
+
+    def test_missing_regions_are_named(self) -> None:
+        found = conditions(where=places(n1="west/A", n2="east/B"))["Complete"]
+        assert "No path between regions: east and west;" in found.message
+
+    @pytest.mark.parametrize(
+        ("reading", "remedy"),
+        [
+            pytest.param(NO_SOURCE, "state their costs in UserDefined", id="stated"),
+            pytest.param(measured(n1_n2=3), f"publish measurements between their nodes in {NAME}", id="measured"),
+        ],
+    )
+    def test_the_remedy_belongs_to_the_source(self, reading: Reading, remedy: str) -> None:
+        assert remedy in conditions(reading)["Complete"].message
+
+    @pytest.mark.parametrize(
+        ("where", "reason", "says"),
+        [
+            pytest.param(
+                places(n1="r/A", n2="r/", n3="/A"),
+                "NodesNotLabelled",
+                "Nodes without a region or zone label: n2, n3; label them with topology.kubernetes.io/region",
+                id="labels",
+            ),
+            pytest.param(
+                places(n1="r/A", n2="r/A", n3="s/A"),
+                "MissingCosts",
+                "Zones with nodes in several regions: A (r, s); give every zone a name of its own",
+                id="a zone in two regions",
+            ),
+        ],
+    )
+    def test_labels_that_are_wrong(self, where: Places, reason: str, says: str) -> None:
+        found = conditions(where=where)["Complete"]
+        assert (found.status, found.reason) == (False, reason)
+        assert says in found.message
+
+    def test_an_empty_cluster_lacks_nothing(self) -> None:
+        assert conditions(where=Places())["Complete"].status
+
+
+def test_name_pairs() -> None:
+    assert name_pairs([("b", "a"), ("a", "b"), ("c", "a")]) == "a and b, c to a"
