@@ -14,7 +14,9 @@ def _parse_timestamp(value: Any) -> Any:
     try:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{value!r} is not a valid timestamp; write RFC 3339 text such as 2026-01-31T12:00:00Z") from error
+        raise ValueError(
+            f"{value!r} is not a valid timestamp; write RFC 3339 text such as 2026-01-31T12:00:00Z"
+        ) from error
     if moment.tzinfo is None:
         raise ValueError(f"{value!r} has no time zone; write RFC 3339 text such as 2026-01-31T12:00:00Z")
     return moment.astimezone(UTC)

@@ -114,7 +114,10 @@ def test_unsupported_fields_are_named_and_block(state: ClusterState, spec: dict[
 def test_pods_that_make_no_sense_are_blocked_with_the_field(state: ClusterState) -> None:
     result = filtered(pod("new", cpu="plenty"), state)
     assert result.feasible == 0
-    assert "the pod cannot be understood: spec.containers[*].resources: 'plenty' is not a valid quantity" in result.message()
+    assert (
+        "the pod cannot be understood: spec.containers[*].resources: 'plenty' is not a valid quantity"
+        in result.message()
+    )
 
 
 def test_filters_have_distinct_names_and_begin_with_what_is_cheap() -> None:
