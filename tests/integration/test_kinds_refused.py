@@ -39,7 +39,7 @@ REFUSED = [
     ),
     pytest.param(
         app_group(workload("a", "b"), workload("b", "c")),
-        ["spec.workloads", 'workload "b" depends on "c"', "no workload of this group", "add it to spec.workloads"],
+        ["spec.workloads", 'workload "b" depends on "c"', "not a workload of this group", "add it to spec.workloads"],
         id="unknown-dependency",
     ),
     *(

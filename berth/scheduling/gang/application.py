@@ -16,7 +16,7 @@ from berth.scheduling.cache.pod_templates import ANY_ADDRESS, HostPort, PodInfo
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.framework.cycle_state import names_nodes
 from berth.scheduling.framework.framework import FilterResult
-from berth.scheduling.gang.problem import Application, NodeMasks, PlacedPeers
+from berth.scheduling.gang.problem import Application, NodeCosts, NodeMasks, PlacedPeers
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -104,7 +104,23 @@ def build_application(
         separate=_port_conflicts(candidates),
         named=NodeMasks(masks=np.array(rows), group=group_of) if named.all() else _named_masks(candidates, named),
         has_selector=named,
+        node_costs=_node_costs(candidates),
     )
+
+
+def _node_costs(candidates: Sequence[Candidate]) -> dict[str, NodeCosts]:
+    """Costs of plugins by term, one row for all candidates of a template."""
+    rows: dict[int, int] = {}
+    distinct: list[Mapping[str, Floats]] = []
+    for candidate in candidates:
+        if rows.setdefault(id(candidate.costs), len(distinct)) == len(distinct):
+            distinct.append(candidate.costs)
+    group = np.array([rows[id(candidate.costs)] for candidate in candidates], dtype=np.int32)
+    nothing = np.zeros(len(candidates[0].mask))
+    return {
+        term: NodeCosts(np.stack([costs.get(term, nothing) for costs in distinct]), group)
+        for term in dict.fromkeys(term for costs in distinct for term in costs)
+    }
 
 
 def _named_masks(candidates: Sequence[Candidate], named: Bools) -> NodeMasks | None:

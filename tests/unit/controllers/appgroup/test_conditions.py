@@ -31,8 +31,8 @@ ORDERED = [
     ),
     pytest.param(
         appgroup({"web": ["nowhere"]}, ["web"]),
-        'spec.workloads[0].dependencies[0]: workload "web" depends on "nowhere", which is not a workload of this group; '
-        "add it to spec.workloads or correct the selector",
+        'spec.workloads[0].dependencies[0]: workload "web" depends on "nowhere", which is not a workload of this '
+        "group; add it to spec.workloads or correct the selector",
         id="invalid",
     ),
 ]
