@@ -9,7 +9,6 @@ over-committed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -102,10 +101,9 @@ def found(pod: Pod, node: str, current: Pod) -> BindResult | None:
 class Binder:
     """Sends bindings, each until its outcome is known."""
 
-    def __init__(self, client: ApiClient, *, pause: Callable[[int], float] = backoff) -> None:
-        """Prepare; `pause` gives the seconds to wait after failed attempt n."""
+    def __init__(self, client: ApiClient) -> None:
+        """Prepare."""
         self._client = client
-        self._pause = pause
 
     async def bind(self, pod: Pod, node: str, *, decision: str) -> BindResult:
         """Bind a pod and say what became of it; the decision is stored in its annotation by the same call."""
@@ -113,7 +111,7 @@ class Binder:
         body = binding(pod, node, decision=decision)
         problem = ""
         for attempt in range(MAX_ATTEMPTS):
-            wait = self._pause(attempt)
+            wait = backoff(attempt)
             try:
                 await self._client.create(PODS, body, namespace=meta.namespace, name=meta.name, subresource="binding")
                 return BindResult(BindOutcome.BOUND)
@@ -147,5 +145,5 @@ class Binder:
                 log.warning("cannot tell whether a pod is bound", pod=pod.key, error=str(error) or repr(error))
             else:
                 return found(pod, node, current)
-            await asyncio.sleep(self._pause(attempt))
+            await asyncio.sleep(backoff(attempt))
             attempt += 1

@@ -95,7 +95,8 @@ class PlacementController:
         for watch in self.watches.values():
             await watch.synced.wait()
         settle_memory()
-        log.info("placing", nodes=self.cache.state.node_count, waiting=len(self.queue))
+        state = self.cache.state
+        log.info("placing", nodes=state.node_count, pods=state.pod_count, waiting=len(self.queue))
         while True:
             self._changed.clear()
             while not self.binding.full and (entry := self.queue.pop()) is not None:

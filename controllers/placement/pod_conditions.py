@@ -21,6 +21,8 @@ log = structlog.get_logger(__name__)
 
 CONDITION = "PodScheduled"
 UNSCHEDULABLE = "Unschedulable"
+WRITERS = 4
+"""Requests in flight at the most."""
 MAX_CONFLICTS = 5
 """Times that a pod may change under our write."""
 
@@ -28,27 +30,26 @@ MAX_CONFLICTS = 5
 class PodConditions:
     """Writes PodScheduled=False conditions in the background."""
 
-    def __init__(self, client: ApiClient, *, writers: int = 4) -> None:
-        """Prepare; `writers` requests are in flight at the most."""
+    def __init__(self, client: ApiClient) -> None:
+        """Prepare."""
         self._client = client
-        self._writers = writers
-        self._waiting: OrderedDict[str, tuple[Pod, str, str]] = OrderedDict()
-        self._written: dict[str, tuple[str, str]] = {}
+        self._waiting: OrderedDict[str, tuple[Pod, str]] = OrderedDict()
+        self._written: dict[str, str] = {}
         self._wake = asyncio.Event()
 
-    def unschedulable(self, pod: Pod, message: str, *, reason: str = UNSCHEDULABLE) -> None:
+    def unschedulable(self, pod: Pod, message: str) -> None:
         """Have the condition written unless it says the same already."""
         uid = pod.metadata.uid
         self._waiting.pop(uid, None)
         written = self._written.get(uid)
-        if written == (reason, message):
+        if written == message:
             return
         if written is None and any(
-            c.type == CONDITION and c.status == "False" and (c.reason, c.message) == (reason, message)
+            c.type == CONDITION and c.status == "False" and (c.reason, c.message) == (UNSCHEDULABLE, message)
             for c in pod.status.conditions
         ):
             return
-        self._waiting[uid] = (pod, reason, message)
+        self._waiting[uid] = (pod, message)
         self._wake.set()
 
     def forget(self, uid: str) -> None:
@@ -59,7 +60,7 @@ class PodConditions:
     async def run(self) -> None:
         """Write until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for _ in range(self._writers):
+            for _ in range(WRITERS):
                 group.create_task(self._drain())
 
     async def _drain(self) -> None:
@@ -67,10 +68,10 @@ class PodConditions:
             while not self._waiting:
                 self._wake.clear()
                 await self._wake.wait()
-            uid, (pod, reason, message) = self._waiting.popitem(last=False)
-            self._written[uid] = (reason, message)
+            uid, (pod, message) = self._waiting.popitem(last=False)
+            self._written[uid] = message
             try:
-                await self._write(pod, reason, message)
+                await self._write(pod, message)
             except ApiError as error:
                 self._written.pop(uid, None)
                 if not error.not_found:
@@ -79,11 +80,11 @@ class PodConditions:
                 self._written.pop(uid, None)
                 log.warning("condition not written", pod=pod.key, error=str(error) or repr(error))
 
-    async def _write(self, pod: Pod, reason: str, message: str) -> None:
+    async def _write(self, pod: Pod, message: str) -> None:
         condition = {
             "type": CONDITION,
             "status": "False",
-            "reason": reason,
+            "reason": UNSCHEDULABLE,
             "message": message,
             "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }

@@ -22,7 +22,7 @@ from berth.scheduling.cache.volumes import SELECTED_NODE, claimed_by, fully_boun
 from controllers.placement.claims import VolumeError, reservation_patch, selection_patch, unfinished, version_of
 
 DEADLINE = 600.0
-"""Seconds that the claims of a pod may take until it is planned again; kube-scheduler's bindTimeoutSeconds."""
+"""Seconds that the claims of a pod may take until it is scheduled again; kube-scheduler's bindTimeoutSeconds."""
 MAX_CONFLICTS = 5
 """Times that one object may change under our write."""
 
@@ -30,17 +30,10 @@ MAX_CONFLICTS = 5
 class VolumeBinder:
     """Prepares the claims of pods that are about to be bound."""
 
-    def __init__(self, client: ApiClient, state: ClusterState, *, deadline: float = DEADLINE) -> None:
-        """Prepare.
-
-        Args:
-            client: open API client.
-            state: the cluster, fed by watches.
-            deadline: seconds after which a pod's claims are given up.
-        """
+    def __init__(self, client: ApiClient, state: ClusterState) -> None:
+        """Prepare; `state` is kept up to date by watches."""
         self._client = client
         self._state = state
-        self._deadline = deadline
         self._waiting: dict[str, asyncio.Event] = {}
 
     def needed(self, pod: Pod) -> bool:
@@ -65,7 +58,7 @@ class VolumeBinder:
             VolumeError: they cannot be, or not in time.
         """
         changed = self._waiting[pod.metadata.uid] = asyncio.Event()
-        limit = asyncio.timeout(self._deadline)
+        limit = asyncio.timeout(DEADLINE)
         try:
             async with limit:
                 await self._wait(pod, node, changed, written=await self._write(pod, node))
@@ -74,7 +67,7 @@ class VolumeBinder:
         except TRANSPORT_ERRORS as error:
             # TimeoutError is among them: ours, or that of a request.
             if limit.expired():
-                raise VolumeError(f"claims were not bound within {self._deadline:g} s") from error
+                raise VolumeError(f"claims were not bound within {DEADLINE:g} s") from error
             raise VolumeError(f"volumes cannot be claimed: {str(error) or repr(error)}") from error
         finally:
             if self._waiting.get(pod.metadata.uid) is changed:

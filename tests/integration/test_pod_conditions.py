@@ -41,14 +41,14 @@ async def conditions(client: ApiClient, pod: Pod) -> list[tuple[str, str, str]]:
 
 
 async def written(client: ApiClient, pod: Pod, *messages: str) -> list[tuple[str, str, str]]:
-    """Run a reporter until it has nothing left to write; returns the conditions then."""
-    reporter = PodConditions(client, writers=1)
+    """Run a writer until it has nothing left to write; returns the conditions then."""
+    writer = PodConditions(client)
     for message in messages:
-        reporter.unschedulable(pod, message)
-    running = asyncio.create_task(reporter.run())
+        writer.unschedulable(pod, message)
+    running = asyncio.create_task(writer.run())
     try:
         async with asyncio.timeout(20):
-            while not await conditions(client, pod) or reporter._waiting:
+            while not await conditions(client, pod) or writer._waiting:
                 await asyncio.sleep(0.02)
     finally:
         running.cancel()
@@ -74,7 +74,7 @@ async def test_a_pod_that_was_bound_in_the_meantime_is_left_alone(
     assert result.outcome is BindOutcome.BOUND
     before = await conditions(client, waiting)
     assert [status for status, _, _ in before] == ["True"]
-    await PodConditions(client)._write(waiting, "Unschedulable", "no room")
+    await PodConditions(client)._write(waiting, "no room")
     assert await conditions(client, waiting) == before
 
 
@@ -82,31 +82,13 @@ async def test_a_namesake_is_left_alone(client: ApiClient, waiting: Pod) -> None
     namespace = waiting.metadata.namespace
     await client.delete(PODS, "p", namespace=namespace)
     await create(client, namespace)
-    await PodConditions(client)._write(waiting, "Unschedulable", "no room")
+    await PodConditions(client)._write(waiting, "no room")
     assert await conditions(client, waiting) == []
 
 
-class TestWhatIsNotWritten:
-    """Without a running writer: what waits in the reporter's queue."""
-
-    async def test_what_the_pod_says_already(self, client: ApiClient, waiting: Pod) -> None:
-        await written(client, waiting, "no room")
-        current = await client.get(PODS, "p", namespace=waiting.metadata.namespace)
-        reporter = PodConditions(client)
-        reporter.unschedulable(current, "no room")
-        assert not reporter._waiting
-        reporter.unschedulable(current, "no cpu")
-        assert len(reporter._waiting) == 1
-
-    async def test_what_was_forgotten(self, client: ApiClient, waiting: Pod) -> None:
-        reporter = PodConditions(client)
-        reporter.unschedulable(waiting, "no room")
-        reporter.forget(waiting.metadata.uid)
-        assert not reporter._waiting
-
-    async def test_back_to_what_was_written_last_drops_what_waits(self, client: ApiClient, waiting: Pod) -> None:
-        reporter = PodConditions(client)
-        reporter._written[waiting.metadata.uid] = ("Unschedulable", "no room")
-        reporter.unschedulable(waiting, "no cpu")
-        reporter.unschedulable(waiting, "no room")
-        assert not reporter._waiting
+async def test_what_the_pod_says_already_is_not_written(client: ApiClient, waiting: Pod) -> None:
+    await written(client, waiting, "no room")
+    current = await client.get(PODS, "p", namespace=waiting.metadata.namespace)
+    writer = PodConditions(client)
+    writer.unschedulable(current, "no room")
+    assert not writer._waiting

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import msgspec
 import pytest
@@ -20,6 +21,7 @@ from berth.kube.objects import Pod
 from berth.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, Resource
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.volumes import SELECTED_NODE
+from controllers.placement import volume_binder
 from controllers.placement.claims import VolumeError
 from controllers.placement.volume_binder import VolumeBinder
 from hack.localcluster import LocalCluster
@@ -86,17 +88,18 @@ class Storage:
         self, pod: Pod, *, deadline: float = 60.0, then: Callable[[VolumeBinder], Awaitable[None]] | None = None
     ) -> str | None:
         """Have the claims of one pod bound; returns why that failed, None when they are bound."""
-        binder = VolumeBinder(self.client, self.cache.state, deadline=deadline)
-        binding = asyncio.create_task(binder.bind(pod, NODE))
-        try:
-            if then is not None:
-                await then(binder)
-            await asyncio.wait_for(binding, 30)
-        except VolumeError as error:
-            return str(error)
-        finally:
-            binding.cancel()
-            await asyncio.gather(binding, return_exceptions=True)
+        binder = VolumeBinder(self.client, self.cache.state)
+        with mock.patch.object(volume_binder, "DEADLINE", deadline):
+            binding = asyncio.create_task(binder.bind(pod, NODE))
+            try:
+                if then is not None:
+                    await then(binder)
+                await asyncio.wait_for(binding, 30)
+            except VolumeError as error:
+                return str(error)
+            finally:
+                binding.cancel()
+                await asyncio.gather(binding, return_exceptions=True)
         return None
 
 

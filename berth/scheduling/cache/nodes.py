@@ -23,8 +23,9 @@ Amount = NDArray[np.int64]
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"
 HOSTNAME = "kubernetes.io/hostname"
-CPU, MEMORY, STORAGE, PODS = 0, 1, 2, 3
 FIXED_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
+"""Resources of the first columns."""
+PODS = 3
 SPARE = 64
 """Distinct values that may be kept beyond twice the number of nodes before old ones are forgotten."""
 TaintKey = tuple[tuple[str, str, str], ...]

@@ -78,8 +78,6 @@ class Simulation:
     """AppGroups that planned pods belong to, sorted, with the scheduler name of these pods"""
     ignored: Counter[str] = field(default_factory=Counter)
     """waiting pods of other schedulers by scheduler name"""
-    gated: int = 0
-    """pods with scheduling gates"""
     notes: list[str] = field(default_factory=list)
     """warnings about nodes, groups and topologies"""
 
@@ -181,7 +179,6 @@ class _Planner(CycleListener):
             return
         queued = self._cache.update_pod(pod)
         if waits and spec.scheduling_gates:
-            self.result.gated += 1
             gates = ", ".join(gate.name for gate in spec.scheduling_gates)
             self.result.unplaced.append(Unplaced(pod, "SchedulingGated", f"has scheduling gates: {gates}"))
         elif queued:

@@ -18,7 +18,7 @@ def conditions() -> PodConditions:
 
 
 def queued(conditions: PodConditions) -> list[tuple[str, str]]:
-    return [(pod.metadata.name, message) for pod, _, message in conditions._waiting.values()]
+    return [(pod.metadata.name, message) for pod, message in conditions._waiting.values()]
 
 
 def having(pod: Pod, status: str, message: str) -> Pod:
@@ -48,11 +48,14 @@ def test_what_is_there_already_is_not_written(conditions: PodConditions, pod: Po
 
 def test_what_was_written_is_not_written_again_until_forgotten(conditions: PodConditions) -> None:
     pod = lone("a")
-    conditions._written[pod.metadata.uid] = (UNSCHEDULABLE, "no cpu")
+    conditions._written[pod.metadata.uid] = "no cpu"
     conditions.unschedulable(pod, "no cpu")
     assert queued(conditions) == []
     conditions.unschedulable(pod, "no memory")
     assert queued(conditions) == [("a", "no memory")]
+    conditions.unschedulable(pod, "no cpu")
+    assert queued(conditions) == []
+    conditions.unschedulable(pod, "no memory")
     conditions.forget(pod.metadata.uid)
     assert queued(conditions) == []
     conditions.unschedulable(pod, "no cpu")

@@ -30,7 +30,7 @@ def test_attempts_are_counted_by_kind_and_result(desk: Desk, cpu: str, result: s
 def test_a_failure_is_a_condition_until_the_pod_is_placed(desk: Desk) -> None:
     written = desk.controller._conditions._waiting
     desk.fail(lone("p", cpu="100"))
-    assert [message for _, _, message in written.values()] == [desk.said.notes[0].message]
+    assert [message for _, message in written.values()] == [desk.said.notes[0].message]
     desk.pods(lone("p", cpu="1"))
     assert len(desk.decide()) == 1
     assert written == {}

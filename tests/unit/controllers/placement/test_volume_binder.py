@@ -11,6 +11,7 @@ import pytest
 from berth.kube.client import ApiClient
 from berth.kube.objects import Pod
 from berth.scheduling.cache.cache import Cache
+from controllers.placement import volume_binder
 from controllers.placement.claims import VolumeError
 from controllers.placement.volume_binder import VolumeBinder
 from tests.support.placement import Clock, lone, zoned
@@ -92,9 +93,10 @@ async def test_ends_with_the_pod(cache: Cache, binder: VolumeBinder) -> None:
     binder.pod_gone(POD.metadata.uid)
 
 
-async def test_ends_in_time(cache: Cache) -> None:
+async def test_ends_in_time(binder: VolumeBinder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(volume_binder, "DEADLINE", 0.01)
     with pytest.raises(VolumeError, match=r"claims were not bound within 0\.01 s"):
-        await VolumeBinder(cast("ApiClient", None), cache.state, deadline=0.01).bind(POD, "n1")
+        await binder.bind(POD, "n1")
 
 
 async def test_a_node_that_is_gone(binder: VolumeBinder) -> None:

@@ -7,11 +7,12 @@ import pytest
 
 from berth.kube.objects import Node
 from berth.scheduling.cache import ClusterState
-from berth.scheduling.cache.nodes import CPU, MEMORY, PODS
+from berth.scheduling.cache.nodes import FIXED_RESOURCES
 from berth.scheduling.cache.selectors import EVERYTHING
 from tests.support.builders import namespace, node, pod, pod_term
 
 MI = 1024 * 1024
+CPU, MEMORY, _, PODS = range(len(FIXED_RESOURCES))
 
 
 @pytest.fixture
