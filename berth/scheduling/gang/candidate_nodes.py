@@ -1,7 +1,7 @@
 """Candidate nodes: which of all N nodes could hold a part, which the whole application, and at what price.
 
 Everything here is a handful of passes over node-long arrays; the search itself runs over the shortlists that
-`CandidateNodes.pools` cuts out of them.
+`CandidateNodes.shortlists` cuts out of them.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class CandidateNodes:
         share /= capacity.shape[1]
         return share
 
-    def pools(
+    def shortlists(
         self, width: int, *, everywhere: bool = True, bandwidth_floor: float = 0.0, room_floor: float = 0.0
     ) -> Iterator[Indices]:
         """Yield shortlists of about `width` nodes, the most promising first: of single locations, then of all nodes.

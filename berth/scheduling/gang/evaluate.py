@@ -31,7 +31,7 @@ def evaluate(
     price[placed] = (application.requests[placed] * infrastructure.price[node[placed]]).sum(axis=1)
 
     network, bandwidth = np.zeros(count), np.zeros(count)
-    tariff = infrastructure.bandwidth_price
+    rate = infrastructure.bandwidth_price
     each = partial(edge_costs, location=infrastructure.location, location_cost=infrastructure.location_cost)
     first, second = application.edges[:, 0], application.edges[:, 1]
     cut = (node[first] != node[second]) & placed[first] & placed[second]
@@ -39,7 +39,7 @@ def evaluate(
     edge_cost = application.weight[cut] * each(node[first], node[second])
     for end in (first, second):
         network += np.bincount(end, weights=edge_cost / 2, minlength=count)
-        bandwidth += np.bincount(end, weights=application.bandwidth[cut] * tariff[node[end]], minlength=count)
+        bandwidth += np.bincount(end, weights=application.bandwidth[cut] * rate[node[end]], minlength=count)
 
     peers = application.placed_peers
     if peers.component.size:
@@ -49,7 +49,7 @@ def evaluate(
         incoming = peers.incoming[cut]
         origin, target = np.where(incoming, there, here), np.where(incoming, here, there)
         np.add.at(network, end, peers.weight[cut] * each(origin, target))
-        np.add.at(bandwidth, end, peers.bandwidth[cut] * (tariff[here] + tariff[there]))
+        np.add.at(bandwidth, end, peers.bandwidth[cut] * (rate[here] + rate[there]))
     terms = {
         "network": weights.network * network,
         "price": weights.price * price,

@@ -98,8 +98,8 @@ class PlacementState:
             return
         spare = self.bandwidth + self._bandwidth_slack
         guarded = spare - state.bandwidth_reserve
-        open_to_unit = guarded if named is None else np.where(named, spare, guarded)
-        short = short_of_bandwidth(homes, demand, free=open_to_unit, peers_free=guarded)
+        open_to_it = guarded if named is None else np.where(named, spare, guarded)
+        short = short_of_bandwidth(homes, demand, free=open_to_it, peers_free=guarded)
         yield reasons.BANDWIDTH, reasons.TOO_LITTLE_BANDWIDTH, short
         links = infrastructure.links
         if links is not None:

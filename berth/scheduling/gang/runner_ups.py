@@ -148,7 +148,7 @@ class _View:
         Terms that are 0 everywhere are left out.
         """
         instance, infrastructure = self.instance, self.instance.infrastructure
-        weights, tariff = instance.weights, infrastructure.bandwidth_price
+        weights, price = instance.weights, infrastructure.bandwidth_price
         terms: dict[str, Floats] = {}
         if instance.has_network:
             terms["network"] = self._network(components)
@@ -156,8 +156,8 @@ class _View:
             terms["price"] = weights.price * (instance.requests[components] @ infrastructure.price.T)
         if instance.has_bandwidth_price:
             demand = instance.traffic[components][:, self.placed]
-            bandwidth = demand.sum(axis=1)[:, None] * tariff + (demand @ tariff[self.homes])[:, None]
-            bandwidth[:, self.used] = self._used(demand, tariff[self.used][:, None] + tariff[self.homes])
+            bandwidth = demand.sum(axis=1)[:, None] * price + (demand @ price[self.homes])[:, None]
+            bandwidth[:, self.used] = self._used(demand, price[self.used][:, None] + price[self.homes])
             terms["bandwidth"] = weights.bandwidth * bandwidth
         for name, costs in instance.application.node_costs.items():
             terms[name] = costs.values[costs.group[components]]

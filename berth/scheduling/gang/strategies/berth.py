@@ -24,7 +24,7 @@ from berth.scheduling.gang.search_state import INFEASIBLE, SearchState
 from berth.scheduling.gang.strategies.phare import phare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from berth.scheduling.gang.instance import Floats, Indices, Instance
 
@@ -46,28 +46,24 @@ def berth(instance: Instance, *, partial: bool) -> Indices:
         return np.full(instance.components, whole, dtype=np.intp)
     order = connectivity_order(instance)
     best: tuple[int, float, SearchState] | None = None
-    for columns in _attempts(candidate_nodes):
-        if best is not None and best[0] == 0 and columns is None:
-            break
-        if columns is None:
-            continue
-        if (
-            best is not None
-            and best[0] == 0
-            and not candidate_nodes.promises(columns, best[2].columns, best[2].nodes())
-        ):
-            continue
-        candidate = _search(instance, columns, order)
-        if best is None or candidate[:2] < best[:2]:
-            best = candidate
-        if best[0] == 0 and not instance.has_network:
+    for shortlists in _attempts(candidate_nodes):
+        for columns in shortlists:
+            complete = best if best is not None and best[0] == 0 else None
+            if complete and not candidate_nodes.promises(columns, complete[2].columns, complete[2].nodes()):
+                continue
+            found = _search(instance, columns, order)
+            if best is None or found[:2] < best[:2]:
+                best = found
+            if best[0] == 0 and not instance.has_network:
+                break
+        if best is not None and best[0] == 0:
             break
     if best is None or best[0]:
         best = _packed(instance, candidate_nodes, best)
     if best is None or (best[0] and _entangled(instance)):
-        found = phare(instance, partial=partial)
-        if best is None or (found >= 0).sum() > instance.components - best[0]:
-            return found
+        nodes = phare(instance, partial=partial)
+        if best is None or (nodes >= 0).sum() > instance.components - best[0]:
+            return nodes
     if best[0] == 0 and best[2].network is not None:
         swap(best[2])
     return best[2].nodes()
@@ -78,28 +74,23 @@ def _entangled(instance: Instance) -> bool:
     return instance.limit is not None or instance.separate is not None or instance.infrastructure.links is not None
 
 
-def _attempts(candidate_nodes: CandidateNodes) -> Iterator[Indices | None]:
-    """Yield shortlists to search; None marks where to stop once a plan is complete."""
+def _attempts(candidate_nodes: CandidateNodes) -> Iterator[Iterable[Indices]]:
+    """Yield rounds of shortlists; a round is the last one once a plan is complete."""
     instance = candidate_nodes.instance
-    yield from candidate_nodes.pools(_WIDTH, everywhere=False)
-    yield None
+    yield candidate_nodes.shortlists(_WIDTH, everywhere=False)
     if instance.has_network:
-        yield from candidate_nodes.pools(_WIDTH)
-        yield None
+        yield candidate_nodes.shortlists(_WIDTH)
     if candidate_nodes.pooled() < _NEARLY_FULL:
         # Little is left anywhere: hiding nodes hides what is needed.
         return
     # Nearly full nodes, or nodes with little bandwidth, can be cheap and yet a dead end: hide them.
-    yield from candidate_nodes.pools(_WIDTH, room_floor=0.5)
-    yield None
+    yield candidate_nodes.shortlists(_WIDTH, room_floor=0.5)
     if instance.has_traffic:
         demand = instance.traffic.sum(axis=1)
         for floor in (float(np.median(demand)), float(demand.max()), float(demand.sum()) / 2):
-            yield from candidate_nodes.pools(_WIDTH, bandwidth_floor=floor, room_floor=0.5)
-            yield None
-            yield from candidate_nodes.pools(_WIDTH, bandwidth_floor=floor)
-            yield None
-    yield from candidate_nodes.pools(_WIDE)
+            yield candidate_nodes.shortlists(_WIDTH, bandwidth_floor=floor, room_floor=0.5)
+            yield candidate_nodes.shortlists(_WIDTH, bandwidth_floor=floor)
+    yield candidate_nodes.shortlists(_WIDE)
 
 
 def _search(instance: Instance, columns: Indices, order: list[int]) -> tuple[int, float, SearchState]:
@@ -125,7 +116,7 @@ def _packed(
     """Return `best`, or the result of packing when that leaves fewer out: largest component first, tightest node."""
     size = (instance.requests / np.maximum(instance.requests.max(axis=0), 1e-300)).max(axis=1)
     order = [int(component) for component in np.argsort(-size, kind="stable")]
-    for columns in candidate_nodes.pools(_WIDE):
+    for columns in candidate_nodes.shortlists(_WIDE):
         search = SearchState(instance, columns)
         left, cost = greedy_fill(search, order, tight=True)
         if best is None or left < best[0]:
@@ -190,6 +181,6 @@ def _strength(instance: Instance) -> Floats:
     if instance.has_network:
         strength += weights.network * (instance.weight + instance.weight.T)
     if instance.has_traffic:
-        tariff = 2 * weights.bandwidth * float(infrastructure.bandwidth_price.mean())
-        strength += instance.traffic * (tariff if tariff > 0 else 1e-9)
+        price = 2 * weights.bandwidth * float(infrastructure.bandwidth_price.mean())
+        strength += instance.traffic * (price if price > 0 else 1e-9)
     return strength

@@ -108,7 +108,7 @@ class TestClasses:
         candidate_nodes = CandidateNodes(
             instance_of(infrastructure, app(8, 8, edges=[(0, 1)], allowed=self.masks(count, own)))
         )
-        for columns in candidate_nodes.pools(16):
+        for columns in candidate_nodes.shortlists(16):
             assert set(own) <= set(columns.tolist())
 
     def test_a_class_with_enough_cheap_nodes_adds_none(self) -> None:
@@ -117,8 +117,8 @@ class TestClasses:
         own = list(range(0, count, 2))
         shared = CandidateNodes(instance_of(infrastructure, app(8, 8, edges=[(0, 1)], allowed=self.masks(count, own))))
         free = CandidateNodes(instance_of(infrastructure, app(8, 8, edges=[(0, 1)])))
-        cut = [columns.tolist() for columns in shared.pools(48)]
-        assert cut == [columns.tolist() for columns in free.pools(48)]
+        cut = [columns.tolist() for columns in shared.shortlists(48)]
+        assert cut == [columns.tolist() for columns in free.shortlists(48)]
 
 
 class TestSearchState:
