@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from berth.cli.explain.pod import event_rows, pod_document, read_annotation
-from berth.cli.explain.tables import age_text, pod_page
 from berth.kube.objects import Pod, PodCondition
 from berth.network.costs import NetworkCosts
 from berth.network.groups import GroupKey
@@ -201,33 +200,3 @@ def test_events_of_an_earlier_pod_of_the_same_name_are_left_out() -> None:
 def test_age_and_count_of_an_event(fields: dict[str, Any], age: int, count: int) -> None:
     [row] = event_rows([event("R", "m", **fields)], uid="", now=NOW)
     assert (row["ageSeconds"], row["count"]) == (age, count)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0s"), (59, "59s"), (60, "1m"), (90, "1m30s"), (600, "10m"), (655, "10m"), (3600, "1h"), (5400, "1h30m"),
-     (90000, "1d1h"), (864000, "10d"), (900000, "10d")],
-)  # fmt: skip
-def test_ages(seconds: float, text: str) -> None:
-    assert age_text(seconds) == text
-
-
-def test_the_page_of_a_placed_pod() -> None:
-    page = pod_page(explained(decided(pod(on="n1")), event("Scheduled", "Assigned to node n1")), width=100)
-    assert page.splitlines()[0] == "Pod default/p: placed"
-    for wanted in ("net/topo (Dijkstra), 5m old", "chosen   n1", "3.       n4", "lower is better", "NodeResourcesFit"):
-        assert wanted in page
-    assert max(map(len, page.splitlines())) <= 100
-
-
-def test_the_page_of_a_pod_placed_alone_speaks_of_scores() -> None:
-    page = pod_page(explained(decided(pod(on="n1"), strategy="alone", planned_with=1, runner_ups=())), width=100)
-    for wanted in ("by itself (filter and score)", "SCORE", "higher is better", "no other node was feasible"):
-        assert wanted in page
-
-
-def test_the_page_of_a_pending_pod() -> None:
-    page = pod_page(explained(pod(), failed(pod())), width=100)
-    assert page.splitlines()[0] == "Pod default/p: pending"
-    assert "REJECTED NODES" in page
-    assert "CHOSEN" not in page

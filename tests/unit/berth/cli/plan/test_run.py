@@ -39,15 +39,6 @@ def test_what_does_not_fit_on_one_node_goes_into_one_zone() -> None:
     assert {item["decision"]["edgeCost"] for item in document["pods"]} == {1}
 
 
-def test_decisions_have_the_form_of_the_annotation() -> None:
-    [first, _] = plans.made(*ZONES, COSTS, PAIR, *members())["pods"]
-    decision = first["decision"]
-    assert decision["v"] == 2
-    assert decision["plannedWith"] == 2
-    assert decision["network"] == {"topology": "default/net", "weights": ["Dijkstra", "UserDefined"]}
-    assert len(decision["runnerUps"]) == 3
-
-
 def test_bound_pods_use_room() -> None:
     used = plans.pod("old", nodeName="n1", cpu="3", scheduler="default-scheduler")
     document = plans.made(plans.node("n1"), plans.node("n2", cpu="2"), used, plans.pod("new", cpu="2"))
@@ -177,13 +168,6 @@ def test_an_application_is_planned_around_its_members_that_are_placed() -> None:
     assert document["appGroups"][0]["edges"] == 2
 
 
-def test_a_group_is_reported_with_the_costs_of_its_own_profile() -> None:
-    other = {**plans.topology({("a", "b"): 3}), "metadata": {"name": "other"}}
-    profiles = "profiles: [{}, {schedulerName: mine, networkTopology: {namespace: default, name: other}}]"
-    document = plans.made(*ZONES, COSTS, other, PAIR, *members(scheduler="mine"), configuration=("c.yaml", profiles))
-    assert document["appGroups"][0]["network"]["topology"] == "default/other"
-
-
 # DaemonSets
 
 TAINT = {"key": "special", "value": "x", "effect": "NoSchedule"}
@@ -212,28 +196,6 @@ def test_a_daemon_set_that_runs_already_adds_nothing() -> None:
 
 
 # The document
-
-
-def test_used_and_free_per_node() -> None:
-    document = plans.made(plans.node("n1"), plans.node("n2"), plans.pod("p", cpu="1500m"))
-    [found] = document["nodes"]
-    assert found["resources"]["cpu"] == {"allocatable": 4, "used": 1.5, "free": 2.5}
-    assert found["resources"]["pods"] == {"allocatable": 110, "used": 1, "free": 109}
-    assert (found["planned"], found["pods"]) == (1, 1)
-
-
-def test_all_nodes_on_request() -> None:
-    document = plans.made(*(plans.node(f"n{n}") for n in (10, 9, 1)), all_nodes=True)
-    assert [item["name"] for item in document["nodes"]] == ["n1", "n10", "n9"]
-    assert document["summary"] == {
-        "pods": 0, "placed": 0, "notPlaced": 0, "nodes": 3, "nodesUsed": 0, "ignoredPods": 0,
-    }  # fmt: skip
-
-
-def test_kind_and_version_come_first() -> None:
-    document = plans.made(plans.node("n1"))
-    assert list(document)[:2] == ["kind", "version"]
-    assert (document["kind"], document["version"]) == ("PlacementPlan", 1)
 
 
 def test_settings_of_nodes_that_cannot_be_read_are_noted() -> None:

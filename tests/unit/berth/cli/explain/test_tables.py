@@ -1,0 +1,101 @@
+"""The pages of explanations."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from berth.cli.explain.pod import pod_document
+from berth.cli.explain.tables import age_text, pod_page
+from berth.kube.objects import Pod
+from berth.network.costs import NetworkCosts
+from berth.network.groups import GroupKey
+from berth.scheduling.annotations import write_decision, write_rejections
+from berth.scheduling.decision import Alternative, Decision, Failure
+from berth.scheduling.framework.rejection import Rejection
+from tests.support import builders
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+COSTS = NetworkCosts(
+    source="net/topo", weight_sets=("Dijkstra",), data_time="2026-05-01T11:55:00Z", zones={("a", "b"): 1}
+)
+
+
+def pod(*, on: str = "", scheduler: str = "berth-scheduler", **arguments: Any) -> Pod:
+    found = builders.pod("p", on=on, **arguments)
+    found.spec.scheduler_name = scheduler
+    return found
+
+
+def decided(pod: Pod, **fields: Any) -> Pod:
+    arguments: dict[str, Any] = {
+        "node": "n1",
+        "strategy": "berth",
+        "value": 3.0,
+        "terms": {"network": 3.0},
+        "runner_ups": tuple(Alternative(f"n{n}", 3.0 + n, {"network": 3.0 + n}) for n in (2, 3, 4)),
+        "feasible": 4,
+        "nodes": 9,
+        "rejections": (Rejection("NodeResourcesFit", "Insufficient cpu", 5),),
+        "group": GroupKey("default", "shop"),
+        "planned_with": 3,
+        "edges": 2,
+        "edge_cost": 3.0,
+        **fields,
+    }
+    pod.metadata.annotations["berth.dev/decision"] = write_decision(Decision(pod=pod, **arguments), COSTS)
+    return pod
+
+
+def event(reason: str, note: str, *, minutes: float = 1, reporter: str = "berth.dev/placement", **more: Any) -> Any:
+    time = (NOW - timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    regarding = {"kind": "Pod", "name": "p", "uid": "pod-default-p"}
+    return {
+        "reason": reason, "note": note, "type": "Warning", "eventTime": time,
+        "reportingController": reporter, "regarding": regarding, **more,
+    }  # fmt: skip
+
+
+def explained(pod: Pod, *events: Any) -> dict[str, Any]:
+    return pod_document(pod, events, schedulers=["berth-scheduler"], now=NOW)
+
+
+def failed(pod: Pod) -> dict[str, Any]:
+    """The Event of a pod that fits nowhere."""
+    failure = Failure(pod, nodes=9, rejections=(Rejection("NodeResourcesFit", "Insufficient cpu", 9),))
+    metadata = {"annotations": {"berth.dev/rejections": write_rejections(failure)}}
+    return dict(event("FailedScheduling", failure.message, metadata=metadata))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (59, "59s"), (60, "1m"), (90, "1m30s"), (600, "10m"), (655, "10m"), (3600, "1h"), (5400, "1h30m"),
+     (90000, "1d1h"), (864000, "10d"), (900000, "10d")],
+)  # fmt: skip
+def test_ages(seconds: float, text: str) -> None:
+    assert age_text(seconds) == text
+
+
+def test_the_page_of_a_placed_pod() -> None:
+    page = pod_page(explained(decided(pod(on="n1")), event("Scheduled", "Assigned to node n1")), width=100)
+    assert page.splitlines()[0] == "Pod default/p: placed"
+    for wanted in ("net/topo (Dijkstra), 5m old", "chosen   n1", "3.       n4", "lower is better", "NodeResourcesFit"):
+        assert wanted in page
+    assert max(map(len, page.splitlines())) <= 100
+
+
+def test_the_page_of_a_pod_placed_alone_speaks_of_scores() -> None:
+    page = pod_page(explained(decided(pod(on="n1"), strategy="alone", planned_with=1, runner_ups=())), width=100)
+    for wanted in ("by itself (filter and score)", "SCORE", "higher is better", "no other node was feasible"):
+        assert wanted in page
+
+
+def test_the_page_of_a_pending_pod() -> None:
+    page = pod_page(explained(pod(), failed(pod())), width=100)
+    assert page.splitlines()[0] == "Pod default/p: pending"
+    assert "REJECTED NODES" in page
+    assert "CHOSEN" not in page
