@@ -62,6 +62,14 @@ class Reference:
         """Reference to an object by its metadata."""
         return cls(api_version, kind, metadata.namespace, metadata.name, metadata.uid)
 
+    @classmethod
+    def to(cls, document: Mapping[str, Any]) -> Reference:
+        """Reference to an object as the API server shows it."""
+        metadata = document["metadata"]
+        return cls(
+            document["apiVersion"], document["kind"], metadata.get("namespace", ""), metadata["name"], metadata["uid"]
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Note:

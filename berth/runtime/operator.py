@@ -127,9 +127,9 @@ class Operator:
         self._followers: list[_Follower] = []
         self._joined = asyncio.Event()
         self._ages = WatchAges()
-        self._connection: Connection | None = None
         self._generation: int | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._connection: Connection
+        self._main: asyncio.AbstractEventLoop
 
     async def follow(
         self, context: ComponentContext, kind: Resource[Any], register: Register, *, listed: Callable[[], None]
@@ -146,15 +146,11 @@ class Operator:
             listed: called when the kind is listed anew, to have every object looked at that is known so far.
         """
         problem = "first list not complete"
-
-        def unready() -> str | None:
-            return problem if self._age(kind) is None else None
-
         WATCH_AGE.labels(kind.plural).set_function(lambda: self._age(kind) or 0.0)
         context.checks.add_health(f"watch {kind.plural}", lambda: self._stale(kind))
-        context.checks.add_ready(f"sync {kind.plural}", unready)
+        context.checks.add_ready(f"sync {kind.plural}", lambda: problem if self._age(kind) is None else None)
         self._connection = context.connection
-        while missing := await _why_not_served(context.client, kind):
+        while missing := await why_not_listed(context.client, kind):
             if missing != problem:
                 log.warning("waiting for a kind", resource=kind.plural, problem=missing)
             problem = missing
@@ -166,7 +162,7 @@ class Operator:
 
     async def run(self) -> None:
         """Run kopf for ever as soon as something is to be followed; ends by cancellation only."""
-        self._loop = asyncio.get_running_loop()
+        self._main = asyncio.get_running_loop()
         await self._joined.wait()
         failures = 0
         while True:
@@ -185,18 +181,17 @@ class Operator:
 
         The thread is a daemon and is given up after :data:`STOP_SECONDS`, so that it cannot hold up the process.
         """
-        main = asyncio.get_running_loop()
         stop = threading.Event()
-        ended: asyncio.Future[str] = main.create_future()
+        ended: asyncio.Future[str] = self._main.create_future()
 
         def work() -> None:
             problem = "kopf ended by itself"
             try:
-                asyncio.run(self._operate(stop, main))
+                asyncio.run(self._operate(stop))
             except Exception as error:
                 problem = repr(error)
             with contextlib.suppress(RuntimeError):  # the main loop is closed: nobody waits any more
-                main.call_soon_threadsafe(ended.set_result, problem)
+                self._main.call_soon_threadsafe(ended.set_result, problem)
 
         threading.Thread(target=work, name="kopf", daemon=True).start()
         joined = asyncio.ensure_future(self._joined.wait())
@@ -209,17 +204,17 @@ class Operator:
             stop.set()
             await asyncio.wait({ended}, timeout=STOP_SECONDS)
 
-    async def _operate(self, stop: threading.Event, main: asyncio.AbstractEventLoop) -> None:
+    async def _operate(self, stop: threading.Event) -> None:
         # kopf warns that it leaves signals alone, which is why it runs in a thread.
         logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
         registry = kopf.OperatorRegistry()
         kopf.on.login(registry=registry)(self._login)
-        for kind in {follower.kind.plural: follower.kind for follower in self._followers}.values():
+        for kind in {follower.kind for follower in self._followers}:
             _count_events(registry, kind)
         for follower in self._followers:
             follower.register(registry)
         settings = kopf.OperatorSettings()
-        settings.execution.executor = LoopExecutor(main)
+        settings.execution.executor = LoopExecutor(self._main)
         settings.posting.enabled = False  # Events come from the event recorder
         settings.posting.loggers = False
         settings.scanning.disabled = True  # the kinds are known
@@ -237,8 +232,6 @@ class Operator:
     async def _login(self, **_: Any) -> kopf.AiohttpSession:
         """Open kopf's session with the process's credentials; called again after the server has refused them."""
         connection = self._connection
-        if connection is None:
-            raise RuntimeError("nothing is followed")
         if self._generation is not None:
             await self._in_main_loop(connection.reload(seen=self._generation))
         self._generation = connection.generation
@@ -257,9 +250,7 @@ class Operator:
         )
 
     async def _in_main_loop(self, coroutine: Any) -> Any:
-        if self._loop is None:
-            raise RuntimeError("the operator does not run")
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._main))
 
     async def _request_started(
         self, _session: aiohttp.ClientSession, _context: SimpleNamespace, params: aiohttp.TraceRequestStartParams
@@ -276,8 +267,8 @@ class Operator:
             self._ages.answered(params.url.name, time.monotonic())
             return
         for follower in self._followers:
-            if follower.kind.plural == params.url.name and self._loop is not None:
-                self._loop.call_soon_threadsafe(follower.listed)
+            if follower.kind.plural == params.url.name:
+                self._main.call_soon_threadsafe(follower.listed)
 
     def _age(self, kind: Resource[Any]) -> float | None:
         return self._ages.age(kind.plural, time.monotonic())
@@ -298,14 +289,17 @@ def _count_events(registry: kopf.OperatorRegistry, kind: Resource[Any]) -> None:
         WATCH_EVENTS.labels(kind.plural, type or "LISTED").inc()
 
 
-async def _why_not_served(client: ApiClient, kind: Resource[Any]) -> str | None:
-    """Return why a kind cannot be listed and what to do about it; None when it can."""
+async def why_not_listed(
+    client: ApiClient, kind: Resource[Any], *, namespace: str | None = None, field_selector: str | None = None
+) -> str | None:
+    """Return why a kind cannot be listed and what to do about it; None when it can. Arguments as of ``list_pages``."""
     try:
-        async for _ in client.list_pages(kind, limit=1):
-            break
+        async for _ in client.list_pages(kind, namespace=namespace, field_selector=field_selector, limit=1):
+            return None
     except ApiError as error:
-        remedy = "apply the manifests in crds/" if error.not_found else "allow this account to list and watch it"
-        return f"{kind.plural}.{kind.group} cannot be listed ({error}); {remedy}"
+        name = f"{kind.plural}.{kind.group}".rstrip(".")
+        remedy = "apply the manifests in crds/" if error.not_found else f"allow this account to list and watch {name}"
+        return f"{name} cannot be listed ({error}); {remedy}"
     except TRANSPORT_ERRORS as error:
         return f"API server not reached: {error!r}"
     return None

@@ -14,6 +14,7 @@ gathered, none of them extends it, and an urgent one (delay 0) closes it at once
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import heapq
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
@@ -144,13 +145,9 @@ class WorkQueue(Generic[K]):
                 a backoff; other keys go on.
             workers: keys worked on at once.
         """
-        tasks = [asyncio.create_task(self._worker(work)) for _ in range(workers)]
-        try:
-            await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(self._worker(work))
 
     async def _worker(self, work: Callable[[K], Awaitable[bool]]) -> None:
         while True:
@@ -179,9 +176,6 @@ class WorkQueue(Generic[K]):
             key = self._keys.pop(loop.time())
             if key is not None:
                 return key
-            due = self._keys.next_due()
-            try:
-                async with asyncio.timeout_at(due):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(self._keys.next_due()):
                     await self._changed.wait()
-            except TimeoutError:
-                continue

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from berth.api.appgroup import API_VERSION, CONDITION_ORDERED, KIND, AppGroupStatus
+from berth.api.appgroup import CONDITION_ORDERED, AppGroupStatus
 from berth.api.conditions import find_condition
 from berth.api.text import counted
 from berth.kube.events import Note, Reference
@@ -13,12 +12,6 @@ from controllers.appgroup.plan import SpecPlan
 
 ACTION: Final = "Ordering"
 """What the controller was doing, in every one of its Events."""
-
-
-def reference(document: Mapping[str, Any]) -> Reference:
-    """Return the reference to a raw AppGroup."""
-    metadata = document["metadata"]
-    return Reference(API_VERSION, KIND, metadata.get("namespace", ""), metadata["name"], metadata.get("uid", ""))
 
 
 def ordered(regarding: Reference, status: AppGroupStatus) -> Note:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -28,13 +28,13 @@ class SpecPlan:
 
     generation: int
     """metadata.generation of the spec"""
-    algorithm: SortingAlgorithm | None
+    algorithm: SortingAlgorithm | None = None
     """algorithm of the order; None when there is none"""
-    order: tuple[TopologyOrderEntry, ...]
+    order: tuple[TopologyOrderEntry, ...] = ()
     """every workload with its index from 1; empty when there is no order"""
-    workloads: Mapping[str, WorkloadRef]
+    workloads: Mapping[str, WorkloadRef] = field(default_factory=dict)
     """selector to workload, in order; empty when there is no order"""
-    num_members: int
+    num_members: int = 0
     """spec.numMembers, 0 when there is no order"""
     cycles: tuple[tuple[str, ...], ...] = ()
     """one closed path of selectors per strongly connected component with a cycle"""
@@ -56,23 +56,11 @@ def plan_spec(document: Mapping[str, Any]) -> SpecPlan:
         # The status is ours to compute: whatever it holds must not make the spec unreadable.
         spec = AppGroup.parse({**document, "status": {}}).spec
     except InvalidObjectError as error:
-        return _without_order(generation, REASON_INVALID, [str(problem) for problem in error.problems])
-    problems = [str(problem) for problem in appgroup_problems(spec)]
+        return SpecPlan(generation, problems=tuple(map(str, error.problems)), reason=REASON_INVALID)
+    problems = tuple(map(str, appgroup_problems(spec)))
     if problems:
-        return _without_order(generation, REASON_INVALID, problems)
+        return SpecPlan(generation, problems=problems, reason=REASON_INVALID)
     return _order(spec, generation=generation, spec_bytes=len(msgspec.json.encode(document["spec"])))
-
-
-def _without_order(generation: int, reason: str, problems: list[str]) -> SpecPlan:
-    return SpecPlan(
-        generation=generation,
-        algorithm=None,
-        order=(),
-        workloads={},
-        num_members=0,
-        problems=tuple(problems),
-        reason=reason,
-    )
 
 
 def _order(spec: AppGroupSpec, *, generation: int, spec_bytes: int) -> SpecPlan:
@@ -92,7 +80,7 @@ def _order(spec: AppGroupSpec, *, generation: int, spec_bytes: int) -> SpecPlan:
             f"together more than the {MAX_OBJECT_BYTES} that fit into one object; split the group, or shorten the "
             "workloads' names and leave out apiVersion and namespace"
         )
-        return _without_order(generation, REASON_TOO_LARGE, [problem])
+        return SpecPlan(generation, problems=(problem,), reason=REASON_TOO_LARGE)
     return SpecPlan(
         generation=generation,
         algorithm=spec.topology_sorting_algorithm,

@@ -10,7 +10,7 @@ from typing import Any, Final
 from berth.api.appgroup import API_VERSION, KIND, AppGroupStatus
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
-from berth.kube.events import EventRecorder
+from berth.kube.events import EventRecorder, Reference
 from berth.kube.resources import APP_GROUPS
 from berth.network.groups import GroupKey
 from controllers.appgroup import events, metrics
@@ -67,7 +67,7 @@ class Reconciler:
         await self._write(key, document, desired)
         if current.observed_generation != desired.observed_generation and key in self._seen:
             metrics.SPEC_TO_STATUS.observe(time.monotonic() - self._seen[key])
-        for note in events.notes(events.reference(document), plan, before=current, after=desired):
+        for note in events.notes(Reference.to(document), plan, before=current, after=desired):
             self._recorder.record(note)
         return "written"
 

@@ -12,6 +12,6 @@ cost 0. The conditions SourceAvailable, WeightsComputed and Complete say what is
 
 Layout: ``handlers`` (what makes a NetworkTopology due), ``reconciler`` (one pass), ``sources`` (one file a source of
 costs), ``places`` (where nodes are), ``aggregation`` (samples to costs), ``graph`` with ``dijkstra`` and
-``bellman_ford`` (paths), ``compute`` (one result from all of it), ``weights``, ``conditions``,
-``status`` (what is written).
+``bellman_ford`` (paths), ``compute`` (one result from all of it), ``weights``, ``conditions`` and ``status`` (what is
+written).
 """

@@ -20,19 +20,3 @@ ALGORITHMS: Final[dict[str, PathAlgorithm]] = {
     WEIGHTS_BELLMAN_FORD: bellman_ford.all_pairs,
 }
 """Algorithm by name; the first is the default."""
-
-
-class UnknownAlgorithmError(ValueError):
-    """A path algorithm was named that does not exist; the text lists those that do."""
-
-
-def path_algorithm(name: str) -> PathAlgorithm:
-    """Return an algorithm by name.
-
-    Raises:
-        UnknownAlgorithmError: there is none of that name.
-    """
-    try:
-        return ALGORITHMS[name]
-    except KeyError:
-        raise UnknownAlgorithmError(f"unknown path algorithm {name!r}; choose from: {', '.join(ALGORITHMS)}") from None

@@ -14,7 +14,7 @@ from typing import Final
 
 from berth.api.labels import WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF
 from controllers.networktopology.aggregation import Pair, aggregate
-from controllers.networktopology.algorithms import path_algorithm
+from controllers.networktopology.algorithms import ALGORITHMS
 from controllers.networktopology.graph import CostGraph
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import Reading
@@ -59,12 +59,9 @@ def compute(reading: Reading, places: Places, *, algorithm: str = WEIGHTS_DIJKST
     Args:
         reading: what the source of costs says, measurements or stated costs; empty when there are none.
         places: where nodes are.
-        algorithm: path algorithm, which is also the name of its weight set.
-
-    Raises:
-        UnknownAlgorithmError: there is no such algorithm.
+        algorithm: one of :data:`~.algorithms.ALGORITHMS`, whose name is that of its weight set.
     """
-    paths = path_algorithm(algorithm)
+    paths = ALGORITHMS[algorithm]
     sets: dict[str, Costs] = {}
     if reading.stated is not None:
         regions, zones = reading.stated.regions, reading.stated.zones

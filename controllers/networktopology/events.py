@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from berth.api.conditions import Condition, ConditionUpdate
 from berth.api.networktopology import (
-    API_VERSION,
     CONDITION_COMPLETE,
     CONDITION_SOURCE_AVAILABLE,
     CONDITION_WEIGHTS_COMPUTED,
-    KIND,
 )
 from berth.kube.events import Note, Reference
 from controllers.networktopology.sources.base import REASON_PARTLY_USABLE
@@ -21,12 +19,6 @@ _ACTIONS: Final[Mapping[str, str]] = {
     CONDITION_WEIGHTS_COMPUTED: "ComputeWeights",
     CONDITION_COMPLETE: "CheckCosts",
 }
-
-
-def reference(obj: Mapping[str, Any]) -> Reference:
-    """Return the reference to a raw NetworkTopology."""
-    metadata = obj["metadata"]
-    return Reference(API_VERSION, KIND, metadata["namespace"], metadata["name"], metadata["uid"])
 
 
 def weights_updated(regarding: Reference, computed: ConditionUpdate) -> Note:

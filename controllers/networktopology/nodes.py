@@ -37,7 +37,6 @@ class NodeWatch:
         self.reflector.add_handler(self._node_changed)
         self.reflector.add_batch_handler(self._batch_ended)
         self._changed = changed
-        self._nodes: dict[str, NodePlace] = {}
         self._dirty = False
         self._places: Places | None = None
 
@@ -45,22 +44,18 @@ class NodeWatch:
     def places(self) -> Places:
         """Where the nodes are now; the same object until something changes."""
         if self._places is None:
-            self._places = Places.of(self._nodes)
+            nodes = self.reflector.objects.values()
+            self._places = Places.of({node.metadata.name: NodePlace.of(node.metadata.labels) for node in nodes})
         return self._places
 
     def _node_changed(self, old: LabelledNode | None, new: LabelledNode | None) -> None:
         before = NodePlace.of(old.metadata.labels) if old is not None else None
         after = NodePlace.of(new.metadata.labels) if new is not None else None
-        if before == after:
-            return
-        if new is not None and after is not None:
-            self._nodes[new.metadata.name] = after
-        elif old is not None:
-            del self._nodes[old.metadata.name]
-        self._dirty = True
+        if before != after:
+            self._dirty = True
+            self._places = None
 
     def _batch_ended(self) -> None:
         if self._dirty:
             self._dirty = False
-            self._places = None
             self._changed()

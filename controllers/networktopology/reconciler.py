@@ -21,7 +21,7 @@ from berth.api.errors import InvalidObjectError
 from berth.api.networktopology import CONDITION_WEIGHTS_COMPUTED, NetworkTopology, NetworkTopologyStatus
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
-from berth.kube.events import EventRecorder
+from berth.kube.events import EventRecorder, Reference
 from berth.kube.resources import NETWORK_TOPOLOGIES
 from berth.runtime.workqueue import WorkQueue
 from controllers.networktopology import events, metrics
@@ -176,7 +176,7 @@ class Reconciler:
             )
         metrics.WRITES.labels("weights").inc()
         this.raw = msgspec.json.decode(answer, type=dict[str, Any])
-        regarding = events.reference(this.raw)
+        regarding = Reference.to(this.raw)
         note = events.weights_updated(regarding, computed) if wanted else events.weights_removed(regarding, owned)
         self._recorder.record(note)
         log.info(note.message, networktopology=str(this.key))
@@ -185,7 +185,7 @@ class Reconciler:
         """Report a write that will not succeed as it is."""
         problem = f"The API server refused the computed weights: {error}"
         log.error("weights refused", networktopology=str(this.key), error=str(error))
-        self._recorder.record(events.write_refused(events.reference(this.raw), problem))
+        self._recorder.record(events.write_refused(Reference.to(this.raw), problem))
         self._queue.add(this.key, delay=REFUSED_DELAY)
         return ConditionUpdate(CONDITION_WEIGHTS_COMPUTED, False, "WriteRefused", problem)
 
@@ -215,7 +215,7 @@ class Reconciler:
             subresource="status",
         )
         metrics.WRITES.labels("status").inc()
-        for note in events.condition_changes(events.reference(this.raw), this.status.conditions, updates):
+        for note in events.condition_changes(Reference.to(this.raw), this.status.conditions, updates):
             self._recorder.record(note)
 
     async def _report_invalid(self, key: TopologyKey, raw: dict[str, Any], error: InvalidObjectError) -> None:

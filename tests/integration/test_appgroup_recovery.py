@@ -47,10 +47,10 @@ def start(own_cluster: LocalCluster, tmp_path: Path) -> Iterator[Start]:
     """Start a controller on the module's cluster; all of them end with the test."""
     processes: list[ControllerProcess] = []
 
-    def begin(cluster: LocalCluster = own_cluster, *, lease: int = 3) -> ControllerProcess:
+    def begin(cluster: LocalCluster = own_cluster, *components: str, lease: int = 3) -> ControllerProcess:
         arguments = ["--lease-duration", str(lease)]
         process = ControllerProcess.start(
-            ["appgroup"], kubeconfig=cluster.kubeconfig, directory=tmp_path, arguments=arguments
+            components or ["appgroup"], kubeconfig=cluster.kubeconfig, directory=tmp_path, arguments=arguments
         )
         processes.append(process)
         return process
@@ -188,6 +188,25 @@ def test_two_replicas(groups: AppGroups, start: Start) -> None:
     assert order_of(groups.wait_status(algorithm="ReverseKahn")) == ORDERS_11["ReverseKahn"]
     managers = [item["manager"] for item in groups.get()["metadata"]["managedFields"]]
     assert managers.count(FIELD_MANAGER) == 1
+
+
+def test_leading_later_than_another_component_of_the_process(
+    groups: AppGroups, own_cluster: LocalCluster, start: Start
+) -> None:
+    first = start().wait_leader().wait_ready()
+    groups.apply(boutique())
+    groups.wait_status()
+    # Its other component leads and follows its kind; kopf has long been started when this one joins.
+    both = start(own_cluster, "networktopology", "appgroup").wait_leader().wait_ready()
+    topologies = {"resource": "networktopologies"}
+    both.wait_until(lambda: both.metric("berth_watch_age_seconds", **topologies), what="a watch of NetworkTopologies")
+    assert both.metric("berth_leader", component="berth-appgroup") == 0
+    first.kill()
+    groups.apply(boutique(algorithm="ReverseKahn"))
+    groups.apply({**boutique(), "metadata": {"name": "second"}})
+    assert order_of(groups.wait_status(algorithm="ReverseKahn")) == ORDERS_11["ReverseKahn"]
+    groups.wait_status("second", algorithm="KahnSort")
+    assert both.metric("berth_leader", component="berth-appgroup") == 1
 
 
 def test_kinds_installed_after_the_controller_started(fresh_cluster: Callable[..., LocalCluster], start: Start) -> None:

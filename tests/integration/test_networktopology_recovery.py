@@ -230,7 +230,7 @@ def test_a_configmap_that_may_not_be_read_changes_nothing_and_is_said(
     start(limited)
     source = costs.wait_reason("SourceAvailable", "ConfigMapUnreadable")
     assert source["status"] == "False"
-    assert "allow this account to list and watch ConfigMaps" in source["message"]
+    assert "allow this account to list and watch configmaps" in source["message"]
     after = costs.get()
     assert after["spec"] == before["spec"]
     assert after["status"]["dataTime"] == before["status"]["dataTime"]

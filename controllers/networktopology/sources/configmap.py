@@ -19,12 +19,12 @@ import msgspec
 from berth.api.conditions import ConditionUpdate
 from berth.api.networktopology import NetworkTopology
 from berth.api.text import counted, listed, shortened
-from berth.kube.client import TRANSPORT_ERRORS, ApiClient
-from berth.kube.errors import ApiError
+from berth.kube.client import ApiClient
 from berth.kube.objects import ObjectMeta
 from berth.kube.reflector import Reflector
 from berth.kube.resources import Resource
 from berth.runtime.component import ComponentContext, run_together
+from berth.runtime.operator import why_not_listed
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
     REASON_PARTLY_USABLE,
@@ -85,6 +85,11 @@ class ConfigMapRef(NamedTuple):
     name: str
     """its name"""
 
+    @property
+    def field_selector(self) -> str:
+        """Selects it among those of its namespace."""
+        return f"metadata.name={self.name}"
+
     def __str__(self) -> str:
         """Return it as messages name it."""
         return f"ConfigMap {self.namespace}/{self.name}"
@@ -107,8 +112,10 @@ class ConfigMaps(Source):
         ref = ConfigMapRef(key.namespace, topology.spec.configmap_name)
         followed = self._follow(key, ref)
         if not followed.reflector.synced.is_set():
-            detail = await _why_not_listed(self._client, ref)
-            return Reading(SourceState.FAILED if detail else SourceState.PENDING, str(ref), detail=detail)
+            detail = await why_not_listed(
+                self._client, SOURCE_CONFIGMAPS, namespace=ref.namespace, field_selector=ref.field_selector
+            )
+            return Reading(SourceState.FAILED if detail else SourceState.PENDING, str(ref), detail=detail or "")
         content = next(iter(followed.reflector.objects.values()), None)
         if content is None:
             return Reading(SourceState.MISSING, str(ref))
@@ -166,7 +173,7 @@ class _FollowedConfigMap:
     def __init__(self, client: ApiClient, ref: ConfigMapRef, changed: Callable[[TopologyKey], None]) -> None:
         self.named_by: set[TopologyKey] = set()
         self.reflector: Reflector[SourceConfigMap] = Reflector(
-            client, SOURCE_CONFIGMAPS, namespace=ref.namespace, field_selector=f"metadata.name={ref.name}"
+            client, SOURCE_CONFIGMAPS, namespace=ref.namespace, field_selector=ref.field_selector
         )
         self.reflector.add_handler(self._object_changed)
         self._changed = changed
@@ -186,19 +193,6 @@ class _FollowedConfigMap:
     def _tell(self) -> None:
         for key in self.named_by:
             self._changed(key)
-
-
-async def _why_not_listed(client: ApiClient, ref: ConfigMapRef) -> str:
-    """Ask the API server for a ConfigMap and return what is wrong, empty when nothing is."""
-    try:
-        await client.list_all(SOURCE_CONFIGMAPS, namespace=ref.namespace, field_selector=f"metadata.name={ref.name}")
-    except ApiError as error:
-        if error.status == 403:
-            return f"{error.message}; allow this account to list and watch ConfigMaps in {ref.namespace}"
-        return str(error)
-    except TRANSPORT_ERRORS as error:
-        return f"API server not reached: {error!r}"
-    return ""
 
 
 def _unusable(reading: Reading) -> str:

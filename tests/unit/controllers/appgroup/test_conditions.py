@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from berth.api.appgroup import AppGroupStatus
+from berth.kube.events import Reference
 from controllers.appgroup import events
 from controllers.appgroup.conditions import describe_cycles, ordered, placed
 from controllers.appgroup.plan import plan_spec
@@ -105,7 +106,7 @@ def test_placed_message(pods: list[PodFacts], message: str) -> None:
     assert placed(plan_spec(PAIR), group_by_workload(pods)).message == message
 
 
-REGARDING = events.reference(boutique())
+REGARDING = Reference.to(boutique())
 
 
 def _status(document: dict[str, Any], before: AppGroupStatus) -> AppGroupStatus:

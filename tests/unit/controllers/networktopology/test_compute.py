@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from berth.api.labels import WEIGHTS_DIJKSTRA
 from berth.api.networktopology import NetworkTopology
 from controllers.networktopology import compute as subject
-from controllers.networktopology.algorithms import ALGORITHMS, UnknownAlgorithmError
+from controllers.networktopology.algorithms import ALGORITHMS
 from controllers.networktopology.compute import MAX_COST, Computation, Costs
 from controllers.networktopology.places import NodePlace, Places
 from controllers.networktopology.sources.base import Measurement, Reading, SourceState
@@ -134,11 +134,6 @@ def test_the_set_bears_the_name_of_the_algorithm(algorithm: str) -> None:
     found = compute(topology(), measured(n1_n2=3, n2_n3=3, n1_n3=10), THREE_ZONES, algorithm=algorithm)
     assert list(found.sets) == [algorithm, "NetperfCosts"]
     assert found.sets[algorithm].zones["A", "C"] == 6
-
-
-def test_an_unknown_algorithm_is_refused() -> None:
-    with pytest.raises(UnknownAlgorithmError):
-        compute(topology(), NO_SOURCE, THREE_ZONES, algorithm="Magic")
 
 
 NODES = st.dictionaries(

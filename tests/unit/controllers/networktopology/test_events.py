@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 import pytest
 
 from berth.api.conditions import Condition, ConditionUpdate, apply
-from berth.kube.events import Note
+from berth.kube.events import Note, Reference
 from controllers.networktopology import events
 from controllers.networktopology.sources.base import REASON_PARTLY_USABLE
 from tests.support.topologies import raw_topology
 
-NET = events.reference(raw_topology())
+NET = Reference.to(raw_topology())
 FINE = ConditionUpdate("SourceAvailable", True, "MeasurementsRead", "fine")
 PARTLY = ConditionUpdate("SourceAvailable", True, REASON_PARTLY_USABLE, "a value is bad")
 GONE = ConditionUpdate("SourceAvailable", False, "ConfigMapNotFound", "gone")

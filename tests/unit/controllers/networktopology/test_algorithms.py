@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.networktopology import dijkstra
-from controllers.networktopology.algorithms import ALGORITHMS, PathAlgorithm, UnknownAlgorithmError, path_algorithm
+from controllers.networktopology.algorithms import ALGORITHMS, PathAlgorithm
 from controllers.networktopology.graph import CostGraph, PathCosts
 
 Links = dict[tuple[str, str], int]
@@ -107,8 +107,3 @@ class TestGraph:
     def test_negative_costs_are_refused(self) -> None:
         with pytest.raises(ValueError, match="cost of a to b is -1; costs are 0 or more"):
             CostGraph({("a", "b"): -1})
-
-
-def test_unknown_algorithm_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownAlgorithmError, match="'FloydWarshall'; choose from: Dijkstra, BellmanFord"):
-        path_algorithm("FloydWarshall")

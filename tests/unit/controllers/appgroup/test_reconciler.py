@@ -1,0 +1,98 @@
+"""One pass over an AppGroup: what it reads, when it writes, what it returns."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from prometheus_client import REGISTRY
+
+from berth.kube.client import ApiClient
+from berth.kube.errors import ApiError
+from berth.kube.events import EventRecorder, Note
+from berth.network.groups import GroupKey
+from controllers.appgroup.pods import GroupPods
+from controllers.appgroup.reconciler import Reconciler
+from hack.harness.boutique import boutique
+
+KEY = GroupKey("default", "boutique")
+
+
+class World:
+    """One AppGroup on an API server that can refuse, with the pass over it."""
+
+    def __init__(self, document: dict[str, Any] | None, *, refusal: int = 0) -> None:
+        self.document = document
+        self.refusal = refusal
+        self.bodies: list[dict[str, Any]] = []
+        self.notes: list[Note] = []
+        self.reconciler = Reconciler(client=cast(ApiClient, self), recorder=cast(EventRecorder, self), pods=GroupPods())
+
+    async def get(self, *_: Any, **__: Any) -> dict[str, Any]:
+        if self.document is None:
+            raise ApiError(status=404, reason="NotFound", message="gone")
+        return self.document
+
+    async def apply(self, _kind: Any, _name: str, body: dict[str, Any], **_: Any) -> bytes:
+        if self.refusal:
+            raise ApiError(status=self.refusal, reason="Refused", message="refused")
+        assert self.document is not None
+        self.bodies.append(body)
+        self.document = {**self.document, "status": body["status"]}
+        return b"{}"
+
+    def record(self, note: Note) -> None:
+        self.notes.append(note)
+
+
+def outcomes(name: str) -> float:
+    return REGISTRY.get_sample_value("berth_appgroup_reconciles_total", {"outcome": name}) or 0.0
+
+
+async def test_a_status_is_written_once() -> None:
+    world = World(boutique())
+    assert await world.reconciler.reconcile(KEY)
+    assert await world.reconciler.reconcile(KEY)
+    (body,) = world.bodies
+    assert body["metadata"] == {"name": "boutique", "namespace": "default", "uid": "uid-boutique"}
+    assert body["status"]["algorithm"] == "KahnSort"
+    assert [note.reason for note in world.notes] == ["Ordered"]
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        pytest.param(World(None), id="deleted"),
+        pytest.param(World({"metadata": {"deletionTimestamp": "2026-03-01T10:00:00Z"}}), id="being deleted"),
+        pytest.param(World(boutique(), refusal=404), id="deleted before the write"),
+    ],
+)
+async def test_what_is_gone_is_not_written(world: World) -> None:
+    before = outcomes("gone")
+    assert not await world.reconciler.reconcile(KEY)
+    assert (world.bodies, world.notes) == ([], [])
+    assert outcomes("gone") == before + 1
+
+
+@pytest.mark.parametrize("status", [409, 500])
+async def test_a_refused_write_is_for_the_queue_to_try_again(status: int) -> None:
+    world = World(boutique(), refusal=status)
+    before = outcomes("failed")
+    with pytest.raises(ApiError):
+        await world.reconciler.reconcile(KEY)
+    assert outcomes("failed") == before + 1
+    world.refusal = 0
+    assert await world.reconciler.reconcile(KEY)
+    assert len(world.bodies) == 1
+
+
+async def test_the_latency_of_a_new_spec_is_measured_once() -> None:
+    def samples() -> float:
+        return REGISTRY.get_sample_value("berth_appgroup_spec_to_status_seconds_count") or 0.0
+
+    world = World(boutique())
+    before = samples()
+    for _ in range(2):
+        world.reconciler.seen(KEY)
+        await world.reconciler.reconcile(KEY)
+    assert samples() == before + 1
