@@ -2,7 +2,7 @@
 
 Of the fields that Berth reads, a Deployment's pods differ in name, uid, version, node and volumes; containers,
 tolerations, labels and conditions are the larger part and mostly the same. Objects in the copy are read only, which
-makes sharing safe.
+makes interning safe.
 """
 
 from __future__ import annotations

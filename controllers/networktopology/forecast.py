@@ -1,4 +1,4 @@
-"""What this controller would write into a NetworkTopology that is not in the cluster yet, for what-if plans."""
+"""What this controller would write into a NetworkTopology that is not in the cluster yet, for ``berth plan``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """``kubectl berth explain`` on a real cluster with a real controller, before and after that controller's death.
 
-What is said in which case: tests/unit/placement/whatif/test_explain_*.py.
+What is said in which case: tests/unit/berth/cli/explain.
 """
 
 from __future__ import annotations
