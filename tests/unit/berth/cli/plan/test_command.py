@@ -1,6 +1,6 @@
 """``berth plan`` as a command: options, files, exit statuses, forms of the answer. No cluster.
 
-With one: tests/integration/test_plan_cluster.py. What is planned: tests/unit/berth/cli/plan and tests/unit/berth/scheduling/simulation.
+With one: tests/integration/test_plan_cluster.py. What is planned: test_run.py beside this file.
 """
 
 from __future__ import annotations
