@@ -1,7 +1,8 @@
 """Rules for single pods, live: what is refused, what is left alone, and who comes first when room is scarce.
 
 The filters' own cases are in tests/unit/berth/scheduling/plugins and in the comparison with kube-scheduler; here is
-what only a real API server shows: fields that it fills in, Events, conditions, gates that are taken away, nodes that change.
+what only a real API server shows: fields that it fills in, Events, conditions, gates that are taken away, nodes that
+change.
 """
 
 from __future__ import annotations
