@@ -47,7 +47,7 @@ def build_application(
     *,
     enforce_limits: bool,
 ) -> Application:
-    """Translate waiting pods, in the given order, into components with edges and placed_peers.
+    """Translate waiting pods, in the given order, into components with edges, among themselves and to placed peers.
 
     Args:
         group: their AppGroup; None for pods without one, which have no edges.

@@ -1,4 +1,4 @@
-"""Waiting pods as the gang engine's Application: edges, placed_peers, masks, port conflicts, selectors; edge costs."""
+"""Waiting pods as the gang engine's Application: edges, placed peers, masks, port conflicts, selectors; edge costs."""
 
 from __future__ import annotations
 
