@@ -103,6 +103,9 @@ class Framework:
         return result
 
     def joint_costs(self, cycle: CycleState, feasible: Bools) -> dict[str, Floats]:
-        """float64[N] by term: what a member of a joint plan costs on each node, whatever the other members do."""
+        """float64[N] by term: what a member of a joint plan costs on each node, whatever the other members do.
+
+        A cost below 0, infinite or NaN counts as 0: one plugin's slip must not stop the planning of a group.
+        """
         found = ((plugin.term or plugin.name, plugin.joint_cost(cycle, feasible)) for plugin in self._scores)
-        return {term: cost for term, cost in found if cost is not None}
+        return {term: np.where(np.isfinite(cost) & (cost > 0), cost, 0.0) for term, cost in found if cost is not None}

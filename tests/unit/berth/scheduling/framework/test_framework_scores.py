@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from berth.kube.objects import Pod
-from berth.scheduling.framework.plugin import ScorePlugin
+from berth.scheduling.framework.cycle_state import CycleState
+from berth.scheduling.framework.plugin import CostPlugin, Floats, ScorePlugin
 from berth.scheduling.plugins.node_resources_fit import NodeResourcesFit
 from berth.scheduling.plugins.taint_toleration import TaintToleration
 from tests.support.builders import node, pod
@@ -69,3 +70,17 @@ def test_every_score_is_from_0_to_100_on_feasible_nodes_and_0_elsewhere(topic: s
             assert (part == np.trunc(part)).all(), name
 
     check()
+
+
+class Odd(CostPlugin):
+    name = "Odd"
+    cost_weight = 1.0
+
+    def cost(self, cycle: CycleState) -> Floats | None:
+        return np.array([np.nan, np.inf, -1.0, 2.0])
+
+
+def test_a_plugin_with_odd_costs_does_not_stop_a_joint_plan() -> None:
+    state = cluster([node(name) for name in "abcd"])
+    costs = framework(Odd()).joint_costs(cycle_of(pod("new"), state), state.alive)
+    assert costs["Odd"].tolist() == [0.0, 0.0, 0.0, 2.0]
