@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
 
@@ -35,11 +35,15 @@ _PROBLEMS: Final[dict[str, str]] = {
 _LONGEST_VALUE: Final = 60
 
 
+FieldPath: TypeAlias = tuple[int | str, ...]
+"""Names and list positions that lead to a field."""
+
+
 @dataclass(frozen=True, slots=True)
 class FieldProblem:
     """What is wrong with one field."""
 
-    path: tuple[int | str, ...]
+    path: FieldPath
     """names and list positions that lead to the field"""
     text: str
     """problem, value found and remedy, a sentence"""
@@ -47,6 +51,15 @@ class FieldProblem:
     def __str__(self) -> str:
         """Return ``field: text``, the field as kubectl writes it."""
         return f"{field_path(self.path)}: {self.text}"
+
+
+class InvalidFieldError(ValueError):
+    """One field of an API object makes no sense; :attr:`problem` says which and why."""
+
+    def __init__(self, path: FieldPath, text: str) -> None:
+        """Blame the field at ``path``."""
+        self.problem = FieldProblem(path, text)
+        super().__init__(str(self.problem))
 
 
 class InvalidObjectError(ValueError):
@@ -70,11 +83,11 @@ def object_name(obj: Any) -> str:
     return f"{obj.get('kind') or 'object'} {f'{namespace}/' if namespace else ''}{name}"
 
 
-def field_path(location: tuple[int | str, ...]) -> str:
+def field_path(location: FieldPath) -> str:
     """Return a pydantic error location the way kubectl writes paths: ``spec.workloads[0].workload.name``."""
     path = ""
     for part in location:
-        path += f"[{part}]" if isinstance(part, int) else f".{part}"
+        path += f"[{part}]" if isinstance(part, int) or part == "*" else f".{part}"
     return path.removeprefix(".") or "(object)"
 
 

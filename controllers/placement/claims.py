@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from berth.kube.objects import PersistentVolume, PersistentVolumeClaim, Pod
+from berth.kube.resources import version_number
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.volume_matching import volume_nodes
 from berth.scheduling.cache.volumes import SELECTED_NODE, claim_keys, claimed_by, fully_bound
@@ -48,7 +49,7 @@ def unfinished(pod: Pod, node: str, state: ClusterState, *, written: dict[str, i
             selected = claim.metadata.annotations.get(SELECTED_NODE)
             if selected is not None and selected != node:
                 raise VolumeError(f"claim {key} is being provisioned for node {selected}")
-            if selected is None and key in written and version_of(claim) > written[key]:
+            if selected is None and key in written and version_number(claim.metadata.resource_version) > written[key]:
                 raise VolumeError(f"the provisioner of claim {key} could not serve node {node}")
             waiting = waiting or f"claim {key} is not bound yet"
             continue
@@ -58,12 +59,6 @@ def unfinished(pod: Pod, node: str, state: ClusterState, *, written: dict[str, i
         elif not volume_nodes(volume, state)[slot]:
             raise VolumeError(f"claim {key} got volume {volume.metadata.name}, which node {node} cannot reach")
     return waiting
-
-
-def version_of(claim: PersistentVolumeClaim) -> int:
-    """resourceVersion as a number that grows, 0 where it is none."""
-    version = claim.metadata.resource_version
-    return int(version) if version.isdigit() else 0
 
 
 def selection_patch(claim: PersistentVolumeClaim, node: str) -> dict[str, Any]:

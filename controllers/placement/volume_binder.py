@@ -15,11 +15,11 @@ import msgspec
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.errors import ApiError
 from berth.kube.objects import PersistentVolumeClaim, Pod
-from berth.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from berth.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, version_number
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.volume_matching import unbound_claims, volume_plan
 from berth.scheduling.cache.volumes import SELECTED_NODE, claimed_by, fully_bound
-from controllers.placement.claims import VolumeError, reservation_patch, selection_patch, unfinished, version_of
+from controllers.placement.claims import VolumeError, reservation_patch, selection_patch, unfinished
 
 DEADLINE = 600.0
 """Seconds that the claims of a pod may take until it is scheduled again; kube-scheduler's bindTimeoutSeconds."""
@@ -117,7 +117,7 @@ class VolumeBinder:
         for attempt in range(MAX_CONFLICTS):
             selected = claim.metadata.annotations.get(SELECTED_NODE)
             if selected == node or fully_bound(claim):
-                return version_of(claim)
+                return version_number(claim.metadata.resource_version)
             if selected is not None:
                 raise VolumeError(f"claim {key} is being provisioned for node {selected}")
             try:
@@ -131,7 +131,8 @@ class VolumeBinder:
                 if not error.conflict:
                     raise
             else:
-                return version_of(msgspec.json.decode(answer, type=PersistentVolumeClaim))
+                written = msgspec.json.decode(answer, type=PersistentVolumeClaim)
+                return version_number(written.metadata.resource_version)
             await asyncio.sleep(backoff(attempt))
             fresh = await self._client.get(
                 PERSISTENT_VOLUME_CLAIMS, claim.metadata.name, namespace=claim.metadata.namespace

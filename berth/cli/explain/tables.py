@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from berth.api.text import listed
 from berth.cli.plan.tables import Page, number
 
 MAX_EDGES = 60
@@ -182,7 +183,7 @@ def _without_node(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
     if together:
         page.heading("NOT PLACED BY BERTH, OR WAITING")
     for message, names in together.items():
-        page.line(", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else ""))
+        page.line(listed(names, limit=6))
         page.line(message, indent=4)
 
 

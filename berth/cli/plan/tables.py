@@ -12,6 +12,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from berth.api.text import listed
+
 MAX_NOTES = 12
 SECTIONS = ("pods", "nodes", "groups")
 COMFORTABLE_WIDTH = 100
@@ -202,8 +204,7 @@ def _not_placed(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
     for pod in pods:
         together.setdefault((pod["reason"], pod["message"]), []).append(f"{pod['namespace']}/{pod['name']}")
     for (reason, message), names in together.items():
-        shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-        page.line(shown)
+        page.line(listed(names, limit=6))
         page.line(f"{reason}: {message}", indent=4)
 
 

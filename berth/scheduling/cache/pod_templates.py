@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import msgspec
 from cachetools import LRUCache
 
+from berth.api.errors import FieldPath, FieldProblem, InvalidFieldError
 from berth.scheduling.cache.requests import SCORING_DEFAULTS, pod_requests, resize_infeasible
 from berth.scheduling.cache.terms import (
     AffinityTerm,
@@ -33,7 +34,7 @@ TermKind = str
 """affinity, anti_affinity, preferred_affinity or preferred_anti_affinity."""
 
 T = TypeVar("T")
-Part: TypeAlias = tuple[T, tuple[str, ...]]
+Part: TypeAlias = tuple[T, tuple[FieldProblem, ...]]
 """A compiled part of a template and the problems found in it."""
 Requests: TypeAlias = tuple[tuple[tuple[str, int], ...], tuple[int, int]]
 Spread: TypeAlias = tuple[tuple[SpreadConstraint, ...], tuple[SpreadConstraint, ...]]
@@ -81,7 +82,7 @@ class PodTemplateInfo:
     """Topology spread constraints with DoNotSchedule."""
     soft_spread: tuple[SpreadConstraint, ...]
     """Topology spread constraints with ScheduleAnyway."""
-    problems: tuple[str, ...]
+    problems: tuple[FieldProblem, ...]
     """Fields that cannot be understood; such a pod is never placed."""
 
     def terms_of(self, kind: TermKind) -> tuple[AffinityTerm, ...]:
@@ -217,7 +218,7 @@ def _requests(pod: Pod) -> Part[Requests]:
         amounts = pod_requests(pod)
         scoring = pod_requests(pod, missing=SCORING_DEFAULTS)
     except ValueError as error:
-        return ((), (0, 0)), (f"spec.containers[*].resources: {error}",)
+        return ((), (0, 0)), (FieldProblem(("spec", "containers", "*", "resources"), str(error)),)
     requests = tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0))
     return (requests, (scoring.get("cpu", 0), scoring.get("memory", 0))), ()
 
@@ -235,7 +236,7 @@ def _host_ports(pod: Pod) -> Iterable[HostPort]:
 
 def _terms(pod: Pod) -> Part[Mapping[TermKind, tuple[AffinityTerm, ...]]]:
     affinity = pod.spec.affinity
-    problems: list[str] = []
+    problems: list[FieldProblem] = []
     if affinity is None:
         return NO_TERMS
     found: dict[TermKind, tuple[AffinityTerm, ...]] = {}
@@ -245,10 +246,10 @@ def _terms(pod: Pod) -> Part[Mapping[TermKind, tuple[AffinityTerm, ...]]]:
     ):
         if group is None:
             continue
-        path = f"spec.affinity.{field}"
-        required = [(term, 0, f"{path}.required{_WHEN}[{n}]") for n, term in enumerate(group.required)]
+        path: FieldPath = ("spec", "affinity", field)
+        required = [(term, 0, (*path, f"required{_WHEN}", n)) for n, term in enumerate(group.required)]
         preferred = [
-            (term.pod_affinity_term, term.weight, f"{path}.preferred{_WHEN}[{n}].podAffinityTerm")
+            (term.pod_affinity_term, term.weight, (*path, f"preferred{_WHEN}", n, "podAffinityTerm"))
             for n, term in enumerate(group.preferred)
         ]
         found[kind] = _compile_terms(pod, required, problems)
@@ -257,7 +258,7 @@ def _terms(pod: Pod) -> Part[Mapping[TermKind, tuple[AffinityTerm, ...]]]:
 
 
 def _compile_terms(
-    pod: Pod, terms: list[tuple[PodAffinityTerm, int, str]], problems: list[str]
+    pod: Pod, terms: list[tuple[PodAffinityTerm, int, FieldPath]], problems: list[FieldProblem]
 ) -> tuple[AffinityTerm, ...]:
     compiled = []
     for term, weight, where in terms:
@@ -267,21 +268,21 @@ def _compile_terms(
                     term, namespace=pod.metadata.namespace, labels=pod.metadata.labels, weight=weight, where=where
                 )
             )
-        except ValueError as error:
-            problems.append(str(error))
+        except InvalidFieldError as error:
+            problems.append(error.problem)
     return tuple(compiled)
 
 
 def _spread(pod: Pod) -> Part[Spread]:
-    problems: list[str] = []
+    problems: list[FieldProblem] = []
     hard: list[SpreadConstraint] = []
     soft: list[SpreadConstraint] = []
     for number, constraint in enumerate(pod.spec.topology_spread_constraints):
-        where = f"spec.topologySpreadConstraints[{number}]"
+        where = ("spec", "topologySpreadConstraints", number)
         try:
             compiled = compile_spread_constraint(constraint, labels=pod.metadata.labels, where=where)
-        except ValueError as error:
-            problems.append(str(error))
+        except InvalidFieldError as error:
+            problems.append(error.problem)
             continue
         if constraint.when_unsatisfiable == "ScheduleAnyway":
             soft.append(compiled)
@@ -289,5 +290,6 @@ def _spread(pod: Pod) -> Part[Spread]:
             hard.append(compiled)
         else:
             found = constraint.when_unsatisfiable
-            problems.append(f"{where}.whenUnsatisfiable: {found!r} is neither DoNotSchedule nor ScheduleAnyway")
+            what = f"{found!r} is neither DoNotSchedule nor ScheduleAnyway"
+            problems.append(FieldProblem((*where, "whenUnsatisfiable"), what))
     return (tuple(hard), tuple(soft)), tuple(problems)

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from berth.api.errors import FieldPath, InvalidFieldError
+
 if TYPE_CHECKING:
     from berth.kube.objects import LabelSelector
 
@@ -65,21 +67,21 @@ NOTHING = Selector(nothing=True)
 EVERYTHING = Selector()
 
 
-def compile_selector(selector: LabelSelector | None, *, where: str = "labelSelector") -> Selector:
+def compile_selector(selector: LabelSelector | None, *, where: FieldPath = ("labelSelector",)) -> Selector:
     """The compiled form of a selector.
 
-    ``where`` is the field path that errors name. Raises ValueError for an unknown operator or for
+    ``where`` is the field path that errors name. Raises InvalidFieldError for an unknown operator or for
     In and NotIn without values, which the API server rejects too.
     """
     if selector is None:
         return NOTHING
     requirements: set[Requirement] = {(key, "In", frozenset((value,))) for key, value in selector.match_labels.items()}
     for number, expression in enumerate(selector.match_expressions):
-        path = f"{where}.matchExpressions[{number}]"
+        path = (*where, "matchExpressions", number)
         if expression.operator not in OPERATORS:
-            raise ValueError(f"{path}.operator: {expression.operator!r} is none of {', '.join(OPERATORS)}")
+            raise InvalidFieldError((*path, "operator"), f"{expression.operator!r} is none of {', '.join(OPERATORS)}")
         if expression.operator in ("In", "NotIn") and not expression.values:
-            raise ValueError(f"{path}.values: {expression.operator} needs at least one value")
+            raise InvalidFieldError((*path, "values"), f"{expression.operator} needs at least one value")
         requirements.add((expression.key, expression.operator, frozenset(expression.values)))
     return Selector(_sorted(requirements))
 

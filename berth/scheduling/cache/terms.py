@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from berth.api.errors import FieldPath
 from berth.kube.objects import LabelSelector, LabelSelectorRequirement
 from berth.scheduling.cache.selectors import EVERYTHING, NOTHING, Selector, compile_selector
 
@@ -62,20 +63,20 @@ class SpreadConstraint:
 
 
 def compile_affinity_term(
-    term: PodAffinityTerm, *, namespace: str, labels: Mapping[str, str], weight: int = 0, where: str
+    term: PodAffinityTerm, *, namespace: str, labels: Mapping[str, str], weight: int = 0, where: FieldPath
 ) -> AffinityTerm:
     """A term as its owner in ``namespace`` with these labels means it.
 
     The API server merges matchLabelKeys and mismatchLabelKeys into the selector when a pod is
     created; keys that the selector already speaks of are therefore left alone, and the merge is
-    done here for manifests that no API server has seen. Raises ValueError for a selector that
-    cannot be compiled.
+    done here for manifests that no API server has seen. Raises InvalidFieldError for a
+    selector that cannot be compiled.
     """
-    selector = compile_selector(_merged(term, labels), where=f"{where}.labelSelector")
+    selector = compile_selector(_merged(term, labels), where=(*where, "labelSelector"))
     if term.namespace_selector is None:
         namespace_selector = NOTHING
     else:
-        namespace_selector = compile_selector(term.namespace_selector, where=f"{where}.namespaceSelector")
+        namespace_selector = compile_selector(term.namespace_selector, where=(*where, "namespaceSelector"))
     named = frozenset(term.namespaces)
     if not named and term.namespace_selector is None:
         named = frozenset((namespace,))
@@ -89,10 +90,10 @@ def compile_affinity_term(
 
 
 def compile_spread_constraint(
-    constraint: TopologySpreadConstraint, *, labels: Mapping[str, str], where: str
+    constraint: TopologySpreadConstraint, *, labels: Mapping[str, str], where: FieldPath
 ) -> SpreadConstraint:
-    """A constraint as a pod with these labels means it; raises ValueError for a bad selector."""
-    selector = compile_selector(constraint.label_selector, where=f"{where}.labelSelector")
+    """A constraint as a pod with these labels means it; raises InvalidFieldError for a bad selector."""
+    selector = compile_selector(constraint.label_selector, where=(*where, "labelSelector"))
     own = {key: labels[key] for key in constraint.match_label_keys if key in labels}
     return SpreadConstraint(
         max_skew=constraint.max_skew,

@@ -41,5 +41,5 @@ class UnsupportedFeatures(FilterPlugin):
         if fields:
             return f"the pod uses fields that Berth does not implement: {', '.join(fields)}"
         if info.template.problems:
-            return f"the pod cannot be understood: {'; '.join(info.template.problems)}"
+            return f"the pod cannot be understood: {'; '.join(map(str, info.template.problems))}"
         return None

@@ -136,10 +136,9 @@ def check_pod(document: Document, pod: Pod, *, at: Path = ("spec",)) -> Iterator
         yield from _bad_quantities(document, (*at, "resources", "limits"), pod.spec.resources.limits)
     yield from _bad_quantities(document, (*at, "overhead"), pod.spec.overhead)
     yield from _bad_words(document, pod, at)
-    for text in PodTemplateCache().template(pod).problems:
-        field, _, what = text.partition(": ")
-        if "[*]" not in field:  # amounts are told above, each with its own field
-            yield document.problem((*at, *path_of(field)[1:]), f"{what}; correct it")
+    for problem in PodTemplateCache().template(pod).problems:
+        if "*" not in problem.path:  # amounts are told above, each with its own field
+            yield document.problem((*at, *problem.path[1:]), f"{problem.text}; correct it")
 
 
 def _bad_words(document: Document, pod: Pod, at: Path) -> Iterator[InputProblem]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from berth.api.errors import InvalidFieldError
 from berth.kube.objects import LabelSelector, ObjectMeta, OwnerReference, PersistentVolumeClaim, Pod, Volume
 from berth.kube.objects import PersistentVolumeClaimVolumeSource as ClaimSource
 from berth.scheduling.cache.selectors import Selector, compile_selector
@@ -132,12 +133,12 @@ class _Reader:
             raw = {"matchLabels": raw}
         try:
             selector = convert(self.document, LabelSelector, value=raw, at=("spec", "selector"))
-            query = compile_selector(selector, where="spec.selector")
+            query = compile_selector(selector, where=("spec", "selector"))
         except ConversionError as error:
             self.problems.append(error.problem)
             return None
-        except ValueError as error:
-            self.problems.append(self.document.problem((), str(error)))
+        except InvalidFieldError as error:
+            self.problems.append(self.document.problem(error.problem.path, error.problem.text))
             return None
         if not query.matches(template.metadata.labels):
             what = "does not match the labels of the pod template; the API server refuses that, make them agree"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from berth.kube import resources
-from berth.kube.resources import APP_GROUPS, CSI_NODES, EVENTS, LEASES, NODES, PODS, Resource
+from berth.kube.resources import APP_GROUPS, CSI_NODES, EVENTS, LEASES, NODES, PODS, Resource, version_number
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,8 @@ def test_all_declared_resources_have_distinct_paths() -> None:
     declared = [value for value in vars(resources).values() if isinstance(value, Resource)]
     assert len(declared) >= 12
     assert len({resource.path() for resource in declared}) == len(declared)
+
+
+@pytest.mark.parametrize(("version", "number"), [("5", 5), ("", -1), ("later", -1), ("18446744073709551616", 2**64)])
+def test_versions_are_compared_as_numbers(version: str, number: int) -> None:
+    assert version_number(version) == number

@@ -22,7 +22,6 @@ from controllers.placement.claims import (
     reservation_patch,
     selection_patch,
     unfinished,
-    version_of,
 )
 from tests.support.placement import Lab, lone, zoned
 
@@ -182,8 +181,3 @@ class TestPatches:
     def test_nothing_to_write_when_it_is_bound_already(self) -> None:
         ref = ClaimReference(namespace="default", name="c", uid="pvc-c")
         assert reservation_patch(volume("v1", "n1", ref=ref), claim("c")) is None
-
-
-@pytest.mark.parametrize(("version", "number"), [(5, 5), ("", 0), ("later", 0)])
-def test_version_is_a_number(version: Any, number: int) -> None:
-    assert version_of(claim("c", version=version)) == number

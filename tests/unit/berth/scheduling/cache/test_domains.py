@@ -52,7 +52,7 @@ def test_pods_that_a_constraint_counts(
     info = state.info(pod("p", labels=X, spec={"topologySpreadConstraints": [spread("zone", labels)]}))
     raw = info.pod.spec.topology_spread_constraints[0]
     raw.node_taints_policy = policy
-    constraint = compile_spread_constraint(raw, labels=X, where="c")
+    constraint = compile_spread_constraint(raw, labels=X, where=("c",))
     found, existing = spread_counts(constraint, info.template, state, ALL)
     assert found.tolist() == counts
     assert existing.tolist() == [True, True, False]

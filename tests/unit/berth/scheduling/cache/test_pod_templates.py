@@ -82,7 +82,7 @@ def test_problems_name_the_field_for_every_replica(spec: dict[str, Any], field: 
     cache = PodTemplateCache()
     for ordinal in "12":
         (problem,) = cache.template(pod("p", labels={"ordinal": ordinal}, spec=spec)).problems
-        assert problem.startswith(field)
+        assert str(problem).startswith(field)
 
 
 def test_kinds_of_terms_are_kept_apart_with_their_weights() -> None:

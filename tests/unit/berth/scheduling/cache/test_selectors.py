@@ -57,7 +57,7 @@ def test_equal_selectors_compile_to_equal_values_whatever_the_order() -> None:
 )
 def test_errors_name_the_field(expression: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        compile_selector(selector(expression), where="s")
+        compile_selector(selector(expression), where=("s",))
 
 
 def test_also_narrows_but_leaves_nothing_alone() -> None:

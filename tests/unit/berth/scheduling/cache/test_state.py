@@ -229,7 +229,7 @@ def test_bad_fields_become_problems_instead_of_errors(state: ClusterState) -> No
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     template = state.info(pod("a", cpu="lots", spec={"affinity": affinity})).template
     assert len(template.problems) == 2
-    assert "'lots' is not a valid quantity" in template.problems[0]
-    assert template.problems[1].startswith(
+    assert "'lots' is not a valid quantity" in template.problems[0].text
+    assert str(template.problems[1]).startswith(
         "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector.matchExpressions[0]"
     )

@@ -38,7 +38,7 @@ RED = {"matchLabels": {"team": "red"}}
 def test_namespaces_of_a_term(
     fields: dict[str, Any], namespace: str, labels: dict[str, str] | None, selected: bool
 ) -> None:
-    compiled = compile_affinity_term(term(**fields), namespace="own", labels={}, where="t")
+    compiled = compile_affinity_term(term(**fields), namespace="own", labels={}, where=("t",))
     assert compiled.selects_namespace(namespace, labels) is selected
     assert compiled.matches(namespace, {"app": "x"}, labels) is selected
     assert not compiled.matches(namespace, {"app": "y"}, labels)
@@ -64,14 +64,14 @@ def test_namespaces_of_a_term(
     ],
 )
 def test_match_label_keys(fields: dict[str, Any], labels: dict[str, str], matches: bool) -> None:
-    compiled = compile_affinity_term(term(**fields), namespace="own", labels={"app": "x", "v": "1"}, where="t")
+    compiled = compile_affinity_term(term(**fields), namespace="own", labels={"app": "x", "v": "1"}, where=("t",))
     assert compiled.selector.matches(labels) is matches
 
 
 def test_spread_constraint_defaults_and_match_label_keys() -> None:
     raw = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}, "matchLabelKeys": ["v", "w"]}
     compiled = compile_spread_constraint(
-        msgspec.convert(raw, TopologySpreadConstraint), labels={"app": "x", "v": "1"}, where="s"
+        msgspec.convert(raw, TopologySpreadConstraint), labels={"app": "x", "v": "1"}, where=("s",)
     )
     assert (compiled.max_skew, compiled.min_domains) == (1, 1)
     assert (compiled.honour_affinity, compiled.honour_taints) == (True, False)
