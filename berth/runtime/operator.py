@@ -23,10 +23,9 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import aiohttp
-import kopf
 import structlog
 from yarl import URL
 
@@ -37,11 +36,13 @@ from berth.kube.metrics import WATCH_AGE, WATCH_EVENTS
 from berth.kube.resources import Resource
 
 if TYPE_CHECKING:
+    import kopf
+
     from berth.runtime.component import ComponentContext
 
 log = structlog.get_logger(__name__)
 
-Register = Callable[[kopf.OperatorRegistry], None]
+Register: TypeAlias = "Callable[[kopf.OperatorRegistry], None]"
 """Adds a component's handlers to the registry with kopf's decorators; called at every start of kopf."""
 
 WATCH_SECONDS = 60
@@ -205,6 +206,8 @@ class Operator:
             await asyncio.wait({ended}, timeout=STOP_SECONDS)
 
     async def _operate(self, stop: threading.Event) -> None:
+        import kopf
+
         # kopf warns that it leaves signals alone, which is why it runs in a thread.
         logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
         registry = kopf.OperatorRegistry()
@@ -231,6 +234,8 @@ class Operator:
 
     async def _login(self, **_: Any) -> kopf.AiohttpSession:
         """Open kopf's session with the process's credentials; called again after the server has refused them."""
+        import kopf
+
         connection = self._connection
         if self._generation is not None:
             await self._in_main_loop(connection.reload(seen=self._generation))
@@ -284,6 +289,8 @@ def _watches(url: URL) -> bool:
 
 
 def _count_events(registry: kopf.OperatorRegistry, kind: Resource[Any]) -> None:
+    import kopf
+
     @kopf.on.event(*kind.names, registry=registry)
     async def count_event(type: str | None, **_: Any) -> None:  # noqa: A002 - kopf's name
         WATCH_EVENTS.labels(kind.plural, type or "LISTED").inc()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -88,3 +90,9 @@ async def test_an_exception_reaches_the_caller() -> None:
     executor = LoopExecutor(asyncio.get_running_loop())
     with pytest.raises(ZeroDivisionError):
         await in_a_thread(executor, lambda: 1 / 0)
+
+
+def test_a_process_that_follows_nothing_does_not_load_kopf() -> None:
+    look = "import sys; import controllers.placement.controller, berth.runtime.process; print('kopf' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", look], check=True, capture_output=True, text=True)
+    assert answer.stdout == "False\n"
