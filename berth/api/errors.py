@@ -8,6 +8,8 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
 
+from berth.api.text import shortened
+
 _REMEDIES: Final[dict[str, str]] = {
     "missing": "add the field",
     "enum": "use one of the names listed",
@@ -102,11 +104,6 @@ def _problem(item: Any, described: str) -> str:
     if kind == "value_error":
         return text.removeprefix("Value error, ")  # our own validators state the remedy themselves
     text = _PROBLEMS.get(kind, text[:1].lower() + text[1:])
-    found = "" if kind == "missing" else f", found {_shorten(item['input'])}"
+    found = "" if kind == "missing" else f", found {shortened(repr(item['input']), _LONGEST_VALUE)}"
     remedy = _REMEDIES.get(kind) or f"correct the value; {described} describes the field"
     return f"{text}{found}; {remedy}"
-
-
-def _shorten(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"

@@ -54,7 +54,7 @@ class Quantity:
     Immutable, hashable and ordered by amount: ``Quantity("1k") == Quantity("1000")``.
 
     Raises:
-        QuantityError: the text is no quantity.
+        QuantityError: the text is not a valid quantity.
         TypeError: the value is neither a string nor an int.
     """
 
@@ -144,6 +144,6 @@ def parse_quantity(value: str | int) -> Decimal:
     """Return the exact amount of ``value`` in base units.
 
     Raises:
-        QuantityError: the text is no quantity.
+        QuantityError: the text is not a valid quantity.
     """
     return _parse(str(value))

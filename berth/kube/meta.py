@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import msgspec
+
+
+class Named(Protocol):
+    """What has a name, in a namespace or outside of any."""
+
+    name: str
+    namespace: str
+
+
+def object_key(metadata: Named) -> str:
+    """``namespace/name``, or the name alone outside namespaces."""
+    return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
 
 
 class Struct(msgspec.Struct, gc=False, rename="camel", omit_defaults=True):

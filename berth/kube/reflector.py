@@ -22,8 +22,9 @@ from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.errors import ApiError
 from berth.kube.interning import PodInterning
 from berth.kube.memory import collection_paused
+from berth.kube.meta import ObjectMeta, object_key
 from berth.kube.metrics import CACHED_OBJECTS, HANDLER_FAILURES, UNREADABLE, WATCH_AGE, WATCH_EVENTS, WATCH_RESTARTS
-from berth.kube.objects import ObjectMeta, Pod
+from berth.kube.objects import Pod
 from berth.kube.resources import Resource, version_number
 
 log = structlog.get_logger(__name__)
@@ -73,11 +74,6 @@ _STATUS_DECODER = msgspec.json.Decoder(_ErrorStatus)
 
 _running: dict[str, list[Reflector[Any]]] = {}
 """Running reflectors by resource, for the gauges: one process may follow a resource in several namespaces."""
-
-
-def object_key(metadata: ObjectMeta | _Identity) -> str:
-    """``namespace/name``, or the name alone outside namespaces."""
-    return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
 
 
 class Reflector(Generic[T]):

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from berth.network.costs import NetworkCosts
-from berth.scheduling.decision import ALONE, MAX_RUNNER_UPS, Decision, Failure
+from berth.scheduling.decision import ALONE, MAX_RUNNER_UPS, Decision, Failure, Scale
 from berth.scheduling.framework.rejection import Rejection
 
 VERSION = 2
@@ -66,23 +66,78 @@ def read_decision(text: str) -> dict[str, Any]:
     """
     try:
         document = msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise UnreadableAnnotationError(f"is not a JSON object ({error}); somebody changed it") from error
-    version = document.get("v")
-    if version == 1:
-        _upgrade(document)
-    elif version != VERSION:
-        what = f"has version {version!r}, this command reads 1 to {VERSION}"
-        raise UnreadableAnnotationError(f"{what}; install the kubectl-berth of the controller's release")
-    return document
+        version = document.get("v")
+        if version == 1:
+            document = _upgrade(msgspec.convert(document, _Version1))
+        elif version != VERSION:
+            what = f"has version {version!r}, this command reads 1 to {VERSION}"
+            raise UnreadableAnnotationError(f"{what}; install the kubectl-berth of the controller's release")
+        known = _plain(msgspec.convert(document, _DecisionDocument))
+    except msgspec.MsgspecError as error:
+        raise UnreadableAnnotationError(f"is not a decision of Berth ({error}); somebody changed it") from error
+    scale = Scale.SCORE if known["strategy"] == ALONE else Scale.COST
+    if any(item.get(scale.value) is None for item in (known, *known["runnerUps"])):
+        raise UnreadableAnnotationError(
+            f"is not a decision of Berth (a node without {scale.value}); somebody changed it"
+        )
+    return {key: known[key] for key in document if key in known} | known
 
 
-def _upgrade(document: dict[str, Any]) -> None:
-    if document.get("strategy") == ALONE:
-        for item in (document, *document.get("runnerUps", ())):
+class _Row(msgspec.Struct):
+    plugin: str
+    reason: str
+    nodes: int
+
+
+class _RejectionsDocument(msgspec.Struct):
+    v: int
+    rejected: list[_Row]
+
+
+class _Network(msgspec.Struct):
+    topology: str | msgspec.UnsetType = msgspec.UNSET
+    weights: list[str] | msgspec.UnsetType = msgspec.UNSET
+    dataTime: str | msgspec.UnsetType = msgspec.UNSET  # noqa: N815 - as it is written
+    missing: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Option(msgspec.Struct, kw_only=True):
+    node: str
+    cost: float | msgspec.UnsetType | None = msgspec.UNSET
+    score: float | msgspec.UnsetType | None = msgspec.UNSET
+    terms: dict[str, float | None] = {}
+
+
+class _DecisionDocument(_Option, kw_only=True):
+    v: int
+    strategy: str
+    appGroup: str | msgspec.UnsetType = msgspec.UNSET  # noqa: N815
+    plannedWith: int | msgspec.UnsetType = msgspec.UNSET  # noqa: N815
+    edges: int | msgspec.UnsetType = msgspec.UNSET
+    edgeCost: float = 0.0  # noqa: N815
+    runnerUps: list[_Option] = []  # noqa: N815
+    feasible: int = 0
+    nodes: int = 0
+    rejected: list[_Row] = []
+    network: _Network = msgspec.field(default_factory=_Network)
+
+
+class _Version1(_DecisionDocument, kw_only=True):
+    rejected: dict[str, int] = {}  # type: ignore[assignment]
+
+
+def _plain(document: msgspec.Struct) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(document)
+    return plain
+
+
+def _upgrade(old: _Version1) -> dict[str, Any]:
+    document = _plain(old)
+    if old.strategy == ALONE:
+        for item in (document, *document["runnerUps"]):
             item["score"] = item.pop("cost", 0.0)
-    counts: Mapping[str, int] = document.get("rejected", {})
-    document["rejected"] = [{"plugin": "", "reason": reason, "nodes": count} for reason, count in counts.items()]
+    rows = [{"plugin": "", "reason": reason, "nodes": count} for reason, count in old.rejected.items()]
+    return {**document, "v": VERSION, "rejected": rows}
 
 
 def write_rejections(failure: Failure) -> str:
@@ -96,10 +151,10 @@ def write_rejections(failure: Failure) -> str:
 def read_rejections(text: str) -> list[dict[str, Any]]:
     """The rows of such an annotation; none where it is missing or unreadable, since the Event says it in words too."""
     try:
-        document = msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError:
+        document = msgspec.json.decode(text, type=_RejectionsDocument)
+    except msgspec.MsgspecError:
         return []
-    return list(document.get("rejected", ())) if document.get("v") == VERSION else []
+    return [msgspec.to_builtins(row) for row in document.rejected] if document.v == VERSION else []
 
 
 def _most(rejections: Iterable[Rejection]) -> list[dict[str, Any]]:

@@ -78,8 +78,10 @@ class ObjectiveWeights(_Model):
     network_score: float = Field(
         default=5.0, ge=0, description="Weight of the network score (0 to 100) when a pod is placed alone."
     )
-    price_score: float = Field(
-        default=1.0, ge=0, description="Weight of the price score (0 to 100) when a pod is placed alone."
+    price_score: float | None = Field(
+        default=None,
+        ge=0,
+        description="Weight of the price score (0 to 100) when a pod is placed alone; unset: the weight `price`.",
     )
 
 
@@ -108,7 +110,7 @@ class Link(_Model):
         try:
             bits = parse_quantity(value)
         except (QuantityError, TypeError) as error:
-            raise ValueError(f"capacity {value!r} is no quantity; write bit/s such as 10G or 500M") from error
+            raise ValueError(f"capacity {value!r} is not a valid quantity; write bit/s such as 10G or 500M") from error
         if bits <= 0:
             raise ValueError(f"capacity {value!r} is not above 0; write bit/s such as 10G or leave the link out")
         return str(value)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from berth.api.text import listed
 from berth.network.groups import Group
 from berth.scheduling.annotations import write_rejections
 from berth.scheduling.decision import Failure
@@ -33,11 +34,11 @@ def failed_scheduling(failure: Failure) -> Message:
 
 def waiting_for_members(group: Group, *, present: int, missing: tuple[str, ...], seconds: float | None) -> Message:
     """The pod's AppGroup is not complete yet; `seconds` None means that it waits as long as it takes."""
-    what = f"; workloads without a pod: {', '.join(missing[:5])}" if missing else ""
+    what = f"; workloads without a pod: {listed(missing, limit=5)}" if missing else ""
     limit = "until they appear" if seconds is None else f"up to {seconds:.0f} s"
     return Message(
         "WaitingForMembers",
-        f"AppGroup {group.key[1]} has {present} of {group.members} pods{what}; waiting {limit}",
+        f"AppGroup {group.key.name} has {present} of {group.members} pods{what}; waiting {limit}",
     )
 
 
@@ -45,22 +46,22 @@ def group_missing(namespace: str, name: str, *, seconds: float) -> Message:
     """The pod names an AppGroup that does not exist."""
     text = (
         f"AppGroup {name} does not exist in namespace {namespace}; after {seconds:.0f} s the "
-        "pod is scheduled on its own. Create the AppGroup or remove the label appgroup.diktyo.x-k8s.io"
+        "pod is scheduled on its own; create the AppGroup or remove the label appgroup.diktyo.x-k8s.io"
     )
     return Message("AppGroupMissing", text, warning=True)
 
 
 def group_unusable(group: Group) -> Message:
     """The pod's AppGroup cannot be read."""
-    text = f"AppGroup {group.key[1]} cannot be used; the pod is scheduled on its own: {group.problem}"
+    text = f"AppGroup {group.key.name} cannot be used; the pod is scheduled on its own: {group.problem}"
     return Message("AppGroupUnusable", text, warning=True)
 
 
 def workload_unknown(group: Group, workload: str) -> Message:
     """The pod's workload label names no workload of its AppGroup."""
     text = (
-        f"label appgroup.diktyo.x-k8s.io.workload={workload!r} is not a workload of AppGroup {group.key[1]}; its "
-        f"dependencies are ignored. Use one of: {', '.join(group.selectors[:10])}"
+        f"label appgroup.diktyo.x-k8s.io.workload={workload!r} is not a workload of AppGroup {group.key.name}; its "
+        f"dependencies are ignored; use one of: {listed(group.selectors)}"
     )
     return Message("WorkloadUnknown", text, warning=True)
 
@@ -74,5 +75,5 @@ def group_placed(*, pods: int, nodes: int, edges: int, cost: float) -> Message:
 
 def group_not_placed(failure: Failure) -> Message:
     """The AppGroup does not fit as a whole."""
-    text = f"Pod {failure.pod.metadata.name} has no node: {failure.message}"
+    text = f"Pod {failure.pod.metadata.name} has no node: {failure.message.removesuffix('.')}"
     return Message("NotPlaced", text, warning=True)

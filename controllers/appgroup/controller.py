@@ -23,7 +23,6 @@ WORKERS: Final = 8
 class AppGroupController:
     """Orders AppGroups and reports on their pods."""
 
-    name = "appgroup"
     Settings = ComponentSettings
 
     def __init__(self, context: ComponentContext, _settings: ComponentSettings) -> None:

@@ -22,7 +22,6 @@ WORKERS: Final = 4
 class NetworkTopologyController:
     """Computes network costs and writes them into NetworkTopologies."""
 
-    name = "networktopology"
     Settings = NetworkTopologySettings
 
     def __init__(self, context: ComponentContext, settings: NetworkTopologySettings) -> None:
@@ -38,7 +37,7 @@ class NetworkTopologyController:
         """Work until cancelled."""
         context, queue = self._context, self._queue
         # Every watch keeps a connection, so they must not share the limit of ordinary requests.
-        async with ApiClient(context.connection, user_agent=f"berth-{self.name}", max_connections=0) as watching:
+        async with ApiClient(context.connection, user_agent="berth-networktopology", max_connections=0) as watching:
             sources = Sources(context, client=watching, changed=self._handlers.source_changed)
             reconciler = Reconciler(
                 client=context.client,

@@ -47,7 +47,6 @@ def load_configuration(path: Path | None) -> PlacementConfiguration:
 class PlacementController:
     """Second scheduler of the cluster."""
 
-    name = "placement"
     Settings = PlacementSettings
 
     def __init__(self, context: ComponentContext, settings: PlacementSettings) -> None:

@@ -31,7 +31,7 @@ def about_pod(pod: Pod, message: Message) -> Note:
 
 def about_group(group: Group, message: Message) -> Note:
     """What the scheduling cycle tells about an AppGroup."""
-    regarding = Reference(API_VERSION, KIND, group.key[0], group.key[1], group.uid)
+    regarding = Reference(API_VERSION, KIND, group.key.namespace, group.key.name, group.uid)
     return Note(regarding, message.reason, message.text, SCHEDULING, warning=message.warning)
 
 
@@ -55,9 +55,10 @@ def node_changed(decision: Decision, problem: str) -> Note:
 
 def rejected_by_node(pod: Pod, *, seconds: float) -> Note:
     """The kubelet refused the pod."""
+    why = (pod.status.message or "no message").removesuffix(".")
     message = (
-        f"Node {pod.spec.node_name} rejected the pod ({pod.status.reason}): {pod.status.message or 'no message'}. "
-        f"Pods of the same owner avoid this node for {seconds:.0f} s"
+        f"Node {pod.spec.node_name} rejected the pod ({pod.status.reason}): {why}; "
+        f"pods of the same owner avoid this node for {seconds:.0f} s"
     )
     return Note(_pod(pod), "RejectedByNode", message, SCHEDULING, warning=True)
 

@@ -27,7 +27,7 @@ refuses although upstream's schema lets it pass is a mistake that upstream notic
 - an unknown `topologySortingAlgorithm`;
 - two workloads with one selector, a dependency on a selector outside the group or on the workload itself;
 - `numMembers` below the number of workloads (above it is right: workloads have replicas);
-- a bandwidth that is no quantity, is negative or has more than 20 characters;
+- a bandwidth that is not a valid quantity, is negative or has more than 20 characters;
 - a selector of more than 63 characters, which no pod label can hold;
 - two weight sets with one name. Their names are the keys of a map, so server-side apply of `UserDefined` leaves the
   computed sets beside it alone.

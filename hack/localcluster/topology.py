@@ -213,7 +213,9 @@ class _Parser:
         found = {str(key): str(item) for key, item in self._mapping(value, where).items()}
         for key, item in found.items():
             if not _QUANTITY.fullmatch(item):
-                raise self._error(f"{where}.{key}", f"{item!r} is no quantity", "write for example '8', 500m or 32Gi")
+                raise self._error(
+                    f"{where}.{key}", f"{item!r} is not a valid quantity", "write for example '8', 500m or 32Gi"
+                )
         return found
 
     def _texts(self, value: Any, where: str, *, label: bool = False) -> dict[str, str]:

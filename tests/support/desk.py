@@ -9,8 +9,8 @@ from kubernetes_asyncio.client import Configuration
 from berth.kube.client import ApiClient
 from berth.kube.connection import Connection
 from berth.kube.events import Note
+from berth.kube.meta import object_key
 from berth.kube.objects import Pod
-from berth.kube.reflector import object_key
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
 from berth.scheduling.queue import QueueEntry

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
-from berth.kube.reflector import Reflector, object_key
+from berth.kube.meta import object_key
+from berth.kube.reflector import Reflector
 from hack.localcluster import LocalCluster
 
 T = TypeVar("T")

@@ -149,8 +149,9 @@ def event_rows(events: Iterable[Mapping[str, Any]], *, uid: str, now: datetime) 
         if uid and regarding.get("uid") not in (None, "", uid):
             continue  # an earlier object of the same name
         series = event.get("series") or {}
+        reporter = event.get("reportingController") or _legacy_source(event)
         annotations = (event.get("metadata") or {}).get("annotations") or {}
-        rejected = read_rejections(annotations.get(ANNOTATION_REJECTIONS, "{}"))
+        rejected = read_rejections(annotations.get(ANNOTATION_REJECTIONS, "")) if reporter == REPORTER else []
         moment = _event_time(event, series) or now
         rows.append(
             (
@@ -159,7 +160,7 @@ def event_rows(events: Iterable[Mapping[str, Any]], *, uid: str, now: datetime) 
                     "type": event.get("type", ""),
                     "reason": event.get("reason", ""),
                     "message": event.get("note", ""),
-                    "reporter": event.get("reportingController") or _legacy_source(event),
+                    "reporter": reporter,
                     "time": format_timestamp(moment),
                     "ageSeconds": max(0, int((now - moment).total_seconds())),
                     "count": int(series.get("count") or event.get("deprecatedCount") or 1),

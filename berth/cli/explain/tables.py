@@ -46,7 +46,7 @@ def pod_page(document: Mapping[str, Any], *, width: int, color: bool = False) ->
         page.heading("REJECTED NODES")
         page.table(
             ("PLUGIN", "NODES", "REASON"),
-            [(row["plugin"], str(row["nodes"]), row["reason"]) for row in rejected],
+            [(row["plugin"] or "-", str(row["nodes"]), row["reason"]) for row in rejected],
             fold=("REASON",),
         )
     _events(page, document["events"])
@@ -78,7 +78,7 @@ def network_text(network: Mapping[str, Any]) -> str:
     if "topology" not in network:
         return str(network.get("missing", "not known"))
     age = f"{age_text(network['ageSeconds'])} old" if "ageSeconds" in network else "age not known"
-    return f"{network['topology']} ({', '.join(network['weights'])}), {age}"
+    return f"{network['topology']} ({', '.join(network.get('weights', ()))}), {age}"
 
 
 def _nodes(page: Page, decision: Mapping[str, Any]) -> None:

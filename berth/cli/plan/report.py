@@ -21,7 +21,7 @@ from berth.scheduling.planner import workload_of
 from berth.scheduling.simulation.inputs import Inputs
 from berth.scheduling.simulation.simulate import Placed, Simulation, Unplaced
 
-VERSION = 1
+VERSION = 2
 KIND = "PlacementPlan"
 
 
@@ -100,20 +100,22 @@ def _group(key: GroupKey, simulation: Simulation, places: dict[str, Place]) -> d
     members = cache.members.of(key)
     nodes = sorted({member.node for member in members if member.node}, key=_natural)
     document: dict[str, Any] = {
-        "namespace": key[0],
-        "name": key[1],
+        "namespace": key.namespace,
+        "name": key.name,
         "pods": len(members),
         "placed": sum(1 for member in members if member.node),
         "nodes": nodes,
     }
     group = cache.groups.get(key)
     if group is None or group.problem:
-        document["problem"] = group.problem if group is not None else f"there is no AppGroup {key[1]} in {key[0]}"
+        document["problem"] = (
+            group.problem if group is not None else f"there is no AppGroup {key.name} in {key.namespace}"
+        )
         return document
     document["members"] = group.members
     document["order"] = sorted(group.index, key=lambda selector: group.index[selector])
     profile = simulation.configuration.profile_for(simulation.groups[key])
-    costs = cache.costs_for(key[0], profile) if profile is not None else NO_COSTS
+    costs = cache.costs_for(key.namespace, profile) if profile is not None else NO_COSTS
     document["network"] = (
         {"topology": costs.source, "weights": list(costs.weight_sets)} if costs.available else {"missing": True}
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from berth.kube.meta import object_key
 from berth.kube.objects import (
     CSIDriver,
     CSINode,
@@ -40,12 +41,6 @@ WAIT = "WaitForFirstConsumer"
 
 DiskUse = tuple[tuple[str, ...], bool]
 """(identity of an in-tree disk, may be shared with other readers); conflicts unless both may."""
-
-
-def object_key(item: StorageObject) -> str:
-    """``namespace/name``, or the name alone outside namespaces."""
-    meta = item.metadata
-    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
 
 def claim_name(pod: Pod, volume: Volume) -> str | None:
@@ -149,7 +144,7 @@ class VolumeTable:
 
     def update(self, item: StorageObject) -> None:
         """Record a storage object of any kind; a write of ours that it shows is no longer an assumption."""
-        key = object_key(item)
+        key = object_key(item.metadata)
         table = self._tables[type(item)]
         if isinstance(item, VolumeAttachment):
             self._detach(key)
@@ -166,7 +161,7 @@ class VolumeTable:
 
     def delete(self, item: StorageObject) -> None:
         """Remove a storage object and what was assumed about it."""
-        key = object_key(item)
+        key = object_key(item.metadata)
         if isinstance(item, VolumeAttachment):
             self._detach(key)
         elif isinstance(item, PersistentVolume):

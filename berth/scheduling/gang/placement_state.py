@@ -71,9 +71,10 @@ class PlacementState:
             if state.has_thresholds:
                 beyond = request[r] > spare - state.reserve[:, r]
                 beyond = beyond if named is None else beyond & ~named
-                found.append((reasons.USAGE_THRESHOLD, reasons.FILLED_TO_THRESHOLD, beyond))
+                found.append((reasons.USAGE_THRESHOLD, reasons.filled_to_threshold(resource), beyond))
             if state.has_max_unit:
-                found.append((reasons.MAX_UNIT, reasons.POD_TOO_LARGE, request[r] > infrastructure.max_unit[:, r]))
+                above = request[r] > infrastructure.max_unit[:, r]
+                found.append((reasons.MAX_UNIT, reasons.above_max_unit(resource), above))
         found.extend(self._edge_rejections(component, named))
         return found
 
@@ -105,7 +106,7 @@ class PlacementState:
         if links is not None:
             free = self.link + SLACK * links.capacity
             over = over_links(homes, demand, path=partial(links.path, location=where), free=free, among=~short)
-            yield reasons.BANDWIDTH, reasons.TOO_LITTLE_BANDWIDTH, over
+            yield reasons.BANDWIDTH, reasons.LINK_TOO_NARROW, over
 
     def feasible(self, component: int) -> Bools:
         """Return bool[N], the nodes that can take `component` now."""

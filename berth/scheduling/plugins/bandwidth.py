@@ -9,7 +9,7 @@ import numpy as np
 
 from berth.network.peers import over_links, short_of_bandwidth
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
-from berth.scheduling.framework.reasons import BANDWIDTH, TOO_LITTLE_BANDWIDTH
+from berth.scheduling.framework.reasons import BANDWIDTH, LINK_TOO_NARROW, TOO_LITTLE_BANDWIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,12 +34,9 @@ class Bandwidth(FilterPlugin):
         reserve = 0.0 if cycle.names_nodes else infrastructure.bandwidth_reserve
         free = infrastructure.bandwidth_free - reserve
         short = short_of_bandwidth(edges.nodes, edges.bandwidth, free=free, peers_free=free)
+        rejected = [RejectedNodes(TOO_LITTLE_BANDWIDTH, short)]
         if model.links is not None:
-            short |= over_links(
-                edges.nodes,
-                edges.bandwidth,
-                path=partial(model.links.path, location=model.location),
-                free=infrastructure.link_free,
-                among=cycle.cluster.alive & ~short,
-            )
-        return (RejectedNodes(TOO_LITTLE_BANDWIDTH, short),)
+            path, among = partial(model.links.path, location=model.location), cycle.cluster.alive & ~short
+            over = over_links(edges.nodes, edges.bandwidth, path=path, free=infrastructure.link_free, among=among)
+            rejected.append(RejectedNodes(LINK_TOO_NARROW, over))
+        return rejected

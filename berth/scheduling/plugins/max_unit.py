@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
-from berth.scheduling.framework.reasons import MAX_UNIT, POD_TOO_LARGE
+from berth.scheduling.framework.reasons import MAX_UNIT, above_max_unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,5 +26,8 @@ class MaxUnit(FilterPlugin):
         infrastructure = cycle.infrastructure
         if infrastructure is None or not infrastructure.has_max_unit:
             return ()
-        beyond = (cycle.request > infrastructure.infrastructure.max_unit).any(axis=1)
-        return (RejectedNodes(POD_TOO_LARGE, np.asarray(beyond)),)
+        model, request = infrastructure.infrastructure, cycle.request
+        return tuple(
+            RejectedNodes(above_max_unit(model.resources[r]), np.asarray(request[r] > model.max_unit[:, r]))
+            for r in np.flatnonzero(request > 0)
+        )

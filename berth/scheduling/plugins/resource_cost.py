@@ -20,13 +20,14 @@ class ResourceCost(CostPlugin):
     in_objective = True
 
     def __init__(self, *, score_weight: float = 1.0) -> None:
-        """``score_weight`` is the profile's ``weights.priceScore``."""
+        """``score_weight`` is the profile's ``weights.priceScore`` or ``weights.price``."""
         self.score_weight = score_weight
 
     @classmethod
     def of(cls, profile: Profile) -> Self:
-        """Weigh the score as the profile says."""
-        return cls(score_weight=profile.weights.price_score)
+        """Weigh the score as the profile says, like the price of joint plans where it says nothing."""
+        weights = profile.weights
+        return cls(score_weight=weights.price if weights.price_score is None else weights.price_score)
 
     def cost(self, cycle: CycleState) -> Floats | None:
         """Price of the requests on each node; nothing is charged where nobody asks for money."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
-from berth.scheduling.framework.reasons import FILLED_TO_THRESHOLD, USAGE_THRESHOLD
+from berth.scheduling.framework.reasons import USAGE_THRESHOLD, filled_to_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,5 +27,9 @@ class UsageThreshold(FilterPlugin):
         if infrastructure is None or not infrastructure.has_thresholds or cycle.names_nodes:
             return ()
         request = cycle.request
-        over = ((infrastructure.free - infrastructure.reserve < request) & (request > 0)).any(axis=1)
-        return (RejectedNodes(FILLED_TO_THRESHOLD, np.asarray(over)),)
+        resources = infrastructure.infrastructure.resources
+        open_to_it = infrastructure.free - infrastructure.reserve
+        return tuple(
+            RejectedNodes(filled_to_threshold(resources[r]), np.asarray(open_to_it[:, r] < request[r]))
+            for r in np.flatnonzero(request > 0)
+        )

@@ -171,7 +171,7 @@ def _bad_quantities(document: Document, at: Path, amounts: Mapping[str, str | in
         try:
             low = parse_quantity(str(amount)) < 0
         except QuantityError:
-            yield document.problem((*at, name), f"{amount!r} is no quantity; write one such as 500m, 2 or 1Gi")
+            yield document.problem((*at, name), f"{amount!r} is not a valid quantity; write one such as 500m, 2 or 1Gi")
         else:
             if low:
                 yield document.problem((*at, name), f"{amount!r} is below 0; write 0 or more")

@@ -17,8 +17,9 @@ from prometheus_client import REGISTRY
 from berth.kube.client import ApiClient
 from berth.kube.connection import Connection
 from berth.kube.errors import ApiError
+from berth.kube.meta import object_key
 from berth.kube.objects import ConfigMap, ObjectMeta, Pod
-from berth.kube.reflector import Reflector, object_key
+from berth.kube.reflector import Reflector
 from berth.kube.resources import CONFIGMAPS, PODS
 from tests.support.kube import ChangeType
 
@@ -340,15 +341,6 @@ def test_a_reflector_that_does_not_run_is_healthy_and_not_synced(closed_client: 
     assert reflector.age == 0.0
     assert reflector.healthy
     assert not reflector.synced.is_set()
-
-
-@pytest.mark.parametrize(
-    ("metadata", "key"),
-    [(ObjectMeta(name="a", namespace="ns"), "ns/a"), (ObjectMeta(name="node-1"), "node-1")],
-    ids=["namespaced", "cluster-scoped"],
-)
-def test_object_key(metadata: ObjectMeta, key: str) -> None:
-    assert object_key(metadata) == key
 
 
 def test_pods_are_decoded_to_their_struct(closed_client: ApiClient) -> None:

@@ -148,8 +148,17 @@ class TestReading:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            pytest.param("{", "is not a JSON object", id="cut"),
-            pytest.param("[]", "is not a JSON object", id="list"),
+            pytest.param("{", "is not a decision of Berth", id="cut"),
+            pytest.param("[]", "is not a decision of Berth", id="list"),
+            pytest.param(
+                '{"v": 1, "node": "n", "strategy": "berth", "rejected": null}', "is not a decision", id="null-map"
+            ),
+            pytest.param(
+                '{"v": 1, "node": "n", "strategy": "berth", "runnerUps": [1]}', "is not a decision", id="number-1"
+            ),
+            pytest.param('{"v": 2, "node": "n", "cost": 1.0}', "strategy", id="no-strategy"),
+            pytest.param('{"v": 2, "node": "n", "strategy": "berth"}', "a node without cost", id="no-cost"),
+            pytest.param('{"v": 2, "node": "n", "strategy": "alone", "cost": 1}', "without score", id="other-scale"),
             pytest.param('{"v": 9}', "has version 9, this command reads 1 to 2", id="newer"),
             pytest.param("{}", "has version None", id="no-version"),
         ],
@@ -165,6 +174,13 @@ class TestRejections:
         rows = read_rejections(write_rejections(failure))
         assert [(row["plugin"], row["nodes"]) for row in rows] == [("TaintToleration", 12), ("NodeResourcesFit", 8)]
 
-    @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"v": 1, "rejected": [1]}'], ids=repr)
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *("", "{", "[]", "{}", "5", '{"v": 1, "rejected": [1]}', '{"v": 2, "rejected": null}', '{"v": 2}'),
+            *('{"v": 2, "rejected": {"x": 1}}', '{"v": 2, "rejected": [1, 2]}', '{"v": 2, "rejected": [{}]}'),
+        ],
+        ids=repr,
+    )
     def test_what_cannot_be_read_gives_no_rows(self, text: str) -> None:
         assert read_rejections(text) == []

@@ -184,7 +184,7 @@ class TestCompleteGroup:
         assert stage.placed() == {"a1", "b1", "x1"}
         note = next(note for note in stage.notes if note.reason == "WorkloadUnknown")
         assert "'stranger' is not a workload of AppGroup shop" in note.text
-        assert "Use one of: a, b" in note.text
+        assert "use one of: a, b" in note.text
 
     def test_edges_to_older_pods_count_once(self) -> None:
         stage = Stage()

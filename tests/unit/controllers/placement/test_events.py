@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from berth.kube.events import NOTE_LIMIT, Note
-from berth.network.groups import Group, read_group
+from berth.network.groups import Group, GroupKey, read_group
 from berth.scheduling import messages
 from berth.scheduling.decision import Decision, Failure
 from berth.scheduling.framework.rejection import Rejection
@@ -59,7 +59,7 @@ CASES = [
         events.about_pod(POD, messages.group_missing("default", "shop", seconds=30)),
         "AppGroupMissing",
         True,
-        "AppGroup shop does not exist in namespace default; after 30 s the pod is scheduled on its own. Create the "
+        "AppGroup shop does not exist in namespace default; after 30 s the pod is scheduled on its own; create the "
         "AppGroup or remove the label appgroup.diktyo.x-k8s.io",
         id="group-missing",
     ),
@@ -68,7 +68,7 @@ CASES = [
         "WorkloadUnknown",
         True,
         "label appgroup.diktyo.x-k8s.io.workload='x' is not a workload of AppGroup shop; its dependencies are "
-        "ignored. Use one of: a, b, c",
+        "ignored; use one of: a, b, c",
         id="workload-unknown",
     ),
     pytest.param(
@@ -96,7 +96,7 @@ CASES = [
         rejected(),
         "RejectedByNode",
         True,
-        "Node n1 rejected the pod (OutOfcpu): Pod was rejected. Pods of the same owner avoid this node for 300 s",
+        "Node n1 rejected the pod (OutOfcpu): Pod was rejected; pods of the same owner avoid this node for 300 s",
         id="rejected",
     ),
 ]
@@ -107,6 +107,7 @@ def test_notes_about_pods(note: Note, reason: str, warning: bool, message: str) 
     assert (note.reason, note.warning, note.message) == (reason, warning, message)
     assert note.regarding.kind == "Pod"
     assert note.regarding.uid
+    assert not message.endswith(".") or reason == "FailedScheduling"  # kube-scheduler's sentence ends in a period
     assert note.action in (events.SCHEDULING, events.BINDING)
 
 
@@ -127,7 +128,7 @@ def test_a_placed_group(edges: int, cost: float, mean: str) -> None:
 
 def test_a_group_that_is_not_placed() -> None:
     note = events.about_group(SHOP, messages.group_not_placed(FAILURE))
-    assert note.message == "Pod a1 has no node: 0/3 nodes are available: 3 Insufficient cpu."
+    assert note.message == "Pod a1 has no node: 0/3 nodes are available: 3 Insufficient cpu"
     assert note.warning
 
 
@@ -138,7 +139,7 @@ def test_a_bad_annotation_is_told_on_the_node() -> None:
 
 def test_long_lists_are_cut() -> None:
     many = tuple(f"workload-{n}" for n in range(1000))
-    group = Group(key=("ns", "big"), members=1000, selectors=many)
+    group = Group(key=GroupKey("ns", "big"), members=1000, selectors=many)
     waiting = events.about_pod(POD, messages.waiting_for_members(group, present=0, missing=many, seconds=1))
     unknown = events.about_pod(POD, messages.workload_unknown(group, "x"))
     assert max(len(waiting.message), len(unknown.message)) < NOTE_LIMIT

@@ -145,6 +145,25 @@ def test_a_pod_without_a_decision(subject: Pod, events: list[Any], state: str, s
     assert "decision" not in document
 
 
+@pytest.mark.parametrize(
+    ("reporter", "annotation", "rows"),
+    [
+        pytest.param("berth.dev/placement", '{"v":2,"rejected":[{"plugin":"P","reason":"R","nodes":1}]}', 1, id="ours"),
+        pytest.param("somebody/else", '{"v":2,"rejected":[{"plugin":"P","reason":"R","nodes":1}]}', 0, id="foreign"),
+        pytest.param("berth.dev/placement", '{"v":2,"rejected":null}', 0, id="null"),
+        pytest.param("berth.dev/placement", '{"v":2,"rejected":[{}]}', 0, id="without fields"),
+        pytest.param("somebody/else", "5", 0, id="foreign number"),
+    ],
+)
+def test_rejections_come_from_our_own_events(reporter: str, annotation: str, rows: int) -> None:
+    told = event("FailedScheduling", FAILED, reporter=reporter)
+    told["metadata"] = {"annotations": {"berth.dev/rejections": annotation}}
+    subject = pod()
+    subject.spec.scheduler_name = "berth-scheduler"
+    document = explained(subject, told)
+    assert len(document["rejected"]) == rows
+
+
 def test_the_condition_speaks_when_the_events_are_gone() -> None:
     subject = pod()
     subject.status.conditions = [PodCondition("PodScheduled", "False", "Unschedulable", FAILED)]
@@ -161,8 +180,8 @@ def test_a_pending_pod_shows_what_rejected_the_nodes() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "is not a JSON object"),
-        ("[1]", "is not a JSON object"),
+        ("{", "is not a decision of Berth"),
+        ("[1]", "is not a decision of Berth"),
         (json.dumps({"v": 3, "node": "n1"}), "has version 3, this command reads 1 to 2"),
         (json.dumps({"node": "n1"}), "has version None"),
     ],

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from berth.cli.explain.pod import pod_document
 from berth.cli.explain.tables import age_text, pod_page
@@ -99,3 +103,28 @@ def test_the_page_of_a_pending_pod() -> None:
     assert page.splitlines()[0] == "Pod default/p: pending"
     assert "REJECTED NODES" in page
     assert "CHOSEN" not in page
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+)
+
+
+@given(st.data())
+def test_an_annotation_with_any_odd_field_is_refused_or_shown(data: st.DataObject) -> None:
+    subject = decided(pod(on="n1"))
+    annotation = json.loads(subject.metadata.annotations["berth.dev/decision"])
+    annotation[data.draw(st.sampled_from(sorted(annotation)))] = data.draw(JSON)
+    subject.metadata.annotations["berth.dev/decision"] = json.dumps(annotation)
+    document = pod_document(subject, [], schedulers=["berth-scheduler"], now=NOW)
+    assert document["state"] in ("placed", "unexplained")
+    assert "Pod default/p" in pod_page(document, width=100)
+
+
+def test_rejections_that_an_earlier_release_wrote_have_no_plugin() -> None:
+    subject = pod(on="n1")
+    old = {"v": 1, "node": "n1", "strategy": "berth", "cost": 3.0, "rejected": {"Insufficient cpu": 4}}
+    subject.metadata.annotations["berth.dev/decision"] = json.dumps(old)
+    page = pod_page(pod_document(subject, [], schedulers=["berth-scheduler"], now=NOW), width=100)
+    assert re.search(r"^\s*-\s+4\s+Insufficient cpu", page, re.MULTILINE)

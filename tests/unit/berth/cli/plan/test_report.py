@@ -54,4 +54,4 @@ def test_all_nodes_on_request() -> None:
 def test_kind_and_version_come_first() -> None:
     document = plans.made(plans.node("n1"))
     assert list(document)[:2] == ["kind", "version"]
-    assert (document["kind"], document["version"]) == ("PlacementPlan", 1)
+    assert (document["kind"], document["version"]) == ("PlacementPlan", 2)

@@ -81,12 +81,17 @@ PEER = PlacedPeers.of([0], [0], bandwidth=5, max_cost=8)
             nodes(9, 9, threshold=[1.0, 0.3]),
             app(3),
             reasons.USAGE_THRESHOLD,
-            reasons.FILLED_TO_THRESHOLD,
+            reasons.filled_to_threshold("cpu"),
             [1],
             id="threshold",
         ),
         pytest.param(
-            nodes(9, 9, max_unit=[[2, 9], [9, 9]]), app(3), reasons.MAX_UNIT, reasons.POD_TOO_LARGE, [0], id="max-unit"
+            nodes(9, 9, max_unit=[[2, 9], [9, 9]]),
+            app(3),
+            reasons.MAX_UNIT,
+            reasons.above_max_unit("cpu"),
+            [0],
+            id="max-unit",
         ),
         pytest.param(
             nodes(9, 9, **TWO_ZONES),

@@ -60,8 +60,8 @@ FEASIBLE: list[Any] = [
 INFEASIBLE: list[Any] = [
     pytest.param(nodes(5, 3), app(6), ["Insufficient cpu"], id="cores"),
     pytest.param(nodes(5, 5, memory=1.5), app(1, 1, 1), ["Insufficient memory"], id="memory"),
-    pytest.param(nodes(9, max_unit=2), app(3), [reasons.POD_TOO_LARGE], id="largest-component"),
-    pytest.param(nodes(10, threshold=0.5), app(6), [reasons.FILLED_TO_THRESHOLD], id="threshold"),
+    pytest.param(nodes(9, max_unit=2), app(3), [reasons.above_max_unit("cpu")], id="largest-component"),
+    pytest.param(nodes(10, threshold=0.5), app(6), [reasons.filled_to_threshold("cpu")], id="threshold"),
     pytest.param(nodes(9, 9), app(1, allowed=only(2, ())), [""], id="masks"),
     pytest.param(nodes(9), app(1, 1, separate=[(0, 1)]), [reasons.PORTS_TAKEN], id="separate"),
     pytest.param(
@@ -73,7 +73,7 @@ INFEASIBLE: list[Any] = [
     pytest.param(
         nodes(2, 2, **TWO_ZONES, links=shared_link(1)),
         app(2, 2, edges=[(0, 1)], bandwidth=5),
-        ["Insufficient cpu", reasons.TOO_LITTLE_BANDWIDTH],
+        ["Insufficient cpu", reasons.LINK_TOO_NARROW],
         id="shared-link",
     ),
     pytest.param(

@@ -16,4 +16,6 @@ def test_largest_unit() -> None:
     node.metadata.annotations["berth.dev/max-unit-cpu"] = "8"
     lab = Lab([node])
     assert lab.place_alone(lone("fits", cpu="8")).complete
-    assert reasons(lab.place_alone(lone("large", cpu="9"))) == {"node(s) took no pod as large as this one": 1}
+    assert reasons(lab.place_alone(lone("large", cpu="9"))) == {
+        "node(s) had a largest unit of cpu below the pod's request": 1
+    }

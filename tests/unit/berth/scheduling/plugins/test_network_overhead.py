@@ -1,4 +1,4 @@
-"""Network cost and hard limits of one pod towards its placed neighbours, and the score that comes of it."""
+"""Network cost and hard limits of one pod towards its placed peers, and the score that comes of it."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from berth.scheduling.configuration import ObjectiveWeights, Profile
 from tests.support.placement import Lab, lone, zoned
 
@@ -16,9 +18,19 @@ def test_prices_count() -> None:
     assert decision.terms["price"] == 100.0
 
 
-def test_weight_zero_switches_the_price_off() -> None:
+@pytest.mark.parametrize(
+    ("weights", "term"),
+    [
+        pytest.param({}, 100.0, id="default"),
+        pytest.param({"price": 10}, 1000.0, id="as joint plans weigh it"),
+        pytest.param({"price": 0}, None, id="switched off"),
+        pytest.param({"price": 0, "price_score": 2}, 200.0, id="a weight of its own"),
+        pytest.param({"price_score": 0}, None, id="switched off alone"),
+    ],
+)
+def test_weight(weights: dict[str, float], term: float | None) -> None:
     dear, cheap = zoned("dear"), zoned("cheap")
     cheap.metadata.annotations["berth.dev/price-cpu"] = "1"
-    lab = Lab([dear, cheap], Profile(weights=ObjectiveWeights(price_score=0)))
+    lab = Lab([dear, cheap], Profile(weights=ObjectiveWeights(**weights)))
     (decision,) = lab.place_alone(lone("p", cpu="1")).decisions
-    assert "price" not in decision.terms
+    assert decision.terms.get("price") == term

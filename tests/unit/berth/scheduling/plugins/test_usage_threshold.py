@@ -26,7 +26,7 @@ def test_share_of_the_node(selector: dict[str, str], placed: bool) -> None:
     outcome = lab.place_alone(lone("p", cpu="3", spec={"nodeSelector": selector}))
     assert outcome.complete is placed
     if not placed:
-        assert reasons(outcome) == {"node(s) were filled to their usage threshold": 1}
+        assert reasons(outcome) == {"node(s) were filled to their usage threshold of cpu": 1}
 
 
 def test_just_below() -> None:

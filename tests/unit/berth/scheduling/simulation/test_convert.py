@@ -44,7 +44,7 @@ def changed(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
         pytest.param(
             "spec.containers.0.resources.requests.cpu",
             "4x",
-            "spec.containers[0].resources.requests.cpu: '4x' is no quantity; write one such as 500m, 2 or 1Gi",
+            "spec.containers[0].resources.requests.cpu: '4x' is not a valid quantity; write one such as 500m, 2 or 1Gi",
             id="quantity",
         ),
         pytest.param(
@@ -104,7 +104,7 @@ def test_the_line_is_that_of_the_field() -> None:
     ("status", "said"),
     [
         ({}, "status.allocatable: missing; state what pods may use"),
-        ({"allocatable": {"cpu": "four"}}, "status.allocatable.cpu: 'four' is no quantity"),
+        ({"allocatable": {"cpu": "four"}}, "status.allocatable.cpu: 'four' is not a valid quantity"),
         ({"capacity": {"memory": "-1"}}, "status.allocatable.memory: '-1' is below 0"),
     ],
     ids=["nothing stated", "no quantity", "capacity stands in for allocatable"],
