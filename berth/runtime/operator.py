@@ -9,7 +9,8 @@ A handler puts the key of its object into a work queue, and whoever works on the
 not report objects that were deleted while a watch was broken; therefore every known key is due again whenever it lists.
 
 kopf takes its handlers and looks for kinds once, at its start. It is started anew when a component begins to follow a
-kind, be it that the component has become leader or that the kind has been installed, and lists everything again.
+kind, be it that the component has become leader or that the kind has been installed, and lists everything again. A
+kind that goes, or that may not be listed any more, ends kopf too; it is waited for as it was at the beginning.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ STOP_SECONDS = 5.0
 """Seconds that kopf gets to stop, below the grace period of a pod."""
 RETRY_KIND = 5.0
 """Seconds between looks whether a kind is installed."""
+_NOT_LISTED_YET = "first list not complete"
 
 
 class WatchAges:
@@ -83,6 +85,12 @@ class WatchAges:
         if kind not in self._silent:
             self._alive[kind] = now
 
+    def forget(self, kind: str) -> None:
+        """Note that a kind is not watched any more, as if it never had been."""
+        self._alive.pop(kind, None)
+        self._answered.pop(kind, None)
+        self._silent.discard(kind)
+
     def age(self, kind: str, now: float) -> float | None:
         """Return the seconds since the last sign of life; None before the first one."""
         alive = self._alive.get(kind)
@@ -91,11 +99,18 @@ class WatchAges:
 
 @dataclass(frozen=True, slots=True)
 class _Follower:
-    """What a component wants to know."""
+    """What a component wants to know, for as long as the API server lets it."""
 
     kind: Resource[Any]
     register: Register
     listed: Callable[[], None]
+    lost: asyncio.Future[str]
+    """in the main loop; done with the reason once the kind cannot be listed or watched any more"""
+
+    def lose(self, problem: str) -> None:
+        """End the following; the first reason counts."""
+        if not self.lost.done():
+            self.lost.set_result(problem)
 
 
 class LoopExecutor(Executor):
@@ -125,8 +140,8 @@ class Operator:
 
     def __init__(self) -> None:
         """Prepare; :meth:`run` does the work."""
-        self._followers: list[_Follower] = []
-        self._joined = asyncio.Event()
+        self._followers: tuple[_Follower, ...] = ()
+        self._changed = asyncio.Event()
         self._ages = WatchAges()
         self._generation: int | None = None
         self._connection: Connection
@@ -138,7 +153,7 @@ class Operator:
         """Have a component's handlers called for every object of a kind, at once and on every change, for ever.
 
         Health depends on the age of the watch, readiness on the first list. A kind that is not installed or may not
-        be listed is waited for.
+        be listed is waited for, at the beginning and whenever that comes to be so; then everything is listed anew.
 
         Args:
             context: what the process provides to the component.
@@ -146,28 +161,42 @@ class Operator:
             register: adds the handlers.
             listed: called when the kind is listed anew, to have every object looked at that is known so far.
         """
-        problem = "first list not complete"
+        problem = _NOT_LISTED_YET
         WATCH_AGE.labels(kind.plural).set_function(lambda: self._age(kind) or 0.0)
         context.checks.add_health(f"watch {kind.plural}", lambda: self._stale(kind))
         context.checks.add_ready(f"sync {kind.plural}", lambda: problem if self._age(kind) is None else None)
         self._connection = context.connection
-        while missing := await why_not_listed(context.client, kind):
+        while True:
+            missing = await why_not_listed(context.client, kind)
+            if missing is None:
+                problem = _NOT_LISTED_YET
+                missing = await self._follow_until_lost(kind, register, listed)
             if missing != problem:
                 log.warning("waiting for a kind", resource=kind.plural, problem=missing)
             problem = missing
+            # Also after a loss: who may list but not watch would start kopf without end.
             await asyncio.sleep(RETRY_KIND)
-        problem = "first list not complete"
-        self._followers.append(_Follower(kind, register, listed))
-        self._joined.set()
-        await asyncio.Event().wait()
+
+    async def _follow_until_lost(self, kind: Resource[Any], register: Register, listed: Callable[[], None]) -> str:
+        """Have kopf follow a kind and return why it cannot any more."""
+        follower = _Follower(kind, register, listed, asyncio.get_running_loop().create_future())
+        self._followers = (*self._followers, follower)
+        self._changed.set()
+        problem = await follower.lost
+        self._followers = tuple(other for other in self._followers if other is not follower)
+        self._ages.forget(kind.plural)
+        self._changed.set()
+        return problem
 
     async def run(self) -> None:
         """Run kopf for ever as soon as something is to be followed; ends by cancellation only."""
         self._main = asyncio.get_running_loop()
-        await self._joined.wait()
         failures = 0
         while True:
-            self._joined.clear()
+            self._changed.clear()
+            if not self._followers:
+                await self._changed.wait()
+                continue
             started = time.monotonic()
             problem = await self._run_once()
             if problem is None:
@@ -178,7 +207,7 @@ class Operator:
             await asyncio.sleep(wait)
 
     async def _run_once(self) -> str | None:
-        """Run kopf in a thread until it ends, and return why; None if somebody has joined meanwhile.
+        """Run kopf in a thread until it ends, and return why; None if other kinds are to be followed now.
 
         The thread is a daemon and is given up after :data:`STOP_SECONDS`, so that it cannot hold up the process.
         """
@@ -195,13 +224,13 @@ class Operator:
                 self._main.call_soon_threadsafe(ended.set_result, problem)
 
         threading.Thread(target=work, name="kopf", daemon=True).start()
-        joined = asyncio.ensure_future(self._joined.wait())
-        either: tuple[asyncio.Future[Any], ...] = (ended, joined)
+        changed = asyncio.ensure_future(self._changed.wait())
+        either: tuple[asyncio.Future[Any], ...] = (ended, changed)
         try:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             return ended.result() if ended.done() else None
         finally:
-            joined.cancel()
+            changed.cancel()
             stop.set()
             await asyncio.wait({ended}, timeout=STOP_SECONDS)
 
@@ -230,7 +259,10 @@ class Operator:
         settings.watching.reconnect_backoff = 0.5
         settings.watching.server_timeout = WATCH_SECONDS
         settings.watching.inactivity_timeout = SILENT_SECONDS
-        await kopf.operator(registry=registry, settings=settings, clusterwide=True, stop_flag=stop)
+        try:
+            await kopf.operator(registry=registry, settings=settings, clusterwide=True, stop_flag=stop)
+        finally:
+            stop.set()  # kopf waits for it in a thread of the loop's executor, without which the loop cannot close
 
     async def _login(self, **_: Any) -> kopf.AiohttpSession:
         """Open kopf's session with the process's credentials; called again after the server has refused them."""
@@ -266,14 +298,21 @@ class Operator:
     async def _request_answered(
         self, _session: aiohttp.ClientSession, _context: SimpleNamespace, params: aiohttp.TraceRequestEndParams
     ) -> None:
-        if params.response.status != 200:
+        status, followers = params.response.status, self._followers_of(params.url)
+        if status in (403, 404):
+            for follower in followers:
+                answer = f"{status} {params.response.reason}"
+                self._main.call_soon_threadsafe(follower.lose, _refused(follower.kind, status, answer))
+        if status != 200:
             return
         if _watches(params.url):
             self._ages.answered(params.url.name, time.monotonic())
             return
-        for follower in self._followers:
-            if follower.kind.plural == params.url.name:
-                self._main.call_soon_threadsafe(follower.listed)
+        for follower in followers:
+            self._main.call_soon_threadsafe(follower.listed)
+
+    def _followers_of(self, url: URL) -> list[_Follower]:
+        return [follower for follower in self._followers if follower.kind.plural == url.name]
 
     def _age(self, kind: Resource[Any]) -> float | None:
         return self._ages.age(kind.plural, time.monotonic())
@@ -304,9 +343,13 @@ async def why_not_listed(
         async for _ in client.list_pages(kind, namespace=namespace, field_selector=field_selector, limit=1):
             return None
     except ApiError as error:
-        name = f"{kind.plural}.{kind.group}".rstrip(".")
-        remedy = "apply the manifests in crds/" if error.not_found else f"allow this account to list and watch {name}"
-        return f"{name} cannot be listed ({error}); {remedy}"
+        return _refused(kind, error.status, str(error))
     except TRANSPORT_ERRORS as error:
         return f"API server not reached: {error!r}"
     return None
+
+
+def _refused(kind: Resource[Any], status: int, answer: str) -> str:
+    name = f"{kind.plural}.{kind.group}".rstrip(".")
+    remedy = "apply the manifests in crds/" if status == 404 else f"allow this account to list and watch {name}"
+    return f"{name} cannot be listed ({answer}); {remedy}"

@@ -27,7 +27,7 @@ from berth.runtime.health import Checks
 from berth.runtime.operator import Operator
 from berth.runtime.workqueue import WorkQueue
 from hack.harness.boutique import appgroup
-from hack.harness.cluster import Kubectl
+from hack.harness.cluster import CRDS, Kubectl, install_crds
 from hack.localcluster import LocalCluster
 from tests.support.appgroups import AppGroups
 from tests.support.faults import Fault, FaultProxy
@@ -214,3 +214,60 @@ async def test_who_joins_later_sees_what_is_there(own_cluster: LocalCluster, gro
             await until(lambda: second.seen == {"net": 1}, what="the second to join is at work")
             await in_thread(apply, groups, "late")
             await until(lambda: first.seen == {"early": 1, "late": 1}, what="the first is not forgotten")
+
+
+def remove_kind(cluster: LocalCluster) -> None:
+    cluster.kubectl("delete", "crd", f"{APP_GROUPS.plural}.{APP_GROUPS.group}", "--wait=true")
+
+
+async def test_a_kind_that_goes_and_comes_back_is_followed_again(
+    own_cluster: LocalCluster, groups: AppGroups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subject, "RETRY_KIND", 0.2)
+    await in_thread(apply, groups, "early")
+    first, second = Room(APP_GROUPS), Room(NETWORK_TOPOLOGIES)
+    async with world(own_cluster.kubeconfig, first, second):
+        await until(lambda: first.seen == {"early": 1} and not second.checks.ready(), what="the first lists")
+        try:
+            await in_thread(remove_kind, own_cluster)
+            told = "apply the manifests in crds/"
+            await until(lambda: told in first.checks.ready().get("sync appgroups", ""), what="word of the missing kind")
+            assert first.checks.health() == {}, "no restart brings a kind back"
+            await until(lambda: not second.checks.ready(), what="the other kind is still followed")
+        finally:
+            await in_thread(install_crds, own_cluster, CRDS)
+        await in_thread(apply, groups, "late")
+        await until(lambda: first.seen == {"late": 1}, what="what there is now, and what went with the kind")
+        await until(lambda: not first.checks.ready() and not second.checks.ready(), what="ready again")
+        await in_thread(apply, groups, "late", "web", "cart")
+        await until(lambda: first.seen == {"late": 2}, what="the watch goes on")
+
+
+@pytest.mark.parametrize("status", [403, 404])
+async def test_a_kind_that_is_refused_for_a_while_is_followed_again(
+    proxy: FaultProxy, groups: AppGroups, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setattr(subject, "RETRY_KIND", 0.2)
+    await in_thread(apply, groups, "early")
+    room = Room(APP_GROUPS)
+    async with world(proxy.kubeconfig, room):
+        await until(lambda: room.seen == {"early": 1} and not room.checks.ready(), what="ready")
+        rule = proxy.add(Fault.ANSWER, method="GET", path=WATCH, status=status)
+        await in_thread(proxy.cut_watches)
+        await until(lambda: f"cannot be listed ({status}" in room.checks.ready().get("sync appgroups", ""), what="why")
+        await in_thread(apply, groups, "late")
+        await in_thread(groups.delete, "early")
+        await in_thread(proxy.release, rule)
+        await until(lambda: room.seen == {"late": 1}, what="what happened meanwhile")
+        await until(lambda: not room.checks.ready(), what="ready again")
+
+
+async def test_a_watch_that_fails_for_any_other_reason_is_begun_anew(proxy: FaultProxy, groups: AppGroups) -> None:
+    room = Room(APP_GROUPS)
+    async with world(proxy.kubeconfig, room):
+        await until(lambda: not room.checks.ready(), what="ready")
+        rule = proxy.add(Fault.ANSWER, method="GET", path=WATCH, status=400, times=1)
+        await in_thread(proxy.cut_watches)
+        await in_thread(proxy.wait_hits, rule)
+        await in_thread(apply, groups, "late")
+        await until(lambda: room.seen == {"late": 1}, what="the new object")

@@ -266,7 +266,8 @@ class FaultProxy:
 
 def _refusal(rule: Rule) -> web.Response:
     """A refusal as the API server words it."""
-    reason = {409: "Conflict", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable"}[rule.status]
+    reasons = {400: "BadRequest", 403: "Forbidden", 404: "NotFound", 409: "Conflict", 429: "TooManyRequests"}
+    reason = (reasons | {500: "InternalError", 503: "ServiceUnavailable"})[rule.status]
     status = {
         "kind": "Status",
         "apiVersion": "v1",

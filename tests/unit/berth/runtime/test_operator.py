@@ -96,3 +96,15 @@ def test_a_process_that_follows_nothing_does_not_load_kopf() -> None:
     look = "import sys; import controllers.placement.controller, berth.runtime.process; print('kopf' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", look], check=True, capture_output=True, text=True)
     assert answer.stdout == "False\n"
+
+
+def test_a_kind_that_is_followed_no_more_has_no_age_and_a_clean_slate() -> None:
+    ages = WatchAges()
+    for at in (0.0, 71.0, 142.0):
+        ages.requested("pods", at)
+        ages.answered("pods", at)
+    ages.forget("pods")
+    assert ages.age("pods", 150.0) is None
+    ages.requested("pods", 300.0)
+    ages.answered("pods", 300.0)
+    assert ages.age("pods", 301.0) == 1.0
