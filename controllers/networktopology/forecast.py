@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from berth.api.labels import WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF
 from berth.api.networktopology import NetworkTopology
 from controllers.networktopology.compute import compute
 from controllers.networktopology.places import NodePlace, Places
-from controllers.networktopology.sources.configmap import parse
-from controllers.networktopology.sources.userdefined import read_stated
+from controllers.networktopology.sources.base import ConfigMapData, Source
+from controllers.networktopology.sources.registry import SOURCES, read_without_following
 from controllers.networktopology.weights import weight_sets
 
 Labels = Mapping[str, str]
@@ -18,14 +18,19 @@ _COMPUTED = (WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF)
 
 
 def forecast(
-    document: Mapping[str, Any], nodes: Mapping[str, Labels], configmaps: Mapping[str, Mapping[str, str]]
+    document: Mapping[str, Any],
+    nodes: Mapping[str, Labels],
+    configmaps: ConfigMapData,
+    *,
+    kinds: Sequence[type[Source]] = SOURCES,
 ) -> dict[str, Any]:
-    """Return the NetworkTopology with the weight sets that follow from it, the nodes and its ConfigMap.
+    """Return the NetworkTopology with the weight sets that follow from it, the nodes and its source.
 
     Args:
         document: the NetworkTopology.
         nodes: labels by node name.
-        configmaps: data by ``namespace/name``.
+        configmaps: those that exist.
+        kinds: kinds of sources.
 
     Raises:
         berth.api.errors.InvalidObjectError: the object does not fit its kind.
@@ -34,7 +39,5 @@ def forecast(
     places = Places.of({name: NodePlace.of(labels) for name, labels in nodes.items()})
     spec = document.get("spec") or {}
     stated = [item for item in spec.get("weights") or () if item["name"] not in _COMPUTED]
-    name = f"{topology.metadata.namespace}/{topology.spec.configmap_name}"
-    reading = parse(configmaps.get(name, {}), name=f"ConfigMap {name}", nodes=nodes)
-    computed = compute(reading if reading.usable else read_stated(topology, places.region_of), places).sets
+    computed = compute(read_without_following(topology, places, configmaps, kinds=kinds), places).sets
     return {**document, "spec": {**spec, "weights": [*stated, *weight_sets(computed)]}}

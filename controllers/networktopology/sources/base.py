@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from berth.api.conditions import ConditionUpdate
 from berth.api.networktopology import CONDITION_SOURCE_AVAILABLE, NetworkTopology
@@ -19,6 +19,9 @@ from controllers.networktopology.places import Places
 
 REASON_PARTLY_USABLE: Final = "SomeMeasurementsUnusable"
 """Reason of SourceAvailable when it is True but not all of the source can be used; an Event warns of it."""
+
+ConfigMapData: TypeAlias = Mapping[str, Mapping[str, str]]
+"""``data`` of ConfigMaps by ``namespace/name``."""
 
 
 class TopologyKey(NamedTuple):
@@ -107,7 +110,8 @@ class Reading:
 class Source(ABC):
     """One kind of source: how it is named, read and followed, and what is said about it.
 
-    A subclass is registered in :data:`controllers.networktopology.sources.registry.SOURCES`.
+    A subclass is registered in :data:`controllers.networktopology.sources.registry.SOURCES`. What needs no API server
+    are class methods, so that ``berth plan`` reads every source as the controller does.
     """
 
     def __init__(self, context: ComponentContext, *, client: ApiClient, changed: Callable[[TopologyKey], None]) -> None:
@@ -122,13 +126,29 @@ class Source(ABC):
         self._client = client
         self._changed = changed
 
+    @classmethod
     @abstractmethod
-    def named_by(self, topology: NetworkTopology) -> bool:
+    def named_by(cls, topology: NetworkTopology) -> bool:
         """Return whether the spec of a NetworkTopology names this kind of source."""
 
+    @classmethod
     @abstractmethod
-    async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:
-        """Return what the source says now, and follow it for ``key`` from now on."""
+    def reading(cls, topology: NetworkTopology, places: Places, configmaps: ConfigMapData) -> Reading:
+        """Return what the source says, without I/O.
+
+        Args:
+            topology: a NetworkTopology that names it.
+            places: where the nodes are.
+            configmaps: those that exist, at least those that it reads.
+        """
+
+    async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:  # noqa: ARG002
+        """Return what the source says now, and follow it for ``key`` from now on.
+
+        A source that says nothing beyond the NetworkTopology needs no more than this; others wait for what they
+        follow and hand it to :meth:`reading`.
+        """
+        return self.reading(topology, places, {})
 
     @abstractmethod
     def availability(self, reading: Reading, instead: str) -> ConditionUpdate:

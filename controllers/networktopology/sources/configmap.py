@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -28,6 +29,7 @@ from berth.runtime.operator import why_not_listed
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
     REASON_PARTLY_USABLE,
+    ConfigMapData,
     Measurement,
     Reading,
     Source,
@@ -85,6 +87,16 @@ class ConfigMapRef(NamedTuple):
     name: str
     """its name"""
 
+    @classmethod
+    def of(cls, topology: NetworkTopology) -> ConfigMapRef:
+        """Return the one that a spec names."""
+        return cls(topology.metadata.namespace, topology.spec.configmap_name)
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
     @property
     def field_selector(self) -> str:
         """Selects it among those of its namespace."""
@@ -92,7 +104,7 @@ class ConfigMapRef(NamedTuple):
 
     def __str__(self) -> str:
         """Return it as messages name it."""
-        return f"ConfigMap {self.namespace}/{self.name}"
+        return f"ConfigMap {self.key}"
 
 
 class ConfigMaps(Source):
@@ -103,13 +115,23 @@ class ConfigMaps(Source):
         super().__init__(context, client=client, changed=changed)
         self._followed: dict[ConfigMapRef, _FollowedConfigMap] = {}
 
-    def named_by(self, topology: NetworkTopology) -> bool:
+    @classmethod
+    def named_by(cls, topology: NetworkTopology) -> bool:
         """Return whether ``spec.configmapName`` is set."""
         return bool(topology.spec.configmap_name)
 
+    @classmethod
+    def reading(cls, topology: NetworkTopology, places: Places, configmaps: ConfigMapData) -> Reading:
+        """Return the measurements in the ConfigMap that the spec names."""
+        ref = ConfigMapRef.of(topology)
+        data = configmaps.get(ref.key)
+        if data is None:
+            return Reading(SourceState.MISSING, str(ref))
+        return parse(data, name=str(ref), nodes=places.nodes)
+
     async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:
-        """Return the measurements of the ConfigMap that the spec names."""
-        ref = ConfigMapRef(key.namespace, topology.spec.configmap_name)
+        """Return the measurements in the ConfigMap that the spec names, and follow it."""
+        ref = ConfigMapRef.of(topology)
         followed = self._follow(key, ref)
         if not followed.reflector.synced.is_set():
             detail = await why_not_listed(
@@ -118,9 +140,10 @@ class ConfigMaps(Source):
             return Reading(SourceState.FAILED if detail else SourceState.PENDING, str(ref), detail=detail or "")
         content = next(iter(followed.reflector.objects.values()), None)
         if content is None:
-            return Reading(SourceState.MISSING, str(ref))
+            return self.reading(topology, places, {})
         # In a thread, as a full ConfigMap has thousands of keys.
-        return await asyncio.to_thread(parse, content.data, name=str(ref), nodes=places.nodes, time=content.time)
+        reading = await asyncio.to_thread(self.reading, topology, places, {ref.key: content.data})
+        return replace(reading, time=content.time) if reading.usable else reading
 
     def availability(self, reading: Reading, instead: str) -> ConditionUpdate:
         """Return the condition SourceAvailable of a spec that names a ConfigMap."""
@@ -207,7 +230,7 @@ def _unusable(reading: Reading) -> str:
     return text
 
 
-def parse(data: Mapping[str, str], *, name: str, nodes: Collection[str], time: datetime | None = None) -> Reading:
+def parse(data: Mapping[str, str], *, name: str, nodes: Collection[str]) -> Reading:
     """Return what a ConfigMap's data says.
 
     A value that is no whole number of milliseconds is reported and gives no sample: unknown, never 0.
@@ -216,7 +239,6 @@ def parse(data: Mapping[str, str], *, name: str, nodes: Collection[str], time: d
         data: the ConfigMap's ``data``.
         name: the ConfigMap for people.
         nodes: names of the cluster's nodes.
-        time: when its data was last written.
     """
     measurements: list[Measurement] = []
     malformed: list[str] = []
@@ -240,7 +262,6 @@ def parse(data: Mapping[str, str], *, name: str, nodes: Collection[str], time: d
         state=SourceState.READ if measurements else SourceState.EMPTY,
         name=name,
         measurements=tuple(measurements),
-        time=time if measurements else None,
         malformed=tuple(malformed),
         unknown_nodes=tuple(unknown),
     )

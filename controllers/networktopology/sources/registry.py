@@ -9,12 +9,21 @@ from berth.api.networktopology import NetworkTopology
 from berth.kube.client import ApiClient
 from berth.runtime.component import ComponentContext, run_together
 from controllers.networktopology.places import Places
-from controllers.networktopology.sources.base import Reading, Source, TopologyKey
+from controllers.networktopology.sources.base import ConfigMapData, Reading, Source, TopologyKey
 from controllers.networktopology.sources.configmap import ConfigMaps
 from controllers.networktopology.sources.userdefined import UserDefined
 
 SOURCES: Final[tuple[type[Source], ...]] = (ConfigMaps, UserDefined)
 """Kinds of sources. The first that a spec names is read; the last, which every spec names, stands in for it."""
+
+
+def read_without_following(
+    topology: NetworkTopology, places: Places, configmaps: ConfigMapData, *, kinds: Sequence[type[Source]] = SOURCES
+) -> Reading:
+    """Return the reading that costs are computed from, without I/O; arguments as of :meth:`~.base.Source.reading`."""
+    named = next(kind for kind in kinds if kind.named_by(topology))
+    reading = named.reading(topology, places, configmaps)
+    return reading if reading.usable else kinds[-1].reading(topology, places, configmaps)
 
 
 class Sources:

@@ -15,12 +15,12 @@ from controllers.networktopology.aggregation import Pair, aggregate
 from controllers.networktopology.graph import CostGraph
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
+    ConfigMapData,
     Measurement,
     Reading,
     Source,
     SourceState,
     StatedCosts,
-    TopologyKey,
     available,
 )
 
@@ -28,11 +28,13 @@ from controllers.networktopology.sources.base import (
 class UserDefined(Source):
     """What people stated."""
 
-    def named_by(self, topology: NetworkTopology) -> bool:  # noqa: ARG002
+    @classmethod
+    def named_by(cls, topology: NetworkTopology) -> bool:  # noqa: ARG003
         """Every spec may state costs."""
         return True
 
-    async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:  # noqa: ARG002
+    @classmethod
+    def reading(cls, topology: NetworkTopology, places: Places, configmaps: ConfigMapData) -> Reading:  # noqa: ARG003
         """Return the stated costs."""
         return read_stated(topology, places.region_of)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +10,6 @@ from controllers.networktopology.sources.base import Measurement, SourceState
 from controllers.networktopology.sources.configmap import KEY_PREFIX, parse, parse_milliseconds, split_key
 
 NODES = {"n1", "n2", "edge.example.com"}
-WRITTEN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def key(origin: str, destination: str) -> str:
@@ -21,13 +18,13 @@ def key(origin: str, destination: str) -> str:
 
 def test_measurements_are_read_in_key_order() -> None:
     data = {key("n2", "n1"): "7", key("n1", "n2"): "5", key("n1", "edge.example.com"): "12"}
-    reading = parse(data, name="ConfigMap a/b", nodes=NODES, time=WRITTEN)
+    reading = parse(data, name="ConfigMap a/b", nodes=NODES)
     assert reading.measurements == (
         Measurement("n1", "edge.example.com", 12),
         Measurement("n1", "n2", 5),
         Measurement("n2", "n1", 7),
     )
-    assert (reading.state, reading.name, reading.time) == (SourceState.READ, "ConfigMap a/b", WRITTEN)
+    assert (reading.state, reading.name) == (SourceState.READ, "ConfigMap a/b")
     assert (reading.malformed, reading.unknown_nodes) == ((), ())
 
 
@@ -89,10 +86,9 @@ def test_a_long_value_is_cut() -> None:
     ],
 )
 def test_keys_that_give_no_measurement(name: str, malformed: bool, unknown: bool) -> None:
-    reading = parse({name: "5"}, name="c", nodes=NODES, time=WRITTEN)
+    reading = parse({name: "5"}, name="c", nodes=NODES)
     assert reading.state is SourceState.EMPTY
     assert reading.measurements == ()
-    assert reading.time is None
     assert bool(reading.malformed) == malformed
     assert bool(reading.unknown_nodes) == unknown
     assert all(name in problem for problem in (*reading.malformed, *reading.unknown_nodes))

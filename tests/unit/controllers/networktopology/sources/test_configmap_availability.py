@@ -9,11 +9,13 @@ import pytest
 from berth.api.conditions import ConditionUpdate
 from berth.kube.client import ApiClient
 from berth.runtime.component import ComponentContext
-from controllers.networktopology.sources.base import Reading, SourceState
+from controllers.networktopology.sources.base import ConfigMapData, Reading, SourceState
 from controllers.networktopology.sources.configmap import KEY_PREFIX, ConfigMaps, parse
-from tests.support.topologies import measured, topology
+from tests.support.topologies import measured, places, topology
 
-NAME = "ConfigMap shop/netperf"
+NAMED = "shop/netperf"
+NAME = f"ConfigMap {NAMED}"
+KEY = f"{KEY_PREFIX}n1.destination.n2"
 INSTEAD = "until then costs come from UserDefined"
 
 
@@ -28,7 +30,21 @@ def availability(reading: Reading) -> ConditionUpdate:
 
 @pytest.mark.parametrize(("name", "named"), [("netperf", True), ("", False)])
 def test_named_by(name: str, named: bool) -> None:
-    assert configmaps().named_by(topology(configmap=name)) == named
+    assert ConfigMaps.named_by(topology(configmap=name)) == named
+
+
+@pytest.mark.parametrize(
+    ("existing", "state"),
+    [
+        pytest.param({NAMED: {KEY: "5"}, "shop/other": {}}, SourceState.READ, id="measurements"),
+        pytest.param({NAMED: {}, "shop/other": {KEY: "5"}}, SourceState.EMPTY, id="none in it"),
+        pytest.param({"other/netperf": {KEY: "5"}}, SourceState.MISSING, id="another namespace"),
+        pytest.param({}, SourceState.MISSING, id="no ConfigMap"),
+    ],
+)
+def test_the_one_that_the_spec_names_is_read(existing: ConfigMapData, state: SourceState) -> None:
+    reading = ConfigMaps.reading(topology(configmap="netperf"), places(n1="r/A", n2="r/B"), existing)
+    assert (reading.state, reading.name) == (state, NAME)
 
 
 @pytest.mark.parametrize(

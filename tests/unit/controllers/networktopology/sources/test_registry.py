@@ -5,6 +5,7 @@ The source of these tests measures what the annotation ``toy`` of a NetworkTopol
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -12,15 +13,18 @@ import msgspec
 import pytest
 
 from berth.api.conditions import ConditionUpdate
+from berth.api.labels import LABEL_REGION, LABEL_ZONE
 from berth.api.networktopology import NetworkTopology
 from berth.kube.client import ApiClient
 from berth.kube.events import EventRecorder, Note
 from berth.runtime.component import ComponentContext
 from berth.runtime.workqueue import WorkQueue
+from controllers.networktopology.forecast import forecast
 from controllers.networktopology.nodes import NodeWatch
 from controllers.networktopology.places import Places
 from controllers.networktopology.reconciler import Reconciler
 from controllers.networktopology.sources.base import (
+    ConfigMapData,
     Measurement,
     Reading,
     Source,
@@ -33,6 +37,7 @@ from tests.support.topologies import places, raw_topology, topology, weight_set
 
 KEY = TopologyKey("shop", "net")
 TWO_ZONES = places(n1="r/A", n2="r/B")
+LABELS = {name: {LABEL_REGION: place.region, LABEL_ZONE: place.zone} for name, place in TWO_ZONES.nodes.items()}
 
 
 class Toy(Source):
@@ -40,19 +45,25 @@ class Toy(Source):
 
     followed: set[TopologyKey]
 
-    def named_by(self, topology: NetworkTopology) -> bool:
+    @classmethod
+    def named_by(cls, topology: NetworkTopology) -> bool:
         """Return whether there is the annotation."""
         return "toy" in topology.metadata.annotations
 
-    async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:
+    @classmethod
+    def reading(cls, topology: NetworkTopology, places: Places, configmaps: ConfigMapData) -> Reading:
         """Return the one measurement."""
-        self.followed = {*getattr(self, "followed", ()), key}
         value = topology.metadata.annotations["toy"]
         if value == "soon":
             return Reading(SourceState.PENDING, "Toy")
         if value == "none":
             return Reading(SourceState.EMPTY, "Toy")
         return Reading(SourceState.READ, "Toy", measurements=(Measurement("n1", "n2", int(value)),))
+
+    async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:
+        """Follow and read."""
+        self.followed = {*getattr(self, "followed", ()), key}
+        return await super().read(key, topology, places)
 
     def availability(self, reading: Reading, instead: str) -> ConditionUpdate:
         """Return a reason of its own."""
@@ -133,6 +144,14 @@ async def test_its_reasons_are_told_and_stated_costs_stand_in_for_it() -> None:
     assert world.zones("Dijkstra") == [{"origin": "A", "costList": [{"destination": "B", "networkCost": 9}]}]
     assert world.source["message"] == "The toy says nothing; until then costs come from UserDefined"
     assert ("ToyEmpty", True) in [(note.reason, note.warning) for note in world.notes]
+
+
+@pytest.mark.parametrize("annotation", ["7", "none"], ids=["read", "stated costs stand in"])
+async def test_a_plan_counts_with_what_the_controller_writes(annotation: str) -> None:
+    world = World(annotation)
+    expected = forecast(copy.deepcopy(world.server.raw), LABELS, {}, kinds=(Toy, *SOURCES))
+    assert await world.reconciler.reconcile(KEY)
+    assert expected["spec"] == world.server.raw["spec"]
 
 
 async def test_while_it_is_pending_nothing_is_written_and_it_is_looked_at_again() -> None:
