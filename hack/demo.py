@@ -201,10 +201,10 @@ def show_results(target: Target, peer: Judgement, ours: Judgement) -> None:
     """What Berth computed and decided, read back with kubectl."""
     show("kubectl get ag,nt", target.run("get", "ag,nt", "-n", NAMESPACE))
     order = '{range .status.topologyOrder[*]}{.index}{"  "}{.workload.selector}{"\\n"}{end}'
-    show(
-        "Order of the workloads (KahnSort)",
-        target.run("get", "ag", "-n", NAMESPACE, "online-boutique", "-o", f"jsonpath={order}"),
-    )
+    lines = target.run("get", "ag", "-n", NAMESPACE, "online-boutique", "-o", f"jsonpath={order}").splitlines()
+    # The status lists them by selector.
+    lines.sort(key=lambda line: int(line.split()[0]))
+    show("Order of the workloads (KahnSort)", "\n".join(lines))
     weights = (
         '{range .spec.weights[?(@.name=="Dijkstra")].topologyList[*]}{.topologyKey}{"\\n"}{range .originList[*]}'
         '{"  from "}{.origin}{":"}{range .costList[*]}{"  "}{.destination}{"="}{.networkCost}{end}{"\\n"}{end}{end}'

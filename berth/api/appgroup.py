@@ -4,7 +4,7 @@ Group ``appgroup.diktyo.x-k8s.io/v1alpha1``, namespaced. The spec is upstream's;
 superset of upstream's. Rules that a schema cannot state are in :mod:`berth.api.rules`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
@@ -144,12 +144,12 @@ class AppGroupStatus(ApiModel):
     algorithm: str | None = Field(default=None, description="Algorithm that topologyOrder was computed with.")
     topology_order: tuple[TopologyOrderEntry, ...] = Field(
         default=(),
-        description="Every workload with its place in the scheduling order.",
+        description="Every workload with its place in the scheduling order; sorted by selector, index has the order.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
     order_summary: str | None = Field(
         default=None,
-        description="The first few selectors of topologyOrder and the number of workloads, for kubectl get.",
+        description="The first few selectors of the order and the number of workloads, for kubectl get.",
     )
     pods_scheduled: tuple[PodScheduled, ...] = Field(
         default=(),
@@ -178,11 +178,19 @@ class AppGroup(ApiObject):
     )
 
 
-def order_summary(selectors: Sequence[str]) -> str:
-    """Return the first three selectors of an order, and the number of workloads when some are left out.
+def sorted_by_selector(order: Iterable[TopologyOrderEntry]) -> tuple[TopologyOrderEntry, ...]:
+    """Return the entries as ``status.topologyOrder`` lists them.
 
-    >>> order_summary(["p1", "p10", "p9", "p8"])
-    'p1,p10,p9,...(4)'
+    Upstream's TopologicalSort plugin finds a workload there by binary search over the selectors.
     """
+    return tuple(sorted(order, key=lambda entry: entry.workload.selector))
+
+
+def order_summary(order: Iterable[TopologyOrderEntry]) -> str:
+    """Return the selectors that come first by index, and the number of workloads when some are left out.
+
+    Four workloads give ``p1,p10,p9,...(4)``.
+    """
+    selectors = [entry.workload.selector for entry in sorted(order, key=lambda entry: entry.index)]
     head = ",".join(selectors[:3])
     return head if len(selectors) <= 3 else f"{head},...({len(selectors)})"

@@ -8,7 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
-from berth.api.appgroup import AppGroup, AppGroupSpec, SortingAlgorithm, TopologyOrderEntry, WorkloadRef
+from berth.api.appgroup import (
+    AppGroup,
+    AppGroupSpec,
+    SortingAlgorithm,
+    TopologyOrderEntry,
+    WorkloadRef,
+    sorted_by_selector,
+)
 from berth.api.checks import appgroup_problems
 from berth.api.errors import InvalidObjectError
 from controllers.appgroup.orders import DependencyGraph, sort_workloads
@@ -31,7 +38,7 @@ class SpecPlan:
     algorithm: SortingAlgorithm | None = None
     """algorithm of the order; None when there is none"""
     order: tuple[TopologyOrderEntry, ...] = ()
-    """every workload with its index from 1; empty when there is no order"""
+    """every workload with its index from 1, sorted by selector; empty when there is no order"""
     workloads: Mapping[str, WorkloadRef] = field(default_factory=dict)
     """selector to workload, in order; empty when there is no order"""
     num_members: int = 0
@@ -84,7 +91,9 @@ def _order(spec: AppGroupSpec, *, generation: int, spec_bytes: int) -> SpecPlan:
     return SpecPlan(
         generation=generation,
         algorithm=spec.topology_sorting_algorithm,
-        order=tuple(TopologyOrderEntry(workload=ref, index=index) for index, ref in enumerate(references, start=1)),
+        order=sorted_by_selector(
+            TopologyOrderEntry(workload=ref, index=index) for index, ref in enumerate(references, start=1)
+        ),
         workloads={ref.selector: ref for ref in references},
         num_members=spec.num_members,
         cycles=tuple(tuple(spec.workloads[node].workload.selector for node in cycle) for cycle in ordering.cycles),

@@ -20,6 +20,7 @@ from berth.api.appgroup import (
     AppGroupStatus,
     PodScheduled,
     order_summary,
+    sorted_by_selector,
 )
 from controllers.appgroup.conditions import ordered, placed
 from controllers.appgroup.plan import SpecPlan
@@ -64,7 +65,7 @@ def desired_status(
         # The last good order stays: schedulers that read it are better off with it than without any.
         calculated = current.topology_calculation_time
         algorithm = current.algorithm
-        order = current.topology_order
+        order = sorted_by_selector(current.topology_order)
     return AppGroupStatus(
         observed_generation=plan.generation,
         running_workloads=sum(1 for pod in pods if pod.phase == "Running"),
@@ -72,7 +73,7 @@ def desired_status(
         topology_calculation_time=calculated,
         algorithm=algorithm,
         topology_order=order,
-        order_summary=order_summary([entry.workload.selector for entry in order]) if order else None,
+        order_summary=order_summary(order) if order else None,
         pods_scheduled=tuple(bound[:MAX_PODS_SCHEDULED]),
         pods_scheduled_total=len(bound),
         conditions=conditions.apply(

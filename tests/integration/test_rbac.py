@@ -82,7 +82,7 @@ def test_all_work_with_their_own_accounts(stage: Stage, start: Start) -> None:
         accept=lambda status: status.get("runningWorkloads") == 2,
         what="status of the AppGroup",
     )
-    assert [entry["workload"]["selector"] for entry in status["topologyOrder"]] == ["web", "db"]
+    assert {entry["workload"]["selector"]: entry["index"] for entry in status["topologyOrder"]} == {"web": 1, "db": 2}
     eventually(
         lambda: stage.api.request("GET", topologies).get("status", {}).get("conditions", []),
         what="status of the NetworkTopology",

@@ -107,8 +107,8 @@ class AppGroups:
 
 
 def order_of(document: dict[str, Any]) -> str:
-    """Return the selectors of an AppGroup's order, with spaces between, checking the indices."""
-    entries = document["status"]["topologyOrder"]
+    """Return the selectors of an AppGroup's order by index, with spaces between, checking the indices."""
+    entries = sorted(document["status"]["topologyOrder"], key=lambda entry: entry["index"])
     assert [entry["index"] for entry in entries] == list(range(1, len(entries) + 1))
     return " ".join(entry["workload"]["selector"] for entry in entries)
 

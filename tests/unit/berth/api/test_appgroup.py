@@ -2,7 +2,14 @@
 
 import pytest
 
-from berth.api.appgroup import AppGroup, AppGroupStatus, SortingAlgorithm, TopologyOrderEntry, order_summary
+from berth.api.appgroup import (
+    AppGroup,
+    AppGroupStatus,
+    SortingAlgorithm,
+    TopologyOrderEntry,
+    order_summary,
+    sorted_by_selector,
+)
 from berth.api.quantity import Quantity
 from tests.support.kinds import app_group, ref, workload
 
@@ -47,4 +54,6 @@ def test_status_is_written_in_the_wire_form() -> None:
     ids=["none", "one", "just-fits", "one-left-out", "eleven"],
 )
 def test_order_summary(selectors: list[str], summary: str) -> None:
-    assert order_summary(selectors) == summary
+    order = [TopologyOrderEntry.model_validate({"workload": ref(s), "index": i}) for i, s in enumerate(selectors, 1)]
+    # The list is sorted by selector in the status; the summary stays in order of index.
+    assert order_summary(order) == order_summary(sorted_by_selector(order)) == summary

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import bisect
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from berth.api.appgroup import SortingAlgorithm
+from berth.api.appgroup import SortingAlgorithm, TopologyOrderEntry
 from controllers.appgroup import plan as plan_module
 from controllers.appgroup.plan import REASON_INVALID, REASON_TOO_LARGE, plan_spec
 from hack.harness.boutique import ORDERS_10, ORDERS_11, appgroup, boutique, names, workload_ref
@@ -19,13 +23,37 @@ from hack.harness.boutique import ORDERS_10, ORDERS_11, appgroup, boutique, name
 def test_online_boutique(algorithm: SortingAlgorithm, size: int) -> None:
     plan = plan_spec(boutique(size=size, algorithm=algorithm))
     assert plan.valid
-    assert (
-        " ".join(entry.workload.selector for entry in plan.order) == (ORDERS_10 if size == 10 else ORDERS_11)[algorithm]
-    )
-    assert [entry.index for entry in plan.order] == list(range(1, size + 1))
+    order = (ORDERS_10 if size == 10 else ORDERS_11)[algorithm].split()
+    assert {entry.workload.selector: entry.index for entry in plan.order} == {
+        selector: index for index, selector in enumerate(order, start=1)
+    }
     assert plan.algorithm is algorithm
     assert plan.num_members == size
-    assert list(plan.workloads) == [entry.workload.selector for entry in plan.order]
+    assert list(plan.workloads) == order
+
+
+def searched(order: Sequence[TopologyOrderEntry], selector: str) -> int:
+    """Index of a workload as upstream's TopologicalSort plugin looks it up; -1 when it is not found."""
+    place = bisect.bisect_left(order, selector, key=lambda entry: entry.workload.selector)
+    found = place < len(order) and order[place].workload.selector == selector
+    return order[place].index if found else -1
+
+
+@pytest.mark.parametrize("algorithm", list(SortingAlgorithm))
+def test_upstreams_binary_search_finds_every_workload(algorithm: SortingAlgorithm) -> None:
+    order = plan_spec(boutique(algorithm=algorithm)).order
+    selectors = ORDERS_11[algorithm].split()
+    assert [searched(order, selector) for selector in selectors] == list(range(1, 12))
+    assert searched(order, "p99") == -1
+
+
+@given(st.sets(st.text(min_size=1, max_size=63), min_size=1, max_size=40))
+def test_any_selectors_are_found_by_binary_search(selectors: set[str]) -> None:
+    order = plan_spec(appgroup({}, sorted(selectors))).order
+    assert {searched(order, selector) for selector in selectors} == set(range(1, len(selectors) + 1))
+    # Go compares strings by their bytes.
+    listed = [entry.workload.selector.encode() for entry in order]
+    assert listed == sorted(listed)
 
 
 def test_order_repeats_the_whole_reference() -> None:

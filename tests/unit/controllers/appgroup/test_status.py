@@ -179,6 +179,16 @@ def test_an_invalid_spec_keeps_the_last_good_order() -> None:
     assert (placed.status, placed.reason) == (ConditionStatus.UNKNOWN, "InvalidSpec")
 
 
+def test_an_order_kept_from_an_older_version_becomes_sorted_by_selector() -> None:
+    good = status(ALL)
+    by_index = good.model_copy(
+        update={"topology_order": tuple(sorted(good.topology_order, key=lambda entry: entry.index))}
+    )
+    result = status(ALL, current=by_index, document=appgroup({"web": ["nowhere"]}, SELECTORS))
+    assert [entry.workload.selector for entry in result.topology_order] == ["cart", "db", "web"]
+    assert result.order_summary == "web,cart,db"
+
+
 def test_an_invalid_spec_from_the_start_has_no_order() -> None:
     result = status([], document=appgroup({"web": ["nowhere"]}, SELECTORS))
     assert result.topology_order == ()

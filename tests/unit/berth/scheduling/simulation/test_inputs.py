@@ -38,7 +38,8 @@ def test_new_appgroups_get_the_order_that_their_controller_would_write() -> None
     inputs, problems = plans.inputs_of(plans.appgroup("shop", {"back": [], "front": ["back"]}))
     assert problems == []
     [group] = inputs.of("AppGroup")
-    assert [entry["workload"]["selector"] for entry in group.status["topologyOrder"]] == ["front", "back"]
+    order = {entry["workload"]["selector"]: entry["index"] for entry in group.status["topologyOrder"]}
+    assert order == {"front": 1, "back": 2}
 
 
 def test_new_topologies_get_their_computed_weights() -> None:
