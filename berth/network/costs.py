@@ -1,9 +1,9 @@
 """Network costs between the places where nodes stand, read from a NetworkTopology.
 
 The cost rules are those of the NetworkOverhead plugin (sig-scheduling KEP 260): 0 on one node, 1 inside a
-zone, the zone cost inside a region, the region cost between regions, 100 when no cost is known. Where a
-weight set states a cost for two zones of different regions, that more precise figure is used instead of
-the regions' (the plugin looks only at regions).
+zone, or inside a region without zones, the zone cost inside a region, the region cost between regions, 100
+when no cost is known. Where a weight set states a cost for two zones of different regions, that more precise
+figure is used instead of the regions' (the plugin looks only at regions).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_DIJKSTRA, WEIGHTS
 from berth.api.networktopology import NetworkTopology, iter_costs
 
 SAME_ZONE_COST = 1.0
-"""Cost between two nodes of one zone."""
+"""Cost between two nodes of one zone, or of one region without zones."""
 UNKNOWN_COST = 100.0
 """Cost assumed where none is known."""
 DEFAULT_WEIGHT_SETS = (WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF, WEIGHTS_USER_DEFINED)
@@ -65,7 +65,7 @@ class NetworkCosts:
 
     def between(self, origin: Place, destination: Place) -> float | None:
         """Cost between two different nodes at these places; None when not known."""
-        if origin.zone and origin == destination:
+        if origin == destination and (origin.zone or origin.region):
             return SAME_ZONE_COST
         if origin.zone and destination.zone:
             known = self.zones.get((origin.zone, destination.zone))

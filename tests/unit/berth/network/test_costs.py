@@ -38,7 +38,8 @@ def topology(*weights: dict[str, object], status: dict[str, object] | None = Non
         pytest.param(Place("r1", "z1"), Place("r1", "z9"), None, id="zone-without-cost"),
         pytest.param(Place("r1", "z1"), Place("r9", "z9"), None, id="region-without-cost"),
         pytest.param(Place("r1", ""), Place("r2", ""), 20.0, id="no-zones-but-regions"),
-        pytest.param(Place("r1", ""), Place("r1", ""), None, id="one-region-and-no-zones"),
+        pytest.param(Place("r1", ""), Place("r1", ""), SAME_ZONE_COST, id="one-region-and-no-zones"),
+        pytest.param(Place("r1", ""), Place("r1", "z1"), None, id="one-region-and-one-zone"),
         pytest.param(Place("", ""), Place("", ""), None, id="no-labels-at-all"),
         pytest.param(Place("r1", "z1"), Place("", ""), None, id="destination-without-labels"),
         pytest.param(Place("", "z1"), Place("", "z1"), SAME_ZONE_COST, id="same-zone-without-region"),
@@ -47,6 +48,14 @@ def topology(*weights: dict[str, object], status: dict[str, object] | None = Non
 )
 def test_cost_between_places(origin: Place, destination: Place, cost: float | None) -> None:
     assert ZONE_COSTS.between(origin, destination) == cost
+
+
+def test_nodes_of_a_region_without_zones_are_as_close_as_in_one_zone() -> None:
+    places = [Place("us-west-1"), Place("us-east-1")]
+    costs = NetworkCosts(regions={("us-west-1", "us-east-1"): 20.0, ("us-east-1", "us-west-1"): 20.0})
+    assert costs.matrix(places).tolist() == [[1.0, 20.0], [20.0, 1.0]]
+    # As upstream has it: costs between regions are stated, inside them nothing is.
+    assert NO_COSTS.matrix(places).tolist() == [[1.0, 100.0], [100.0, 1.0]]
 
 
 def test_a_zone_cost_across_regions_is_more_precise_than_the_regions() -> None:
