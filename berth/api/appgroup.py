@@ -1,12 +1,13 @@
 """AppGroup: the workloads of one application and how they depend on each other.
 
 Group ``appgroup.diktyo.x-k8s.io/v1alpha1``, namespaced. The spec is upstream's; the status is a
-superset of upstream's. Rules that a schema cannot state are in :mod:`berth.api.rules`.
+superset of upstream's. The schema refuses nothing that upstream's accepts; what makes no sense is told
+by the policy of :mod:`berth.api.rules` and by :mod:`berth.api.checks`, and is read as documented here.
 """
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 from pydantic import ConfigDict, Field
 
@@ -14,7 +15,7 @@ from berth.api import rules
 from berth.api.base import ApiModel, ApiObject, Int32, Int64, Timestamp
 from berth.api.conditions import Condition
 from berth.api.labels import APPGROUP_GROUP, DIKTYO_VERSION
-from berth.api.quantity import Quantity
+from berth.api.quantity import QuantityText, read_quantity
 
 API_VERSION: Final = f"{APPGROUP_GROUP}/{DIKTYO_VERSION}"
 """``apiVersion`` of every AppGroup."""
@@ -23,6 +24,8 @@ KIND: Final = "AppGroup"
 PLURAL: Final = "appgroups"
 """Resource name in API paths."""
 
+PRESERVED: Final = ConfigDict(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})
+"""For objects in which upstream's controllers keep statistics that Berth does not read."""
 MAX_PODS_SCHEDULED: Final = 500
 """Most entries of ``status.podsScheduled``; ``podsScheduledTotal`` counts all of them."""
 
@@ -42,6 +45,11 @@ class SortingAlgorithm(StrEnum):
     ALTERNATE_TARJAN = "AlternateTarjan"
     REVERSE_TARJAN = "ReverseTarjan"
 
+    @classmethod
+    def read(cls, name: str) -> Self:
+        """Return the algorithm of that name; KahnSort for any other name."""
+        return cls(name) if name in set(cls) else cls.KAHN_SORT
+
 
 class WorkloadRef(ApiModel):
     """A workload of the application, identified inside the group by its selector."""
@@ -49,7 +57,6 @@ class WorkloadRef(ApiModel):
     kind: str = Field(description="Kind of the workload, such as Deployment.")
     name: str = Field(description="Name of the workload.")
     selector: str = Field(
-        max_length=rules.MAX_SELECTOR,
         description=(
             "Identity of the workload inside the group: its pods carry this value in the label "
             "appgroup.diktyo.x-k8s.io.workload."
@@ -65,13 +72,13 @@ class WorkloadRef(ApiModel):
 class Dependency(ApiModel):
     """One directed edge: the workload that declares it calls the workload that it names."""
 
-    model_config = ConfigDict(json_schema_extra=rules.schema_rules(rules.DEPENDENCY_RULES))
-
     workload: WorkloadRef = Field(description="Workload that is depended on; its selector must be one of the group's.")
-    min_bandwidth: Quantity | None = Field(
+    min_bandwidth: QuantityText | None = Field(
         default=None,
-        description="Least bandwidth that the edge needs, in bit/s, such as 100M or 1Gi. Unset: no demand.",
-        json_schema_extra={"maxLength": rules.MAX_BANDWIDTH},
+        description=(
+            "Least bandwidth that the edge needs, in bit/s, such as 100M or 1Gi. Unset, negative or no quantity: "
+            "no demand."
+        ),
     )
     max_network_cost: Int64 | None = Field(
         default=None,
@@ -80,16 +87,19 @@ class Dependency(ApiModel):
         description="Highest network cost allowed between the two workloads' nodes. Unset: no limit.",
     )
 
+    @property
+    def bandwidth(self) -> int:
+        """Demand in whole bit/s; 0 when minBandwidth is unset, negative or no quantity."""
+        quantity = read_quantity(self.min_bandwidth)
+        return max(0, quantity.value()) if quantity is not None else 0
+
 
 class Workload(ApiModel):
     """A member of the group and what it depends on."""
 
-    model_config = ConfigDict(json_schema_extra=rules.schema_rules(rules.WORKLOAD_RULES))
-
     workload: WorkloadRef = Field(description="The workload itself.")
     dependencies: tuple[Dependency, ...] = Field(
         default=(),
-        max_length=rules.MAX_DEPENDENCIES,
         description="Workloads that this one calls, in the order in which the sorting algorithms visit them.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
@@ -98,24 +108,54 @@ class Workload(ApiModel):
 class AppGroupSpec(ApiModel):
     """The application as its owner describes it."""
 
-    model_config = ConfigDict(json_schema_extra=rules.schema_rules(rules.APPGROUP_RULES))
-
     num_members: Int32 = Field(
         ge=1,
-        description="Number of pods of the application: at least one per workload, more when workloads have replicas.",
+        description=(
+            "Number of pods of the application: more than workloads when these have replicas. Read as the number of "
+            "workloads when it is smaller."
+        ),
     )
-    topology_sorting_algorithm: SortingAlgorithm = Field(
-        description="Algorithm that turns the dependency graph into the order in which pods are scheduled."
+    topology_sorting_algorithm: str = Field(
+        description=(
+            "Algorithm that turns the dependency graph into the order in which pods are scheduled: "
+            f"{', '.join(SortingAlgorithm)}. Any other name is read as KahnSort."
+        )
     )
     workloads: tuple[Workload, ...] = Field(
-        max_length=rules.MAX_WORKLOADS,
-        description="Workloads of the application, with their dependencies. The order of declaration breaks ties.",
+        description=(
+            "Workloads of the application, with their dependencies. The order of declaration breaks ties. Entries "
+            "with the same selector are read as one workload, with the dependencies of all."
+        ),
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
+
+    @property
+    def members(self) -> int:
+        """Number of pods: numMembers, but at least one for each workload."""
+        return max(self.num_members, len(self.by_selector()))
+
+    def by_selector(self) -> dict[str, WorkloadRef]:
+        """Return the workloads in declaration order; of entries with one selector the first."""
+        found: dict[str, WorkloadRef] = {}
+        for item in self.workloads:
+            found.setdefault(item.workload.selector, item.workload)
+        return found
+
+    def edges(self) -> list[tuple[str, Dependency]]:
+        """Return (selector of the workload that calls, dependency) between two different workloads of the group."""
+        known = {item.workload.selector for item in self.workloads}
+        return [
+            (item.workload.selector, dependency)
+            for item in self.workloads
+            for dependency in item.dependencies
+            if dependency.workload.selector in known and dependency.workload.selector != item.workload.selector
+        ]
 
 
 class TopologyOrderEntry(ApiModel):
     """The place of one workload in the order."""
+
+    model_config = PRESERVED
 
     workload: WorkloadRef = Field(description="The workload.")
     index: Int32 = Field(description="Place in the order, from 1.")
@@ -132,6 +172,8 @@ class PodScheduled(ApiModel):
 
 class AppGroupStatus(ApiModel):
     """What the appgroup controller has computed and observed."""
+
+    model_config = PRESERVED
 
     observed_generation: Int64 | None = Field(
         default=None, ge=0, description="Generation of the spec that this status was computed from."

@@ -1,7 +1,7 @@
-"""The CEL rules of an AppGroup once more, in Python.
+"""What makes no sense in a spec although the schema accepts it, how it is read, and what to write instead.
 
-The API server checks them when an object is written. Objects that were stored under upstream's
-definition, before ours was installed, never met them; manifests read from a file did not either.
+Controllers repeat this in conditions; ``berth plan`` refuses such manifests. The admission policies have the same
+rules in CEL (:mod:`berth.api.rules`), where an author meets them at once, if the policies are installed.
 """
 
 from __future__ import annotations
@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from berth.api.appgroup import SortingAlgorithm
 from berth.api.errors import FieldProblem
+from berth.api.quantity import read_quantity
+from berth.api.rules import MAX_SELECTOR
 
 if TYPE_CHECKING:
     from berth.api.appgroup import AppGroupSpec
+    from berth.api.networktopology import NetworkTopologySpec
 
 
 def appgroup_problems(spec: AppGroupSpec) -> list[FieldProblem]:
@@ -24,7 +28,8 @@ def appgroup_problems(spec: AppGroupSpec) -> list[FieldProblem]:
     problems = [
         FieldProblem(
             ("spec", "workloads"),
-            f'{times} workloads have the selector "{selector}"; give each workload a selector of its own',
+            f'{times} workloads have the selector "{selector}"; they are read as one; give each workload a selector of '
+            "its own",
         )
         for selector, times in counts.items()
         if times > 1
@@ -33,6 +38,12 @@ def appgroup_problems(spec: AppGroupSpec) -> list[FieldProblem]:
     def add(path: tuple[int | str, ...], text: str) -> None:
         problems.append(FieldProblem(path, text))
 
+    if spec.topology_sorting_algorithm not in set(SortingAlgorithm):
+        add(
+            ("spec", "topologySortingAlgorithm"),
+            f'"{spec.topology_sorting_algorithm}" is no algorithm; KahnSort is used; write one of '
+            f"{', '.join(SortingAlgorithm)}",
+        )
     if spec.num_members < len(spec.workloads):
         add(
             ("spec", "numMembers"),
@@ -41,25 +52,51 @@ def appgroup_problems(spec: AppGroupSpec) -> list[FieldProblem]:
         )
     for place, item in enumerate(spec.workloads):
         own = item.workload.selector
+        if len(own) > MAX_SELECTOR:
+            add(
+                ("spec", "workloads", place, "workload", "selector"),
+                f'"{own}" has more than {MAX_SELECTOR} characters, which no pod label can hold; shorten it',
+            )
         for edge_place, edge in enumerate(item.dependencies):
             path = ("spec", "workloads", place, "dependencies", edge_place)
             target = edge.workload.selector
             if target == own:
                 add(
                     path,
-                    f'workload "{own}" depends on itself; remove that dependency, or correct its selector if '
-                    "another workload is meant",
+                    f'workload "{own}" depends on itself; that dependency is ignored; remove it, or correct its '
+                    "selector if another workload is meant",
                 )
             elif target not in counts:
                 add(
                     path,
-                    f'workload "{own}" depends on "{target}", which is not a workload of this group; add it to '
-                    "spec.workloads or correct the selector",
+                    f'workload "{own}" depends on "{target}", which is not a workload of this group; that dependency '
+                    "is ignored; add it to spec.workloads or correct the selector",
                 )
-            if edge.min_bandwidth is not None and edge.min_bandwidth.amount < 0:
+            if not _is_bandwidth(edge.min_bandwidth):
                 add(
                     (*path, "minBandwidth"),
-                    f'"{edge.min_bandwidth}" is negative; write a quantity of bit/s from 0 up, '
-                    "such as 100M, 1Gi or 1e9",
+                    f'"{edge.min_bandwidth}" is not a bandwidth; it is read as no demand; write a quantity of bit/s '
+                    "from 0 up, such as 100M, 1Gi or 1e9",
                 )
     return problems
+
+
+def topology_problems(spec: NetworkTopologySpec) -> list[FieldProblem]:
+    """Return what is wrong with ``spec`` although it fits the schema; empty when all is well."""
+    return [
+        FieldProblem(
+            ("spec", "weights", weights.name, level.topology_key, origin.origin, cost.destination, "bandwidthCapacity"),
+            f'"{cost.bandwidth_capacity}" is not a bandwidth; it is read as not known; write a quantity of bit/s from '
+            "0 up, such as 10G or 1Gi",
+        )
+        for weights in spec.weights
+        for level in weights.topology_list
+        for origin in level.origin_list
+        for cost in origin.cost_list
+        if not _is_bandwidth(cost.bandwidth_capacity)
+    ]
+
+
+def _is_bandwidth(text: str | None) -> bool:
+    quantity = read_quantity(text)
+    return text is None or (quantity is not None and quantity.amount >= 0)

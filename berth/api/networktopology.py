@@ -5,15 +5,15 @@ Group ``networktopology.diktyo.x-k8s.io/v1alpha1``, namespaced. People write the
 superset of upstream's.
 """
 
-from typing import Final
+from typing import Annotated, Any, Final
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from berth.api import rules
 from berth.api.base import ApiModel, ApiObject, Int32, Int64, Timestamp
 from berth.api.conditions import Condition
 from berth.api.labels import DIKTYO_VERSION, NETWORKTOPOLOGY_GROUP
-from berth.api.quantity import Quantity
+from berth.api.quantity import QuantityText
 
 API_VERSION: Final = f"{NETWORKTOPOLOGY_GROUP}/{DIKTYO_VERSION}"
 """``apiVersion`` of every NetworkTopology."""
@@ -30,6 +30,7 @@ CONDITION_COMPLETE: Final = "Complete"
 """True when every pair of regions, and of zones inside a region, has a cost."""
 
 _ATOMIC: Final = {"x-kubernetes-list-type": "atomic"}
+_Kept = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})]
 
 
 class Cost(ApiModel):
@@ -41,15 +42,19 @@ class Cost(ApiModel):
         ge=0,
         description="Cost from origin to destination; lower is closer. Unset: not known, which is never the same as 0.",
     )
-    bandwidth_capacity: Quantity | None = Field(
+    bandwidth_capacity: QuantityText | None = Field(
         default=None,
-        description="Bandwidth between origin and destination in bit/s, such as 10G or 1Gi. Unset: not known.",
-        json_schema_extra={"pattern": rules.QUANTITY_PATTERN},
+        description=(
+            "Bandwidth between origin and destination in bit/s, such as 10G or 1Gi. Unset, negative or no quantity: "
+            "not known."
+        ),
     )
-    bandwidth_allocated: Quantity | None = Field(
+    bandwidth_allocated: QuantityText | None = Field(
         default=None,
-        description="Bandwidth that placed dependencies use, in bit/s. Written by Berth.",
-        json_schema_extra={"pattern": rules.QUANTITY_PATTERN},
+        description="Bandwidth that placed dependencies use, in bit/s. Kept as it is; Berth does not write it.",
+    )
+    is_allowed: bool | None = Field(
+        default=None, description="Whether the two places may communicate. False: there is no link, whatever its cost."
     )
 
 
@@ -59,6 +64,14 @@ class Origin(ApiModel):
     origin: str = Field(description="Place that is left: the value of the topology key's label on its nodes.")
     cost_list: tuple[Cost, ...] = Field(
         default=(), description="Costs to the other places.", json_schema_extra={**_ATOMIC}
+    )
+    origin_inter_statistics: _Kept | None = Field(
+        default=None,
+        description="Statistics of upstream's controller about links to other places. Kept, not read.",
+    )
+    origin_intra_statistics: _Kept | None = Field(
+        default=None,
+        description="Statistics of upstream's controller about links inside the place. Kept, not read.",
     )
 
 
@@ -137,11 +150,15 @@ class NetworkTopology(ApiObject):
 
 
 def iter_costs(weights: WeightSet, topology_key: str) -> list[tuple[str, str, Cost]]:
-    """Return (origin, destination, cost entry) of one level of ``weights``, in declaration order."""
+    """Return (origin, destination, cost entry) of one level of ``weights``, in declaration order.
+
+    An entry with ``isAllowed: false`` is no link and is left out.
+    """
     return [
         (origin.origin, cost.destination, cost)
         for topology in weights.topology_list
         if topology.topology_key == topology_key
         for origin in topology.origin_list
         for cost in origin.cost_list
+        if cost.is_allowed is not False
     ]

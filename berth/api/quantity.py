@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from decimal import ROUND_CEILING, ROUND_UP, Decimal, localcontext
 from functools import lru_cache, total_ordering
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, PlainValidator, WithJsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
@@ -120,6 +120,28 @@ class Quantity:
             return cls(value)
         except TypeError as error:
             raise ValueError(str(error)) from error  # pydantic turns only ValueError into a validation error
+
+
+def _quantity_text(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise ValueError(f"a quantity is a string or a whole number, not {value!r}; put it in quotes")
+    return str(value)
+
+
+QuantityText = Annotated[
+    str,
+    PlainValidator(_quantity_text),
+    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}),
+]
+"""What the API accepts where a quantity belongs: any text or whole number, which need not be one."""
+
+
+def read_quantity(text: str | None) -> Quantity | None:
+    """Return the quantity of ``text``; None when there is no text or it is no quantity."""
+    try:
+        return Quantity(text) if text is not None else None
+    except QuantityError:
+        return None
 
 
 @lru_cache(maxsize=4096)

@@ -1,101 +1,112 @@
-"""CEL rules of the kinds: what a structural schema cannot say, checked by the API server.
+"""CEL expressions of the admission policies: what makes no sense in a spec although its schema accepts it.
 
-Two budgets bound every rule: the API server estimates its cost from the largest object that the
-schema allows (10 million per rule) and stops it at run time (1 million per call). Membership and
-uniqueness over 10,000 workloads therefore go through a CEL map, which is linear, and every list
-and string that a rule walks has a limit.
+The policies warn, or deny in the strict overlay; :mod:`berth.api.checks` has the same rules for Python. The
+API server stops an expression at a cost of a million; a policy ignores a spec too large for that, and the
+condition of the object tells alone.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final, NamedTuple
 
-MAX_WORKLOADS: Final = 10_000
-"""Most workloads of an AppGroup."""
-MAX_DEPENDENCIES: Final = 60
-"""Most dependencies of one workload; times :data:`MAX_WORKLOADS` it is what the cost budget of a rule allows."""
-MAX_BANDWIDTH: Final = 20
-"""Longest text of ``minBandwidth``, in characters; the largest whole number of 64 bits has 19."""
 MAX_SELECTOR: Final = 63
-"""Longest selector, in characters: it is the value of a pod label."""
-
-QUANTITY_PATTERN: Final = (
-    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
-)
-"""Quantities as upstream's schemas accept them, for lists too large for a CEL rule per entry."""
+"""Longest selector that a pod label can hold, in characters."""
 
 API_VERSION_DESCRIPTION: Final = "Group and version of the object's schema."
 """Description of ``apiVersion``."""
 KIND_DESCRIPTION: Final = "Kind of the object."
 """Description of ``kind``."""
 
-WORKLOAD_RULES: Final[tuple[dict[str, str], ...]] = (
-    {
-        # Membership in a map costs the same for any selector; comparing strings is charged by their length.
-        "rule": (
-            "!has(self.dependencies) || [{self.workload.selector: true}].all(own, "
-            "!self.dependencies.exists(d, d.workload.selector in own))"
-        ),
-        "message": "a workload depends on itself; remove that dependency",
-        "messageExpression": (
-            "'workload \"' + self.workload.selector + '\" depends on itself; remove that dependency, or correct its "
-            "selector if another workload is meant'"
-        ),
-    },
-)
-"""Rules of one entry of ``spec.workloads``."""
 
-_BANDWIDTH: Final = "self.minBandwidth"
-_BANDWIDTH_MESSAGE: Final[dict[str, str]] = {
-    "message": "minBandwidth is not a bandwidth; write a quantity of bit/s from 0 up, such as 100M, 1Gi or 1e9",
-    "messageExpression": (
-        "'minBandwidth of the dependency on \"' + self.workload.selector + '\" is not a bandwidth; write a quantity of "
-        "bit/s from 0 up, such as 100M, 1Gi or 1e9'"
+class Rule(NamedTuple):
+    """One rule of a policy."""
+
+    expression: str
+    """CEL, true when all is well"""
+    message: str
+    """CEL, the problem in words with how it is read and what to write; used when the expression is false"""
+
+
+APPGROUP_VARIABLES: Final[dict[str, str]] = {
+    "workloads": "has(object.spec) ? object.spec.workloads : []",
+    "selectors": "variables.workloads.map(w, w.workload.selector)",
+    "algorithms": "['KahnSort', 'AlternateKahn', 'ReverseKahn', 'TarjanSort', 'AlternateTarjan', 'ReverseTarjan']",
+    "twice": "variables.selectors.filter(s, !variables.selectors.exists_one(other, other == s))",
+    "long": f"variables.selectors.filter(s, size(s) > {MAX_SELECTOR})",
+    "selfish": (
+        "variables.workloads.filter(w, has(w.dependencies) && "
+        "w.dependencies.exists(d, d.workload.selector == w.workload.selector))"
     ),
-    "fieldPath": ".minBandwidth",
+    "dangling": (
+        "variables.workloads.filter(w, has(w.dependencies) && "
+        "w.dependencies.exists(d, !(d.workload.selector in variables.selectors)))"
+    ),
+    "bandwidths": (
+        "variables.workloads.filter(w, has(w.dependencies) && w.dependencies.exists(d, has(d.minBandwidth) && "
+        "!(type(d.minBandwidth) == int ? d.minBandwidth >= 0 : "
+        "(isQuantity(d.minBandwidth) && !d.minBandwidth.startsWith('-')))))"
+    ),
 }
-DEPENDENCY_RULES: Final[tuple[dict[str, str], ...]] = (
-    {"rule": f"!has({_BANDWIDTH}) || type({_BANDWIDTH}) == int || isQuantity({_BANDWIDTH})", **_BANDWIDTH_MESSAGE},
-    {
-        "rule": (
-            f"!has({_BANDWIDTH}) || (type({_BANDWIDTH}) == int ? {_BANDWIDTH} >= 0 : !{_BANDWIDTH}.startsWith('-'))"
-        ),
-        **_BANDWIDTH_MESSAGE,
-    },
+"""Expressions that the rules of an AppGroup share, by name."""
+
+APPGROUP_RULES: Final[tuple[Rule, ...]] = (
+    Rule(
+        "!has(object.spec) || object.spec.topologySortingAlgorithm in variables.algorithms",
+        "'spec.topologySortingAlgorithm: \"' + object.spec.topologySortingAlgorithm + '\" is no algorithm; KahnSort is "
+        "used; write one of ' + variables.algorithms.join(', ')",
+    ),
+    Rule(
+        "!has(object.spec) || object.spec.numMembers >= size(variables.workloads)",
+        "'spec.numMembers: numMembers is %d but the group has %d workloads, each of which needs at least one pod; "
+        "raise numMembers'.format([object.spec.numMembers, size(variables.workloads)])",
+    ),
+    Rule(
+        "size(variables.twice) == 0",
+        "'spec.workloads: several workloads have the selector \"' + variables.twice[0] + '\"; they are read as one; "
+        "give each workload a selector of its own'",
+    ),
+    Rule(
+        "size(variables.long) == 0",
+        f"'spec.workloads: the selector \"' + variables.long[0] + '\" has more than {MAX_SELECTOR} characters, which "
+        "no pod label can hold; shorten it'",
+    ),
+    Rule(
+        "size(variables.selfish) == 0",
+        "'spec.workloads: workload \"' + variables.selfish[0].workload.selector + '\" depends on itself; that "
+        "dependency is ignored; remove it'",
+    ),
+    Rule(
+        "size(variables.dangling) == 0",
+        "'spec.workloads: workload \"' + variables.dangling[0].workload.selector + '\" depends on \"' + "
+        "variables.dangling[0].dependencies.filter(d, !(d.workload.selector in variables.selectors))[0]"
+        ".workload.selector + '\", which is not a workload of this group; that dependency is ignored; add it to "
+        "spec.workloads or correct the selector'",
+    ),
+    Rule(
+        "size(variables.bandwidths) == 0",
+        "'spec.workloads: a minBandwidth of workload \"' + variables.bandwidths[0].workload.selector + '\" is not a "
+        "bandwidth; it is read as no demand; write a quantity of bit/s from 0 up, such as 100M, 1Gi or 1e9'",
+    ),
 )
-"""Rules of one dependency. Two, because the cost of each has a budget of its own."""
+"""Rules of an AppGroup."""
 
-# Selector -> position. Building it fails on a selector that occurs twice, which is how duplicates are found:
-# the API server then shows the selector and the rule's static message.
-_KNOWN: Final = "[self.workloads.transformMapEntry(i, w, {w.workload.selector: i})]"
-_UNKNOWN: Final = "has(w.dependencies) && w.dependencies.exists(d, !(d.workload.selector in known))"
-
-APPGROUP_RULES: Final[tuple[dict[str, str], ...]] = (
-    {
-        "rule": "self.numMembers >= size(self.workloads)",
-        "message": "numMembers is smaller than the number of workloads, each of which needs at least one pod; raise it",
-        "messageExpression": (
-            "'numMembers is %d but the group has %d workloads, each of which needs at least one pod; raise numMembers'"
-            ".format([self.numMembers, size(self.workloads)])"
-        ),
-        "fieldPath": ".numMembers",
-    },
-    {
-        "rule": f"{_KNOWN}.all(known, !self.workloads.exists(w, {_UNKNOWN}))",
-        "message": "two workloads have the same selector; give each workload a selector of its own",
-        "messageExpression": (
-            # One list of [workload, missing dependency] pairs per workload; the first pair is reported.
-            f'{_KNOWN}.map(known, \'workload "%s" depends on "%s", which is not a workload of this group; add it to '
-            "spec.workloads or correct the selector'.format(self.workloads.map(w, has(w.dependencies), "
-            "w.dependencies.map(d, !(d.workload.selector in known), [w.workload.selector, d.workload.selector]))"
-            ".filter(pairs, size(pairs) > 0)[0][0]))[0]"
-        ),
-        "fieldPath": ".workloads",
-    },
+_CAPACITY: Final = (
+    "!has(c.bandwidthCapacity) || (type(c.bandwidthCapacity) == int ? c.bandwidthCapacity >= 0 : "
+    "(isQuantity(c.bandwidthCapacity) && !c.bandwidthCapacity.startsWith('-')))"
 )
-"""Rules of an AppGroup's spec."""
+NETWORKTOPOLOGY_VARIABLES: Final[dict[str, str]] = {
+    "capacities": (
+        "has(object.spec) ? object.spec.weights.filter(s, s.topologyList.exists(t, t.originList.exists(o, "
+        f"has(o.costList) && o.costList.exists(c, !({_CAPACITY}))))) : []"
+    ),
+}
+"""Expressions that the rules of a NetworkTopology share, by name."""
 
-
-def schema_rules(rule_list: tuple[dict[str, str], ...]) -> dict[str, Any]:
-    """Return ``rule_list`` as an addition to a model's schema."""
-    return {"x-kubernetes-validations": list(rule_list)}
+NETWORKTOPOLOGY_RULES: Final[tuple[Rule, ...]] = (
+    Rule(
+        "size(variables.capacities) == 0",
+        "'spec.weights: a bandwidthCapacity of \"' + variables.capacities[0].name + '\" is not a bandwidth; it is read "
+        "as not known; write a quantity of bit/s from 0 up, such as 10G or 1Gi'",
+    ),
+)
+"""Rules of a NetworkTopology."""

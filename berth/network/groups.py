@@ -69,30 +69,27 @@ def read_group(obj: CustomObject) -> Group:
         parsed = AppGroup.parse(obj.document(api_version=API_VERSION, kind=KIND))
     except InvalidObjectError as error:
         return Group(key=key, uid=obj.metadata.uid, problem=str(error))
-    selectors = tuple(item.workload.selector for item in parsed.spec.workloads)
+    selectors = tuple(parsed.spec.by_selector())
     index = {selector: place for place, selector in enumerate(selectors, start=1)}
     order = {item.workload.selector: item.index for item in parsed.status.topology_order}
     if order.keys() == index.keys():
         # Otherwise the status is older than the spec.
         index = order
-    known = set(selectors)
     edges = tuple(
         GroupEdge(
-            dependent=item.workload.selector,
+            dependent=dependent,
             dependency=dependency.workload.selector,
-            bandwidth=float(dependency.min_bandwidth.value()) if dependency.min_bandwidth is not None else 0.0,
+            bandwidth=float(dependency.bandwidth),
             max_cost=math.inf if dependency.max_network_cost is None else float(dependency.max_network_cost),
         )
-        for item in parsed.spec.workloads
-        for dependency in item.dependencies
-        if dependency.workload.selector in known and dependency.workload.selector != item.workload.selector
+        for dependent, dependency in parsed.spec.edges()
     )
     return Group(
         key=key,
         uid=obj.metadata.uid,
         generation=obj.metadata.generation,
         created=obj.metadata.creation_timestamp,
-        members=parsed.spec.num_members,
+        members=parsed.spec.members,
         selectors=selectors,
         index=index,
         edges=edges,

@@ -24,13 +24,17 @@ def ordered(plan: SpecPlan) -> ConditionUpdate:
         problems = listed(plan.problems, limit=_PROBLEMS_LISTED, separator="; ")
         return ConditionUpdate(CONDITION_ORDERED, ConditionStatus.FALSE, plan.reason, problems)
     text = f"{counted(len(plan.order), 'workload')} ordered by {plan.algorithm}"
-    if not plan.cycles:
-        return ConditionUpdate(CONDITION_ORDERED, ConditionStatus.TRUE, "Ordered", text)
-    text = (
-        f"{text}; {describe_cycles(plan.cycles)}; workloads that depend on each other stand together in declaration "
-        "order; remove a dependency of each cycle if their order matters"
-    )
-    return ConditionUpdate(CONDITION_ORDERED, ConditionStatus.TRUE, "CyclesCondensed", text)
+    reason = "Ordered"
+    if plan.cycles:
+        reason = "CyclesCondensed"
+        text = (
+            f"{text}; {describe_cycles(plan.cycles)}; workloads that depend on each other stand together in "
+            "declaration order; remove a dependency of each cycle if their order matters"
+        )
+    if plan.remarks:
+        reason = "SpecProblems"
+        text = f"{text}; {listed(plan.remarks, limit=_PROBLEMS_LISTED, separator='; ')}"
+    return ConditionUpdate(CONDITION_ORDERED, ConditionStatus.TRUE, reason, text)
 
 
 def describe_cycles(cycles: Sequence[Sequence[str]]) -> str:

@@ -26,6 +26,11 @@ def cycle_detected(regarding: Reference, message: str) -> Note:
     return Note(regarding, "CycleDetected", message, ACTION, warning=True)
 
 
+def spec_problems(regarding: Reference, message: str) -> Note:
+    """The spec has an order, but something in it makes no sense; the message says how that is read."""
+    return Note(regarding, "SpecProblems", message, ACTION, warning=True)
+
+
 def not_ordered(regarding: Reference, reason: str, message: str) -> Note:
     """There is no order for the spec: InvalidSpec or OrderTooLarge."""
     return Note(regarding, reason, message, ACTION, warning=True)
@@ -42,6 +47,8 @@ def notes(regarding: Reference, plan: SpecPlan, *, before: AppGroupStatus, after
         return result
     if not plan.valid:
         result.append(not_ordered(regarding, now.reason, now.message))
+    elif plan.remarks:
+        result.append(spec_problems(regarding, now.message))
     elif plan.cycles:
         result.append(cycle_detected(regarding, now.message))
     return result

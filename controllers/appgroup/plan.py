@@ -21,7 +21,7 @@ from berth.api.errors import InvalidObjectError
 from controllers.appgroup.orders import DependencyGraph, sort_workloads
 
 REASON_INVALID: Final = "InvalidSpec"
-"""The spec contradicts itself or cannot be read."""
+"""The spec cannot be read."""
 REASON_TOO_LARGE: Final = "OrderTooLarge"
 """Spec and order together do not fit into one object."""
 
@@ -42,9 +42,11 @@ class SpecPlan:
     workloads: Mapping[str, WorkloadRef] = field(default_factory=dict)
     """selector to workload, in order; empty when there is no order"""
     num_members: int = 0
-    """spec.numMembers, 0 when there is no order"""
+    """spec.numMembers or the number of workloads, whichever is larger; 0 when there is no order"""
     cycles: tuple[tuple[str, ...], ...] = ()
     """one closed path of selectors per strongly connected component with a cycle"""
+    remarks: tuple[str, ...] = ()
+    """what makes no sense in a spec that has an order nevertheless, and how it is read, a sentence each"""
     problems: tuple[str, ...] = ()
     """why there is no order, a sentence each; empty when there is one"""
     reason: str = ""
@@ -64,19 +66,19 @@ def plan_spec(document: Mapping[str, Any]) -> SpecPlan:
         spec = AppGroup.parse({**document, "status": {}}).spec
     except InvalidObjectError as error:
         return SpecPlan(generation, problems=tuple(map(str, error.problems)), reason=REASON_INVALID)
-    problems = tuple(map(str, appgroup_problems(spec)))
-    if problems:
-        return SpecPlan(generation, problems=problems, reason=REASON_INVALID)
     return _order(spec, generation=generation, spec_bytes=len(msgspec.json.encode(document["spec"])))
 
 
 def _order(spec: AppGroupSpec, *, generation: int, spec_bytes: int) -> SpecPlan:
-    number = {entry.workload.selector: index for index, entry in enumerate(spec.workloads)}
-    graph = DependencyGraph.of(
-        [number[item.workload.selector] for item in entry.dependencies] for entry in spec.workloads
-    )
-    ordering = sort_workloads(graph, spec.topology_sorting_algorithm)
-    references = [spec.workloads[node].workload for node in ordering.order]
+    workloads = spec.by_selector()
+    selectors = list(workloads)
+    called: dict[str, list[int]] = {selector: [] for selector in selectors}
+    number = {selector: index for index, selector in enumerate(selectors)}
+    for dependent, dependency in spec.edges():
+        called[dependent].append(number[dependency.workload.selector])
+    algorithm = SortingAlgorithm.read(spec.topology_sorting_algorithm)
+    ordering = sort_workloads(DependencyGraph.of(called.values()), algorithm)
+    references = [workloads[selectors[node]] for node in ordering.order]
     if spec_bytes + _size(references) > MAX_OBJECT_BYTES:
         # kind, name and selector identify a workload; the other two only repeat the spec.
         references = [WorkloadRef(kind=ref.kind, name=ref.name, selector=ref.selector) for ref in references]
@@ -90,13 +92,14 @@ def _order(spec: AppGroupSpec, *, generation: int, spec_bytes: int) -> SpecPlan:
         return SpecPlan(generation, problems=(problem,), reason=REASON_TOO_LARGE)
     return SpecPlan(
         generation=generation,
-        algorithm=spec.topology_sorting_algorithm,
+        algorithm=algorithm,
         order=sorted_by_selector(
             TopologyOrderEntry(workload=ref, index=index) for index, ref in enumerate(references, start=1)
         ),
         workloads={ref.selector: ref for ref in references},
-        num_members=spec.num_members,
-        cycles=tuple(tuple(spec.workloads[node].workload.selector for node in cycle) for cycle in ordering.cycles),
+        num_members=spec.members,
+        cycles=tuple(tuple(selectors[node] for node in cycle) for cycle in ordering.cycles),
+        remarks=tuple(map(str, appgroup_problems(spec))),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from berth.api.conditions import ConditionUpdate
+from berth.api.errors import FieldProblem
 from berth.api.networktopology import CONDITION_COMPLETE, CONDITION_SOURCE_AVAILABLE, CONDITION_WEIGHTS_COMPUTED
 from berth.api.text import counted, listed
 from controllers.networktopology.aggregation import Pair
@@ -38,8 +39,8 @@ def weights_computed(computation: Computation) -> ConditionUpdate:
     return ConditionUpdate(CONDITION_WEIGHTS_COMPUTED, True, "Computed", text)
 
 
-def complete(computation: Computation, places: Places) -> ConditionUpdate:
-    """Return the condition Complete: which pairs of places lack a cost and which nodes lack a place."""
+def complete(computation: Computation, places: Places, spec_problems: Sequence[FieldProblem] = ()) -> ConditionUpdate:
+    """Return the condition Complete: pairs of places without a cost, nodes without a place, entries that are no use."""
     regions, zones = computation.missing_regions, computation.missing_zones
     problems: list[tuple[str, str]] = []
     if computation.measured:
@@ -58,6 +59,8 @@ def complete(computation: Computation, places: Places) -> ConditionUpdate:
         split = [f"{zone} ({', '.join(regions)})" for zone, regions in places.split_zones.items()]
         fix = "give every zone a name of its own"
         problems.append(("ZoneInSeveralRegions", f"Zones with nodes in several regions: {listed(split)}; {fix}"))
+    if spec_problems:
+        problems.append(("SpecProblems", listed([str(problem) for problem in spec_problems], separator="; ")))
     if problems:
         return ConditionUpdate(CONDITION_COMPLETE, False, problems[0][0], ". ".join(text for _, text in problems))
     pairs = f"{counted(len(places.region_pairs()), 'region pair')} and {counted(len(places.zone_pairs()), 'zone pair')}"

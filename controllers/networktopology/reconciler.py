@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
+from berth.api.checks import topology_problems
 from berth.api.conditions import ConditionUpdate
 from berth.api.errors import InvalidObjectError
 from berth.api.networktopology import CONDITION_WEIGHTS_COMPUTED, NetworkTopology, NetworkTopologyStatus
@@ -155,7 +156,8 @@ class Reconciler:
             computed = self._refused(this, error)
         instead = f"costs come from {computation.basis}" if computation.basis else "there are no costs"
         available = source.availability(reading, f"until then {instead}")
-        await self._write_status(this, [available, computed, complete(computation, places)], data_time=reading.time)
+        whole = complete(computation, places, topology_problems(topology.spec))
+        await self._write_status(this, [available, computed, whole], data_time=reading.time)
 
     async def _write_weights(self, this: _Pass, computation: Computation, computed: ConditionUpdate) -> None:
         """Apply the computed sets if the object has others."""

@@ -58,4 +58,9 @@ def crd(kind: KindSpec) -> dict[str, Any]:
 
 def manifest(kind: KindSpec) -> str:
     """Return the text of the CRD file of ``kind``."""
-    return HEADER + yaml.dump(crd(kind), Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
+    return yaml_text(crd(kind))
+
+
+def yaml_text(*documents: dict[str, Any]) -> str:
+    """Return objects as a generated manifest."""
+    return HEADER + yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)

@@ -15,22 +15,35 @@ _INTRODUCTION: Final = """\
 <!-- Generated from the models in berth/api by `make manifests`. Do not edit. -->
 # Kinds
 
-Every field, column and rule of the kinds, as the API server knows them; `kubectl explain <kind>.spec` says the same
+Every field and column of the kinds, as the API server knows them; `kubectl explain <kind>.spec` says the same
 on a cluster.
 
 ## Compatibility with upstream
 
 AppGroup and NetworkTopology keep upstream's group, version, names and spec, so upstream's manifests apply unchanged and
-upstream's scheduler plugins can read what Berth writes. The status holds upstream's fields and more. What Berth
-refuses although upstream's schema lets it pass is a mistake that upstream notices late or never:
+upstream's scheduler plugins can read what Berth writes. The status holds upstream's fields and more. A mistake that
+upstream's schema lets pass is stored as it was written, and read like this:
 
-- an unknown `topologySortingAlgorithm`;
-- two workloads with one selector, a dependency on a selector outside the group or on the workload itself;
-- `numMembers` below the number of workloads (above it is right: workloads have replicas);
-- a bandwidth that is not a valid quantity, is negative or has more than 20 characters;
-- a selector of more than 63 characters, which no pod label can hold;
-- two weight sets with one name. Their names are the keys of a map, so server-side apply of `UserDefined` leaves the
-  computed sets beside it alone.
+| in the spec | read as |
+|---|---|
+| a `topologySortingAlgorithm` of an unknown name | `KahnSort` |
+| several workloads with one selector | one workload, with the dependencies of all |
+| a dependency on a selector outside the group, or on the workload itself | not there |
+| `numMembers` below the number of workloads | the number of workloads |
+| a `minBandwidth` that is negative or not a valid quantity | no demand |
+| a selector of more than 63 characters, which no pod label can hold | a workload without pods |
+| a `bandwidthCapacity` that is negative or not a valid quantity | not known; the rest of the object counts |
+| `isAllowed: false` | no link between the two places, whatever its `networkCost` |
+
+The author is told: by the condition `Ordered` of an AppGroup or `Complete` of a NetworkTopology, both with the reason
+`SpecProblems`; and at `kubectl apply`, once the admission policies are installed. They warn
+(`kubectl apply --server-side -k deploy/policies/warn`) or refuse (`-k deploy/policies/deny`).
+
+One form is refused although upstream's schema has it: two weight sets with one name. Names are the keys of a map, so
+that server-side apply of `UserDefined` leaves the computed sets beside it alone.
+
+Fields of upstream's controllers that Berth does not read (statistics of origins, and of workloads in an AppGroup's
+status) are kept. The status is a subresource here: a status in an applied manifest is left out by the API server.
 
 `networkCost` may be absent, as in upstream, but means "not known" and not 0; so does an absent `maxNetworkCost` mean
 "no limit". An object without spec is accepted, as in upstream; Berth's controllers report it. A dependency cycle is
@@ -38,12 +51,13 @@ no mistake: the controller condenses it and says so in the condition `Ordered`.
 
 ## Sizes
 
-The API server estimates what the rules cost at worst and refuses definitions beyond its budget. Within it an AppGroup
-may have 10,000 workloads with up to 60 dependencies each. etcd is the tighter bound: it refuses an object above
+The schema bounds neither the number of workloads nor that of dependencies. etcd does: it refuses an object above
 1.5 MiB, and the status repeats every workload in `topologyOrder`. In JSON, kind, name and selector of a workload take
 about 50 bytes plus their texts, in the spec and again in the status, and so does a dependency in the spec. What fits,
 tried on a real API server: 10,000 workloads with the shortest names and no dependencies; 4,000 Deployments with
-13-character names and two dependencies each. `podsScheduled` is cut at 500 entries.
+13-character names and two dependencies each. A group beyond the API server's budget for a policy (several hundred
+workloads) gets no warning at `kubectl apply`; the condition tells.
+`podsScheduled` is cut at 500 entries.
 """
 
 
@@ -79,11 +93,6 @@ def _section(kind: KindSpec, crd: dict[str, Any]) -> str:
             for path, node, required in _fields(part, schema["properties"][part], required=False)
         )
         lines += [f"### {kind.kind} {part}", "", *table(("field", "type", "meaning"), rows), ""]
-    rules = dict.fromkeys(_rules("spec", schema["properties"]["spec"]))
-    if rules:
-        lines += [f"### {kind.kind} rules", "", "Checked by the API server when an object is written.", ""]
-        lines += [f"- `{path}`: {message}" for path, message in rules]
-        lines.append("")
     return "\n".join(lines)
 
 
@@ -93,15 +102,6 @@ def _fields(path: str, node: dict[str, Any], *, required: bool) -> Iterator[tupl
     prefix = f"{path}[]" if "items" in node else path
     for name, child in inner.get("properties", {}).items():
         yield from _fields(f"{prefix}.{name}", child, required=name in inner.get("required", ()))
-
-
-def _rules(path: str, node: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for rule in node.get("x-kubernetes-validations", ()):
-        yield path + rule.get("fieldPath", ""), rule["message"]
-    if "items" in node:
-        yield from _rules(f"{path}[]", node["items"])
-    for name, child in node.get("properties", {}).items():
-        yield from _rules(f"{path}.{name}", child)
 
 
 def _type(node: dict[str, Any]) -> str:

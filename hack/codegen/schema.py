@@ -29,6 +29,7 @@ _KEY_ORDER: Final = (
     "x-kubernetes-int-or-string",
     "x-kubernetes-list-type",
     "x-kubernetes-list-map-keys",
+    "x-kubernetes-preserve-unknown-fields",
     "x-kubernetes-validations",
     "required",
     "properties",

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-from berth.api import rules
 from berth.api.appgroup import API_VERSION, PLURAL, AppGroup
 from hack.harness.cluster import REPOSITORY, Kubectl
 from hack.localcluster import LocalCluster
@@ -18,6 +17,7 @@ from hack.localcluster.rest import Api, ApiError
 from tests.support.kinds import app_group, network_topology, ref, weight_set, workload
 
 UPSTREAM = sorted((REPOSITORY / "tests" / "data" / "upstream").glob("*.yaml"))
+WORKLOADS = 10_000
 EXAMPLES = sorted((REPOSITORY / "examples").glob("*.yaml"))
 
 
@@ -53,14 +53,6 @@ LENIENT = [
         app_group(workload("a", "b", minBandwidth="9223372036854775807"), workload("b")), id="bandwidth-largest"
     ),
     pytest.param(app_group({"workload": ref("a"), "dependencies": []}), id="empty-dependencies"),
-    pytest.param(
-        app_group(
-            workload("hub", *(f"w{i}" for i in range(rules.MAX_DEPENDENCIES))),
-            *(workload(f"w{i}") for i in range(rules.MAX_DEPENDENCIES)),
-        ),
-        id="most-dependencies",
-    ),
-    pytest.param(app_group(workload("x" * rules.MAX_SELECTOR)), id="longest-selector"),
     pytest.param({k: v for k, v in network_topology().items() if k != "spec"}, id="networktopology-without-spec"),
     pytest.param(network_topology(weight_set(a={"b": 2**62})), id="cost-of-64-bits"),
     pytest.param(
@@ -73,6 +65,7 @@ LENIENT = [
 @pytest.mark.parametrize("raw", LENIENT)
 def test_unusual_objects_that_upstream_accepts(raw: dict[str, Any], kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", input=json.dumps(raw))
+    assert kubectl.get(raw["kind"].lower(), raw["metadata"]["name"]).get("spec") == raw.get("spec")
 
 
 @pytest.fixture
@@ -91,25 +84,16 @@ def write(cluster: LocalCluster, namespace: str) -> Iterator[Callable[..., Any]]
 
 def test_the_longest_list_of_workloads_is_accepted_and_ordered_in_the_status(write: Callable[..., Any]) -> None:
     # 10,000 workloads by short names, in the spec and in the status, just fit into etcd's 1.5 MiB.
-    names = [f"w{number}" for number in range(rules.MAX_WORKLOADS)]
+    names = [f"w{number}" for number in range(WORKLOADS)]
     slim = [{"workload": {"kind": "D", "name": name, "selector": name}} for name in names]
     write("POST", app_group(*slim, name="large"))
     order = [{"workload": item["workload"], "index": index} for index, item in enumerate(slim, start=1)]
     stored = AppGroup.parse(write("PATCH", {"status": {"topologyOrder": order}}, "/large/status"))
-    assert len(stored.spec.workloads) == rules.MAX_WORKLOADS
-    assert [entry.index for entry in stored.status.topology_order] == list(range(1, rules.MAX_WORKLOADS + 1))
-
-
-def test_five_thousand_workloads_with_dependencies_are_checked_within_the_budget(write: Callable[..., Any]) -> None:
-    names = [f"w{number:04}" for number in range(5000)]
-    chain = [workload(name, following) for name, following in zip(names, [*names[1:], "gone"], strict=True)]
-    with pytest.raises(ApiError, match='workload "w4999" depends on "gone"'):
-        write("POST", app_group(*chain, name="large"))
-    chain[-1] = workload(names[-1])
-    assert len(write("POST", app_group(*chain, name="large"))["spec"]["workloads"]) == len(names)
+    assert len(stored.spec.workloads) == WORKLOADS
+    assert [entry.index for entry in stored.status.topology_order] == list(range(1, WORKLOADS + 1))
 
 
 def test_a_group_beyond_etcds_limit_is_refused_in_words(write: Callable[..., Any]) -> None:
-    long = [workload(f"{number:05}-{'x' * 57}") for number in range(rules.MAX_WORKLOADS)]
+    long = [workload(f"{number:05}-{'x' * 57}") for number in range(WORKLOADS)]
     with pytest.raises(ApiError, match="too large"):
         write("POST", app_group(*long, name="huge"))

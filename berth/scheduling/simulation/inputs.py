@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from berth.api.appgroup import AppGroup
-from berth.api.checks import appgroup_problems
+from berth.api.checks import appgroup_problems, topology_problems
 from berth.api.errors import InvalidObjectError
 from berth.api.networktopology import NetworkTopology
 from berth.kube.objects import ConfigMap, CustomObject, Node, Pod, StorageClass
@@ -260,11 +260,10 @@ class _Assembly:
             except InvalidObjectError as error:
                 self.problems += (document.problem(problem.path, problem.text) for problem in error.problems)
                 continue
-            if isinstance(parsed, AppGroup):
-                wrong = appgroup_problems(parsed.spec)
-                self.problems += (document.problem(problem.path, problem.text) for problem in wrong)
-                if wrong:
-                    continue
+            wrong = appgroup_problems(parsed.spec) if isinstance(parsed, AppGroup) else topology_problems(parsed.spec)
+            self.problems += (document.problem(problem.path, problem.text) for problem in wrong)
+            if wrong:
+                continue
             forecast = self._forecasts.get(document.kind)
             if forecast is not None:
                 completed = forecast(document.data, nodes, maps)

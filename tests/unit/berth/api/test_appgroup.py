@@ -10,7 +10,6 @@ from berth.api.appgroup import (
     order_summary,
     sorted_by_selector,
 )
-from berth.api.quantity import Quantity
 from tests.support.kinds import app_group, ref, workload
 
 
@@ -19,15 +18,51 @@ def test_appgroup_fields() -> None:
         app_group(workload("a", "b", minBandwidth="100Mi", maxNetworkCost=7), workload("b"), numMembers=5)
     )
     assert group.spec.num_members == 5
-    assert group.spec.topology_sorting_algorithm is SortingAlgorithm.KAHN_SORT
+    assert group.spec.topology_sorting_algorithm == "KahnSort"
     edge = group.spec.workloads[0].dependencies[0]
-    assert (edge.workload.selector, edge.min_bandwidth, edge.max_network_cost) == ("b", Quantity("100Mi"), 7)
+    assert (edge.workload.selector, edge.min_bandwidth, edge.bandwidth, edge.max_network_cost) == (
+        "b",
+        "100Mi",
+        100 * 2**20,
+        7,
+    )
     assert group.spec.workloads[1].dependencies == ()
 
 
 def test_what_a_dependency_does_not_state_is_none_and_not_zero() -> None:
     edge = AppGroup.parse(app_group(workload("a", "b"), workload("b"))).spec.workloads[0].dependencies[0]
     assert (edge.min_bandwidth, edge.max_network_cost) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "algorithm"),
+    [*((item.value, item) for item in SortingAlgorithm), ("QuickSort", "KahnSort"), ("", "KahnSort")],
+)
+def test_an_unknown_algorithm_is_read_as_kahnsort(name: str, algorithm: str) -> None:
+    assert SortingAlgorithm.read(name) == algorithm
+
+
+@pytest.mark.parametrize(
+    ("text", "bits"),
+    [("1.5k", 1500), ("0.1", 1), (7, 7), ("-5M", 0), (-1, 0), ("fast", 0), ("", 0), ("1e1.5", 0), ("0" * 30 + "5", 5)],
+    ids=repr,
+)
+def test_a_bandwidth_that_makes_no_sense_is_no_demand(text: str | int, bits: int) -> None:
+    spec = AppGroup.parse(app_group(workload("a", "b", minBandwidth=text), workload("b"))).spec
+    assert spec.workloads[0].dependencies[0].bandwidth == bits
+
+
+def test_contradictions_are_read_as_documented() -> None:
+    twice = {**workload("a", "c"), "workload": {**ref("a"), "name": "second"}}
+    entries = (workload("a", "b", "a"), workload("b", "gone"), workload("c"), twice)
+    spec = AppGroup.parse(app_group(*entries, numMembers=1)).spec
+    assert [(selector, item.name) for selector, item in spec.by_selector().items()] == [
+        ("a", "a"),
+        ("b", "b"),
+        ("c", "c"),
+    ]
+    assert [(dependent, edge.workload.selector) for dependent, edge in spec.edges()] == [("a", "b"), ("a", "c")]
+    assert spec.members == 3
 
 
 def test_status_is_written_in_the_wire_form() -> None:

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.api.appgroup import AppGroup
-from berth.api.checks import appgroup_problems
+from berth.api.checks import appgroup_problems, topology_problems
 from berth.api.errors import FieldProblem, field_path
-from tests.support.kinds import app_group, workload
+from berth.api.networktopology import NetworkTopology
+from tests.support.kinds import app_group, network_topology, weight_set, workload
 
 
 def problems(raw: dict[str, Any]) -> list[FieldProblem]:
@@ -28,7 +29,7 @@ EDGE = "spec.workloads[{}].dependencies[{}]"
         pytest.param(app_group(workload("a", "b", "b", minBandwidth=0), workload("b")), [], id="same-dependency-twice"),
         pytest.param(
             app_group(workload("a"), workload("b"), workload("a"), workload("a")),
-            [("spec.workloads", '3 workloads have the selector "a"; give each')],
+            [("spec.workloads", '3 workloads have the selector "a"; they are read as one; give each')],
             id="duplicates",
         ),
         pytest.param(
@@ -38,21 +39,42 @@ EDGE = "spec.workloads[{}].dependencies[{}]"
         ),
         pytest.param(
             app_group(workload("a"), workload("b", "a", "b")),
-            [(EDGE.format(1, 1), 'workload "b" depends on itself; remove')],
+            [(EDGE.format(1, 1), 'workload "b" depends on itself; that dependency is ignored; remove')],
             id="self",
         ),
         pytest.param(
             app_group(workload("a", "x"), workload("b", "y")),
             [
-                (EDGE.format(0, 0), 'workload "a" depends on "x", which is not a workload of this group; add'),
-                (EDGE.format(1, 0), 'workload "b" depends on "y", which is not a workload of this group; add'),
+                (
+                    EDGE.format(0, 0),
+                    'workload "a" depends on "x", which is not a workload of this group; that dependency is ignored',
+                ),
+                (
+                    EDGE.format(1, 0),
+                    'workload "b" depends on "y", which is not a workload of this group; that dependency is ignored',
+                ),
             ],
             id="unknown",
         ),
         pytest.param(
             app_group(workload("a", "b", minBandwidth="-5M"), workload("b")),
-            [(f"{EDGE.format(0, 0)}.minBandwidth", '"-5M" is negative; write')],
+            [(f"{EDGE.format(0, 0)}.minBandwidth", '"-5M" is not a bandwidth; it is read as no demand; write')],
             id="negative",
+        ),
+        pytest.param(
+            app_group(workload("a", "b", minBandwidth="10 Mbit/s"), workload("b")),
+            [(f"{EDGE.format(0, 0)}.minBandwidth", '"10 Mbit/s" is not a bandwidth; it is read as no demand')],
+            id="no-quantity",
+        ),
+        pytest.param(
+            app_group(workload("a"), topologySortingAlgorithm="Kahn"),
+            [("spec.topologySortingAlgorithm", '"Kahn" is no algorithm; KahnSort is used; write one of KahnSort, ')],
+            id="algorithm",
+        ),
+        pytest.param(
+            app_group(workload("x" * 64)),
+            [("spec.workloads[0].workload.selector", "more than 63 characters, which no pod label can hold; shorten")],
+            id="long-selector",
         ),
     ],
 )
@@ -60,6 +82,19 @@ def test_problems(raw: dict[str, Any], found: list[tuple[str, str]]) -> None:
     told = problems(raw)
     assert [field_path(problem.path) for problem in told] == [path for path, _ in found]
     assert [problem.text for problem, (_, words) in zip(told, found, strict=True) if words not in problem.text] == []
+
+
+@pytest.mark.parametrize(
+    ("capacity", "wrong"), [("10G", False), (5, False), ("10 Gbit", True), ("-1", True), ("", True)], ids=repr
+)
+def test_a_capacity_that_is_no_bandwidth_is_reported(capacity: str | int, wrong: bool) -> None:
+    raw = network_topology(weight_set(a={"b": {"networkCost": 1, "bandwidthCapacity": capacity}, "c": 2}))
+    found = topology_problems(NetworkTopology.parse(raw).spec)
+    told = (
+        f'spec.weights.UserDefined.topology.kubernetes.io/zone.a.b.bandwidthCapacity: "{capacity}" is not a bandwidth; '
+        "it is read as not known; write a quantity of bit/s from 0 up, such as 10G or 1Gi"
+    )
+    assert [str(problem) for problem in found] == ([told] if wrong else [])
 
 
 names = st.lists(st.sampled_from([f"w{number}" for number in range(12)]), unique=True, min_size=2)

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from berth.api.quantity import Quantity, QuantityError, parse_quantity
-from berth.api.rules import QUANTITY_PATTERN
+from berth.api.quantity import Quantity, QuantityError, QuantityText, parse_quantity, read_quantity
 
 AMOUNTS = [
     ("0", "0"),
@@ -114,6 +113,34 @@ def test_a_quantity_is_not_its_text() -> None:
 def test_order_is_the_order_of_amounts(left: int, right: int) -> None:
     assert (Quantity(left) < Quantity(right)) == (left < right)
     assert (Quantity(left) >= Quantity(right)) == (left >= right)
+
+
+QUANTITY_PATTERN = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+"""Quantities as schemas written by controller-gen accept them."""
+
+
+class _Lenient(BaseModel):
+    amount: QuantityText | None = None
+
+
+@pytest.mark.parametrize(
+    ("raw", "text", "amount"),
+    [("64Mi", "64Mi", 2**26), (5, "5", 5), ("10 Mbit/s", "10 Mbit/s", None), ("", "", None), (None, None, None)],
+    ids=repr,
+)
+def test_a_lenient_field_keeps_any_text(raw: object, text: str | None, amount: int | None) -> None:
+    held = _Lenient.model_validate({"amount": raw})
+    assert held.amount == text
+    found = read_quantity(held.amount)
+    assert (None if found is None else found.value()) == amount
+
+
+@pytest.mark.parametrize("raw", [1.5, True, {}], ids=repr)
+def test_a_lenient_field_takes_what_the_api_server_takes(raw: object) -> None:
+    with pytest.raises(ValidationError, match="quantity"):
+        _Lenient.model_validate({"amount": raw})
 
 
 class _Holder(BaseModel):

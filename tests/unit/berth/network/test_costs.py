@@ -121,6 +121,14 @@ class TestReading:
         assert costs.zones == {}
         assert not costs.available
 
+    def test_an_entry_that_is_not_allowed_is_no_link(self) -> None:
+        entries = {"b": {"networkCost": 5, "isAllowed": False}, "c": {"networkCost": 6, "isAllowed": True}}
+        assert read_costs(topology(kinds.weight_set(a=entries))).zones == {("a", "c"): 6.0}
+
+    def test_a_capacity_that_is_no_quantity_leaves_the_rest_in_use(self) -> None:
+        costs = read_costs(topology(kinds.weight_set(a={"b": {"networkCost": 5, "bandwidthCapacity": "10 Gbit"}})))
+        assert costs.zones == {("a", "b"): 5.0}
+
     def test_cost_zero_is_a_cost(self) -> None:
         assert read_costs(topology(kinds.weight_set(a={"b": 0}))).between(Place("", "a"), Place("", "b")) == 0.0
 

@@ -43,6 +43,12 @@ class TestReading:
     def test_index_comes_from_a_fitting_order_only(self, order: list[str], index: dict[str, int]) -> None:
         assert read_group(group_object("shop", *chain("a", "b", "c"), order=order)).index == index
 
+    def test_contradictions_are_read_as_documented(self) -> None:
+        entries = (kinds.workload("a", "b", "a", "gone", minBandwidth="fast"), kinds.workload("b"), kinds.workload("a"))
+        group = read_group(group_object("shop", *entries, numMembers=1, topologySortingAlgorithm="Quick"))
+        assert (group.problem, group.selectors, group.members) == ("", ("a", "b"), 2)
+        assert group.edges == (GroupEdge("a", "b", 0.0, math.inf),)
+
     @pytest.mark.parametrize(
         ("spec", "named"),
         [

@@ -32,8 +32,13 @@ ORDERED = [
     ),
     pytest.param(
         appgroup({"web": ["nowhere"]}, ["web"]),
-        'spec.workloads[0].dependencies[0]: workload "web" depends on "nowhere", which is not a workload of this '
-        "group; add it to spec.workloads or correct the selector",
+        '1 workload ordered by KahnSort; spec.workloads[0].dependencies[0]: workload "web" depends on "nowhere", which '
+        "is not a workload of this group; that dependency is ignored; add it to spec.workloads or correct the selector",
+        id="problem",
+    ),
+    pytest.param(
+        boutique(generation=1) | {"spec": {**boutique()["spec"], "numMembers": 0}},
+        "spec.numMembers: input should be greater than or equal to 1, found 0; raise the value to the minimum",
         id="invalid",
     ),
 ]
@@ -113,18 +118,21 @@ def _status(document: dict[str, Any], before: AppGroupStatus) -> AppGroupStatus:
     return desired_status(plan_spec(document), [], before, now=NOW)
 
 
+UNREADABLE = {**boutique(), "spec": {"numMembers": 0}}
 STEPS = [
     pytest.param([boutique()], ["Ordered"], id="first order"),
     pytest.param([boutique(), boutique(generation=2)], [], id="same order again"),
     pytest.param([boutique(), boutique(algorithm="ReverseKahn")], ["Ordered"], id="other order"),
     pytest.param([PAIR], ["Ordered", "CycleDetected"], id="cycle"),
     pytest.param([PAIR, PAIR], [], id="same cycle again"),
-    pytest.param([appgroup({"web": ["no"]}, ["web"])], ["InvalidSpec"], id="invalid"),
+    pytest.param([appgroup({"web": ["no"]}, ["web"])], ["Ordered", "SpecProblems"], id="problem"),
+    pytest.param([UNREADABLE], ["InvalidSpec"], id="unreadable"),
+    pytest.param([UNREADABLE, appgroup({}, ["web"])], ["Ordered"], id="readable again"),
     pytest.param([appgroup({"web": ["no"]}, ["web"])] * 2, [], id="same problem again"),
     pytest.param(
-        [appgroup({"web": ["no"]}, ["web"]), appgroup({"web": ["nay"]}, ["web"])], ["InvalidSpec"], id="other problem"
+        [appgroup({"web": ["no"]}, ["web"]), appgroup({"web": ["nay"]}, ["web"])], ["SpecProblems"], id="other problem"
     ),
-    pytest.param([appgroup({"web": ["no"]}, ["web"]), appgroup({}, ["web"])], ["Ordered"], id="mended"),
+    pytest.param([appgroup({"web": ["no"]}, ["web"]), appgroup({}, ["web"])], [], id="mended"),
 ]
 
 

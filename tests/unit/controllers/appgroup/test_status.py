@@ -48,6 +48,12 @@ def status(
     return desired_status(plan, pods, current or AppGroupStatus(), now=now)
 
 
+def unreadable(*, generation: int = 1) -> dict[str, Any]:
+    """A group whose spec no schema accepts."""
+    document = appgroup(CHAIN, SELECTORS, algorithm="TarjanSort", generation=generation)
+    return {**document, "spec": {**document["spec"], "numMembers": 0}}
+
+
 ALL = [facts("web-1", "web"), facts("cart-1", "cart"), facts("db-1", "db")]
 
 
@@ -165,7 +171,7 @@ def test_transition_time_changes_with_the_status_only() -> None:
 
 def test_an_invalid_spec_keeps_the_last_good_order() -> None:
     good = status(ALL)
-    broken = appgroup({"web": ["nowhere"]}, SELECTORS, algorithm="TarjanSort", generation=2)
+    broken = unreadable(generation=2)
     result = status(ALL, current=good, now=LATER, document=broken)
     assert result.topology_order == good.topology_order
     assert result.algorithm == "KahnSort"
@@ -175,7 +181,7 @@ def test_an_invalid_spec_keeps_the_last_good_order() -> None:
     assert ordered is not None
     assert placed is not None
     assert (ordered.status, ordered.reason) == (ConditionStatus.FALSE, "InvalidSpec")
-    assert 'spec.workloads[0].dependencies[0]: workload "web" depends on "nowhere"' in ordered.message
+    assert "spec.numMembers: input should be greater than or equal to 1" in ordered.message
     assert (placed.status, placed.reason) == (ConditionStatus.UNKNOWN, "InvalidSpec")
 
 
@@ -184,13 +190,13 @@ def test_an_order_kept_from_an_older_version_becomes_sorted_by_selector() -> Non
     by_index = good.model_copy(
         update={"topology_order": tuple(sorted(good.topology_order, key=lambda entry: entry.index))}
     )
-    result = status(ALL, current=by_index, document=appgroup({"web": ["nowhere"]}, SELECTORS))
+    result = status(ALL, current=by_index, document=unreadable())
     assert [entry.workload.selector for entry in result.topology_order] == ["cart", "db", "web"]
     assert result.order_summary == "web,cart,db"
 
 
 def test_an_invalid_spec_from_the_start_has_no_order() -> None:
-    result = status([], document=appgroup({"web": ["nowhere"]}, SELECTORS))
+    result = status([], document=unreadable())
     assert result.topology_order == ()
     assert result.order_summary is None
     assert result.topology_calculation_time is None
@@ -233,6 +239,7 @@ _documents = st.sampled_from(
         appgroup(CHAIN, SELECTORS),
         appgroup({"cart": ["db"], "db": ["cart"]}, SELECTORS),
         appgroup({"web": ["nowhere"]}, SELECTORS),
+        unreadable(),
         boutique(algorithm="AlternateTarjan"),
     ]
 )

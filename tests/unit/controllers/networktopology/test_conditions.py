@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from berth.api.checks import topology_problems
 from berth.api.conditions import ConditionUpdate
 from controllers.networktopology.compute import compute
 from controllers.networktopology.conditions import complete, name_pairs, weights_computed
@@ -45,6 +46,19 @@ class TestWeightsComputed:
 
 
 class TestComplete:
+    def test_a_bandwidth_that_is_none_is_reported_and_the_costs_are_used(self) -> None:
+        capacity = {"networkCost": 5, "bandwidthCapacity": "10 Gbit"}
+        topology = stated(zones={"A>B": capacity, "B>A": 6})
+        computation = compute(read_stated(topology, TWO_ZONES.region_of), TWO_ZONES)
+        assert computation.sets["Dijkstra"].zones == {("A", "B"): 5, ("B", "A"): 6}
+        found = complete(computation, TWO_ZONES, topology_problems(topology.spec))
+        assert (found.status, found.reason) == (False, "SpecProblems")
+        assert '"10 Gbit" is not a bandwidth; it is read as not known; write' in found.message
+
+    def test_a_link_that_is_not_allowed_is_missing(self) -> None:
+        found = conditions(zones={"A>B": {"networkCost": 5, "isAllowed": False}, "B>A": 6})["Complete"]
+        assert "No path between zones: A to B;" in found.message
+
     def test_nothing_is_missing(self) -> None:
         found = conditions(zones=BOTH)["Complete"]
         assert (found.status, found.reason) == (True, "AllPairsKnown")

@@ -134,7 +134,7 @@ def test_appgroups_are_checked_like_the_api_server_does() -> None:
     unknown = changed(plans.appgroup("other", {"a": []}), "spec.topologySortingAlgorithm", "Fast")
     first, second = problems(wrong, unknown)
     assert 'AppGroup default/shop: spec.workloads[0].dependencies[0]: workload "a" depends on itself' in first
-    assert "AppGroup default/other: spec.topologySortingAlgorithm: input should be 'KahnSort'" in second
+    assert 'AppGroup default/other: spec.topologySortingAlgorithm: "Fast" is no algorithm; KahnSort is used' in second
     assert int(second.split(":")[1]) > int(first.split(":")[1]) > 1
 
 
