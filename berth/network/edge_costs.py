@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from berth.network.costs import SAME_ZONE_COST, UNKNOWN_COST, NetworkCosts, Plac
 from berth.network.edges import pod_edges
 from berth.network.groups import Group
 from berth.network.members import Member
+from berth.network.workload_places import WorkloadPlaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +96,80 @@ def group_edges(
     return found
 
 
-def edge_totals(edges: Iterable[EdgeCost]) -> dict[str, tuple[int, float]]:
-    """Number and summed cost of the edges of each pod, by uid; an edge counts for both its ends."""
-    totals: dict[str, tuple[int, float]] = {}
-    for edge in edges:
-        for uid in (edge.dependent.uid, edge.dependency.uid):
-            count, total = totals.get(uid, (0, 0.0))
-            totals[uid] = (count + 1, total + edge.cost)
-    return totals
+@dataclass(frozen=True, slots=True)
+class EdgeTotals:
+    """Number and summed cost of edges."""
+
+    edges: int = 0
+    """pairs of placed pods"""
+    cost: float = 0.0
+    """sum over the pairs"""
+
+    def __add__(self, other: EdgeTotals) -> EdgeTotals:
+        """Both together."""
+        return EdgeTotals(self.edges + other.edges, self.cost + other.cost)
+
+
+def edge_totals(
+    group: Group, placed: WorkloadPlaces, places: Mapping[str, Place], costs: NetworkCosts
+) -> tuple[EdgeTotals, dict[tuple[str, str], EdgeTotals]]:
+    """Edges of a group, and those of each pod by its workload and node; an edge counts for both its ends.
+
+    The sums are those of :func:`group_edges`, counted by workload and place.
+
+    Args:
+        group: the AppGroup.
+        placed: where its pods are.
+        places: where each node is, by name.
+        costs: network costs of the application.
+    """
+    total = EdgeTotals()
+    by_pod: dict[tuple[str, str], EdgeTotals] = {}
+    for edge in group.edges:
+        ends = [
+            {node: count for node, count in placed.nodes(workload).items() if node in places}
+            for workload in (edge.dependent, edge.dependency)
+        ]
+        for workload, own, others, outward in (
+            (edge.dependent, ends[0], ends[1], True),
+            (edge.dependency, ends[1], ends[0], False),
+        ):
+            for node, each in _totals_by_node(own, others, places, costs, outward=outward).items():
+                by_pod[workload, node] = by_pod.get((workload, node), EdgeTotals()) + each
+                if outward:
+                    total += EdgeTotals(own[node] * each.edges, own[node] * each.cost)
+    return total, by_pod
+
+
+def _totals_by_node(
+    own: Mapping[str, int],
+    others: Mapping[str, int],
+    places: Mapping[str, Place],
+    costs: NetworkCosts,
+    *,
+    outward: bool,
+) -> dict[str, EdgeTotals]:
+    """Edges of one pod on each node of `own` to the pods on `others`; `outward` when it is the one that calls."""
+    by_place: Counter[Place] = Counter()
+    for node, count in others.items():
+        by_place[places[node]] += count
+    edges = sum(others.values())
+
+    def between(here: Place, there: Place) -> float:
+        cost = costs.between(here, there) if outward else costs.between(there, here)
+        return UNKNOWN_COST if cost is None else cost
+
+    sums = {
+        here: sum(count * between(here, there) for there, count in by_place.items())
+        for here in {places[node] for node in own}
+    }
+    inside = {here: between(here, here) for here in sums}
+    # Within a node an edge costs nothing, whatever its place says.
+    return {
+        node: EdgeTotals(edges, sums[here] - others.get(node, 0) * inside[here])
+        for node in own
+        for here in [places[node]]
+    }
 
 
 def edge_summary(edges: Iterable[EdgeCost]) -> dict[str, Any]:

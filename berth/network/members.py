@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from berth.api.labels import membership
 from berth.kube.objects import Pod
 from berth.network.groups import Group, GroupKey
+from berth.network.workload_places import WorkloadPlaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class GroupMembers:
     def __init__(self) -> None:
         """Start empty."""
         self._groups: dict[GroupKey, dict[str, Member]] = {}
+        self._places: dict[GroupKey, WorkloadPlaces] = {}
         self._group_of: dict[str, GroupKey] = {}
 
     def update(self, pod: Pod, *, node: str) -> tuple[GroupKey | None, bool]:
@@ -48,7 +50,7 @@ class GroupMembers:
         member = Member(uid, pod.key, place.workload, node)
         changed = members.get(uid) != member
         self._group_of[uid] = key
-        members[uid] = member
+        self._put(key, member)
         return key, changed
 
     def delete(self, uid: str) -> GroupKey | None:
@@ -56,9 +58,9 @@ class GroupMembers:
         key = self._group_of.pop(uid, None)
         if key is not None:
             members = self._groups[key]
-            del members[uid]
+            self._places[key].remove(members.pop(uid))
             if not members:
-                del self._groups[key]
+                del self._groups[key], self._places[key]
         return key
 
     def move(self, uid: str, *, node: str) -> None:
@@ -66,7 +68,14 @@ class GroupMembers:
         key = self._group_of.get(uid)
         if key is not None:
             known = self._groups[key][uid]
-            self._groups[key][uid] = Member(known.uid, known.key, known.workload, node)
+            self._put(key, Member(known.uid, known.key, known.workload, node))
+
+    def _put(self, key: GroupKey, member: Member) -> None:
+        members, places = self._groups[key], self._places.setdefault(key, WorkloadPlaces())
+        if member.uid in members:
+            places.remove(members[member.uid])
+        members[member.uid] = member
+        places.add(member)
 
     def group_of(self, uid: str) -> GroupKey | None:
         """The group a pod belongs to."""
@@ -75,6 +84,10 @@ class GroupMembers:
     def of(self, key: GroupKey) -> list[Member]:
         """All live pods of a group."""
         return list(self._groups.get(key, {}).values())
+
+    def places(self, key: GroupKey) -> WorkloadPlaces:
+        """Where the live pods of a group are, counted."""
+        return self._places.get(key) or WorkloadPlaces()
 
     def placed(self, key: GroupKey) -> list[Member]:
         """The pods of a group that have a node."""

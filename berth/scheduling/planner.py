@@ -15,9 +15,8 @@ import numpy as np
 from berth.api.labels import membership
 from berth.kube.objects import Pod
 from berth.network.costs import NetworkCosts
-from berth.network.edge_costs import edge_totals, group_edges
+from berth.network.edge_costs import EdgeTotals, edge_totals
 from berth.network.groups import Group
-from berth.network.members import Member
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.pod_templates import PodInfo
 from berth.scheduling.cache.volumes import claim_keys, disk_uses
@@ -38,6 +37,7 @@ from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
 from berth.scheduling.queue import pod_order
 from berth.scheduling.single import choose, peer_edges
+from berth.scheduling.turns import Turns
 
 
 class Planner:
@@ -68,8 +68,15 @@ class Planner:
 
     def place_pod(self, pod: Pod, group: Group | None, costs: NetworkCosts) -> Outcome:
         """Filter and score one pod against the cache and assume the choice."""
+        return self._place_judged(pod, group, *self._judge(pod, group, costs))
+
+    def _judge(self, pod: Pod, group: Group | None, costs: NetworkCosts) -> tuple[CycleState, FilterResult]:
+        """Which nodes admit the pod with what is assumed by now."""
         cycle = self._cycle(pod, group, costs)
-        result = self._framework.filter(cycle)
+        return cycle, self._framework.filter(cycle)
+
+    def _place_judged(self, pod: Pod, group: Group | None, cycle: CycleState, result: FilterResult) -> Outcome:
+        """Score the nodes that admit the pod and assume the choice."""
         if not result.feasible:
             return Outcome(failures=(_failure(pod, group, result),))
         choice = choose(self._framework, cycle, result.mask)
@@ -129,8 +136,8 @@ class Planner:
         """What the plugins are given about a pod that is placed by itself."""
         edges = NO_EDGES
         if group is not None:
-            own = Member(pod.metadata.uid, pod.key, workload_of(pod), "")
-            edges = peer_edges(own, group, self._cache.members.of(group.key), self._state.node_index)
+            places = self._cache.members.places(group.key)
+            edges = peer_edges(workload_of(pod), group, places, self._state.node_index)
         return CycleState(
             self._state.info(pod),
             self._state,
@@ -198,51 +205,60 @@ class Planner:
     def _settle_held(
         self, group: Group, held: Sequence[Decision], settled: list[Decision], costs: NetworkCosts
     ) -> list[Failure]:
-        """Assume pods with rules about others where these hold; one whose rule needs a later pod gets another turn."""
+        """Assume pods with rules about others where these hold; one whose rule needs a later pod gets another turn.
+
+        Its turn comes when a pod that its rules select has been assumed since; when nobody's turn has come, all are
+        looked at once more.
+        """
+        turns = Turns(self._state, [self._state.info(decision.pod) for decision in held])
+        everybody = True
         while held:
             later: list[Decision] = []
             failures: list[Failure] = []
             for decision in held:
-                if self._still_good(decision, group, costs):
+                info = self._state.info(decision.pod)
+                if not everybody and not turns.due(info):
+                    later.append(decision)
+                    continue
+                cycle, result = self._judge(decision.pod, group, costs)
+                turns.judged(info)
+                if result.mask[self._state.node_index[decision.node]]:
                     self._cache.assume(decision.pod, decision.node)
                     settled.append(decision)
-                    continue
-                single = self.place_pod(decision.pod, group, costs)
-                settled.extend(replace(moved, planned_with=decision.planned_with) for moved in single.decisions)
-                if single.failures:
-                    failures.extend(single.failures)
-                    later.append(decision)
-            if len(later) == len(held):
+                else:
+                    single = self._place_judged(decision.pod, group, cycle, result)
+                    settled.extend(replace(moved, planned_with=decision.planned_with) for moved in single.decisions)
+                    if single.failures:
+                        failures.extend(single.failures)
+                        later.append(decision)
+                        continue
+                turns.assumed(info)
+            if len(later) == len(held) and everybody:
                 return failures
-            held = later
+            everybody, held = len(later) == len(held), later
         return []
-
-    def _still_good(self, decision: Decision, group: Group, costs: NetworkCosts) -> bool:
-        """Whether a planned node still admits the pod with what has been assumed, and moved, so far."""
-        result = self._framework.filter(self._cycle(decision.pod, group, costs))
-        return bool(result.mask[self._state.node_index[decision.node]])
 
     def _with_edges(
         self, group: Group, decisions: Sequence[Decision], failures: Sequence[Failure], costs: NetworkCosts
     ) -> Outcome:
         """Add the network cost of each pod's edges, now that all are placed; an edge counts for both its ends."""
-        members = self._cache.members.of(group.key)
+        placed, index = self._cache.members.places(group.key), self._state.node_index
         places = {
-            member.node: self.view.places[self.view.model.location[slot]]
-            for member in members
-            if (slot := self._state.node_index.get(member.node)) is not None
+            node: self.view.places[self.view.model.location[index[node]]]
+            for workload in group.selectors
+            for node in placed.nodes(workload)
+            if node in index
         }
-        edges = group_edges(group, members, places, costs)
-        totals = edge_totals(edges)
+        total, by_pod = edge_totals(group, placed, places, costs)
         return Outcome(
             decisions=tuple(
-                replace(decision, edges=count, edge_cost=cost)
+                replace(decision, edges=each.edges, edge_cost=each.cost)
                 for decision in decisions
-                for count, cost in [totals.get(decision.pod.metadata.uid, (0, 0.0))]
+                for each in [by_pod.get((workload_of(decision.pod), decision.node), EdgeTotals())]
             ),
             failures=tuple(failures),
-            edges=len(edges),
-            edge_cost=sum(edge.cost for edge in edges),
+            edges=total.edges,
+            edge_cost=total.cost,
         )
 
 

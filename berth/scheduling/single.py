@@ -6,37 +6,39 @@ rules depend on pods placed a moment before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from berth.network.edges import pod_edges
+from berth.network.edges import effective_limit, pair_bandwidth
 from berth.network.groups import Group
-from berth.network.members import Member
+from berth.network.workload_places import WorkloadPlaces
 from berth.scheduling.decision import MAX_RUNNER_UPS, Alternative
 from berth.scheduling.framework.cycle_state import CycleState, PeerEdges
 from berth.scheduling.framework.framework import Framework
 
 
-def peer_edges(own: Member, group: Group, members: Sequence[Member], node_index: Mapping[str, int]) -> PeerEdges:
-    """Edges between a pod and the placed members of its AppGroup.
+def peer_edges(workload: str, group: Group, places: WorkloadPlaces, node_index: Mapping[str, int]) -> PeerEdges:
+    """Edges between a waiting pod and the placed members of its AppGroup, one for all peers of a workload on a node.
 
     Args:
-        own: the pod.
+        workload: the pod's workload.
         group: its AppGroup.
-        members: live pods of the group, waiting ones too: they share the bandwidth of calls.
+        places: where the live pods of the group are, waiting ones too: they share the bandwidth of calls.
         node_index: slot by node name; members on other nodes are left out.
     """
-    others = [member for member in members if member.uid != own.uid]
-    found: list[tuple[int, bool, float, float]] = []
-    for edge in pod_edges(group, [*others, own]):
-        outward = edge.dependent.uid == own.uid
-        if not outward and edge.dependency.uid != own.uid:
+    found: list[tuple[int, bool, float, float, int]] = []
+    for edge in group.edges:
+        callees = places.replicas(edge.dependency)
+        if workload not in (edge.dependent, edge.dependency) or not callees:
             continue
-        slot = node_index.get((edge.dependency if outward else edge.dependent).node)
-        if slot is not None:
-            found.append((slot, outward, edge.max_cost, edge.bandwidth))
+        outward = edge.dependent == workload
+        share, limit = pair_bandwidth(edge, callees), effective_limit(edge)
+        for node, count in places.nodes(edge.dependency if outward else edge.dependent).items():
+            slot = node_index.get(node)
+            if slot is not None:
+                found.append((slot, outward, limit, share * count, count))
     return PeerEdges.of(found)
 
 

@@ -19,30 +19,33 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PeerEdges:
-    """Dependency edges between the pod and K placed pods."""
+    """Dependency edges between the pod and placed pods, in K bundles: those to a workload's pods on one node."""
 
     nodes: npt.NDArray[np.intp]
-    """int[K], node slot of each placed pod"""
+    """int[K], node slot of the placed pods"""
     outward: npt.NDArray[np.bool_]
-    """bool[K], True when the pod depends on the placed one, False when it is the other way round"""
+    """bool[K], True when the pod depends on the placed ones, False when it is the other way round"""
     max_cost: npt.NDArray[np.float64]
-    """float64[K], limit on the network cost, infinite for none"""
+    """float64[K], limit on the network cost of each edge, infinite for none"""
     bandwidth: npt.NDArray[np.float64]
-    """float64[K], bit/s between the two"""
+    """float64[K], bit/s of all edges of the bundle"""
+    count: npt.NDArray[np.float64]
+    """float64[K], number of edges of the bundle"""
 
     @classmethod
-    def of(cls, edges: Sequence[tuple[int, bool, float, float]] = ()) -> PeerEdges:
-        """Make it from (node slot, outward, limit, bandwidth) rows."""
+    def of(cls, edges: Sequence[tuple[int, bool, float, float, int]] = ()) -> PeerEdges:
+        """Make it from (node slot, outward, limit, bandwidth, count) rows."""
         return cls(
             np.array([edge[0] for edge in edges], dtype=np.intp),
             np.array([edge[1] for edge in edges], dtype=np.bool_),
             np.array([edge[2] for edge in edges], dtype=np.float64),
             np.array([edge[3] for edge in edges], dtype=np.float64),
+            np.array([edge[4] for edge in edges], dtype=np.float64),
         )
 
     def __len__(self) -> int:
-        """Return K."""
-        return len(self.nodes)
+        """Return the number of edges."""
+        return int(self.count.sum())
 
 
 NO_EDGES = PeerEdges.of()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -9,9 +10,10 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from berth.network.edges import PodEdge, pod_edges
+from berth.network.edges import effective_limit, pair_bandwidth
 from berth.network.groups import Group
 from berth.network.members import Member
+from berth.network.workload_places import WorkloadPlaces
 from berth.scheduling.cache.pod_templates import ANY_ADDRESS, HostPort, PodInfo
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.framework.cycle_state import names_nodes
@@ -66,46 +68,84 @@ def build_application(
             if row == len(rows):
                 rows.append(candidate.mask)
     group_of = np.array([masks[id(candidate.mask)] for candidate in candidates], dtype=np.int32)
-    component = {c.info.pod.metadata.uid: number for number, c in enumerate(candidates)}
-    edges: list[tuple[int, int]] = []
-    placed_peers: list[tuple[int, int, bool]] = []
-    edge_data: list[PodEdge] = []
-    peer_data: list[PodEdge] = []
-    for edge in pod_edges(group, members) if group is not None else ():
-        caller, callee = component.get(edge.dependent.uid), component.get(edge.dependency.uid)
-        if caller is not None and callee is not None:
-            edges.append((caller, callee))
-            edge_data.append(edge)
-            continue
-        inside, outside = (caller, edge.dependency) if caller is not None else (callee, edge.dependent)
-        slot = state.node_index.get(outside.node)
-        if inside is not None and slot is not None:
-            placed_peers.append((inside, slot, caller is None))
-            peer_data.append(edge)
+    edges, peers = _edges(group, candidates, members, state) if group is not None else (_Edges(), _Edges())
 
-    def limits(data: Sequence[PodEdge]) -> npt.NDArray[np.float64]:
-        return np.array([edge.max_cost if enforce_limits else np.inf for edge in data], dtype=np.float64)
+    def limits(data: _Edges) -> Floats:
+        found = data.joined("max_cost")
+        return found if enforce_limits else np.full_like(found, np.inf)
 
     named = np.array([names_nodes(candidate.info.template) for candidate in candidates], dtype=np.bool_)
     return Application.of(
         np.array([state.request_vector(candidate.info.template) for candidate in candidates], dtype=np.float64),
         names=[candidate.info.pod.metadata.name for candidate in candidates],
-        edges=np.array(edges, dtype=np.int32).reshape(-1, 2),
-        bandwidth=np.array([edge.bandwidth for edge in edge_data], dtype=np.float64),
-        max_cost=limits(edge_data),
+        edges=np.stack([edges.joined("first"), edges.joined("second")], axis=1).astype(np.int32),
+        bandwidth=edges.joined("bandwidth"),
+        max_cost=limits(edges),
         allowed=NodeMasks(masks=np.array(rows), group=group_of),
         placed_peers=PlacedPeers.of(
-            [item[0] for item in placed_peers],
-            [item[1] for item in placed_peers],
-            bandwidth=np.array([edge.bandwidth for edge in peer_data], dtype=np.float64),
-            max_cost=limits(peer_data),
-            incoming=np.array([item[2] for item in placed_peers], dtype=np.bool_),
+            peers.joined("first").astype(np.int32),
+            peers.joined("second").astype(np.int32),
+            bandwidth=peers.joined("bandwidth"),
+            max_cost=limits(peers),
+            weight=peers.joined("count"),
+            incoming=peers.joined("incoming") > 0,
         ),
         separate=_port_conflicts(candidates),
         named=NodeMasks(masks=np.array(rows), group=group_of) if named.all() else _named_masks(candidates, named),
         has_selector=named,
         node_costs=_node_costs(candidates),
     )
+
+
+class _Edges:
+    """Rows of edges, collected in blocks: those of one dependency at a time."""
+
+    def __init__(self) -> None:
+        self._blocks: defaultdict[str, list[Floats]] = defaultdict(list)
+
+    def add(self, first: npt.ArrayLike, second: npt.ArrayLike, **more: npt.ArrayLike) -> None:
+        """Add a block; scalars broadcast over its rows."""
+        columns = {"first": first, "second": second, **more}
+        for name, column in zip(columns, np.broadcast_arrays(*columns.values()), strict=True):
+            self._blocks[name].append(column.astype(np.float64))
+
+    def joined(self, name: str) -> Floats:
+        """float64[rows], a column."""
+        blocks = self._blocks.get(name)
+        return np.concatenate(blocks) if blocks else np.zeros(0)
+
+
+def _edges(
+    group: Group, candidates: Sequence[Candidate], members: Sequence[Member], state: ClusterState
+) -> tuple[_Edges, _Edges]:
+    """Edges among the candidates, and from each candidate to the placed peers of a workload on a node."""
+    component = {c.info.pod.metadata.uid: number for number, c in enumerate(candidates)}
+    places = WorkloadPlaces(members)
+    waiting: defaultdict[str, list[int]] = defaultdict(list)
+    for member in members:
+        if member.uid in component:
+            waiting[member.workload].append(component[member.uid])
+    among, towards = _Edges(), _Edges()
+    for edge in group.edges:
+        if not places.replicas(edge.dependency):
+            continue
+        share, limit = pair_bandwidth(edge, places.replicas(edge.dependency)), effective_limit(edge)
+        callers, callees = waiting[edge.dependent], waiting[edge.dependency]
+        among.add(np.repeat(callers, len(callees)), np.tile(callees, len(callers)), bandwidth=share, max_cost=limit)
+        for own, peers, incoming in ((callers, edge.dependency, False), (callees, edge.dependent, True)):
+            counts = {
+                slot: n for node, n in places.nodes(peers).items() if (slot := state.node_index.get(node)) is not None
+            }
+            count = np.tile(np.array(list(counts.values()), dtype=np.float64), len(own))
+            towards.add(
+                np.repeat(own, len(counts)),
+                np.tile(np.array(list(counts), dtype=np.float64), len(own)),
+                bandwidth=share * count,
+                max_cost=limit,
+                count=count,
+                incoming=incoming,
+            )
+    return among, towards
 
 
 def _node_costs(candidates: Sequence[Candidate]) -> dict[str, NodeCosts]:

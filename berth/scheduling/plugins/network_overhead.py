@@ -61,10 +61,10 @@ class NetworkOverhead(FilterPlugin, CostPlugin):
         if infrastructure is None or not len(edges):
             return None
         model = infrastructure.infrastructure
-        outward = edges.outward.astype(np.float64)
+        outward = np.where(edges.outward, edges.count, 0.0)
         return cycle.once(
             self.name,
             lambda: cost_towards(
-                edges.nodes, outward, 1.0 - outward, location=model.location, location_cost=model.location_cost
+                edges.nodes, outward, edges.count - outward, location=model.location, location_cost=model.location_cost
             ),
         )

@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.network.costs import NO_COSTS, NetworkCosts, Place
-from berth.network.edge_costs import edge_summary, edge_totals, group_edges, node_places, workload_edges
+from berth.network.edge_costs import EdgeTotals, edge_summary, edge_totals, group_edges, node_places, workload_edges
 from berth.network.groups import Group, GroupEdge
 from berth.network.members import Member
+from berth.network.workload_places import WorkloadPlaces
 from tests.support import builders
+from tests.support.pairs import pairwise_totals
 
 PLACES = {
     "a1": Place("r1", "a"),
@@ -154,12 +156,14 @@ def test_pairs_and_dependencies_agree(fronts: Sequence[str], backs: Sequence[str
     assert row.get("meanCost") == summary.get("meanEdgeCost")
 
 
+CHAIN = group(("a", "b"), ("b", "c"))
+
+
 class TestTotals:
     def totals(self, **nodes: str) -> dict[str, tuple[int, float]]:
-        chain = group(("a", "b"), ("b", "c"))
         members = [member(workload, node) for workload, node in nodes.items()]
-        found = edge_totals(group_edges(chain, members, PLACES, COSTS))
-        return {uid.removesuffix("-1"): value for uid, value in found.items()}
+        _, found = edge_totals(CHAIN, WorkloadPlaces(members), PLACES, COSTS)
+        return {workload: (each.edges, each.cost) for (workload, _), each in found.items() if each.edges}
 
     def test_both_ends_count_in_the_direction_of_the_call(self) -> None:
         assert self.totals(a="a1", b="b1") == {"a": (1, 5.0), "b": (1, 5.0)}
@@ -170,3 +174,18 @@ class TestTotals:
 
     def test_waiting_or_unknown_ends_do_not_count(self) -> None:
         assert self.totals(a="a1", b="elsewhere", c="") == {}
+
+
+NODES = st.lists(st.sampled_from([*sorted(PLACES), "", "elsewhere"]), max_size=5)
+
+
+@settings(deadline=None)
+@given(nodes=st.tuples(NODES, NODES, NODES))
+def test_counted_sums_are_those_of_all_pairs(nodes: tuple[list[str], ...]) -> None:
+    members = [member(one, node, k) for one, where in zip("abc", nodes, strict=True) for k, node in enumerate(where)]
+    edges = group_edges(CHAIN, members, PLACES, COSTS)
+    total, by_pod = edge_totals(CHAIN, WorkloadPlaces(members), PLACES, COSTS)
+    assert (total.edges, total.cost) == (len(edges), sum(edge.cost for edge in edges))
+    pairwise = pairwise_totals(edges)
+    for one in members:
+        assert by_pod.get((one.workload, one.node), EdgeTotals()) == pairwise.get(one.uid, EdgeTotals())

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.network.edges import BandwidthAllocations, group_bandwidth, pod_edges
+from berth.network.edges import BandwidthAllocations, pod_edges
 from berth.network.groups import Group, read_group
 from berth.network.members import GroupMembers, Member
 from tests.support import kinds
+from tests.support.pairs import group_bandwidth
 from tests.support.placement import chain, group_object, member
 
 

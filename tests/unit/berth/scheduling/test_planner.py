@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from berth.kube.objects import OwnerReference, Pod
 from berth.network.groups import Group
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import Outcome
+from berth.scheduling.framework.cycle_state import CycleState
+from berth.scheduling.framework.framework import FilterResult, Framework
 from tests.support import builders, kinds
 from tests.support.placement import Lab, chain, group_object, lone, member, where, zoned
 
@@ -144,10 +147,10 @@ class TestAllOrNothing:
         lab = Lab([zoned("n1", cpu=8)])
         shop = app(lab, "a", "b", "c")
 
-        def broken(*_: object) -> bool:
+        def broken(*_: object) -> None:
             raise RuntimeError("odd unit")
 
-        monkeypatch.setattr(lab.planner, "_still_good", broken)
+        monkeypatch.setattr(lab.planner, "_judge", broken)
         apart = {
             "affinity": {
                 "podAntiAffinity": {
@@ -158,6 +161,19 @@ class TestAllOrNothing:
         with pytest.raises(RuntimeError, match="odd unit"):
             lab.place(shop, *trio()[:2], member("c", "c", cpu="1", spec=apart))
         assert nothing_assumed(lab)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[CycleState]:
+    """The pods that all filters are run for from now on."""
+    looks: list[CycleState] = []
+    run = Framework.filter
+
+    def counting(framework: Framework, cycle: CycleState, **arguments: Any) -> FilterResult:
+        looks.append(cycle)
+        return run(framework, cycle, **arguments)
+
+    monkeypatch.setattr(Framework, "filter", counting)
+    return looks
 
 
 def rule(kind: str, topology: str, workload: str) -> dict[str, Any]:
@@ -215,6 +231,31 @@ class TestRulesBetweenMembers:
         nodes = where(lab.place(app(lab, "a", "b", "c"), *pods))
         assert len(nodes) == 3
         assert len(set(nodes.values())) == 1
+
+    def test_a_long_chain_of_required_affinities_looks_at_each_pod_a_few_times(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lab = Lab([zoned(f"n{n}", cpu=8) for n in range(4)])
+        names = [f"w{n}" for n in range(30)]
+        pods = [
+            member(name, name, cpu="1", spec=rule("podAffinity", ZONE, following))
+            for name, following in pairwise(names)
+        ]
+        looks = counted(monkeypatch)
+        outcome = lab.place(app(lab, *names), *pods, member(names[-1], names[-1], cpu="1"))
+        assert len(outcome.decisions) == len(names)
+        assert len(looks) <= 4 * len(names)
+
+    def test_replicas_that_prefer_to_keep_apart_meet_their_peers_by_node(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        lab = Lab([zoned(f"n{n}", cpu=8) for n in range(4)])
+        soft = {"weight": 50, "podAffinityTerm": builders.pod_term(HOST, {"appgroup.diktyo.x-k8s.io.workload": "a"})}
+        spec = {"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [soft]}}}
+        pods = [member(f"{name}{n}", name, cpu="250m", spec=spec) for name in ("a", "b") for n in range(12)]
+        looks = counted(monkeypatch)
+        outcome = lab.place(app(lab, "a", "b"), *pods)
+        assert len(outcome.decisions) == len(pods)
+        assert max(len(cycle.edges.nodes) for cycle in looks) <= 4
+        assert max(len(cycle.edges) for cycle in looks) == 12
 
     def test_an_affinity_that_nobody_meets_fails_the_group(self) -> None:
         lab = Lab([zoned("n1", cpu=8)])

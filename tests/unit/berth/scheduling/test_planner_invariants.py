@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.kube.objects import Pod
-from berth.network.edges import group_bandwidth, pod_edges
+from berth.network.edges import pod_edges
 from berth.scheduling.configuration import Profile
 from tests.support import builders, kinds
+from tests.support.pairs import group_bandwidth
 from tests.support.placement import ZONE_COSTS, Lab, group_object, member, zoned
 
 ZONES = {"z1": "r1", "z2": "r1", "z3": "r2", "z4": "r2"}

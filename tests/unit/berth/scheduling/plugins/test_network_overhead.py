@@ -54,7 +54,7 @@ def view(*edges: Edge, costs: NetworkCosts = COSTS, limits: bool = True) -> View
         state.info(pod("p")),
         state,
         infrastructure=InfrastructureState(infrastructure),
-        edges=PeerEdges.of([(edge.node, not edge.calls_us, edge.limit, 0.0) for edge in edges]),
+        edges=PeerEdges.of([(edge.node, not edge.calls_us, edge.limit, 0.0, 1) for edge in edges]),
         limits_known=limits,
     )
     violated = np.zeros(8, dtype=np.bool_)

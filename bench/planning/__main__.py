@@ -1,0 +1,151 @@
+"""Time and peak memory of planning one AppGroup that an author made large or awkward: ``python -m bench.planning``.
+
+Every case runs in a process of its own, so that the peak of one is not the floor of the next. The same file runs on
+older checkouts: it uses nothing but the cache and the planner.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import resource
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from berth.api.labels import LABEL_APPGROUP, LABEL_REGION, LABEL_WORKLOAD, LABEL_ZONE
+from berth.kube.objects import CustomObject, Node, Pod
+from berth.network.costs import NetworkCosts
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.configuration import Profile
+from berth.scheduling.planner import Planner
+
+HOST = "kubernetes.io/hostname"
+ZONES = tuple(f"zone-{number}" for number in range(5))
+COSTS = NetworkCosts(
+    source="default/net",
+    weight_sets=("UserDefined",),
+    zones={(a, b): 5.0 * (1 + abs(i - k)) for i, a in enumerate(ZONES) for k, b in enumerate(ZONES) if i != k},
+)
+
+Edges = dict[str, list[str]]
+Affinity = Callable[[str], dict[str, Any]]
+
+
+def make_node(number: int, cpu: int) -> Node:
+    """A node of one of five zones."""
+    name = f"node-{number}"
+    labels = {HOST: name, LABEL_ZONE: ZONES[number % len(ZONES)], LABEL_REGION: "region"}
+    allocatable = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
+    return msgspec.convert(
+        {"metadata": {"name": name, "uid": name, "labels": labels}, "status": {"allocatable": allocatable}}, Node
+    )
+
+
+def make_pod(workload: str, number: int, affinity: dict[str, Any]) -> Pod:
+    """A waiting member."""
+    name = f"{workload}-{number}"
+    labels = {LABEL_APPGROUP: "app", LABEL_WORKLOAD: workload, "app": workload}
+    container = {"name": "main", "resources": {"requests": {"cpu": "250m", "memory": "128Mi"}}}
+    spec = {"schedulerName": "berth-scheduler", "containers": [container], "affinity": affinity}
+    return msgspec.convert(
+        {"metadata": {"name": name, "namespace": "default", "uid": name, "labels": labels}, "spec": spec}, Pod
+    )
+
+
+def make_group(edges: Edges, demand: dict[str, Any]) -> CustomObject:
+    """The AppGroup with these dependencies."""
+
+    def reference(name: str) -> dict[str, Any]:
+        return {"kind": "Deployment", "name": name, "selector": name}
+
+    workloads = [
+        {"workload": reference(name), "dependencies": [{"workload": reference(other), **demand} for other in others]}
+        for name, others in edges.items()
+    ]
+    body = {
+        "metadata": {"name": "app", "namespace": "default", "uid": "app", "generation": 1},
+        "spec": {"numMembers": 1, "topologySortingAlgorithm": "KahnSort", "workloads": workloads},
+    }
+    return msgspec.convert(body, CustomObject)
+
+
+def _term(workload: str, key: str = HOST) -> dict[str, Any]:
+    return {"topologyKey": key, "labelSelector": {"matchLabels": {"app": workload}}}
+
+
+def keep_apart(workload: str) -> dict[str, Any]:
+    """Replicas on different nodes if that is possible."""
+    soft = [{"weight": 50, "podAffinityTerm": _term(workload)}]
+    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": soft}}
+
+
+def follow_next(workload: str) -> dict[str, Any]:
+    """In the zone of the workload with the next number."""
+    following = _term(f"w{int(workload[1:]) + 1}", LABEL_ZONE)
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [following]}}
+
+
+def no_rules(workload: str) -> dict[str, Any]:  # noqa: ARG001 - the signature of an Affinity
+    """No rules about other pods."""
+    return {}
+
+
+def layered(count: int, fan_out: int = 3) -> Edges:
+    """Workloads that each call the next few."""
+    names = [f"w{number}" for number in range(count)]
+    return {name: names[at + 1 : at + 1 + fan_out] for at, name in enumerate(names)}
+
+
+def measure(nodes: int, edges: Edges, replicas: int, affinity: Affinity, demand: dict[str, Any]) -> dict[str, float]:
+    """Plan one group; return seconds, MiB above what the process had before, and what was placed."""
+    cache = Cache(clock=time.monotonic)
+    for number in range(nodes):
+        cache.update_node(make_node(number, 16))
+    group = cache.update_group(make_group(edges, demand))
+    last = list(edges)[-1]
+    pods = [make_pod(name, k, affinity(name) if name != last else {}) for name in edges for k in range(replicas)]
+    for pod in pods:
+        cache.update_pod(pod)
+    planner = Planner(cache, Profile())
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    outcome = planner.place_group(group, pods, COSTS, partial=False)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "pods": len(pods),
+        "seconds": round(seconds, 3),
+        "MiB": round((peak - before) / 1024, 1),
+        "placed": len(outcome.decisions),
+        "edgeCost": round(outcome.edge_cost, 3),
+    }
+
+
+Case = tuple[int, Edges, int, Affinity, dict[str, Any]]
+CASES: dict[str, Case] = {
+    "soft anti-affinity": (500, layered(2), 200, keep_apart, {}),
+    "soft anti-affinity, bandwidth": (500, layered(2), 200, keep_apart, {"minBandwidth": "1M"}),
+    "chain of affinities": (500, layered(200, 1), 1, follow_next, {}),
+    "plain, 300 pods": (500, layered(10), 30, no_rules, {}),
+    "plain, 3000 pods": (500, layered(10), 300, no_rules, {}),
+    "plain, 10000 pods": (1000, layered(10), 1000, no_rules, {}),
+    "bandwidth, 10000 pods": (1000, layered(10), 1000, no_rules, {"minBandwidth": "1M"}),
+}
+
+
+def main() -> None:
+    """Run the cases and print a JSON object each."""
+    parser = argparse.ArgumentParser(prog="python -m bench.planning", description=__doc__)
+    parser.add_argument("cases", nargs="*", default=list(CASES), metavar="CASE", help=f"of {', '.join(CASES)}")
+    chosen = parser.parse_args().cases
+    for name in chosen:
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            print(json.dumps({"case": name, **pool.apply(measure, CASES[name])}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""Which pods with rules about other pods are worth another look, now that more pods have been assumed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from berth.scheduling.cache.pod_templates import PodInfo, PodTemplateInfo
+    from berth.scheduling.cache.state import ClusterState
+
+
+class Turns:
+    """Pods that no node took, and whose turn comes again when a pod is assumed that their rules select.
+
+    More pods make room for a pod through required affinity and through topology spread (the emptiest domain fills);
+    every other rule only gets stricter. What selects what is found out once per pair of templates.
+    """
+
+    def __init__(self, state: ClusterState, infos: Iterable[PodInfo]) -> None:
+        """Watch over pods with these compiled templates."""
+        self._state = state
+        self._templates = list({id(info.template): info.template for info in infos}.values())
+        self._interested: dict[int, list[int]] = {}
+        self._assumed = 0
+        self._woken: defaultdict[int, int] = defaultdict(int)
+        self._judged: dict[str, int] = {}
+
+    def due(self, info: PodInfo) -> bool:
+        """Whether a pod was assumed, since this one was looked at, that may have made a node fit."""
+        return self._woken[id(info.template)] > self._judged.get(info.pod.metadata.uid, -1)
+
+    def judged(self, info: PodInfo) -> None:
+        """Note that a pod was looked at with all that is assumed by now."""
+        self._judged[info.pod.metadata.uid] = self._assumed
+
+    def assumed(self, info: PodInfo) -> None:
+        """Note that a pod was assumed."""
+        self._assumed += 1
+        template = info.template
+        if id(template) not in self._interested:
+            self._interested[id(template)] = [id(one) for one in self._templates if self._selects(one, template)]
+        for one in self._interested[id(template)]:
+            self._woken[one] = self._assumed
+
+    def _selects(self, rules: PodTemplateInfo, template: PodTemplateInfo) -> bool:
+        labels = self._state.namespace_labels(template.namespace)
+        return any(
+            term.matches(template.namespace, template.labels, labels) for term in rules.terms_of("affinity")
+        ) or any(
+            rules.namespace == template.namespace and constraint.selector.matches(template.labels)
+            for constraint in rules.hard_spread
+        )

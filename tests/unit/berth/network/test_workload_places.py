@@ -1,0 +1,50 @@
+"""Pods counted by workload and node."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.network.groups import GroupKey
+from berth.network.members import GroupMembers
+from berth.network.workload_places import WorkloadPlaces
+from tests.support.placement import member
+
+KEY = GroupKey("default", "shop")
+
+
+def counted(places: WorkloadPlaces) -> dict[str, tuple[int, dict[str, int]]]:
+    return {one: (places.replicas(one), dict(places.nodes(one))) for one in ("a", "b")}
+
+
+def test_waiting_pods_are_replicas_without_a_node() -> None:
+    members = GroupMembers()
+    members.update(member("a1", "a"), node="")
+    members.update(member("a2", "a"), node="n1")
+    assert counted(members.places(KEY)) == {"a": (2, {"n1": 1}), "b": (0, {})}
+
+
+def test_an_unknown_group_has_no_pods() -> None:
+    assert counted(GroupMembers().places(KEY)) == {"a": (0, {}), "b": (0, {})}
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["one", "two", "three"]),
+            st.sampled_from(["a", "b"]),
+            st.sampled_from(["", "n1", "n2", "moved", "gone"]),
+        )
+    )
+)
+def test_counts_follow_the_members(steps: list[tuple[str, str, str]]) -> None:
+    members = GroupMembers()
+    for name, workload, node in steps:
+        pod = member(name, workload)
+        if node == "gone":
+            members.delete(pod.metadata.uid)
+        elif node == "moved":
+            members.move(pod.metadata.uid, node="n3")
+        else:
+            members.update(pod, node=node)
+    assert counted(members.places(KEY)) == counted(WorkloadPlaces(members.of(KEY)))
