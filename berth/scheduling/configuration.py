@@ -55,6 +55,14 @@ class GangSettings(_Model):
         default=AfterWait.PLACE_WHAT_FITS,
         description="PlaceWhatFits binds the members that fit after the wait; KeepWaiting stays all or nothing.",
     )
+    planning_seconds: float = Field(
+        default=2.0,
+        gt=0,
+        description=(
+            "Time budget of one plan. When it is over, the best plan so far counts, and an Event on the AppGroup says "
+            "so. A first plan may take three times as long; pods that were not looked at by then are planned later."
+        ),
+    )
     strategy: str = Field(
         default=DEFAULT_STRATEGY,
         description="Planning algorithm: berth (default, better plans) or phare (the published algorithm, faithful).",

@@ -42,6 +42,9 @@ class CycleListener:
     def planned(self, kind: str, *, pods: int, seconds: float) -> None:
         """Planning an entry of so many pods took that long."""
 
+    def cut_short(self, kind: str) -> None:
+        """The time budget ended the planning of an entry."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
@@ -154,11 +157,7 @@ class SchedulingCycle:
         if group is not None:
             partial = attempt.over and attempt.profile.gang.after_wait is AfterWait.PLACE_WHAT_FITS
             return planner.place_group(group, attempt.pods, attempt.costs, partial=partial)
-        outcomes = [planner.place_pod(pod, None, attempt.costs) for pod in attempt.pods]
-        return Outcome(
-            decisions=tuple(decision for outcome in outcomes for decision in outcome.decisions),
-            failures=tuple(failure for outcome in outcomes for failure in outcome.failures),
-        )
+        return planner.place_each(attempt.pods, attempt.costs)
 
     def _finish(self, attempt: _Attempt, outcome: Outcome) -> None:
         """Hand over the decisions, report the failures, and see to it that the entry is tried again."""
@@ -172,6 +171,11 @@ class SchedulingCycle:
                 pods=len(outcome.decisions), nodes=nodes, edges=outcome.edges, cost=outcome.edge_cost
             )
             self._listener.about_group(group, message)
+        if outcome.cut_short:
+            self._listener.cut_short(entry.key.kind)
+            if group is not None:
+                seconds = attempt.profile.gang.planning_seconds
+                self._listener.about_group(group, messages.planning_cut_short(seconds=seconds))
         for failure in outcome.failures:
             self._listener.unschedulable(failure)
         if outcome.complete:

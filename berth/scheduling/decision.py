@@ -123,6 +123,8 @@ class Outcome:
     """placed dependency edges of the whole AppGroup, older pods included; counted for joint plans only"""
     edge_cost: float = 0.0
     """their summed network cost"""
+    cut_short: bool = False
+    """True when the time budget ended the planning: this is the best plan so far"""
 
     @property
     def complete(self) -> bool:

@@ -73,6 +73,15 @@ def group_placed(*, pods: int, nodes: int, edges: int, cost: float) -> Message:
     return Message("Placed", text)
 
 
+def planning_cut_short(*, seconds: float) -> Message:
+    """The time budget of a plan was over."""
+    text = (
+        f"Planning stopped after {seconds:g} s with the best plan so far; raise gang.planningSeconds in the placement "
+        "configuration if the group should be planned longer"
+    )
+    return Message("PlanningCutShort", text, warning=True)
+
+
 def group_not_placed(failure: Failure) -> Message:
     """The AppGroup does not fit as a whole."""
     text = f"Pod {failure.pod.metadata.name} has no node: {failure.message.removesuffix('.')}"

@@ -26,6 +26,8 @@ from berth.scheduling.framework.cycle_state import NO_EDGES, CycleState
 from berth.scheduling.framework.framework import FilterResult, Framework
 from berth.scheduling.framework.plugin import Plugin
 from berth.scheduling.gang.application import Candidate, build_application
+from berth.scheduling.gang.batches import batches
+from berth.scheduling.gang.budget import Budget
 from berth.scheduling.gang.failures import joint_failures
 from berth.scheduling.gang.infrastructure import InfrastructureView
 from berth.scheduling.gang.outcome import Plan
@@ -110,24 +112,37 @@ class Planner:
         ordered = sorted(pods, key=lambda pod: pod_order(pod, self._index(group, pod)))
         if len(ordered) == 1:
             return self.place_pod(ordered[0], group, costs)
-        candidates, failures = self._candidates(group, ordered, costs)
+        budget = self._budget()
+        candidates, failures = self._candidates(group, ordered, costs, budget)
+        settled: list[Decision] = []
+        try:
+            if partial or not failures:
+                failures += self._place_batches(group, candidates, settled, costs, budget, partial=partial)
+        except Exception:
+            self._forget(settled)
+            raise
         if failures and not partial:
-            return Outcome(failures=_all_fail(group, (candidate.info.pod for candidate in candidates), failures))
-        if not candidates:
-            return Outcome(failures=tuple(failures))
-        infrastructure = self._infrastructure(costs)
-        application = build_application(
-            group, candidates, self._cache.members.of(group.key), self._state, enforce_limits=costs.available
-        )
-        answer = plan(
-            infrastructure, application, self._weights, self._profile.gang.strategy, partial=partial, explain=True
-        )
-        failures.extend(joint_failures(group, answer.unplaced, candidates))
-        if answer.unplaced and not partial:
-            return Outcome(failures=_all_fail(group, (candidate.info.pod for candidate in candidates), failures))
-        infrastructure.observe(application)
-        decisions = _decisions(group, candidates, answer, infrastructure.infrastructure.names)
-        return self._settle(group, decisions, failures, costs, partial=partial)
+            self._forget(settled)
+            failed = _all_fail(group, (candidate.info.pod for candidate in candidates), failures)
+            return Outcome(failures=failed, cut_short=budget.cut_short)
+        return self._with_edges(group, settled, failures, costs, cut_short=budget.cut_short)
+
+    def place_each(self, pods: Sequence[Pod], costs: NetworkCosts) -> Outcome:
+        """Place pods without an AppGroup one by one, as many as the time budget allows."""
+        budget = self._budget()
+        decisions: list[Decision] = []
+        failures: list[Failure] = []
+        for pod in pods:
+            if decisions and budget.exhausted:
+                failures.append(_unplanned(pod, None))
+                continue
+            outcome = self.place_pod(pod, None, costs)
+            decisions.extend(outcome.decisions)
+            failures.extend(outcome.failures)
+        return Outcome(decisions=tuple(decisions), failures=tuple(failures), cut_short=budget.cut_short)
+
+    def _budget(self) -> Budget:
+        return Budget(self._cache.clock, self._profile.gang.planning_seconds)
 
     def _infrastructure(self, costs: NetworkCosts) -> InfrastructureState:
         return self.view.current(costs, self._cache.bandwidth())
@@ -152,7 +167,7 @@ class Planner:
         return group.index.get(workload_of(pod), len(group.index) + 1)
 
     def _candidates(
-        self, group: Group, pods: Sequence[Pod], costs: NetworkCosts
+        self, group: Group, pods: Sequence[Pod], costs: NetworkCosts, budget: Budget
     ) -> tuple[list[Candidate], list[Failure]]:
         """Filter every pod, once per template; pods that fit nowhere become failures."""
         framework = self._framework
@@ -165,6 +180,9 @@ class Planner:
             rejected = self._cache.recently_rejected(pod)
             key = (id(info.template), rejected, *_beyond_template(pod))
             like = known.get(key)
+            if like is None and candidates and budget.exhausted:
+                failures.append(_unplanned(pod, group))
+                continue
             if like is None:
                 cycle = CycleState(info, self._state, infrastructure=infrastructure, recently_rejected=rejected)
                 result = framework.filter(cycle, skip=framework.judged_jointly)
@@ -178,37 +196,59 @@ class Planner:
                 failures.append(_failure(pod, group, like.result))
         return candidates, failures
 
-    def _settle(
-        self, group: Group, decisions: list[Decision], failures: list[Failure], costs: NetworkCosts, *, partial: bool
-    ) -> Outcome:
-        """Assume the decisions; pods with rules about other pods are checked, and moved if need be."""
-        settled: list[Decision] = []
+    def _place_batches(
+        self,
+        group: Group,
+        candidates: Sequence[Candidate],
+        settled: list[Decision],
+        costs: NetworkCosts,
+        budget: Budget,
+        *,
+        partial: bool,
+    ) -> list[Failure]:
+        """Plan batch after batch and assume the decisions, which are added to `settled`; returns who gets no node.
+
+        Pods with rules about other pods are checked once these are assumed, and moved if need be.
+        """
+        failures: list[Failure] = []
+        unmet: list[Failure] = []
         held: list[Decision] = []
-        try:
-            for decision in decisions:
+        for batch in batches(candidates, lambda candidate: workload_of(candidate.info.pod)):
+            if (settled or held) and budget.exhausted:
+                failures.extend(_unplanned(candidate.info.pod, group) for candidate in batch)
+                continue
+            infrastructure = self._infrastructure(costs)
+            application = build_application(
+                group, batch, self._cache.members.of(group.key), self._state, enforce_limits=costs.available
+            )
+            strategy = self._profile.gang.strategy
+            answer = plan(
+                infrastructure, application, self._weights, strategy, partial=partial, explain=True, budget=budget
+            )
+            failures.extend(joint_failures(group, answer.unplaced, batch))
+            if answer.unplaced and not partial:
+                return failures
+            infrastructure.observe(application)
+            for decision in _decisions(group, batch, answer, infrastructure.infrastructure.names):
                 if _depends_on_others(self._state.info(decision.pod)):
                     held.append(decision)
                 else:
                     self._cache.assume(decision.pod, decision.node)
                     settled.append(decision)
-            failures = [*failures, *self._settle_held(group, held, settled, costs)]
-        except Exception:
-            for decision in settled:
-                self._cache.forget(decision.pod)
-            raise
-        if failures and not partial:
-            for decision in settled:
-                self._cache.forget(decision.pod)
-            return Outcome(failures=_all_fail(group, (decision.pod for decision in settled), failures))
-        return self._with_edges(group, settled, failures, costs)
+            held, unmet = self._settle_held(group, held, settled, costs, budget)
+        return [*failures, *unmet]
+
+    def _forget(self, decisions: Iterable[Decision]) -> None:
+        for decision in decisions:
+            self._cache.forget(decision.pod)
 
     def _settle_held(
-        self, group: Group, held: Sequence[Decision], settled: list[Decision], costs: NetworkCosts
-    ) -> list[Failure]:
+        self, group: Group, held: list[Decision], settled: list[Decision], costs: NetworkCosts, budget: Budget
+    ) -> tuple[list[Decision], list[Failure]]:
         """Assume pods with rules about others where these hold; one whose rule needs a later pod gets another turn.
 
         Its turn comes when a pod that its rules select has been assumed since; when nobody's turn has come, all are
-        looked at once more.
+        looked at once more. Returns those whose rules are not met, and why.
         """
         turns = Turns(self._state, [self._state.info(decision.pod) for decision in held])
         everybody = True
@@ -217,6 +257,10 @@ class Planner:
             failures: list[Failure] = []
             for decision in held:
                 info = self._state.info(decision.pod)
+                if budget.exhausted:
+                    failures.append(_unplanned(decision.pod, group))
+                    later.append(decision)
+                    continue
                 if not everybody and not turns.due(info):
                     later.append(decision)
                     continue
@@ -234,12 +278,18 @@ class Planner:
                         continue
                 turns.assumed(info)
             if len(later) == len(held) and everybody:
-                return failures
+                return later, failures
             everybody, held = len(later) == len(held), later
-        return []
+        return [], []
 
     def _with_edges(
-        self, group: Group, decisions: Sequence[Decision], failures: Sequence[Failure], costs: NetworkCosts
+        self,
+        group: Group,
+        decisions: Sequence[Decision],
+        failures: Sequence[Failure],
+        costs: NetworkCosts,
+        *,
+        cut_short: bool,
     ) -> Outcome:
         """Add the network cost of each pod's edges, now that all are placed; an edge counts for both its ends."""
         placed, index = self._cache.members.places(group.key), self._state.node_index
@@ -259,6 +309,7 @@ class Planner:
             failures=tuple(failures),
             edges=total.edges,
             edge_cost=total.cost,
+            cut_short=cut_short,
         )
 
 
@@ -277,6 +328,12 @@ def _failure(pod: Pod, group: Group | None, result: FilterResult) -> Failure:
         rejections=tuple(result.rejections),
         blocker=result.blocker or "",
     )
+
+
+def _unplanned(pod: Pod, group: Group | None) -> Failure:
+    """The pod was not looked at for lack of time."""
+    problem = "planning ran out of time (gang.planningSeconds) before this pod was looked at"
+    return Failure(pod, group=group.key if group is not None else None, problem=problem)
 
 
 def _all_fail(group: Group, pods: Iterable[Pod], failures: Sequence[Failure]) -> tuple[Failure, ...]:

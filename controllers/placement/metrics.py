@@ -22,6 +22,9 @@ DECISION_SECONDS_PER_POD = Histogram(
     "Planning time of a queue entry divided by its pods.",
     buckets=(0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1),
 )
+PLANS_CUT_SHORT = Counter(
+    "berth_placement_plans_cut_short_total", "Plans that the time budget ended, by kind of entry.", ["entry"]
+)
 BIND_SECONDS = Histogram(
     "berth_placement_bind_duration_seconds",
     "Time from a decision to its confirmed binding.",

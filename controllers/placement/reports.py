@@ -13,7 +13,13 @@ from berth.scheduling.cycle import CycleListener
 from berth.scheduling.decision import Decision, Failure
 from berth.scheduling.messages import Message
 from controllers.placement import events
-from controllers.placement.metrics import ATTEMPTS, DECISION_SECONDS, DECISION_SECONDS_PER_POD, EDGE_COST
+from controllers.placement.metrics import (
+    ATTEMPTS,
+    DECISION_SECONDS,
+    DECISION_SECONDS_PER_POD,
+    EDGE_COST,
+    PLANS_CUT_SHORT,
+)
 from controllers.placement.pod_conditions import PodConditions
 
 
@@ -66,3 +72,7 @@ class CycleReports(CycleListener):
         """Measure it."""
         DECISION_SECONDS.labels(kind).observe(seconds)
         DECISION_SECONDS_PER_POD.observe(seconds / pods)
+
+    def cut_short(self, kind: str) -> None:
+        """Count it."""
+        PLANS_CUT_SHORT.labels(kind).inc()

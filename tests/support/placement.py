@@ -25,12 +25,14 @@ from tests.support import builders, kinds
 
 
 class Clock:
-    """Monotonic time that stands still until it is advanced."""
+    """Monotonic time that stands still until it is advanced, or passes by a tick at every look."""
 
-    def __init__(self, now: float = 1000.0) -> None:
+    def __init__(self, now: float = 1000.0, tick: float = 0.0) -> None:
         self.now = now
+        self.tick = tick
 
     def __call__(self) -> float:
+        self.now += self.tick
         return self.now
 
     def advance(self, seconds: float) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from berth.scheduling.gang.budget import UNLIMITED, Budget
 from berth.scheduling.gang.problem import NodeCosts
 
 if TYPE_CHECKING:
@@ -26,12 +27,16 @@ Bools = npt.NDArray[np.bool_]
 class Instance:
     """What the strategies read of infrastructure, application and weights."""
 
-    def __init__(self, state: InfrastructureState, application: Application, weights: Weights) -> None:
+    def __init__(
+        self, state: InfrastructureState, application: Application, weights: Weights, budget: Budget = UNLIMITED
+    ) -> None:
         """Compile `application` against the present free amounts of `state`."""
         self.state = state
         self.infrastructure: Infrastructure = state.infrastructure
         self.application = application
         self.weights = weights
+        self.budget = budget
+        """Time for the search."""
         self.components = application.size
         """J, the number of components that want a node."""
         self.requests: Floats = application.requests

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from berth.scheduling.gang.budget import UNLIMITED, Budget
 from berth.scheduling.gang.diagnosis import diagnose
 from berth.scheduling.gang.evaluate import evaluate
 from berth.scheduling.gang.instance import Instance
@@ -24,12 +25,14 @@ def plan(
     *,
     partial: bool = False,
     explain: bool = False,
+    budget: Budget = UNLIMITED,
 ) -> Plan:
     """Decide a node for every component of `application`; nothing is committed.
 
     All or nothing by default: when one component fits nowhere, no component is placed and `Plan.unplaced` says why.
     With `partial` what fits is placed. With `explain` the three best alternatives of each placed component are added
-    (costs time in the number of nodes). The same input always gives the same plan.
+    (costs time in the number of nodes). The same input always gives the same plan, unless `budget` is over: then the
+    best plan so far is returned, and without one the most that was placed.
 
     Raises:
         ProblemError: unknown strategy, or an application whose shapes do not fit the infrastructure.
@@ -37,7 +40,7 @@ def plan(
     state = infrastructure if isinstance(infrastructure, InfrastructureState) else InfrastructureState(infrastructure)
     rule = weights if weights is not None else _DEFAULT_WEIGHTS
     search = find(strategy)
-    instance = Instance(state, application, rule)
+    instance = Instance(state, application, rule, budget)
     nodes = search(instance, partial=partial)
     unplaced: tuple[Unplaced, ...] = ()
     if (nodes < 0).any():
@@ -52,5 +55,5 @@ def plan(
         terms=result.terms,
         strategy=strategy,
         unplaced=unplaced,
-        runner_ups=runner_ups(instance, nodes) if explain else {},
+        runner_ups=runner_ups(instance, nodes) if explain and not budget.cut_short else {},
     )

@@ -27,6 +27,8 @@ def relocate(search: SearchState) -> float:
     """Relocate components, linked pairs and contents of nodes, in up to three passes; return the change of cost."""
     gained = 0.0
     for _ in range(PASSES):
+        if search.instance.budget.over:
+            break
         change = _one_pass(search)
         gained += change
         if change == 0.0:
@@ -42,7 +44,7 @@ def _one_pass(search: SearchState) -> float:
     gained, relocated, failures = 0.0, False, 0
     limit = -1e-9 * (1.0 + abs(float(search.static[0, homes[0]])))
     for row in np.argsort(best, kind="stable").tolist():
-        if best[row] >= limit:
+        if best[row] >= limit or search.instance.budget.over:
             break
         members = np.flatnonzero(blocks[row])
         home = int(homes[row])

@@ -23,6 +23,8 @@ def swap(search: SearchState) -> float:
     """Alternate swaps with relocation until neither helps; return the change of cost."""
     gained = 0.0
     for _ in range(PASSES):
+        if search.instance.budget.over:
+            break
         change = _one_pass(search)
         if change == 0.0:
             break
@@ -44,6 +46,8 @@ def _one_pass(search: SearchState) -> float:
     one, other = np.nonzero(np.triu(delta < -_EPSILON))
     gained, failures = 0.0, 0
     for at in np.argsort(delta[one, other], kind="stable").tolist():
+        if search.instance.budget.over:
+            break
         first, second = int(placed[one[at]]), int(placed[other[at]])
         if search.where[first] != homes[one[at]] or search.where[second] != homes[other[at]]:
             continue

@@ -49,6 +49,8 @@ def berth(instance: Instance, *, partial: bool) -> Indices:
     for shortlists in _attempts(candidate_nodes):
         for columns in shortlists:
             complete = best if best is not None and best[0] == 0 else None
+            if best is not None and instance.budget.over:
+                break
             if complete and not candidate_nodes.promises(columns, complete[2].columns, complete[2].nodes()):
                 continue
             found = _search(instance, columns, order)
@@ -56,7 +58,7 @@ def berth(instance: Instance, *, partial: bool) -> Indices:
                 best = found
             if best[0] == 0 and not instance.has_network:
                 break
-        if best is not None and best[0] == 0:
+        if best is not None and (best[0] == 0 or instance.budget.cut_short):
             break
     if best is None or best[0]:
         best = _packed(instance, candidate_nodes, best)
@@ -117,6 +119,8 @@ def _packed(
     size = (instance.requests / np.maximum(instance.requests.max(axis=0), 1e-300)).max(axis=1)
     order = [int(component) for component in np.argsort(-size, kind="stable")]
     for columns in candidate_nodes.shortlists(_WIDE):
+        if best is not None and instance.budget.over:
+            break
         search = SearchState(instance, columns)
         left, cost = greedy_fill(search, order, tight=True)
         if best is None or left < best[0]:

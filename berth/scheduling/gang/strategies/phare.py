@@ -128,6 +128,8 @@ class Phare:
         depth = 0
         while depth < len(order):
             component = order[depth]
+            if self.instance.budget.over:
+                return deepest
             if len(open_candidates) == depth:
                 open_candidates.append(self.candidates(component)[::-1])
             if open_candidates[depth] and visits > 0:

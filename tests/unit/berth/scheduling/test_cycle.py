@@ -24,13 +24,18 @@ SHOP = GroupKey("default", "shop")
 class Stage(CycleListener):
     """A cycle over a cache and a queue; what it gives out is kept."""
 
-    def __init__(self, *, after_wait: str = "PlaceWhatFits", wait: float = 30.0, **node: Any) -> None:
+    def __init__(
+        self, *, after_wait: str = "PlaceWhatFits", wait: float = 30.0, planning: float = 2.0, **node: Any
+    ) -> None:
         self.clock = Clock()
         self.cache = Cache(clock=self.clock)
         self.queue = SchedulingQueue(clock=self.clock, groups=self.cache.groups)
-        profile = Profile.model_validate({"gang": {"waitSeconds": wait, "afterWait": after_wait}})
+        profile = Profile.model_validate(
+            {"gang": {"waitSeconds": wait, "afterWait": after_wait, "planningSeconds": planning}}
+        )
         self.bound: list[Decision] = []
         self.notes: list[Message] = []
+        self.shortened: list[str] = []
         self.groups_told: list[str] = []
         self.conditions: dict[str, str] = {}
         configuration = PlacementConfiguration(profiles=[profile])
@@ -55,6 +60,9 @@ class Stage(CycleListener):
     def planned(self, kind: str, *, pods: int, seconds: float) -> None:
         assert pods > 0
         assert seconds >= 0
+
+    def cut_short(self, kind: str) -> None:
+        self.shortened.append(kind)
 
     def group(self, obj: CustomObject) -> None:
         group = self.cache.update_group(obj)
@@ -95,6 +103,17 @@ def shop(**spec: Any) -> CustomObject:
 def test_entry_of_a_pod(pod: Pod, group: GroupKey | None, key: EntryKey) -> None:
     assert EntryKey.of(pod, group) == key
     assert key.group == group
+
+
+def test_a_plan_that_was_cut_short_is_told_and_counted() -> None:
+    stage = Stage(planning=1e-9)
+    stage.clock.tick = 1e-6
+    stage.group(shop())
+    stage.add(*(member(f"{one}{n}", one, cpu="100m") for one in "ab" for n in range(25)))
+    stage.schedule()
+    assert "PlanningCutShort" in stage.reasons()
+    assert "gang.planningSeconds" in next(note.text for note in stage.notes if note.reason == "PlanningCutShort")
+    assert stage.shortened == ["group"]
 
 
 class TestSinglePod:

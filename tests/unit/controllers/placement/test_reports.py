@@ -52,3 +52,9 @@ def test_waiting_is_told_on_the_pod(desk: Desk) -> None:
     desk.decide()
     (told,) = desk.said.notes
     assert (told.reason, told.regarding.kind, told.regarding.name) == ("WaitingForMembers", "Pod", "a1")
+
+
+def test_plans_that_were_cut_short_are_counted(desk: Desk) -> None:
+    before = counted("berth_placement_plans_cut_short_total", entry="group")
+    desk.controller.cycle._listener.cut_short("group")
+    assert counted("berth_placement_plans_cut_short_total", entry="group") == before + 1

@@ -1,0 +1,38 @@
+"""Planning time: over, exhausted, and whether anybody was told."""
+
+from __future__ import annotations
+
+import pytest
+
+from berth.scheduling.gang.budget import UNLIMITED, Budget
+from tests.support.placement import Clock
+
+
+@pytest.mark.parametrize(
+    ("passed", "over", "exhausted"),
+    [
+        pytest.param(0.0, False, False, id="at-the-start"),
+        pytest.param(1.5, False, False, id="in-time"),
+        pytest.param(2.0, True, False, id="over"),
+        pytest.param(5.0, True, False, id="a-first-plan-may-take-longer"),
+        pytest.param(6.0, True, True, id="exhausted"),
+    ],
+)
+def test_by_time(passed: float, over: bool, exhausted: bool) -> None:
+    clock = Clock()
+    budget = Budget(clock, 2.0)
+    clock.advance(passed)
+    assert not budget.cut_short
+    assert (budget.over, budget.exhausted) == (over, exhausted)
+    assert budget.cut_short is over
+
+
+def test_nobody_asked_nothing_cut_short() -> None:
+    clock = Clock()
+    budget = Budget(clock, 2.0)
+    clock.advance(100.0)
+    assert not budget.cut_short
+
+
+def test_unlimited() -> None:
+    assert [UNLIMITED.over, UNLIMITED.exhausted, UNLIMITED.cut_short] == [False, False, False]
