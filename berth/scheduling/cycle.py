@@ -7,6 +7,7 @@ cycle, report the failures, decide when to try again.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from berth.kube.objects import Pod
@@ -75,13 +76,20 @@ class SchedulingCycle:
     """Schedules queue entries, one after another."""
 
     def __init__(
-        self, cache: Cache, queue: SchedulingQueue, configuration: PlacementConfiguration, listener: CycleListener
+        self,
+        cache: Cache,
+        queue: SchedulingQueue,
+        configuration: PlacementConfiguration,
+        listener: CycleListener,
+        *,
+        timer: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """Make a planner per profile."""
+        """Make a planner per profile; `timer` measures planning, in seconds."""
         self._cache = cache
         self._queue = queue
         self._configuration = configuration
         self._listener = listener
+        self._timer = timer
         self.planners = {profile.scheduler_name: Planner(cache, profile) for profile in configuration.profiles}
         """One planner per scheduler name."""
 
@@ -93,9 +101,12 @@ class SchedulingCycle:
         if self._waits(attempt):
             self._listener.attempted(entry.key.kind, "waiting")
             return
-        started = time.perf_counter()
-        outcome = self._plan(attempt)
-        seconds = time.perf_counter() - started
+        started = self._timer()
+        try:
+            outcome = self._plan(attempt)
+        finally:
+            seconds = self._timer() - started
+            self._queue.charge(entry, seconds)
         self._listener.planned(entry.key.kind, pods=len(attempt.pods), seconds=seconds)
         result = "placed" if outcome.complete else "partly" if outcome.decisions else "unschedulable"
         self._listener.attempted(entry.key.kind, result)

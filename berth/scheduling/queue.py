@@ -1,8 +1,13 @@
 """Which pods wait, in which order they are scheduled, and when they are tried again.
 
 A queue entry is an AppGroup with waiting pods, or a single pod outside any group. Order is strict and total: priority,
-arrival (of the group, or of the pod), name; inside a group the topology index, creation time and name. Upstream's
-comparator is neither strict nor does it know priorities inside a group.
+turn of entry, arrival (of the group, or of the pod), name; inside a group the topology index, creation time and name.
+Upstream's comparator is neither strict nor does it know priorities inside a group.
+
+The turn of entry is the number of attempts made before the entry came, or before its last failure: what never fits goes
+behind what came meanwhile, and what comes between two attempts is ordered by creation. Among entries of the highest
+priority the namespace goes first that has used least planning time. Every `AGEING_TURNS`-th attempt is for the entry
+that has been active longest, if that is `AGEING_SECONDS` or more: a stream of urgent entries starves nobody.
 
 An entry that could not be placed backs off (1 s doubling to 10 s, kube-scheduler's figures) and stays unschedulable
 until something changes that may help: a node, a pod that ended, a group, a network cost. At the latest after
@@ -24,10 +29,15 @@ from cachetools import TTLCache
 from berth.kube.objects import Pod
 from berth.network.groups import Group, GroupKey
 from berth.scheduling.cache.volumes import claim_keys, disk_uses
+from berth.scheduling.planning_share import PlanningShare
 
 INITIAL_BACKOFF = 1.0
 MAX_BACKOFF = 10.0
 FLUSH_AFTER = 60.0
+AGEING_SECONDS = 30.0
+"""Seconds after which an active entry gets a turn whatever its priority."""
+AGEING_TURNS = 4
+"""Every so many attempts one is for the entry that has been active longest."""
 REMEMBER_REFUSALS = 300.0
 """Seconds for which a refused binding lengthens the pod's next backoff."""
 GROUP, POD = "group", "pod"
@@ -66,7 +76,8 @@ class EntryKey(NamedTuple):
         return GroupKey(self.namespace, self.name) if self.kind == GROUP else None
 
 
-_Rank = tuple[int, str, EntryKey]
+_Rank = tuple[int, int, str, EntryKey]
+"""(negated priority, turn, arrival, identity)"""
 
 
 @dataclass(slots=True)
@@ -77,6 +88,8 @@ class QueueEntry:
     """identity"""
     first_seen: float
     """monotonic time of the first waiting pod: the group's wait counts from here"""
+    turn: int
+    """attempts at any entry before this one came, or last failed"""
     pods: dict[str, Pod] = field(default_factory=dict)
     """waiting pods by uid"""
     attempts: int = 0
@@ -93,6 +106,8 @@ class QueueEntry:
     """monotonic time at which it becomes active by itself; None while it is active or being scheduled"""
     rank: _Rank | None = None
     """place among the active entries, None while it is not active"""
+    active_since: float = 0.0
+    """monotonic time at which it became active"""
 
     @property
     def priority(self) -> int:
@@ -121,8 +136,11 @@ class SchedulingQueue:
         self._entries: dict[EntryKey, QueueEntry] = {}
         self._entry_of: dict[str, EntryKey] = {}
         self._unschedulable: dict[EntryKey, QueueEntry] = {}
-        # What is in these heaps is good only while it equals its entry's rank or due time.
-        self._active: list[_Rank] = []
+        # What is in these heaps is good only while it equals its entry's rank, active or due time.
+        self._active: dict[str, list[_Rank]] = {}
+        self._oldest: list[tuple[float, EntryKey]] = []
+        self._share = PlanningShare()
+        self._turn = 0
         self._timers: list[tuple[float, EntryKey]] = []
         self._refusals: TTLCache[str, int] = TTLCache(maxsize=10_000, ttl=REMEMBER_REFUSALS, timer=clock)
 
@@ -143,7 +161,7 @@ class SchedulingQueue:
             known = None
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = QueueEntry(key=key, first_seen=self._clock())
+            entry = self._entries[key] = QueueEntry(key=key, first_seen=self._clock(), turn=self._turn)
         changed = known is None or _placement_changed(entry.pods[uid], pod)
         entry.pods[uid] = pod
         self._entry_of[uid] = key
@@ -180,18 +198,30 @@ class SchedulingQueue:
     def pop(self) -> QueueEntry | None:
         """The next entry to schedule, None when none is due; it stays in the queue until its pods are deleted."""
         self._release_timers()
-        while self._active:
-            rank = heapq.heappop(self._active)
-            entry = self._entries.get(rank[-1])
-            if entry is not None and entry.rank == rank:
-                entry.rank = None
-                return entry
-        return None
+        entry = self._aged() if self._turn % AGEING_TURNS == AGEING_TURNS - 1 else None
+        if entry is None:
+            heads = [
+                (head[0], self._share.of(namespace), head)
+                for namespace in [*self._active]
+                if (head := self._head(namespace)) is not None
+            ]
+            if not heads:
+                return None
+            entry = self._entries[min(heads)[-1][-1]]
+        self._share.take_turn(entry.key.namespace)
+        self._turn += 1
+        entry.rank = None
+        return entry
+
+    def charge(self, entry: QueueEntry, seconds: float) -> None:
+        """Planning an entry took so long: its namespace comes after those that have used less."""
+        self._share.charge(entry.key.namespace, seconds)
 
     def back_off(self, entry: QueueEntry) -> None:
         """The entry could not be placed: it waits for a change, and at least as long as its backoff."""
         wait = min(MAX_BACKOFF, INITIAL_BACKOFF * 2.0 ** min(entry.attempts, 16))
         entry.attempts += 1
+        entry.turn = self._turn
         now = self._clock()
         entry.not_before = now + wait
         entry.rank = None
@@ -249,13 +279,42 @@ class SchedulingQueue:
             entry.unschedulable = False
             self._unschedulable.pop(entry.key, None)
         if entry.rank is not None and newcomer is not None:
-            priority, arrival, _ = entry.rank
+            priority, _, arrival, _ = entry.rank
             if -newcomer.spec.priority >= priority and newcomer.metadata.creation_timestamp >= arrival:
                 return
-        rank = (-entry.priority, self._arrival(entry), entry.key)
-        if rank != entry.rank:
-            entry.rank = rank
-            heapq.heappush(self._active, rank)
+        rank = (-entry.priority, entry.turn, self._arrival(entry), entry.key)
+        if rank == entry.rank:
+            return
+        namespace = entry.key.namespace
+        if entry.rank is None:
+            entry.active_since = self._clock()
+            heapq.heappush(self._oldest, (entry.active_since, entry.key))
+        entry.rank = rank
+        if namespace not in self._active:
+            self._active[namespace] = []
+            self._share.enter(namespace)
+        heapq.heappush(self._active[namespace], rank)
+
+    def _head(self, namespace: str) -> _Rank | None:
+        """The first active entry of a namespace; a namespace without any is dropped."""
+        heap = self._active[namespace]
+        while heap:
+            entry = self._entries.get(heap[0][-1])
+            if entry is not None and entry.rank == heap[0]:
+                return heap[0]
+            heapq.heappop(heap)
+        del self._active[namespace]
+        return None
+
+    def _aged(self) -> QueueEntry | None:
+        """The entry that has been active longest, if that is too long."""
+        while self._oldest:
+            since, key = self._oldest[0]
+            entry = self._entries.get(key)
+            if entry is not None and entry.rank is not None and entry.active_since == since:
+                return entry if since + AGEING_SECONDS <= self._clock() else None
+            heapq.heappop(self._oldest)
+        return None
 
     def _arrival(self, entry: QueueEntry) -> str:
         key = entry.key.group

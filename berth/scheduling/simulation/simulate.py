@@ -102,7 +102,7 @@ class _Planner(CycleListener):
         self._progress = progress
         self._cache = Cache(clock=self._clock)
         self._queue = SchedulingQueue(clock=self._clock, groups=self._cache.groups)
-        self._cycle = SchedulingCycle(self._cache, self._queue, configuration, self)
+        self._cycle = SchedulingCycle(self._cache, self._queue, configuration, self, timer=self._clock)
         self._why: dict[str, Message] = {}
         self._waiting: dict[str, Pod] = {}
         self.result = Simulation(self._cache, configuration)

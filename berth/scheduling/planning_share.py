@@ -1,0 +1,36 @@
+"""How planning time is shared between namespaces: the one that has used least goes first."""
+
+from __future__ import annotations
+
+FORGET_BEYOND = 1024
+"""Namespaces with a balance that are kept before those that have no claim to one are dropped."""
+
+
+class PlanningShare:
+    """Planning time used by each namespace, after start-time fair queueing.
+
+    A namespace that comes back after a pause begins where the others are: idle time is no credit.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing used."""
+        self._used: dict[str, float] = {}
+        self._now = 0.0
+
+    def of(self, namespace: str) -> float:
+        """Seconds that a namespace counts as having used."""
+        return self._used.get(namespace, self._now)
+
+    def enter(self, namespace: str) -> None:
+        """A namespace has something to plan again."""
+        self._used[namespace] = max(self.of(namespace), self._now)
+        if len(self._used) > FORGET_BEYOND:
+            self._used = {name: used for name, used in self._used.items() if used > self._now}
+
+    def take_turn(self, namespace: str) -> None:
+        """It is the namespace's turn: those that come from now on begin at its balance."""
+        self._now = max(self._now, self.of(namespace))
+
+    def charge(self, namespace: str, seconds: float) -> None:
+        """A namespace has used planning time."""
+        self._used[namespace] = self.of(namespace) + seconds

@@ -1,0 +1,142 @@
+"""Whose turn it is when not all can be placed: nothing waits for ever, and no namespace takes it all."""
+
+from __future__ import annotations
+
+import pytest
+
+from berth.kube.objects import Pod
+from berth.scheduling.queue import AGEING_SECONDS, AGEING_TURNS, MAX_BACKOFF, EntryKey, QueueEntry, SchedulingQueue
+from tests.support import builders
+from tests.support.placement import Clock
+
+EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"
+
+
+def pod(name: str, *, priority: int = 0, created: str = EARLY, namespace: str = "default") -> Pod:
+    made = builders.pod(name, namespace=namespace, spec={"priority": priority})
+    made.metadata.creation_timestamp = created
+    return made
+
+
+class Bench:
+    """A queue with its clock."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.queue = SchedulingQueue(clock=self.clock, groups={})
+
+    def add(self, *pods: Pod) -> None:
+        for made in pods:
+            self.queue.add(made, EntryKey.of(made, None))
+
+    def pop(self) -> QueueEntry:
+        entry = self.queue.pop()
+        assert entry is not None
+        return entry
+
+    def fail(self) -> str:
+        """Pop an entry, which cannot be placed; its name."""
+        entry = self.pop()
+        self.queue.back_off(entry)
+        return entry.key.name
+
+    def place(self, *, seconds: float = 0.0) -> str:
+        """Pop an entry, which is placed after planning for so long; its name."""
+        entry = self.pop()
+        self.queue.charge(entry, seconds)
+        for uid in list(entry.pods):
+            self.queue.delete(uid)
+        return entry.key.name
+
+    def wake_all(self) -> None:
+        """Let every backoff end, and something change in the cluster."""
+        self.clock.now += MAX_BACKOFF
+        self.queue.move_all_to_active()
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+class TestTurnOfEntry:
+    def test_old_entries_that_never_fit_do_not_starve_younger_ones(self, bench: Bench) -> None:
+        bench.add(pod("old-1"), pod("old-2"))
+        tried = [bench.fail(), bench.fail()]
+        bench.add(pod("young", created=LATE))
+        for _ in range(3):
+            bench.wake_all()
+            tried.append(bench.fail())
+        assert tried == ["old-1", "old-2", "old-1", "old-2", "young"]
+
+    def test_each_failure_sends_an_entry_behind_what_came_before_it(self, bench: Bench) -> None:
+        bench.add(pod("a"), pod("b"))
+        bench.fail()
+        bench.add(pod("c", created=LATE))
+        bench.wake_all()
+        assert [bench.place(), bench.place(), bench.place()] == ["b", "a", "c"]
+
+    def test_what_comes_between_two_attempts_is_ordered_by_creation(self, bench: Bench) -> None:
+        bench.add(pod("a"))
+        bench.place()
+        bench.add(pod("late", created=LATE), pod("early"))
+        assert [bench.place(), bench.place()] == ["early", "late"]
+
+    def test_priority_comes_first(self, bench: Bench) -> None:
+        bench.add(pod("urgent", priority=9))
+        bench.fail()
+        bench.add(pod("young"))
+        bench.wake_all()
+        assert bench.place() == "urgent"
+
+
+class TestAgeing:
+    def test_a_stream_of_urgent_entries_starves_nobody(self, bench: Bench) -> None:
+        bench.add(pod("low", priority=-5))
+        placed = []
+        for number in range(100):
+            bench.add(pod(f"urgent-{number}", priority=9))
+            placed.append(bench.place())
+            bench.clock.now += 1
+            if placed[-1] == "low":
+                break
+        assert placed[-1] == "low"
+        assert len(placed) <= AGEING_SECONDS + AGEING_TURNS + 1
+
+    def test_aged_entries_get_one_turn_in_so_many(self, bench: Bench) -> None:
+        bench.add(*(pod(f"low-{n}", priority=-5) for n in range(10)))
+        bench.clock.now += AGEING_SECONDS
+        bench.add(*(pod(f"urgent-{n}", priority=9) for n in range(20)))
+        placed = [bench.place().partition("-")[0] for _ in range(4 * AGEING_TURNS)]
+        assert placed.count("low") == 4
+
+    def test_an_entry_that_is_not_active_does_not_age(self, bench: Bench) -> None:
+        bench.add(pod("never-fits", priority=-5))
+        bench.fail()
+        bench.clock.now += AGEING_SECONDS
+        bench.add(*(pod(f"urgent-{n}", priority=9) for n in range(8)))
+        assert {bench.place().partition("-")[0] for _ in range(8)} == {"urgent"}
+
+
+class TestNamespaces:
+    def test_a_namespace_full_of_work_shares_planning_time_with_another(self, bench: Bench) -> None:
+        bench.add(*(pod(f"big-{n}", namespace="big") for n in range(10)))
+        bench.place(seconds=2.0)
+        bench.add(*(pod(f"small-{n}", namespace="small", created=LATE) for n in range(3)))
+        placed = [bench.place(seconds=1.0 if n % 2 else 0.1) for n in range(4)]
+        assert placed[:3] == ["small-0", "small-1", "small-2"]
+
+    def test_a_namespace_that_was_idle_has_no_credit(self, bench: Bench) -> None:
+        bench.add(*(pod(f"big-{n}", namespace="big") for n in range(10)))
+        for _ in range(4):
+            bench.place(seconds=1.0)
+        bench.add(*(pod(f"small-{n}", namespace="small", created=LATE) for n in range(6)))
+        placed = [bench.place(seconds=1.0).partition("-")[0] for _ in range(6)]
+        assert placed.count("big") >= 2
+
+    def test_priority_comes_before_shares(self, bench: Bench) -> None:
+        bench.add(pod("a", namespace="big"), pod("urgent", namespace="big", priority=1))
+        bench.add(pod("b", namespace="small"))
+        bench.queue.charge(bench.pop(), 9.0)
+        bench.add(pod("also-urgent", namespace="big", priority=1))
+        assert bench.place() == "also-urgent"
