@@ -94,3 +94,17 @@ def read_group(obj: CustomObject) -> Group:
         index=index,
         edges=edges,
     )
+
+
+def relaxed(old: Group, new: Group) -> bool:
+    """Whether an edit of an AppGroup can let pods be placed that could not be: less is waited for, or demanded."""
+    if old.problem or new.problem:
+        return old.problem != new.problem
+    if new.members < old.members or not set(old.selectors) <= set(new.selectors):
+        return True
+    demands = {(edge.dependent, edge.dependency): edge for edge in new.edges}
+    for edge in old.edges:
+        now = demands.get((edge.dependent, edge.dependency))
+        if now is None or now.bandwidth < edge.bandwidth or now.max_cost > edge.max_cost:
+            return True
+    return False

@@ -153,7 +153,10 @@ class SchedulingQueue:
         return iter(self._entries.values())
 
     def add(self, pod: Pod, key: EntryKey) -> None:
-        """Note a waiting pod (again, with newer content); a new or changed pod makes its entry active."""
+        """Note a waiting pod (again, with newer content).
+
+        A new pod, or another spec, makes its entry active; other labels do so once the entry's backoff is over.
+        """
         uid = pod.metadata.uid
         known = self._entry_of.get(uid)
         if known is not None and known != key:
@@ -162,14 +165,16 @@ class SchedulingQueue:
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = QueueEntry(key=key, first_seen=self._clock(), turn=self._turn)
-        changed = known is None or _placement_changed(entry.pods[uid], pod)
+        before = entry.pods.get(uid)
         entry.pods[uid] = pod
         self._entry_of[uid] = key
-        if changed:
+        if before is None or before.spec != pod.spec:
             entry.follows_pods = entry.follows_pods or _looks_at_pods(pod)
             entry.follows_volumes = entry.follows_volumes or bool(claim_keys(pod) or disk_uses(pod))
             entry.not_before = 0.0
             self._push(entry, newcomer=pod)
+        elif before.metadata.labels != pod.metadata.labels:
+            self._wake(entry)
 
     def requeue(self, pod: Pod, key: EntryKey) -> None:
         """A decision about the pod could not be carried out: let it wait again, longer each time that happens."""
@@ -238,12 +243,13 @@ class SchedulingQueue:
             entry.due = when
             heapq.heappush(self._timers, (when, entry.key))
 
-    def activate(self, key: EntryKey) -> None:
-        """Something about this entry changed: try it now."""
+    def activate(self, key: EntryKey, *, skip_backoff: bool = True) -> None:
+        """Something about this entry changed: try it now, or once its backoff is over."""
         entry = self._entries.get(key)
         if entry is not None:
-            entry.not_before = 0.0
-            self._push(entry)
+            if skip_backoff:
+                entry.not_before = 0.0
+            self._wake(entry)
 
     def move_all_to_active(self, which: Callable[[QueueEntry], bool] | None = None) -> None:
         """Something in the cluster changed: try unschedulable entries again once their backoff is over.
@@ -251,16 +257,9 @@ class SchedulingQueue:
         Args:
             which: the entries that the change may help; all of them by default.
         """
-        now = self._clock()
         for entry in list(self._unschedulable.values()):
-            if which is not None and not which(entry):
-                continue
-            if entry.not_before <= now:
-                self._push(entry)
-            else:
-                entry.unschedulable = False
-                del self._unschedulable[entry.key]
-                self.retry_at(entry, entry.not_before)
+            if which is None or which(entry):
+                self._wake(entry)
 
     def next_due(self) -> float | None:
         """Monotonic time at which the next timer runs out, None when there is none."""
@@ -271,6 +270,15 @@ class SchedulingQueue:
                 return when
             heapq.heappop(self._timers)
         return None
+
+    def _wake(self, entry: QueueEntry) -> None:
+        """Make an entry active, at the end of its backoff if it has one."""
+        if entry.not_before <= self._clock():
+            self._push(entry)
+        else:
+            entry.unschedulable = False
+            self._unschedulable.pop(entry.key, None)
+            self.retry_at(entry, entry.not_before)
 
     def _push(self, entry: QueueEntry, *, newcomer: Pod | None = None) -> None:
         """Make an entry active; one that is active already moves up if its newest pod is more urgent."""
@@ -326,10 +334,6 @@ class SchedulingQueue:
         while (when := self.next_due()) is not None and when <= now:
             _, key = heapq.heappop(self._timers)
             self._push(self._entries[key])
-
-
-def _placement_changed(old: Pod, new: Pod) -> bool:
-    return old.spec != new.spec or old.metadata.labels != new.metadata.labels
 
 
 def _looks_at_pods(pod: Pod) -> bool:

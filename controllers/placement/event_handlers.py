@@ -13,7 +13,7 @@ from berth.kube.events import Note
 from berth.kube.objects import CustomObject, Namespace, Node, Pod
 from berth.kube.reflector import Handler, Reflector
 from berth.kube.resources import Resource
-from berth.network.groups import GroupKey
+from berth.network.groups import GroupKey, relaxed
 from berth.scheduling.cache.cache import REJECTION_SECONDS, Cache
 from berth.scheduling.cache.nodes import node_settings
 from berth.scheduling.cache.volumes import StorageObject
@@ -138,10 +138,12 @@ class EventHandlers:
             self._cache.delete_namespace(old)
 
     def on_group(self, old: CustomObject | None, new: CustomObject | None) -> None:
-        """An AppGroup's own pods are tried again, whatever they wait for."""
+        """An AppGroup's own pods are tried again, after their backoff if the edit demands no less than before."""
         if new is not None:
             if old is None or old.spec != new.spec or _order(old) != _order(new):
-                self._activate_group(self._cache.update_group(new).key)
+                before = self._cache.groups.get(GroupKey(new.metadata.namespace, new.metadata.name))
+                group = self._cache.update_group(new)
+                self._activate_group(group.key, skip_backoff=before is None or relaxed(before, group))
         elif old is not None:
             key = GroupKey(old.metadata.namespace, old.metadata.name)
             self._cache.delete_group(key)
@@ -172,9 +174,9 @@ class EventHandlers:
         self._volumes.changed()
         self._queue.move_all_to_active(lambda entry: entry.follows_volumes)
 
-    def _activate_group(self, key: GroupKey) -> None:
+    def _activate_group(self, key: GroupKey, *, skip_backoff: bool = True) -> None:
         for profile in self._configuration.profiles:
-            self._queue.activate(EntryKey.of_group(key, profile.scheduler_name))
+            self._queue.activate(EntryKey.of_group(key, profile.scheduler_name), skip_backoff=skip_backoff)
 
 
 def rejected_by_kubelet(pod: Pod) -> bool:

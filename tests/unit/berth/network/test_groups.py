@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from berth.network.groups import GroupEdge, read_group
+from berth.network.groups import GroupEdge, read_group, relaxed
 from tests.support import kinds
 from tests.support.placement import chain, group_object
 
@@ -63,3 +63,33 @@ class TestReading:
         assert "AppGroup default/shop" in group.problem
         assert group.edges == ()
         assert group.key == ("default", "shop")
+
+
+class TestRelaxed:
+    OLD = group_object("shop", kinds.workload("a", "b", minBandwidth="10M", maxNetworkCost=5), kinds.workload("b"))
+
+    @pytest.mark.parametrize(
+        ("workloads", "spec", "helps"),
+        [
+            pytest.param([("a", "b", "10M", 5), ("b",)], {}, False, id="the-same"),
+            pytest.param([("a", "b", "20M", 5), ("b",)], {}, False, id="more-bandwidth"),
+            pytest.param([("a", "b", "5M", 5), ("b",)], {}, True, id="less-bandwidth"),
+            pytest.param([("a", "b", "10M", 4), ("b",)], {}, False, id="a-lower-limit"),
+            pytest.param([("a", "b", "10M", 6), ("b",)], {}, True, id="a-higher-limit"),
+            pytest.param([("a",), ("b",)], {}, True, id="no-dependency"),
+            pytest.param([("b",)], {"numMembers": 2}, True, id="a-workload-less"),
+            pytest.param([("a", "b", "10M", 5), ("b",), ("c",)], {"numMembers": 2}, False, id="a-workload-more"),
+            pytest.param([("a", "b", "10M", 5), ("b",)], {"numMembers": 1}, True, id="fewer-members"),
+            pytest.param([("a", "b", "10M", 5), ("b",)], {"numMembers": 0}, True, id="broken"),
+        ],
+    )
+    def test_an_edit_helps_when_it_demands_less(
+        self, workloads: list[tuple[Any, ...]], spec: dict[str, Any], helps: bool
+    ) -> None:
+        new = [
+            kinds.workload(item[0], item[1], minBandwidth=item[2], maxNetworkCost=item[3])
+            if len(item) > 1
+            else kinds.workload(item[0])
+            for item in workloads
+        ]
+        assert relaxed(read_group(self.OLD), read_group(group_object("shop", *new, **spec))) is helps

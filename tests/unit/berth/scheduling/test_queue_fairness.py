@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from berth.kube.objects import Pod
-from berth.scheduling.queue import AGEING_SECONDS, AGEING_TURNS, MAX_BACKOFF, EntryKey, QueueEntry, SchedulingQueue
+from berth.scheduling.queue import (
+    AGEING_SECONDS,
+    AGEING_TURNS,
+    INITIAL_BACKOFF,
+    MAX_BACKOFF,
+    EntryKey,
+    QueueEntry,
+    SchedulingQueue,
+)
 from tests.support import builders
 from tests.support.placement import Clock
 
@@ -140,3 +148,38 @@ class TestNamespaces:
         bench.queue.charge(bench.pop(), 9.0)
         bench.add(pod("also-urgent", namespace="big", priority=1))
         assert bench.place() == "also-urgent"
+
+
+class TestBackoff:
+    @pytest.mark.parametrize(
+        ("labels", "spec", "ready"),
+        [
+            pytest.param({"app": "other"}, {}, False, id="labels"),
+            pytest.param({}, {"nodeSelector": {"disk": "ssd"}}, True, id="spec"),
+            pytest.param({}, {}, False, id="nothing"),
+        ],
+    )
+    def test_only_an_edit_that_can_help_ends_it(
+        self, bench: Bench, labels: dict[str, str], spec: dict[str, object], ready: bool
+    ) -> None:
+        bench.add(pod("a"))
+        bench.fail()
+        bench.add(builders.pod("a", labels=labels, spec={"priority": 0, **spec}))
+        assert (bench.queue.pop() is not None) is ready
+
+    def test_other_labels_count_once_it_is_over(self, bench: Bench) -> None:
+        bench.add(pod("a"))
+        bench.fail()
+        bench.add(builders.pod("a", labels={"app": "other"}, spec={"priority": 0}))
+        bench.clock.now += INITIAL_BACKOFF
+        assert bench.place() == "a"
+
+    @pytest.mark.parametrize("skip_backoff", [True, False])
+    def test_a_change_of_the_group_may_wait_for_its_end(self, bench: Bench, skip_backoff: bool) -> None:
+        bench.add(pod("a"))
+        entry = bench.pop()
+        bench.queue.back_off(entry)
+        bench.queue.activate(entry.key, skip_backoff=skip_backoff)
+        assert (bench.queue.pop() is entry) is skip_backoff
+        bench.clock.now += INITIAL_BACKOFF
+        assert (bench.queue.pop() is entry) is not skip_backoff

@@ -229,6 +229,16 @@ class TestOtherKinds:
             desk.see("appgroups", changed)
             assert desk.tried() == ["a1"]
 
+    @pytest.mark.parametrize(
+        ("cost", "tried"), [pytest.param(6, ["a1"], id="a-higher-limit"), pytest.param(4, [], id="a-lower-limit")]
+    )
+    def test_only_an_edit_that_can_help_ends_the_backoff(self, desk: Desk, cost: int, tried: list[str]) -> None:
+        desk.see("appgroups", group_object("shop", *chain("a", "b", maxNetworkCost=5)))
+        desk.pods(member("b1", "b", on="n1"))
+        desk.fail(member("a1", "a", cpu="100")).not_before = desk.cache.clock() + 9
+        desk.see("appgroups", group_object("shop", *chain("a", "b", maxNetworkCost=cost)))
+        assert desk.tried() == tried
+
     def test_pods_of_a_deleted_group_are_tried(self, desk: Desk) -> None:
         group = group_object("shop", *chain("a", "b"))
         desk.see("appgroups", group)
