@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from berth.api.labels import membership
@@ -32,6 +34,9 @@ class GroupMembers:
         self._groups: dict[GroupKey, dict[str, Member]] = {}
         self._places: dict[GroupKey, WorkloadPlaces] = {}
         self._group_of: dict[str, GroupKey] = {}
+        self._finished: dict[str, tuple[GroupKey, str]] = {}
+        self._present: dict[GroupKey, Counter[str]] = {}
+        self._gathered: dict[GroupKey, Group] = {}
 
     def update(self, pod: Pod, *, node: str) -> tuple[GroupKey | None, bool]:
         """Note a live pod on `node` (empty: waiting).
@@ -48,7 +53,12 @@ class GroupMembers:
             self.delete(uid)
         members = self._groups.setdefault(key, {})
         member = Member(uid, pod.key, place.workload, node)
-        changed = members.get(uid) != member
+        known = members.get(uid)
+        changed = known != member
+        if known is None or known.workload != member.workload:
+            if known is not None:
+                self._count(key, known.workload, -1)
+            self._count(key, member.workload, 1)
         self._group_of[uid] = key
         self._put(key, member)
         return key, changed
@@ -58,10 +68,32 @@ class GroupMembers:
         key = self._group_of.pop(uid, None)
         if key is not None:
             members = self._groups[key]
-            self._places[key].remove(members.pop(uid))
+            member = members.pop(uid)
+            self._places[key].remove(member)
+            self._count(key, member.workload, -1)
             if not members:
                 del self._groups[key], self._places[key]
+                self._gathered.pop(key, None)
+        if uid in self._finished:
+            self._count(*self._finished.pop(uid), -1)
         return key
+
+    def finish(self, pod: Pod) -> None:
+        """A pod has ended; until it is deleted, its workload is not waited for."""
+        place = membership(pod.metadata.labels)
+        if place is not None and pod.spec.node_name:
+            key = GroupKey(pod.metadata.namespace, place.appgroup)
+            self._finished[pod.metadata.uid] = key, place.workload
+            self._count(key, place.workload, 1)
+
+    def _count(self, key: GroupKey, workload: str, amount: int) -> None:
+        """Change the number of a workload's pods, finished ones included."""
+        counts = self._present.setdefault(key, Counter())
+        counts[workload] += amount
+        if not counts[workload]:
+            del counts[workload]
+            if not counts:
+                del self._present[key]
 
     def move(self, uid: str, *, node: str) -> None:
         """Note where a pod is now: assumed on a node, or waiting again (empty)."""
@@ -93,7 +125,23 @@ class GroupMembers:
         """The pods of a group that have a node."""
         return [member for member in self._groups.get(key, {}).values() if member.node]
 
+    def missing(self, group: Group) -> tuple[str, ...]:
+        """Workloads without a pod that are still to be waited for, in declaration order."""
+        present: Mapping[str, int] = self._present.get(group.key, {})
+        gathered = self._gathered.get(group.key)
+        before = gathered.selectors if gathered is not None else ()
+        return tuple(selector for selector in group.selectors if selector not in present and selector not in before)
+
     def complete(self, group: Group) -> bool:
-        """True when every workload has a pod and there are at least `numMembers` of them."""
-        members = self._groups.get(group.key, {})
-        return len(members) >= group.members and set(group.selectors) <= {m.workload for m in members.values()}
+        """True when every workload has a pod and there are at least `numMembers` of them.
+
+        Pods that have finished count until they are deleted. What a group once had is not waited for again while it
+        has any pod: a workload that was scaled to zero, or a Job that is done.
+        """
+        gathered, present = self._gathered.get(group.key), self._present.get(group.key, Counter[str]())
+        enough = present.total() >= group.members or (gathered is not None and gathered.members >= group.members)
+        if not enough or self.missing(group):
+            return False
+        if gathered is not group and group.key in self._groups:
+            self._gathered[group.key] = group
+        return True

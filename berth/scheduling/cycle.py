@@ -146,8 +146,7 @@ class SchedulingCycle:
         keeps = gang.after_wait is AfterWait.KEEP_WAITING
         if not self._cache.members.complete(group) and (keeps or not attempt.over):
             members = self._cache.members.of(group.key)
-            present = {member.workload for member in members}
-            missing = tuple(selector for selector in group.selectors if selector not in present)
+            missing = self._cache.members.missing(group)
             seconds = None if keeps else gang.wait_seconds
             message = messages.waiting_for_members(group, present=len(members), missing=missing, seconds=seconds)
             self._tell(attempt, message)

@@ -73,6 +73,7 @@ class Cache:
         """A pod was added or changed; returns whether it waits for a node."""
         if pod.finished:
             self.delete_pod(pod)
+            self.members.finish(pod)
         elif pod.spec.node_name:
             self.confirm(pod)
         elif assumed := self.node_of(pod):
@@ -142,7 +143,11 @@ class Cache:
         self.bandwidth_allocations.mark(self.members.group_of(pod.metadata.uid))
 
     def _leave(self, pod: Pod) -> None:
-        self.bandwidth_allocations.mark(self.members.delete(pod.metadata.uid))
+        group = self.groups.get(key) if (key := self.members.group_of(pod.metadata.uid)) is not None else None
+        if group is not None and not group.problem:
+            self.members.complete(group)  # notes that it has been, before it no longer is
+        self.members.delete(pod.metadata.uid)
+        self.bandwidth_allocations.mark(key)
 
     # Kubelets that said no
 

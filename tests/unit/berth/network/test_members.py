@@ -112,3 +112,56 @@ def test_any_history_equals_a_rebuilt_book(steps: list[tuple[str, tuple[str, str
         assert sorted(book.placed(key), key=str) == sorted(fresh.placed(key), key=str)
     for name in "uvwxyz":
         assert book.group_of(f"pod-default-{name}") == fresh.group_of(f"pod-default-{name}")
+
+
+class TestGathered:
+    """A group that was complete is not waited for again."""
+
+    GROUP = read_group(group_object("shop", *chain("a", "b")))
+
+    def test_a_finished_pod_counts_until_it_is_deleted(self) -> None:
+        members, done = GroupMembers(), member("job", "b", on="n1", phase="Succeeded")
+        members.finish(done)
+        members.update(member("a1", "a"), node="")
+        assert members.missing(self.GROUP) == ()
+        members.delete(done.metadata.uid)
+        assert members.missing(self.GROUP) == ("b",)
+
+    def test_a_pod_that_never_had_a_node_does_not(self) -> None:
+        members = GroupMembers()
+        members.finish(member("job", "b", phase="Failed"))
+        members.update(member("a1", "a"), node="")
+        assert not members.complete(self.GROUP)
+
+    def test_what_it_had_is_not_missed(self) -> None:
+        members, gone = GroupMembers(), member("b1", "b")
+        members.update(member("a1", "a"), node="n1")
+        members.update(gone, node="n1")
+        assert members.complete(self.GROUP)
+        members.delete(gone.metadata.uid)
+        assert members.complete(self.GROUP)
+
+    def test_a_workload_that_was_added_since_is(self) -> None:
+        members = GroupMembers()
+        members.update(member("a1", "a"), node="n1")
+        members.update(member("b1", "b"), node="n1")
+        assert members.complete(self.GROUP)
+        wider = read_group(group_object("shop", *chain("a", "b", "c")))
+        assert members.missing(wider) == ("c",)
+        assert not members.complete(wider)
+
+    def test_a_group_that_lost_all_its_pods_starts_anew(self) -> None:
+        members, pods = GroupMembers(), [member("a1", "a"), member("b1", "b")]
+        for pod in pods:
+            members.update(pod, node="n1")
+        assert members.complete(self.GROUP)
+        for pod in pods:
+            members.delete(pod.metadata.uid)
+        members.update(pods[0], node="")
+        assert not members.complete(self.GROUP)
+
+    def test_another_workload_label_moves_the_count(self) -> None:
+        members = GroupMembers()
+        members.update(member("x", "b"), node="")
+        members.update(member("x", "a"), node="")
+        assert members.missing(self.GROUP) == ("b",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -267,6 +268,31 @@ class TestMissingMembers:
         stage.add(member("a1", "a"))
         stage.schedule()
         assert stage.placed() == {"a1"}
+
+
+class TestMembersThatCameAndWent:
+    @pytest.mark.parametrize(
+        "end",
+        [
+            pytest.param(lambda cache: cache.update_pod(member("b1", "b", on="n1", phase="Succeeded")), id="job-done"),
+            pytest.param(lambda cache: cache.delete_pod(member("b1", "b", on="n1")), id="scaled-to-zero"),
+        ],
+    )
+    @pytest.mark.parametrize("tried_before", [True, False], ids=["placed-here", "found-at-start"])
+    def test_are_not_waited_for_again(self, end: Callable[[Cache], object], tried_before: bool) -> None:
+        stage = Stage()
+        stage.group(shop())
+        pods = [member("a1", "a"), member("b1", "b")]
+        if tried_before:
+            stage.add(*pods)
+            stage.schedule()
+        for pod in pods:
+            pod.spec.node_name = "n1"
+            stage.cache.update_pod(pod)
+        end(stage.cache)
+        stage.add(member("a2", "a"))
+        stage.schedule()
+        assert "a2" in stage.placed()
 
 
 class TestWithoutUsableGroup:
