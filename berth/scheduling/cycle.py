@@ -7,7 +7,7 @@ cycle, report the failures, decide when to try again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from berth.kube.objects import Pod
@@ -65,6 +65,11 @@ class _Attempt:
     def over(self) -> bool:
         """True when a group has waited long enough."""
         return self.waited >= self.profile.gang.wait_seconds
+
+    @property
+    def partial(self) -> bool:
+        """True when what fits of the group is placed without the rest."""
+        return self.over and self.profile.gang.after_wait is AfterWait.PLACE_WHAT_FITS
 
     @property
     def usable_group(self) -> Group | None:
@@ -164,10 +169,17 @@ class SchedulingCycle:
     def _plan(self, attempt: _Attempt) -> Outcome:
         """Place the pods together by their group's dependencies, or one by one when there are none to go by."""
         group, planner = attempt.usable_group, attempt.planner
-        if group is not None:
-            partial = attempt.over and attempt.profile.gang.after_wait is AfterWait.PLACE_WHAT_FITS
-            return planner.place_group(group, attempt.pods, attempt.costs, partial=partial)
-        return planner.place_each(attempt.pods, attempt.costs)
+        if group is None:
+            return planner.place_each(attempt.pods, attempt.costs)
+        if attempt.partial:
+            return planner.place_group(group, attempt.pods, attempt.costs, partial=True)
+        # What an earlier batch left over must not hold up this one, nor have it placed in part.
+        left_over = attempt.entry.left_over
+        batch = [pod for pod in attempt.pods if pod.metadata.uid not in left_over]
+        rest = [pod for pod in attempt.pods if pod.metadata.uid in left_over]
+        return _together(
+            planner.place_group(group, pods, attempt.costs, partial=pods is rest) for pods in (batch, rest) if pods
+        )
 
     def _finish(self, attempt: _Attempt, outcome: Outcome) -> None:
         """Hand over the decisions, report the failures, and see to it that the entry is tried again."""
@@ -193,6 +205,8 @@ class SchedulingCycle:
             return
         if group is not None:
             self._listener.about_group(group, messages.group_not_placed(outcome.failures[0]))
+            if attempt.partial:
+                entry.left_over.update(entry.pods)
         self._queue.back_off(entry)
         if group is not None and not attempt.over:
             self._retry_after_wait(attempt)
@@ -203,3 +217,15 @@ class SchedulingCycle:
     def _tell(self, attempt: _Attempt, message: Message) -> None:
         for pod in attempt.pods:
             self._listener.about_pod(pod, message)
+
+
+def _together(outcomes: Iterable[Outcome]) -> Outcome:
+    """Outcomes of parts of an entry as one; the last one planned has seen all placed edges."""
+    outcomes = list(outcomes)
+    return Outcome(
+        decisions=tuple(decision for outcome in outcomes for decision in outcome.decisions),
+        failures=tuple(failure for outcome in outcomes for failure in outcome.failures),
+        edges=max((outcome.edges for outcome in outcomes), default=0),
+        edge_cost=max((outcome.edge_cost for outcome in outcomes), default=0.0),
+        cut_short=any(outcome.cut_short for outcome in outcomes),
+    )

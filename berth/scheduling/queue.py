@@ -87,11 +87,13 @@ class QueueEntry:
     key: EntryKey
     """identity"""
     first_seen: float
-    """monotonic time of the first waiting pod: the group's wait counts from here"""
+    """monotonic time of the first waiting pod that is not left over: the group's wait counts from here"""
     turn: int
     """attempts at any entry before this one came, or last failed"""
     pods: dict[str, Pod] = field(default_factory=dict)
     """waiting pods by uid"""
+    left_over: set[str] = field(default_factory=set)
+    """pods, by uid, without a node when what fits was placed: those that come later are a new batch"""
     attempts: int = 0
     """failed attempts since something was last placed"""
     not_before: float = 0.0
@@ -166,6 +168,8 @@ class SchedulingQueue:
         if entry is None:
             entry = self._entries[key] = QueueEntry(key=key, first_seen=self._clock(), turn=self._turn)
         before = entry.pods.get(uid)
+        if before is None and entry.left_over.issuperset(entry.pods):
+            entry.first_seen = self._clock()
         entry.pods[uid] = pod
         self._entry_of[uid] = key
         if before is None or before.spec != pod.spec:
@@ -194,6 +198,7 @@ class SchedulingQueue:
             return
         entry = self._entries[key]
         pod = entry.pods.pop(uid)
+        entry.left_over.discard(uid)
         if not entry.pods:
             del self._entries[key]
             self._unschedulable.pop(key, None)

@@ -79,7 +79,7 @@ class TestRelaxed:
             pytest.param([("a",), ("b",)], {}, True, id="no-dependency"),
             pytest.param([("b",)], {"numMembers": 2}, True, id="a-workload-less"),
             pytest.param([("a", "b", "10M", 5), ("b",), ("c",)], {"numMembers": 2}, False, id="a-workload-more"),
-            pytest.param([("a", "b", "10M", 5), ("b",)], {"numMembers": 1}, True, id="fewer-members"),
+            pytest.param([("a", "b", "10M", 5), ("b",)], {"numMembers": 1}, False, id="fewer-members-than-workloads"),
             pytest.param([("a", "b", "10M", 5), ("b",)], {"numMembers": 0}, True, id="broken"),
         ],
     )

@@ -59,7 +59,10 @@ class TestErrors:
                 profile(gang={"waitSecond": 3}), "profiles[0].gang.waitSecond:", "write 'waitSeconds'", id="misspelt"
             ),
             pytest.param(
-                profile(gang={"colour": 3}), "profiles[0].gang.colour:", "use one of afterWait, planningSeconds", id="unknown"
+                profile(gang={"colour": 3}),
+                "profiles[0].gang.colour:",
+                "use one of afterWait, planningSeconds",
+                id="unknown",
             ),
             pytest.param(
                 link(speed="1G"), "profiles[0].links[0].speed:", "use one of capacity", id="unknown-in-a-list"

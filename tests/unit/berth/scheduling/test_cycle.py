@@ -295,6 +295,49 @@ class TestMembersThatCameAndWent:
         assert "a2" in stage.placed()
 
 
+class TestLeftOver:
+    """A member that can never be placed does not switch all-or-nothing off for later batches."""
+
+    @staticmethod
+    def stage() -> Stage:
+        """One pod was placed after the wait, one never fits."""
+        stage = Stage(cpu=3)
+        stage.group(shop())
+        stage.add(member("a1", "a", cpu="1"), member("never", "b", cpu="100"))
+        stage.schedule()
+        stage.clock.advance(30)
+        stage.schedule()
+        assert stage.placed() == {"a1"}
+        return stage
+
+    def test_a_later_batch_is_all_or_nothing(self) -> None:
+        stage = self.stage()
+        stage.clock.advance(60)
+        stage.add(member("a2", "a", cpu="1"), member("b2", "b", cpu="2"))
+        stage.schedule()
+        assert stage.placed() == {"a1"}
+        stage.clock.advance(30)
+        stage.schedule()
+        assert len(stage.placed()) == 2
+
+    def test_a_later_batch_that_fits_is_not_held_up(self) -> None:
+        stage = self.stage()
+        stage.clock.advance(60)
+        stage.add(member("a2", "a", cpu="1"), member("b2", "b", cpu="1"))
+        stage.schedule()
+        assert stage.placed() == {"a1", "a2", "b2"}
+        (entry,) = stage.queue.entries()
+        assert [pod.metadata.name for pod in entry.pods.values()] == ["never"]
+
+    def test_what_was_left_over_is_placed_when_it_fits(self) -> None:
+        stage = self.stage()
+        stage.clock.advance(60)
+        stage.cache.update_node(zoned("big", cpu=200))
+        stage.queue.move_all_to_active()
+        stage.schedule()
+        assert stage.placed() == {"a1", "never"}
+
+
 class TestWithoutUsableGroup:
     def test_a_missing_group_is_waited_for(self) -> None:
         stage = Stage()
