@@ -2,13 +2,18 @@
 
 Every node has a slot, a stable index into all arrays; slots of removed nodes are reused. Arrays are
 handed out as read-only views of the slots in use, [N] or [N, R], valid until the next node event.
+
+Columns exist for labels and resources that nodes have, whatever pods ask for; those that no node has any more are
+freed, resources a few at a time.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from berth.api.labels import BERTH_PREFIX
@@ -28,6 +33,10 @@ FIXED_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 PODS = 3
 SPARE = 64
 """Distinct values that may be kept beyond twice the number of nodes before old ones are forgotten."""
+LABEL_COLUMNS = 512
+"""Label columns that are kept beside those of zone and region; others are built when they are needed."""
+UNUSED_RESOURCES = 16
+"""Resources that no node has any more whose columns are kept at the most: a node may be back soon."""
 TaintKey = tuple[tuple[str, str, str], ...]
 
 
@@ -62,11 +71,15 @@ class NodeTable:
         self._unschedulable: Mask = np.zeros(capacity, dtype=np.bool_)
         self._taint_ids: Ids = np.zeros(capacity, dtype=np.int32)
         self.resources: dict[str, int] = {name: column for column, name in enumerate(FIXED_RESOURCES)}
-        """Column of every resource seen so far by name."""
+        """Column of every resource that nodes have, by name."""
+        self._resource_users: Counter[str] = Counter()
         self._allocatable = self._amounts(capacity, 8)
         self._used = self._amounts(capacity, 8)
         self._scoring_used = self._amounts(capacity, 2)
-        self._columns: dict[str, LabelColumn] = {key: LabelColumn(capacity) for key in (ZONE, REGION)}
+        self._places: dict[str, LabelColumn] = {key: LabelColumn(capacity) for key in (ZONE, REGION)}
+        self._columns: LRUCache[str, LabelColumn] = LRUCache(maxsize=LABEL_COLUMNS)
+        self._absent = LabelColumn(capacity)
+        self._label_users: Counter[str] = Counter()
         self._taint_numbers: dict[TaintKey, int] = {(): 0}
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         """Distinct lists of taints; ``taint_ids`` refers to them."""
@@ -107,8 +120,10 @@ class NodeTable:
         return _read_only(self._scoring_used[: self.count])
 
     def column(self, key: str) -> LabelColumn:
-        """The label column of a key, built on first use."""
-        column = self._columns.get(key)
+        """The label column of a key, built on first use; read-only, and good until the next node event."""
+        column = self._places.get(key) or self._columns.get(key)
+        if column is None and not self._label_users[key]:
+            return self._absent
         if column is None:
             column = self._columns[key] = LabelColumn(self._capacity)
             for slot, node in enumerate(self.nodes):
@@ -116,8 +131,8 @@ class NodeTable:
                     column.set(slot, node.metadata.labels.get(key))
         return column
 
-    def resource_column(self, name: str) -> int:
-        """The column of a resource, added when new."""
+    def _resource_column(self, name: str) -> int:
+        """The column of a resource that a node has, added when new."""
         column = self.resources.get(name)
         if column is None:
             column = self.resources[name] = len(self.resources)
@@ -145,24 +160,30 @@ class NodeTable:
         self.nodes[slot] = node
         if old is None or old.status.allocatable != node.status.allocatable:
             self._allocatable[slot] = 0
+            self._resource_users.update(node.status.allocatable.keys())
             for resource, amount in amounts:
-                column = self.resource_column(resource)  # first: it may replace the array
+                column = self._resource_column(resource)  # first: it may replace the array
                 self._allocatable[slot, column] = amount
+            if old is not None:
+                self._release_resources(old)
         return slot, self._update_static(slot, old, node)
 
     def delete(self, name: str) -> None:
         """Free a node's slot."""
         slot = self.index.pop(name)
-        self.nodes[slot] = None
+        node, self.nodes[slot] = self.nodes[slot], None
         self._alive[slot] = False
         self._unschedulable[slot] = False
         self._taint_ids[slot] = 0
         self._allocatable[slot] = 0
         self._used[slot] = 0
         self._scoring_used[slot] = 0
-        for column in self._columns.values():
+        for column in (*self._places.values(), *self._columns.values()):
             column.set(slot, None)
         self._free.append(slot)
+        if node is not None:
+            self._release_labels(node)
+            self._release_resources(node)
 
     def charge(self, slot: int, amounts: tuple[tuple[int, int], ...], scoring: tuple[int, int], sign: int) -> None:
         """Add (sign 1) or release (sign -1) a pod's (column, amount) pairs on a node."""
@@ -173,11 +194,19 @@ class NodeTable:
         self._scoring_used[slot, 0] += sign * scoring[0]
         self._scoring_used[slot, 1] += sign * scoring[1]
 
+    def clear_charges(self) -> None:
+        """Begin anew with what the pods take; they are charged again by the caller."""
+        self._used[:] = 0
+        self._scoring_used[:] = 0
+
     def _update_static(self, slot: int, old: Node | None, node: Node) -> bool:
         changed = old is None
         if old is None or old.metadata.labels != node.metadata.labels:
             changed = True
-            for key, column in self._columns.items():
+            self._label_users.update(node.metadata.labels.keys())
+            if old is not None:
+                self._release_labels(old)
+            for key, column in (*self._places.items(), *self._columns.items()):
                 column.set(slot, node.metadata.labels.get(key))
                 if len(column.values) > 2 * len(self.index) + SPARE:
                     column.renumber(self.count)
@@ -213,6 +242,27 @@ class NodeTable:
             for number, taints in enumerate(self.taint_sets)
         }
 
+    def _release_labels(self, node: Node) -> None:
+        """A node no longer has these labels: drop columns that no other needs."""
+        for key in node.metadata.labels:
+            self._label_users[key] -= 1
+            if not self._label_users[key]:
+                del self._label_users[key]
+                self._columns.pop(key, None)
+
+    def _release_resources(self, node: Node) -> None:
+        """A node no longer has these resources: drop columns that no other needs, once they are many."""
+        for name in node.status.allocatable:
+            self._resource_users[name] -= 1
+            if not self._resource_users[name]:
+                del self._resource_users[name]
+        kept = [name for name in self.resources if name in FIXED_RESOURCES or name in self._resource_users]
+        if len(self.resources) - len(kept) > UNUSED_RESOURCES:
+            order = [self.resources[name] for name in kept]
+            self._allocatable = np.asfortranarray(self._allocatable[:, order])
+            self._used = np.asfortranarray(self._used[:, order])
+            self.resources = {name: column for column, name in enumerate(kept)}
+
     def _take_slot(self) -> int:
         if self._free:
             return self._free.pop()
@@ -235,6 +285,6 @@ class NodeTable:
             flags = np.zeros(capacity, dtype=old_flags.dtype)
             flags[: len(old_flags)] = old_flags
             setattr(self, name, flags)
-        for column in self._columns.values():
+        for column in (*self._places.values(), *self._columns.values(), self._absent):
             column.grow(capacity)
         self._capacity = capacity

@@ -107,6 +107,8 @@ class NodeSelection:
         mask: Mask = self._nodes.alive.copy()
         for key, value in wanted.items():
             mask &= self._nodes.column(key).among((value,), count)
+            if not mask.any():
+                break
         return mask
 
     def label_selector(self, selector: Selector) -> Mask:
@@ -141,6 +143,8 @@ class NodeSelection:
         mask: Mask = self._nodes.alive.copy()
         for expression in term.match_expressions:
             mask &= self._expression(expression)
+            if not mask.any():
+                return mask
         for field in term.match_fields:
             mask &= self._field(field)
         return mask

@@ -138,12 +138,14 @@ class ClusterState:
 
     def update_node(self, node: Node) -> int:
         """Add or update a node and return its slot; raises ValueError for an unreadable quantity."""
-        known = node.metadata.name in self.nodes.index
+        known, columns = node.metadata.name in self.nodes.index, dict(self.nodes.resources)
         slot, changed = self.nodes.update(node)
         if not known:
             for record in self._by_node.get(node.metadata.name, {}).values():
                 self._charge(record, slot, 1)
-        if changed:
+        if self.nodes.resources != columns:
+            self._charge_anew()
+        elif changed:
             self._static_change()
         return slot
 
@@ -154,7 +156,10 @@ class ClusterState:
             return
         for record in self._by_node.get(name, {}).values():
             self._charge(record, slot, -1)
+        columns = dict(self.nodes.resources)
         self.nodes.delete(name)
+        if self.nodes.resources != columns:
+            self._charge_anew()
         self._static_change()
 
     # Pods
@@ -209,7 +214,7 @@ class ClusterState:
         return iter(self._by_node.get(node_name, {}).values())
 
     def request_vector(self, template: PodTemplateInfo) -> NDArray[np.int64]:
-        """int64[R]: the pod's requests by resource column, one unit of ``pods`` included."""
+        """int64[R]: the pod's requests of what nodes have, by column, one unit of ``pods`` included."""
         columns = self._amounts(template)
         vector = np.zeros(len(self.nodes.resources), dtype=np.int64)
         for column, amount in columns:
@@ -238,9 +243,21 @@ class ClusterState:
         self.selection.clear()
 
     def _amounts(self, template: PodTemplateInfo) -> tuple[tuple[int, int], ...]:
-        column = self.nodes.resource_column
+        columns = self.nodes.resources
         # A resource named "pods" in a pod's requests is no request for more pod slots.
-        return tuple((column(name), amount) for name, amount in template.requests if name != "pods")
+        return tuple(
+            (columns[name], amount) for name, amount in template.requests if name in columns and name != "pods"
+        )
+
+    def _charge_anew(self) -> None:
+        """Nodes have other resources than before: what pods request of them counts, or no longer does."""
+        self.nodes.clear_charges()
+        for record in self._records.values():
+            record.amounts = self._amounts(record.template)
+            slot = self.nodes.index.get(record.node_name)
+            if slot is not None:
+                self.nodes.charge(slot, record.amounts, record.template.scoring_requests, 1)
+        self._static_change()
 
     def _unchanged(self, record: PodRecord, pod: Pod) -> bool:
         return (

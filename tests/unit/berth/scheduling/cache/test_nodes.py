@@ -16,6 +16,7 @@ from tests.support.builders import node, pod, taint
 def test_columns_do_not_keep_every_value_ever_seen() -> None:
     state = ClusterState()
     state.update_node(node("fixed", labels={"zone": "z"}))
+    state.update_node(node("n", labels={"build": "first"}))
     column = state.nodes.column("build")
     for number in range(1000):
         state.update_node(node("n", labels={"build": str(number)}))
