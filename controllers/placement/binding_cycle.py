@@ -128,6 +128,8 @@ class BindingCycle:
             return "the node was deleted"
         if state.node(slot).spec.unschedulable:
             return "the node was cordoned"
+        if not state.selection.tolerated(record.template)[slot]:
+            return "the node has a new taint that the pod does not tolerate"
         over = state.used[slot] > state.allocatable[slot]
         needed = state.request_vector(record.template) > 0
         if (over & needed).any():

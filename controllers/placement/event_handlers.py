@@ -16,6 +16,7 @@ from berth.kube.resources import Resource
 from berth.network.groups import GroupKey, relaxed
 from berth.scheduling.cache.cache import REJECTION_SECONDS, Cache
 from berth.scheduling.cache.nodes import node_settings
+from berth.scheduling.cache.state import PodRecord
 from berth.scheduling.cache.volumes import StorageObject
 from berth.scheduling.configuration import PlacementConfiguration
 from berth.scheduling.gang.infrastructure import read_settings
@@ -87,7 +88,7 @@ class EventHandlers:
         if pod is None:
             return
         cache, queue, uid = self._cache, self._queue, pod.metadata.uid
-        node, group = cache.node_of(pod), cache.members.group_of(uid)
+        node, group, took = cache.node_of(pod), cache.members.group_of(uid), cache.state.record(uid)
         waits = False
         if new is None:
             cache.delete_pod(pod)
@@ -110,6 +111,8 @@ class EventHandlers:
         if node and cache.node_of(pod) != node:
             queue.move_all_to_active()
             self._volumes.pod_gone(uid)
+        elif took is not None and takes_less(took, cache.state.record(uid)):
+            queue.move_all_to_active()
         elif new is not None and assigned(old, new):
             queue.move_all_to_active(_follows_pods)
 
@@ -186,6 +189,14 @@ def rejected_by_kubelet(pod: Pod) -> bool:
         reason.startswith("OutOf")
         or reason in ("NodeAffinity", "NodePorts", "UnexpectedAdmissionError", "TopologyAffinityError")
     )
+
+
+def takes_less(before: PodRecord, now: PodRecord | None) -> bool:
+    """Whether a pod that stays on its node gave back some of what it took there: it was resized in place."""
+    if now is None or now.template is before.template:
+        return False
+    amounts = dict(now.template.requests)
+    return any(amounts.get(name, 0) < amount for name, amount in before.template.requests)
 
 
 def assigned(old: Pod | None, new: Pod) -> bool:

@@ -152,6 +152,12 @@ class TestBeforeBinding:
             pytest.param(zoned("n1"), None, id="as-it-was"),
             pytest.param(None, "the node was deleted", id="deleted"),
             pytest.param(zoned("n1", unschedulable=True), "the node was cordoned", id="cordoned"),
+            pytest.param(
+                zoned("n1", taints=["gone:NoExecute"]),
+                "the node has a new taint that the pod does not tolerate",
+                id="tainted",
+            ),
+            pytest.param(zoned("n1", taints=["slow:PreferNoSchedule"]), None, id="taint-that-asks-only"),
             pytest.param(zoned("n1", cpu=1), "the node has too little room left", id="shrunk"),
             pytest.param(zoned("n1", memory="1Ki"), None, id="short-of-what-the-pod-does-not-need"),
         ],

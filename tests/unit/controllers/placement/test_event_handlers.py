@@ -60,6 +60,13 @@ class TestPods:
             desk.pods(other)
         assert desk.tried() == tried
 
+    @pytest.mark.parametrize(("cpu", "tried"), [pytest.param("1", ["big"], id="down"), pytest.param("3", [], id="up")])
+    def test_a_resize_in_place_helps_when_it_frees_room(self, desk: Desk, cpu: str, tried: list[str]) -> None:
+        desk.pods(lone("other", on="n1", cpu="2"))
+        desk.fail(lone("big", cpu="100"))
+        desk.pods(lone("other", on="n1", cpu=cpu))
+        assert desk.tried() == tried
+
     def test_an_assumed_pod_that_goes_helps_all(self, desk: Desk) -> None:
         assumed = desk.place(lone("p", cpu="1"))
         desk.fail(lone("big", cpu="100"))
