@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from berth.api.labels import ANNOTATION_DECISION as DECISION
 from berth.network.costs import NetworkCosts
 from berth.scheduling.decision import ALONE, MAX_RUNNER_UPS, Decision, Failure, Scale
 from berth.scheduling.framework.rejection import Rejection
@@ -20,6 +21,9 @@ VERSION = 2
 """Version of both annotations as they are written."""
 MAX_REASONS = 8
 """Reasons for rejected nodes that are kept, those of most nodes first."""
+
+MAX_BYTES = 256 * 1024
+"""Bytes of all keys and values that the annotations of one object may have in Kubernetes."""
 
 
 class UnreadableAnnotationError(ValueError):
@@ -56,6 +60,12 @@ def write_decision(decision: Decision, costs: NetworkCosts) -> str:
     else:
         document["network"] = {"missing": "no NetworkTopology with costs; only equal zones count as close"}
     return msgspec.json.encode(document).decode()
+
+
+def fits(text: str, annotations: Mapping[str, str]) -> bool:
+    """Whether a decision may be added to a pod's annotations: beyond the limit nobody could change the pod."""
+    others = (len(key.encode()) + len(value.encode()) for key, value in annotations.items() if key != DECISION)
+    return len(DECISION) + len(text.encode()) + sum(others) <= MAX_BYTES
 
 
 def read_decision(text: str) -> dict[str, Any]:

@@ -72,10 +72,11 @@ class _Binding(msgspec.Struct, rename="camel"):
 
 
 def binding(pod: Pod, node: str, *, decision: str) -> Any:
-    """The Binding to send: valid for this very pod only, and carrying the decision into its annotations."""
+    """The Binding to send: valid for this very pod only, and carrying the decision, if any, into its annotations."""
     meta = pod.metadata
+    annotations = {ANNOTATION_DECISION: decision} if decision else {}
     return _Binding(
-        metadata=_Metadata(meta.name, meta.namespace, meta.uid, {ANNOTATION_DECISION: decision}),
+        metadata=_Metadata(meta.name, meta.namespace, meta.uid, annotations),
         target=_Target(kind="Node", name=node),
     )
 

@@ -14,7 +14,7 @@ import structlog
 from berth.kube.events import Note
 from berth.kube.objects import Pod
 from berth.network.costs import NetworkCosts
-from berth.scheduling.annotations import write_decision
+from berth.scheduling.annotations import fits, write_decision
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.state import PodRecord
 from berth.scheduling.decision import Decision
@@ -118,6 +118,8 @@ class BindingCycle:
             self._tasks.create_task(self.bind_volumes(item))
         else:
             text = write_decision(decision, item.costs)
+            if not fits(text, self._pods.get(pod.key, pod).metadata.annotations):
+                text = ""
             self.settle(item, await self._binder.bind(pod, node, decision=text))
 
     def changed(self, node_name: str, record: PodRecord) -> str | None:

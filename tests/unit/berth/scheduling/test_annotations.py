@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from berth.network.costs import NO_COSTS
 from berth.network.groups import GroupKey
 from berth.scheduling.annotations import (
+    MAX_BYTES,
     UnreadableAnnotationError,
+    fits,
     read_decision,
     read_rejections,
     write_decision,
@@ -184,3 +186,17 @@ class TestRejections:
     )
     def test_what_cannot_be_read_gives_no_rows(self, text: str) -> None:
         assert read_rejections(text) == []
+
+
+@pytest.mark.parametrize(
+    ("annotations", "text", "fit"),
+    [
+        pytest.param({}, "{}", True, id="empty"),
+        pytest.param({"k": "v" * (MAX_BYTES - len("berth.dev/decision") - 3)}, "{}", True, id="exactly-full"),
+        pytest.param({"k": "v" * (MAX_BYTES - len("berth.dev/decision") - 2)}, "{}", False, id="a-byte-too-many"),
+        pytest.param({"k": "ä" * (MAX_BYTES // 2)}, "{}", False, id="bytes-not-characters"),
+        pytest.param({"berth.dev/decision": "v" * MAX_BYTES}, "{}", True, id="an-older-decision-is-replaced"),
+    ],
+)
+def test_whether_a_decision_fits(annotations: dict[str, str], text: str, fit: bool) -> None:
+    assert fits(text, annotations) is fit

@@ -26,6 +26,10 @@ def test_binding_is_valid_for_this_very_pod_only_and_carries_the_decision() -> N
     }
 
 
+def test_without_a_decision_there_is_no_annotation() -> None:
+    assert binding(lone("p"), "n1", decision="").metadata.annotations == {}
+
+
 @pytest.mark.parametrize(
     ("status", "outcome"),
     [

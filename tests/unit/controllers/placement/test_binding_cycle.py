@@ -139,6 +139,22 @@ class TestBeforeBinding:
         assert desk.cache.state.volumes.reserved_for("v") is None
         assert desk.said.reasons == []
 
+    @pytest.mark.parametrize(("size", "carried"), [(1000, True), (262_000, False)], ids=["small", "over-the-limit"])
+    async def test_the_decision_is_left_out_where_annotations_are_full(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch, size: int, carried: bool
+    ) -> None:
+        sent: list[str] = []
+
+        async def bind(_pod: Pod, _node: str, *, decision: str) -> BindResult:
+            sent.append(decision)
+            return BindResult(BindOutcome.BOUND)
+
+        monkeypatch.setattr(desk.controller.binding._binder, "bind", bind)
+        pod = lone("p")
+        pod.metadata.annotations = {"note": "x" * size}
+        await desk.controller.binding._bind(desk.place(pod))
+        assert [bool(decision) for decision in sent] == [carried]
+
     async def test_a_node_that_changed_is_told_and_the_pod_waits(self, desk: Desk) -> None:
         assumed = desk.place(lone("p", spec=ON_N1))
         desk.see("nodes", zoned("n1", unschedulable=True))
