@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from berth.api.labels import BERTH_PREFIX
 from berth.scheduling.cache.columns import Ids, LabelColumn, Mask
-from berth.scheduling.cache.units import resource_units
+from berth.scheduling.cache.units import LIMIT, resource_units
 
 if TYPE_CHECKING:
     from berth.kube.objects import Node, Taint
@@ -76,6 +76,7 @@ class NodeTable:
         self._allocatable = self._amounts(capacity, 8)
         self._used = self._amounts(capacity, 8)
         self._scoring_used = self._amounts(capacity, 2)
+        self._beyond_limit: tuple[dict[tuple[int, int], int], dict[tuple[int, int], int]] = ({}, {})
         self._places: dict[str, LabelColumn] = {key: LabelColumn(capacity) for key in (ZONE, REGION)}
         self._columns: LRUCache[str, LabelColumn] = LRUCache(maxsize=LABEL_COLUMNS)
         self._absent = LabelColumn(capacity)
@@ -187,17 +188,28 @@ class NodeTable:
 
     def charge(self, slot: int, amounts: tuple[tuple[int, int], ...], scoring: tuple[int, int], sign: int) -> None:
         """Add (sign 1) or release (sign -1) a pod's (column, amount) pairs on a node."""
-        used = self._used
-        for column, amount in amounts:
-            used[slot, column] += sign * amount
-        used[slot, PODS] += sign
-        self._scoring_used[slot, 0] += sign * scoring[0]
-        self._scoring_used[slot, 1] += sign * scoring[1]
+        for column, amount in (*amounts, (PODS, 1)):
+            self._add(self._used, slot, column, sign * amount)
+        for column, amount in enumerate(scoring):
+            self._add(self._scoring_used, slot, column, sign * amount)
+
+    def _add(self, table: Amount, slot: int, column: int, amount: int) -> None:
+        """Change a sum; one beyond the limit is kept exactly apart, so that taking away again is exact too."""
+        exact = self._beyond_limit[table is self._used]
+        total = exact.pop((slot, column), None)
+        if total is None:
+            total = int(table[slot, column])
+        total += amount
+        if total > LIMIT:
+            exact[slot, column] = total
+        table[slot, column] = min(total, LIMIT)
 
     def clear_charges(self) -> None:
         """Begin anew with what the pods take; they are charged again by the caller."""
         self._used[:] = 0
         self._scoring_used[:] = 0
+        for exact in self._beyond_limit:
+            exact.clear()
 
     def _update_static(self, slot: int, old: Node | None, node: Node) -> bool:
         changed = old is None

@@ -23,6 +23,7 @@ from berth.scheduling.cache.terms import (
     compile_affinity_term,
     compile_spread_constraint,
 )
+from berth.scheduling.cache.units import LIMIT
 
 if TYPE_CHECKING:
     from berth.kube.objects import NodeSelector, Pod, PodAffinityTerm, PreferredSchedulingTerm, Toleration
@@ -219,8 +220,8 @@ def _requests(pod: Pod) -> Part[Requests]:
         scoring = pod_requests(pod, missing=SCORING_DEFAULTS)
     except ValueError as error:
         return ((), (0, 0)), (FieldProblem(("spec", "containers", "*", "resources"), str(error)),)
-    requests = tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0))
-    return (requests, (scoring.get("cpu", 0), scoring.get("memory", 0))), ()
+    requests = tuple(sorted((name, min(amount, LIMIT)) for name, amount in amounts.items() if amount > 0))
+    return (requests, (min(scoring.get("cpu", 0), LIMIT), min(scoring.get("memory", 0), LIMIT))), ()
 
 
 def _host_ports(pod: Pod) -> Iterable[HostPort]:

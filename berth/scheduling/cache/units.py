@@ -2,7 +2,7 @@
 
 cpu is counted in thousandths of a core, everything else in whole units (bytes, devices, pods).
 Like kube-scheduler's MilliValue and Value, a fraction of a unit is rounded up. Values are kept
-below 2**62 so that sums of two never overflow an int64.
+at most 2**61, and so do tables of sums, so that adding two never overflows an int64.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from functools import lru_cache
 
 from berth.api.quantity import parse_quantity
 
-LIMIT = 2**62
+LIMIT = 2**61
+"""Greatest amount that is counted, of a pod or of all pods on a node."""
 CPU = "cpu"
 
 
