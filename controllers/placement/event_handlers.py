@@ -103,11 +103,10 @@ class EventHandlers:
             self._conditions.forget(uid)
             if joined is not None and joined != group:
                 self._activate_group(joined)
-        if node and new is not None and rejected_by_kubelet(new):
+        if ours and node and new is not None and rejected_by_kubelet(new):
             cache.note_rejection(new)
-            if ours:
-                NODE_REJECTIONS.labels(new.status.reason).inc()
-                self._record(events.rejected_by_node(new, seconds=REJECTION_SECONDS))
+            NODE_REJECTIONS.labels(new.status.reason).inc()
+            self._record(events.rejected_by_node(new, seconds=REJECTION_SECONDS))
         if node and cache.node_of(pod) != node:
             queue.move_all_to_active()
             self._volumes.pod_gone(uid)

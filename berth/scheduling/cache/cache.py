@@ -57,8 +57,8 @@ class Cache:
     """NetworkTopologies by ``namespace/name``"""
     bandwidth_allocations: BandwidthAllocations = field(init=False)
     """bandwidth of placed edges"""
-    _rejections: TTLCache[tuple[str, str], bool] = field(init=False)
-    """(owner uid, node name) of pods that a kubelet rejected"""
+    _rejections: TTLCache[tuple[str, str, str], bool] = field(init=False)
+    """(namespace, owner uid, node name) of pods that a kubelet rejected"""
     _costs: dict[str, dict[tuple[str, ...], NetworkCosts]] = field(default_factory=dict)
     """by topology and names of its weight sets"""
 
@@ -154,14 +154,14 @@ class Cache:
     def note_rejection(self, pod: Pod) -> None:
         """The kubelet of its node refused to run a pod."""
         for owner in pod.metadata.owner_references:
-            self._rejections[owner.uid, pod.spec.node_name] = True
+            self._rejections[pod.metadata.namespace, owner.uid, pod.spec.node_name] = True
 
     def recently_rejected(self, pod: Pod) -> frozenset[str]:
-        """Nodes whose kubelet recently rejected a pod of the same owner."""
+        """Nodes whose kubelet recently rejected a pod of the same owner, in the same namespace."""
         if not self._rejections:
             return frozenset()
-        owners = {owner.uid for owner in pod.metadata.owner_references}
-        return frozenset(node for owner, node in self._rejections if owner in owners)
+        owners = {(pod.metadata.namespace, owner.uid) for owner in pod.metadata.owner_references}
+        return frozenset(node for *owner, node in self._rejections if tuple(owner) in owners)
 
     # Nodes, namespaces, storage
 

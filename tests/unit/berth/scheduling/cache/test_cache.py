@@ -163,6 +163,7 @@ class TestRejections:
         cache.note_rejection(owned(lone("p", on="n1")))
         assert cache.recently_rejected(owned(lone("next"))) == {"n1"}
         assert cache.recently_rejected(owned(lone("foreign"), "rs-2")) == frozenset()
+        assert cache.recently_rejected(owned(lone("next", namespace="another"))) == frozenset()
         assert cache.recently_rejected(lone("without owner")) == frozenset()
         clock.advance(REJECTION_SECONDS - 1)
         assert cache.recently_rejected(owned(lone("next"))) == {"n1"}
