@@ -10,6 +10,7 @@ import yaml
 
 from berth.cli.plan.report import plan_document
 from berth.cli.plan.tables import SECTIONS, plan_page
+from berth.kube.memory import collection_paused
 from berth.scheduling.configuration import (
     ConfigurationError,
     PlacementConfiguration,
@@ -51,6 +52,7 @@ class Options:
     """RFC 3339 creation time of objects that have none"""
 
 
+@collection_paused()
 def plan(
     sources: Sequence[tuple[str, str]],
     *,
@@ -84,7 +86,14 @@ def plan(
     documents, problems = read_documents(
         [Source(*source) for source in sources], progress=lambda done: progress("reading manifests", done, 0)
     )
-    inputs, more = assemble(documents, live=live, namespace=chosen.namespace, now=chosen.now, forecasts=forecasts or {})
+    inputs, more = assemble(
+        documents,
+        live=live,
+        namespace=chosen.namespace,
+        now=chosen.now,
+        forecasts=forecasts or {},
+        progress=lambda done: progress("checking manifests", done, len(documents)),
+    )
     problems = [*problems, *more]
     if problems:
         order = {name: number for number, (name, _) in enumerate(sources)}

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
+
+import msgspec
 
 from berth.api.appgroup import AppGroup
 from berth.api.checks import appgroup_problems, topology_problems
@@ -37,7 +40,8 @@ from berth.scheduling.simulation.convert import (
     convert,
 )
 from berth.scheduling.simulation.defaults import default_claim, default_pod
-from berth.scheduling.simulation.manifests import Document, InputProblem
+from berth.scheduling.simulation.live_pods import LivePods
+from berth.scheduling.simulation.manifests import PROGRESS_EVERY, Document, InputProblem
 from berth.scheduling.simulation.workloads import WORKLOAD_KINDS, Workload, read_workload
 
 READ: tuple[Resource[Any], ...] = (
@@ -107,11 +111,12 @@ class _Assembly:
         self._forecasts = forecasts
         self._workloads: list[Workload] = []
         self._satisfied = 0
-        self._pods: list[tuple[Document, Pod]] = []
+        self._pods: dict[str, tuple[Document, Pod]] = {}
+        self._sound: set[bytes] = set()
         for kind, items in live.items():
             for item in items:
                 self.inputs.put(kind, item)
-        self._live_pods: list[Pod] = [pod for pod in self.inputs.of("Pod") if not pod.finished]
+        self._live_pods = LivePods(pod for pod in self.inputs.of("Pod") if not pod.finished)
 
     def add(self, document: Document) -> None:
         """Read one document."""
@@ -144,6 +149,10 @@ class _Assembly:
             self.problems.append(error.problem)
             return
         self._put(document, item)
+        if document.kind not in _MODELS:
+            # The struct has what counts of it; of a large cluster the documents are most of the memory.
+            for name in ("spec", "status"):
+                document.data.pop(name, None)
 
     def _note_repeated(self, document: Document) -> None:
         metadata = document.data["metadata"]
@@ -167,12 +176,25 @@ class _Assembly:
                 item.status.allocatable.setdefault("pods", DEFAULT_MAX_PODS)
             self.problems += check_node(document, item)
         elif isinstance(item, Pod):
-            self.problems += check_pod(document, item)
-            self._pods = [(d, pod) for d, pod in self._pods if pod.key != item.key] + [(document, item)]
+            self._check_pod(document, item)
+            self._pods.pop(item.key, None)
+            self._pods[item.key] = document, item
             return
         elif document.kind == "PersistentVolume" and not item.status.phase:
             item.status.phase = "Bound" if item.spec.claim_ref is not None else "Available"
         self.inputs.put(document.kind, item)
+
+    def _check_pod(self, document: Document, pod: Pod) -> None:
+        """Check a pod, unless one that is equal but for its name, node and volumes was sound."""
+        spec = msgspec.structs.replace(pod.spec, node_name="", volumes=[])
+        template = msgspec.msgpack.encode((pod.metadata.labels, spec, pod.status))
+        digest = blake2b(template, digest_size=16).digest()
+        if digest in self._sound:
+            return
+        problems = list(check_pod(document, pod))
+        if not problems:
+            self._sound.add(digest)
+        self.problems += problems
 
     def finish(self) -> None:
         """Expand workloads and fill in what the API server and other controllers would."""
@@ -180,10 +202,9 @@ class _Assembly:
         priorities: dict[str, PriorityClass] = self.inputs.objects.get("PriorityClass", {})
         classes: list[StorageClass] = self.inputs.of("StorageClass")
         default = next((c.metadata.name for c in classes if c.metadata.annotations.get(_DEFAULT_CLASS) == "true"), None)
-        live = {pod.key for pod in self._live_pods}
-        for document, pod in self._pods:
-            if pod.key in live:
-                self.inputs.notes.append(f"Pod {pod.key} is in the cluster and stays as it is there")
+        for key, (document, pod) in self._pods.items():
+            if key in self._live_pods:
+                self.inputs.notes.append(f"Pod {key} is in the cluster and stays as it is there")
                 continue
             problem = default_pod(pod, priorities)
             if problem is not None:
@@ -206,13 +227,7 @@ class _Assembly:
 
     def _expand(self, workload: Workload) -> None:
         """Put the pods that the workload lacks; live ones that it selects count."""
-        own = [
-            pod
-            for pod in self._live_pods
-            if workload.selects is not None
-            and pod.metadata.namespace == workload.namespace
-            and workload.selects.matches(pod.metadata.labels)
-        ]
+        own = self._live_pods.of(workload)
         if own and len(own) < workload.replicas:
             self.inputs.notes.append(
                 f"{workload.origin} in namespace {workload.namespace} has {len(own)} pods in the cluster, which stay "
@@ -280,6 +295,7 @@ def assemble(
     namespace: str = "default",
     now: str = "",
     forecasts: Mapping[str, Forecast] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> tuple[Inputs, list[InputProblem]]:
     """Read all documents on top of a live cluster.
 
@@ -289,12 +305,15 @@ def assemble(
         namespace: for objects that name none.
         now: RFC 3339 creation time of objects that state none.
         forecasts: by kind, what its controller would fill in.
+        progress: told now and then how many documents have been checked.
 
     Returns:
         The inputs, and every problem; inputs with problems are incomplete.
     """
     assembly = _Assembly(live or {}, namespace=namespace, now=now, forecasts=forecasts or {})
-    for document in documents:
+    for number, document in enumerate(documents):
+        if progress is not None and number % PROGRESS_EVERY == 0:
+            progress(number)
         if not isinstance(document.data.get("metadata", {}), dict):
             assembly.problems.append(document.problem(("metadata",), "must be a map of fields; write name: below it"))
             continue

@@ -199,7 +199,9 @@ def _collect(document: Document, documents: list[Document], problems: list[Input
         )
         return
     kind = document.kind.removesuffix("List")
-    for number, item in enumerate(data.get("items") or ()):
+    items = data.get("items") or []
+    for number, item in enumerate(items):
+        items[number] = None  # a large List need not be in memory twice
         if isinstance(item, dict) and kind:
             # Typed lists, as the API server sends them, state the kind only once.
             item = {"apiVersion": data["apiVersion"], "kind": kind, **item}  # noqa: PLW2901
@@ -215,9 +217,12 @@ def _shape(value: Any) -> str:
 
 
 def without_nulls(value: Any) -> Any:
-    """The same value without map entries that are null: the API server reads them as absent."""
+    """The same value without map entries that are null: the API server reads them as absent; parts without any stay."""
     if isinstance(value, dict):
-        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+        kept = {key: without_nulls(item) for key, item in value.items() if item is not None}
+        same = len(kept) == len(value) and all(kept[key] is item for key, item in value.items())
+        return value if same else kept
     if isinstance(value, list):
-        return [without_nulls(item) for item in value]
+        items = [without_nulls(item) for item in value]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
     return value

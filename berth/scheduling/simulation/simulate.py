@@ -134,8 +134,10 @@ class _Planner(CycleListener):
                 self.result.notes.append(f"NetworkTopology ignored: {problem}")
         pods = [*inputs.of("Pod"), *self._daemons(inputs)]
         # Pods that have a node come first, as in the first list of a controller: waiting ones see their room taken.
-        for pod in sorted(pods, key=lambda item: not item.spec.node_name):
+        for number, pod in enumerate(sorted(pods, key=lambda item: not item.spec.node_name)):
             self._update_pod(pod)
+            if number % 500 == 0:
+                self._progress("reading pods", number, len(pods))
 
     def _daemons(self, inputs: Inputs) -> list[Pod]:
         """A pod for every node that a DaemonSet's template admits and that has none of it yet."""

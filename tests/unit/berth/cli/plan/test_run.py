@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -266,3 +267,11 @@ def test_nothing_is_over_committed_and_every_pod_is_accounted_for(
     assert {*plans.where(document), *plans.why(document)} == {f"p{n}" for n in range(len(pods))}
     assert all(free >= 0 for node in document["nodes"] for free in [node["resources"]["cpu"]["free"]])
     assert document == plans.made(*manifests, PAIR, plans.topology({("z0", "z1"): 5}), strategy=strategy)
+
+
+def test_the_garbage_collector_rests_while_a_plan_is_made() -> None:
+    seen: list[bool] = []
+    made = plans.made(plans.node("n"), plans.pod("p"), progress=lambda *_report: seen.append(gc.isenabled()))
+    assert plans.where(made) == {"p": "n"}
+    assert not any(seen)
+    assert gc.isenabled()

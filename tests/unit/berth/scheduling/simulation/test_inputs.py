@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from berth.kube.objects import Pod
+from berth.scheduling.cache.selectors import Selector
+from berth.scheduling.simulation import inputs as inputs_module
+from berth.scheduling.simulation.manifests import PROGRESS_EVERY
 from tests.support import builders, plans
 
 
@@ -64,3 +73,75 @@ def test_measurements_of_a_configmap_count() -> None:
     assert problems == []
     [topology] = inputs.of("NetworkTopology")
     assert [item["name"] for item in topology.spec["weights"]] == ["UserDefined", "Dijkstra", "NetperfCosts"]
+
+
+def _calls(monkeypatch: pytest.MonkeyPatch, target: Any, name: str, work: Callable[[], object]) -> int:
+    """How often a function, or a property's getter, is called during some work."""
+    original, count = vars(target)[name], 0
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal count
+        count += 1
+        return (original.fget if isinstance(original, property) else original)(*args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(target, name, property(counted) if isinstance(original, property) else counted)
+        work()
+    return count
+
+
+def test_twice_the_pods_are_twice_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reading(pods: int) -> int:
+        manifests = [plans.pod(f"p{number}") for number in range(pods)]
+        return _calls(monkeypatch, Pod, "key", lambda: plans.inputs_of(*manifests))
+
+    assert 0 < reading(100) <= 2.1 * reading(50)
+
+
+def test_equal_pods_are_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    manifests = [plans.pod(f"p{number}", nodeName=f"n{number}") for number in range(20)]
+    assert _calls(monkeypatch, inputs_module, "check_pod", lambda: plans.inputs_of(*manifests)) == 1
+
+
+def test_every_pod_that_is_wrong_is_told_even_if_equal() -> None:
+    _, problems = plans.inputs_of(plans.pod("a", cpu="much"), plans.pod("b"), plans.pod("c", cpu="much"))
+    assert [problem.what.partition(":")[0] for problem in problems] == ["Pod default/a", "Pod default/c"]
+
+
+def test_workloads_look_only_at_live_pods_that_carry_their_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    def matching(workloads: int) -> int:
+        names = [f"web{number}" for number in range(workloads)]
+        live = [builders.pod(f"{name}-x", labels={"app": name}, on="n") for name in names]
+        manifests = [plans.workload("Deployment", name) for name in names]
+        return _calls(monkeypatch, Selector, "matches", lambda: plans.inputs_of(*manifests, live={"Pod": live}))
+
+    assert 0 < matching(40) <= 2.1 * matching(20)
+
+
+@pytest.mark.parametrize(
+    ("selector", "found"),
+    [
+        ({"matchLabels": {"app": "web"}}, 2),
+        ({"matchLabels": {"app": "web", "tier": "back"}}, 1),
+        ({"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "other"]}]}, 2),
+        ({"matchExpressions": [{"key": "app", "operator": "Exists"}]}, 2),
+    ],
+    ids=["label", "labels", "in", "exists"],
+)
+def test_live_pods_that_a_selector_finds_count_as_replicas(selector: dict[str, Any], found: int) -> None:
+    live = [
+        builders.pod("a", labels={"app": "web"}, on="n"),
+        builders.pod("b", labels={"app": "web", "tier": "back"}, on="n"),
+        builders.pod("c", labels={"app": "web"}, on="n", namespace="elsewhere"),
+    ]
+    manifest = plans.workload("Deployment", "web", spec={"replicas": 3, "selector": selector})
+    manifest["spec"]["template"]["metadata"]["labels"] = {"app": "web", "tier": "back"}
+    inputs, problems = plans.inputs_of(manifest, live={"Pod": live})
+    assert problems == []
+    assert len(inputs.of("Pod")) == len(live) + 3 - found
+
+
+def test_assembling_says_how_far_it_is() -> None:
+    said: list[int] = []
+    plans.inputs_of(*(plans.pod(f"p{number}") for number in range(2 * PROGRESS_EVERY + 1)), progress=said.append)
+    assert said == [0, PROGRESS_EVERY, 2 * PROGRESS_EVERY]

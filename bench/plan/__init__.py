@@ -1,0 +1,1 @@
+"""Time and memory of ``berth plan`` over a snapshot of a large cluster."""
