@@ -14,6 +14,7 @@ import typer
 
 from berth.api.labels import LABEL_APPGROUP
 from berth.cli.commands import CLUSTER_ERRORS, cluster_problem, fail
+from berth.cli.explain.types import TypeAndName
 from berth.cli.listing import USER_AGENT, list_or_nothing
 from berth.cli.output import Output, print_document
 from berth.kube.client import ApiClient
@@ -23,6 +24,7 @@ from berth.kube.resources import APP_GROUPS, EVENTS, NETWORK_TOPOLOGIES, NODES, 
 
 explain = typer.Typer(
     name="explain",
+    cls=TypeAndName,
     help="Say why Berth placed a pod where it is, or why it did not.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -69,7 +71,6 @@ def explain_pod(
 
 
 @explain.command("appgroup")
-@explain.command("ag", hidden=True)
 def explain_appgroup(
     name: Annotated[str, typer.Argument(help="Name of the AppGroup.", show_default=False)],
     namespace: Namespace = None,

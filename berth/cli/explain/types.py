@@ -1,0 +1,25 @@
+"""What is to be explained, named as kubectl has it: ``TYPE NAME`` or ``TYPE/NAME``, with short names and plurals."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from typer.core import TyperGroup
+
+COMMANDS: Final = {
+    "po": "pod",
+    "pods": "pod",
+    "ag": "appgroup",
+    "appgroups": "appgroup",
+}
+"""Plurals and short names of types; each type is a command."""
+
+
+class TypeAndName(TyperGroup):
+    """Commands that are types, of which the name of an object follows."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Take ``TYPE/NAME`` apart; the API group that ``kubectl get -o name`` writes behind the type is left out."""
+        kind, slash, name = args[0].partition("/")
+        kind = kind.partition(".")[0].lower()
+        return super().resolve_command(ctx, [COMMANDS.get(kind, kind), *([name] if slash and name else []), *args[1:]])
