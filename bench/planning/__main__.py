@@ -19,6 +19,7 @@ import msgspec
 from berth.api.labels import LABEL_APPGROUP, LABEL_REGION, LABEL_WORKLOAD, LABEL_ZONE
 from berth.kube.objects import CustomObject, Node, Pod
 from berth.network.costs import NetworkCosts
+from berth.network.groups import Group
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
 from berth.scheduling.planner import Planner
@@ -100,8 +101,10 @@ def layered(count: int, fan_out: int = 3) -> Edges:
     return {name: names[at + 1 : at + 1 + fan_out] for at, name in enumerate(names)}
 
 
-def measure(nodes: int, edges: Edges, replicas: int, affinity: Affinity, demand: dict[str, Any]) -> dict[str, float]:
-    """Plan one group; return seconds, MiB above what the process had before, and what was placed."""
+def prepare(
+    nodes: int, edges: Edges, replicas: int, affinity: Affinity, demand: dict[str, Any]
+) -> tuple[Planner, Group, list[Pod]]:
+    """A cluster with one group that waits."""
     cache = Cache(clock=time.monotonic)
     for number in range(nodes):
         cache.update_node(make_node(number, 16))
@@ -110,7 +113,12 @@ def measure(nodes: int, edges: Edges, replicas: int, affinity: Affinity, demand:
     pods = [make_pod(name, k, affinity(name) if name != last else {}) for name in edges for k in range(replicas)]
     for pod in pods:
         cache.update_pod(pod)
-    planner = Planner(cache, Profile())
+    return Planner(cache, Profile()), group, pods
+
+
+def measure(*case: Any) -> dict[str, float]:
+    """Plan one group; return seconds, MiB above what the process had before, and what was placed."""
+    planner, group, pods = prepare(*case)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
     outcome = planner.place_group(group, pods, COSTS, partial=False)

@@ -27,5 +27,5 @@ A pod's way from the watch to its Binding, a step a file (``berth/scheduling`` d
 9. ``binding_cycle``: is all as it was decided on, are the claims bound (``volume_binder``), what became of the Binding;
 10. ``binder``: the Binding itself, until its outcome is known. The pod's own event then confirms it in the cache.
 
-``controller`` makes these parts and runs them.
+``controller`` makes these parts and runs them: steps 4 to 7 in ``planning_thread``, all else on the event loop.
 """

@@ -6,7 +6,7 @@ Its steps: is the pod still there and does the node still take it, are its claim
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 import structlog
@@ -54,6 +54,7 @@ class BindingCycle:
         record: Callable[[Note], None],
         workers: int,
         done: Callable[[], None],
+        idle: Callable[[], Awaitable[None]],
     ) -> None:
         """Prepare.
 
@@ -66,6 +67,7 @@ class BindingCycle:
             record: emits an Event.
             workers: bindings in flight at the most.
             done: called after each step, whatever came of it.
+            idle: waits until no plan is being made: cache and queue must not be touched before.
         """
         self._cache = cache
         self._queue = queue
@@ -75,6 +77,7 @@ class BindingCycle:
         self._record = record
         self._workers = workers
         self._done = done
+        self._idle = idle
         self._unbound: asyncio.Queue[Assumed] = asyncio.Queue()
         self._tasks = asyncio.TaskGroup()
 
@@ -105,6 +108,7 @@ class BindingCycle:
         UNBOUND.set(self._unbound.qsize())
 
     async def _bind(self, item: Assumed) -> None:
+        await self._idle()
         decision = item.decision
         pod, node = decision.pod, decision.node
         record = self._cache.state.record(pod.metadata.uid)
@@ -120,7 +124,9 @@ class BindingCycle:
             text = write_decision(decision, item.costs)
             if not fits(text, self._pods.get(pod.key, pod).metadata.annotations):
                 text = ""
-            self.settle(item, await self._binder.bind(pod, node, decision=text))
+            result = await self._binder.bind(pod, node, decision=text)
+            await self._idle()
+            self.settle(item, result)
 
     def changed(self, node_name: str, record: PodRecord) -> str | None:
         """What happened to the node since the decision, None when it still takes the pod."""
@@ -141,9 +147,11 @@ class BindingCycle:
     async def bind_volumes(self, item: Assumed) -> None:
         """Have the claims of a pod bound: then it is its turn again."""
         decision = item.decision
+        await self._idle()
         try:
             await self._volumes.bind(decision.pod, decision.node)
         except VolumeError as error:
+            await self._idle()
             log.warning("claims not bound", pod=decision.pod.key, node=decision.node, problem=str(error))
             if self._cache.node_of(decision.pod):
                 self._record(events.volumes_failed(decision, str(error)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -19,6 +20,7 @@ from controllers.placement.binder import Binder
 from controllers.placement.binding_cycle import BindingCycle
 from controllers.placement.event_handlers import EventHandlers
 from controllers.placement.metrics import PENDING
+from controllers.placement.planning_thread import PlanningThread
 from controllers.placement.pod_conditions import PodConditions
 from controllers.placement.reports import CycleReports
 from controllers.placement.settings import PlacementSettings
@@ -57,6 +59,7 @@ class PlacementController:
         self.cache = Cache(clock=time.monotonic)
         self.queue = SchedulingQueue(clock=time.monotonic, groups=self.cache.groups)
         self._changed = asyncio.Event()
+        self.planning = PlanningThread()
         self._conditions = PodConditions(client)
         self._volumes = VolumeBinder(client, self.cache.state)
         self.handlers = EventHandlers(
@@ -66,6 +69,7 @@ class PlacementController:
             volumes=self._volumes,
             conditions=self._conditions,
             record=record,
+            deferring=self.planning.deferring,
         )
         self.watches = self.handlers.watches(client)
         self.binding = BindingCycle(
@@ -77,9 +81,10 @@ class PlacementController:
             record=record,
             workers=self.configuration.bindings_in_flight,
             done=self._changed.set,
+            idle=self.planning.idle,
         )
         reports = CycleReports(bind=self.binding.submit, record=record, conditions=self._conditions)
-        self.cycle = SchedulingCycle(self.cache, self.queue, self.configuration, reports)
+        self.cycle = SchedulingCycle(self.cache, self.queue, self.configuration, self.planning.listener(reports))
 
     async def run(self) -> None:
         """Schedule until cancelled."""
@@ -100,7 +105,7 @@ class PlacementController:
             self._changed.clear()
             while not self.binding.full and (entry := self.queue.pop()) is not None:
                 try:
-                    self.cycle.schedule_one(entry)
+                    await self.planning.run(partial(self.cycle.schedule_one, entry))
                 except Exception:
                     # One odd entry must not stop the others; it is tried again later.
                     log.exception("planning failed", entry="/".join(filter(None, entry.key)))

@@ -51,14 +51,16 @@ class EventHandlers:
         volumes: VolumeBinder,
         conditions: PodConditions,
         record: Callable[[Note], None],
+        deferring: Callable[[Callable[..., None]], Callable[..., None]],
     ) -> None:
-        """Prepare; `record` emits an Event."""
+        """Prepare; `record` emits an Event, `deferring` keeps a handler from cache and queue while a plan is made."""
         self._cache = cache
         self._queue = queue
         self._configuration = configuration
         self._volumes = volumes
         self._conditions = conditions
         self._record = record
+        self._deferring = deferring
 
     def watches(self, client: ApiClient) -> dict[str, Reflector[Any]]:
         """Reflectors by plural name, not running yet.
@@ -77,9 +79,9 @@ class EventHandlers:
         watches: dict[str, Reflector[Any]] = {}
         for resource, handler in handlers:
             watch = watches[resource.plural] = Reflector(client, resource)
-            watch.add_handler(handler)
+            watch.add_handler(self._deferring(handler))
             if resource in STORAGE:
-                watch.add_batch_handler(self.after_storage)
+                watch.add_batch_handler(self._deferring(self.after_storage))
         return watches
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:

@@ -43,7 +43,7 @@ REJECTION_SECONDS = 300.0
 
 @dataclass(slots=True)
 class Cache:
-    """Everything that planning reads. Not safe for concurrent use; it belongs to one event loop."""
+    """Everything that planning reads. Not safe for concurrent use: one thread at a time."""
 
     clock: Callable[[], float]
     """monotonic time"""

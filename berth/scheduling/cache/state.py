@@ -55,7 +55,7 @@ class PodRecord:
 class ClusterState:
     """Nodes, the pods on them, and everything else that decides where a pod may go.
 
-    Not safe for concurrent use; it belongs to one event loop. Arrays are views over the node slots,
+    Not safe for concurrent use: one thread at a time. Arrays are views over the node slots,
     valid until the next node event; slots where ``alive`` is False hold no node.
     """
 

@@ -1,0 +1,104 @@
+"""Planning in a thread of its own, so that the event loop renews the Lease, serves health and reads watches meanwhile.
+
+Cache and queue have no locks. While a plan is made they belong to the planning thread, at all other times to the event
+loop: what would touch them in between is deferred, in its order, until the plan is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import ParamSpec, TypeVar, cast
+
+import structlog
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
+
+SWITCH_INTERVAL = 0.0005
+"""Seconds until a thread that computes lets another one in. With Python's own 5 ms every request that the event loop
+sends while a plan is made would wait as long."""
+TURN = 0.01
+"""Seconds of deferred calls after which the event loop gets a turn."""
+
+
+class PlanningThread:
+    """One plan at a time, beside the event loop."""
+
+    def __init__(self) -> None:
+        """Start no thread yet."""
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="planning")
+        self._planning = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._deferred: deque[Callable[[], None]] = deque()
+
+    def deferring(self, call: Callable[P, None]) -> Callable[P, None]:
+        """Make a function that does the same, but after the plan when one is being made.
+
+        It may be called on the event loop and in the planning thread; it does its work on the event loop.
+        """
+
+        def deferred(*args: P.args, **kwargs: P.kwargs) -> None:
+            if self._planning:
+                self._deferred.append(partial(call, *args, **kwargs))
+            else:
+                call(*args, **kwargs)
+
+        return deferred
+
+    def listener(self, listener: T) -> T:
+        """Make an object all of whose methods defer, for whoever is called in the planning thread."""
+        return cast("T", _Deferring(self, listener))
+
+    async def run(self, plan: Callable[[], None]) -> None:
+        """Make a plan, then do what was deferred.
+
+        Raises:
+            Exception: the plan did.
+        """
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        self._planning = True
+        self._idle.clear()
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._executor, plan)
+        finally:
+            await self._catch_up()
+            self._planning = False
+            self._idle.set()
+
+    async def idle(self) -> None:
+        """Wait until cache and queue belong to the event loop: up to the next ``await`` of the caller."""
+        while self._planning:
+            await self._idle.wait()
+
+    async def _catch_up(self) -> None:
+        turn = time.perf_counter()
+        while self._deferred:
+            call = self._deferred.popleft()
+            try:
+                call()
+            except Exception:
+                # One odd object must not keep what comes after it.
+                log.exception("deferred call failed")
+            if time.perf_counter() - turn > TURN:
+                await asyncio.sleep(0)
+                turn = time.perf_counter()
+
+
+class _Deferring:
+    """Stands for an object whose methods return nothing."""
+
+    def __init__(self, thread: PlanningThread, target: object) -> None:
+        self._thread = thread
+        self._target = target
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return self._thread.deferring(getattr(self._target, name))

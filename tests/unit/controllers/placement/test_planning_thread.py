@@ -1,0 +1,138 @@
+"""While a plan is made the event loop goes on, and nobody else touches cache and queue."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from functools import partial
+
+import pytest
+
+from controllers.placement.planning_thread import PlanningThread
+from tests.support.desk import Desk
+from tests.support.placement import lone
+
+
+class Plan:
+    """A plan that is made until it is let go."""
+
+    def __init__(self) -> None:
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        self.thread = 0
+
+    def __call__(self) -> None:
+        self.thread = threading.get_ident()
+        self.begun.set()
+        assert self.go_on.wait(10)
+
+
+async def begun(thread: PlanningThread, plan: Plan) -> asyncio.Task[None]:
+    """The task of a plan that is being made."""
+    task = asyncio.create_task(thread.run(plan))
+    while not plan.begun.is_set():
+        await asyncio.sleep(0)
+    return task
+
+
+def test_the_loop_goes_on_and_calls_wait_in_their_order() -> None:
+    async def scenario() -> None:
+        thread, plan, calls = PlanningThread(), Plan(), list[int]()
+        note = thread.deferring(calls.append)
+        note(0)
+        assert calls == [0]
+        task = await begun(thread, plan)
+        waiting = asyncio.create_task(thread.idle())
+        for number in range(1, 50):
+            note(number)
+            await asyncio.sleep(0)
+        assert calls == [0]
+        assert not waiting.done()
+        plan.go_on.set()
+        await task
+        await waiting
+        assert calls == list(range(50))
+        assert plan.thread != threading.get_ident()
+        note(50)
+        assert calls[-1] == 50
+
+    asyncio.run(scenario())
+
+
+def test_what_the_plan_tells_is_told_on_the_loop() -> None:
+    class Listener:
+        def __init__(self) -> None:
+            self.heard: list[tuple[str, int, int]] = []
+
+        def decided(self, pod: str, *, number: int) -> None:
+            self.heard.append((pod, number, threading.get_ident()))
+
+    async def scenario() -> None:
+        thread, listener = PlanningThread(), Listener()
+        await thread.run(partial(thread.listener(listener).decided, "p", number=1))
+        assert listener.heard == [("p", 1, threading.get_ident())]
+
+    asyncio.run(scenario())
+
+
+def test_a_plan_that_fails_gives_the_cache_back() -> None:
+    async def scenario() -> None:
+        thread, calls = PlanningThread(), list[str]()
+
+        def plan() -> None:
+            thread.deferring(calls.append)("said before")
+            raise ValueError("odd pod")
+
+        with pytest.raises(ValueError, match="odd pod"):
+            await thread.run(plan)
+        assert calls == ["said before"]
+        await thread.idle()
+
+    asyncio.run(scenario())
+
+
+def test_one_odd_call_does_not_keep_the_others() -> None:
+    async def scenario() -> None:
+        thread, calls = PlanningThread(), list[int]()
+
+        def plan() -> None:
+            thread.deferring(lambda: 1 / 0)()  # type: ignore[arg-type]
+            thread.deferring(calls.append)(1)
+
+        await thread.run(plan)
+        assert calls == [1]
+
+    asyncio.run(scenario())
+
+
+def test_the_controllers_handlers_and_bindings_keep_off_while_it_plans(desk: Desk) -> None:
+    async def scenario() -> None:
+        controller, plan = desk.controller, Plan()
+        desk.pods(lone("first", cpu="1"))
+        (assumed,) = desk.decide()
+        task = await begun(controller.planning, plan)
+        desk.pods(lone("second", cpu="1"))
+        desk.lose("pods", assumed.decision.pod)
+        binding = asyncio.create_task(controller.binding._bind(assumed))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert len(desk.queue) == 0
+        assert desk.cache.state.pod_count == 1
+        assert not binding.done()
+        plan.go_on.set()
+        await task
+        await binding
+        assert len(desk.queue) == 1
+        assert desk.cache.state.pod_count == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_plan_in_the_thread_is_handed_to_binding(desk: Desk) -> None:
+    async def scenario() -> None:
+        desk.pods(lone("p", cpu="1"))
+        entry = desk.queue.pop()
+        assert entry is not None
+        await desk.controller.planning.run(partial(desk.controller.cycle.schedule_one, entry))
+        assert desk.controller.binding._unbound.qsize() == 1
+
+    asyncio.run(scenario())
