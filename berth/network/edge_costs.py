@@ -10,8 +10,8 @@ from typing import Any
 
 from berth.kube.objects import Node
 from berth.network.costs import SAME_ZONE_COST, UNKNOWN_COST, NetworkCosts, Place
-from berth.network.edges import pod_edges
-from berth.network.groups import Group
+from berth.network.edges import effective_limit, pod_edges
+from berth.network.groups import Group, GroupEdge
 from berth.network.members import Member
 from berth.network.workload_places import WorkloadPlaces
 
@@ -98,16 +98,26 @@ def group_edges(
 
 @dataclass(frozen=True, slots=True)
 class EdgeTotals:
-    """Number and summed cost of edges."""
+    """Sums over edges between placed pods."""
 
     edges: int = 0
-    """pairs of placed pods"""
+    """number of pairs of pods"""
     cost: float = 0.0
-    """sum over the pairs"""
+    """network cost of all of them"""
+    over: int = 0
+    """how many exceed their maxNetworkCost"""
+    unknown: int = 0
+    """how many have a cost that no weight set states"""
 
     def __add__(self, other: EdgeTotals) -> EdgeTotals:
         """Both together."""
-        return EdgeTotals(self.edges + other.edges, self.cost + other.cost)
+        return EdgeTotals(
+            self.edges + other.edges, self.cost + other.cost, self.over + other.over, self.unknown + other.unknown
+        )
+
+    def times(self, count: int) -> EdgeTotals:
+        """That many alike."""
+        return EdgeTotals(count * self.edges, count * self.cost, count * self.over, count * self.unknown)
 
 
 def edge_totals(
@@ -126,22 +136,23 @@ def edge_totals(
     total = EdgeTotals()
     by_pod: dict[tuple[str, str], EdgeTotals] = {}
     for edge in group.edges:
-        ends = [
+        callers, callees = (
             {node: count for node, count in placed.nodes(workload).items() if node in places}
             for workload in (edge.dependent, edge.dependency)
-        ]
+        )
         for workload, own, others, outward in (
-            (edge.dependent, ends[0], ends[1], True),
-            (edge.dependency, ends[1], ends[0], False),
+            (edge.dependent, callers, callees, True),
+            (edge.dependency, callees, callers, False),
         ):
-            for node, each in _totals_by_node(own, others, places, costs, outward=outward).items():
+            for node, each in _totals_by_node(edge, own, others, places, costs, outward=outward).items():
                 by_pod[workload, node] = by_pod.get((workload, node), EdgeTotals()) + each
                 if outward:
-                    total += EdgeTotals(own[node] * each.edges, own[node] * each.cost)
+                    total += each.times(own[node])
     return total, by_pod
 
 
 def _totals_by_node(
+    edge: GroupEdge,
     own: Mapping[str, int],
     others: Mapping[str, int],
     places: Mapping[str, Place],
@@ -153,35 +164,35 @@ def _totals_by_node(
     by_place: Counter[Place] = Counter()
     for node, count in others.items():
         by_place[places[node]] += count
-    edges = sum(others.values())
 
-    def between(here: Place, there: Place) -> float:
-        cost = costs.between(here, there) if outward else costs.between(there, here)
-        return UNKNOWN_COST if cost is None else cost
+    def between(here: Place, there: Place) -> EdgeTotals:
+        known = costs.between(here, there) if outward else costs.between(there, here)
+        cost = UNKNOWN_COST if known is None else known
+        return EdgeTotals(1, cost, int(cost > effective_limit(edge)), int(known is None))
 
-    sums = {
-        here: sum(count * between(here, there) for there, count in by_place.items())
-        for here in {places[node] for node in own}
-    }
-    inside = {here: between(here, here) for here in sums}
-    # Within a node an edge costs nothing, whatever its place says.
-    return {
-        node: EdgeTotals(edges, sums[here] - others.get(node, 0) * inside[here])
-        for node in own
-        for here in [places[node]]
-    }
+    sums: dict[Place, EdgeTotals] = {}
+    for here in {places[node] for node in own}:
+        sums[here] = EdgeTotals()
+        for there, count in by_place.items():
+            sums[here] += between(here, there).times(count)
+    totals: dict[str, EdgeTotals] = {}
+    for node in own:
+        here = places[node]
+        totals[node] = sums[here]
+        if together := others.get(node, 0):
+            # Within a node an edge costs nothing, whatever its place says.
+            totals[node] += between(here, here).times(-together) + EdgeTotals(edges=together)
+    return totals
 
 
-def edge_summary(edges: Iterable[EdgeCost]) -> dict[str, Any]:
+def edge_summary(total: EdgeTotals) -> dict[str, Any]:
     """Number, mean cost and breaches of edges; no mean without edges."""
-    edges = list(edges)
-    summary: dict[str, Any] = {"edges": len(edges)}
-    if edges:
-        summary["meanEdgeCost"] = round(sum(edge.cost for edge in edges) / len(edges), 6)
-        summary["edgesOverLimit"] = sum(edge.over for edge in edges)
-        unknown = sum(not edge.known for edge in edges)
-        if unknown:
-            summary["edgesOfUnknownCost"] = unknown
+    summary: dict[str, Any] = {"edges": total.edges}
+    if total.edges:
+        summary["meanEdgeCost"] = round(total.cost / total.edges, 6)
+        summary["edgesOverLimit"] = total.over
+        if total.unknown:
+            summary["edgesOfUnknownCost"] = total.unknown
     return summary
 
 

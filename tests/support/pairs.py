@@ -24,5 +24,5 @@ def pairwise_totals(edges: Iterable[EdgeCost]) -> dict[str, EdgeTotals]:
     totals: defaultdict[str, EdgeTotals] = defaultdict(EdgeTotals)
     for edge in edges:
         for uid in (edge.dependent.uid, edge.dependency.uid):
-            totals[uid] += EdgeTotals(1, edge.cost)
+            totals[uid] += EdgeTotals(1, edge.cost, int(edge.over), int(not edge.known))
     return dict(totals)

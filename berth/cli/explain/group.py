@@ -10,7 +10,7 @@ from berth.api.labels import LABEL_APPGROUP
 from berth.cli.explain.pod import event_rows, parse_time, pod_document
 from berth.kube.objects import CustomObject, Node, Pod
 from berth.network.costs import NetworkCosts, Place
-from berth.network.edge_costs import edge_summary, group_edges, node_places, workload_edges
+from berth.network.edge_costs import edge_summary, edge_totals, group_edges, node_places, workload_edges
 from berth.network.groups import read_group
 from berth.network.members import GroupMembers
 from berth.scheduling.cache.cache import Cache
@@ -73,8 +73,9 @@ def group_document(
     document["missingWorkloads"] = [selector for selector in group.selectors if selector not in workloads]
     costs, network = _network(obj.metadata.namespace, topologies, profile, now)
     edges = group_edges(group, members.of(group.key), places, costs)
+    total, _ = edge_totals(group, members.places(group.key), places, costs)
     document["network"] = network
-    document |= edge_summary(edges)
+    document |= edge_summary(total)
     document["dependencies"] = workload_edges(group, edges)
     document["edgeCosts"] = [edge.document() for edge in edges]
     return document

@@ -13,7 +13,7 @@ import msgspec
 
 from berth.kube.objects import Pod
 from berth.network.costs import NO_COSTS, Place
-from berth.network.edge_costs import edge_summary, group_edges, node_places
+from berth.network.edge_costs import edge_summary, edge_totals, node_places
 from berth.network.groups import GroupKey
 from berth.scheduling.annotations import write_decision
 from berth.scheduling.cache.units import CPU
@@ -119,7 +119,8 @@ def _group(key: GroupKey, simulation: Simulation, places: dict[str, Place]) -> d
     document["network"] = (
         {"topology": costs.source, "weights": list(costs.weight_sets)} if costs.available else {"missing": True}
     )
-    return document | edge_summary(group_edges(group, members, places, costs))
+    total, _ = edge_totals(group, cache.members.places(key), places, costs)
+    return document | edge_summary(total)
 
 
 def _node(name: str, simulation: Simulation, places: dict[str, Place], *, planned: int) -> dict[str, Any]:

@@ -106,13 +106,13 @@ def test_the_document_of_an_edge() -> None:
 
 
 def test_no_edges_have_no_mean() -> None:
-    assert edge_summary([]) == {"edges": 0}
+    assert edge_summary(EdgeTotals()) == {"edges": 0}
 
 
 def test_a_summary_counts_what_is_over_and_what_is_unknown() -> None:
     shop = group(("front", "back"), limit=4)
     members = [member("front", "a1"), member("back", "a1"), member("back", "b1", 2), member("back", "bare", 3)]
-    assert edge_summary(group_edges(shop, members, PLACES, COSTS)) == {
+    assert edge_summary(edge_totals(shop, WorkloadPlaces(members), PLACES, COSTS)[0]) == {
         "edges": 3, "meanEdgeCost": 35.0, "edgesOverLimit": 2, "edgesOfUnknownCost": 1,
     }  # fmt: skip
 
@@ -151,7 +151,7 @@ def test_pairs_and_dependencies_agree(fronts: Sequence[str], backs: Sequence[str
     members += [member("back", node, number) for number, node in enumerate(backs)]
     edges = group_edges(FRONT_BACK, members, PLACES, COSTS)
     [row] = workload_edges(FRONT_BACK, edges)
-    summary = edge_summary(edges)
+    summary = edge_summary(edge_totals(FRONT_BACK, WorkloadPlaces(members), PLACES, COSTS)[0])
     assert row["pairs"] == summary["edges"] == len(fronts) * sum(bool(node) for node in backs)
     assert row.get("meanCost") == summary.get("meanEdgeCost")
 
@@ -180,12 +180,13 @@ NODES = st.lists(st.sampled_from([*sorted(PLACES), "", "elsewhere"]), max_size=5
 
 
 @settings(deadline=None)
-@given(nodes=st.tuples(NODES, NODES, NODES))
-def test_counted_sums_are_those_of_all_pairs(nodes: tuple[list[str], ...]) -> None:
+@given(nodes=st.tuples(NODES, NODES, NODES), limit=st.sampled_from([0.0, 5.0, 50.0, math.inf]))
+def test_counted_sums_are_those_of_all_pairs(nodes: tuple[list[str], ...], limit: float) -> None:
     members = [member(one, node, k) for one, where in zip("abc", nodes, strict=True) for k, node in enumerate(where)]
-    edges = group_edges(CHAIN, members, PLACES, COSTS)
-    total, by_pod = edge_totals(CHAIN, WorkloadPlaces(members), PLACES, COSTS)
-    assert (total.edges, total.cost) == (len(edges), sum(edge.cost for edge in edges))
+    shop = group(("a", "b"), ("b", "c"), limit=limit)
+    edges = group_edges(shop, members, PLACES, COSTS)
+    total, by_pod = edge_totals(shop, WorkloadPlaces(members), PLACES, COSTS)
     pairwise = pairwise_totals(edges)
+    assert sum(pairwise.values(), EdgeTotals()) == total.times(2)
     for one in members:
         assert by_pod.get((one.workload, one.node), EdgeTotals()) == pairwise.get(one.uid, EdgeTotals())
