@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -97,19 +97,24 @@ class ApiClient:
         max_connections: int = 64,
         timeout: float = 30.0,
         retries: int = 4,
+        before_write: Callable[[], None] | None = None,
     ) -> None:
         """Prepare; the session opens on entering the context.
 
         Args:
             connection: server and credentials.
             user_agent: name in the API server's audit log.
-            max_connections: upper bound of simultaneous connections, watches included.
+            max_connections: upper bound of simultaneous requests, apart from watches.
             timeout: seconds that one request (not a watch) may take.
             retries: how often a repeatable request is tried again.
+            before_write: called immediately before every request that is no read; what it raises is raised, and
+                nothing is sent.
         """
         self.connection = connection
         self._user_agent = user_agent
-        self._max_connections = max_connections
+        # Not the connector's limit: what waits there has passed `before_write` already.
+        self._slots = asyncio.Semaphore(max_connections)
+        self._before_write = before_write
         self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=5.0)
         self._retries = retries
         self._session: aiohttp.ClientSession | None = None
@@ -122,7 +127,7 @@ class ApiClient:
             ConnectionConfigError: the certificates are unusable.
         """
         self.connection.ssl_context()
-        connector = aiohttp.TCPConnector(limit=self._max_connections)
+        connector = aiohttp.TCPConnector(limit=0)
         self._session = aiohttp.ClientSession(connector=connector, headers={"User-Agent": self._user_agent})
         return self
 
@@ -322,28 +327,31 @@ class ApiClient:
 
     async def _send(self, request: _Request) -> tuple[int, bytes, str | None]:
         session = self._open_session()
-        headers = await self.connection.headers()
-        data = None
-        if request.body is not None:
-            headers["Content-Type"] = request.content_type
-            data = self._encoder.encode(request.body)
-        url = URL(self.connection.server + request.path, encoded=True)
-        verb, plural = request.verb or request.method, request.resource.plural
-        started = time.perf_counter()
-        try:
-            async with session.request(
-                request.method,
-                url,
-                params=request.params,
-                data=data,
-                headers=headers,
-                timeout=self._timeout,
-                **self._route(),
-            ) as response:
-                answer = await response.read()
-        except TRANSPORT_ERRORS:
-            API_REQUESTS.labels(verb, plural, "error").inc()
-            raise
+        async with self._slots:
+            headers = await self.connection.headers()
+            data = None
+            if request.body is not None:
+                headers["Content-Type"] = request.content_type
+                data = self._encoder.encode(request.body)
+            url = URL(self.connection.server + request.path, encoded=True)
+            verb, plural = request.verb or request.method, request.resource.plural
+            if self._before_write is not None and request.method != "GET":
+                self._before_write()
+            started = time.perf_counter()
+            try:
+                async with session.request(
+                    request.method,
+                    url,
+                    params=request.params,
+                    data=data,
+                    headers=headers,
+                    timeout=self._timeout,
+                    **self._route(),
+                ) as response:
+                    answer = await response.read()
+            except TRANSPORT_ERRORS:
+                API_REQUESTS.labels(verb, plural, "error").inc()
+                raise
         API_LATENCY.labels(verb, plural).observe(time.perf_counter() - started)
         API_REQUESTS.labels(verb, plural, str(response.status)).inc()
         return response.status, answer, response.headers.get("Retry-After")

@@ -126,15 +126,20 @@ class Connection:
             if seen is not None and self._reloaded_at is not None and now - self._reloaded_at < RELOAD_INTERVAL:
                 return False
             self._reloaded_at = now
-            fresh = (
-                await load_connection(kubeconfig=self.kubeconfig, context=self.context)
-                if self.kubeconfig
-                else _service_account()
-            )
-            self.configuration = fresh.configuration
+            self.configuration = (await self.another()).configuration
             self._ssl = None
             self.generation += 1
             return True
+
+    async def another(self) -> Connection:
+        """The same server and identity, read anew: for an event loop in another thread, which cannot share this one.
+
+        Raises:
+            ConnectionConfigError: the kubeconfig or service account is gone or unusable.
+        """
+        if self.kubeconfig:
+            return await load_connection(kubeconfig=self.kubeconfig, context=self.context)
+        return _service_account()
 
     def _source(self) -> str:
         return f"kubeconfig {self.kubeconfig}" if self.kubeconfig else f"service account in {SERVICE_ACCOUNT}"

@@ -1,10 +1,12 @@
-"""Leader election by a coordination.k8s.io Lease.
+"""A coordination.k8s.io Lease: taken, renewed and released by one candidate.
 
 Exactly one replica of a component works at a time. Elapsed time is measured with the monotonic clock
 from the moment a renewal was *observed*, never by comparing the Lease's timestamps with the local
 clock, so a stepped or skewed clock neither steals nor loses leadership. A leader counts its time from
 the moment it *sent* its last successful renewal, before anybody could observe it, and stops working
 `renew_deadline` later, before anyone else may start (`renew_deadline` < `duration`).
+
+:mod:`berth.kube.leader_election` runs work while a Lease is held.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ import math
 import random
 import sys
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -24,7 +25,6 @@ import structlog
 
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
-from berth.kube.metrics import LEADER
 from berth.kube.resources import LEASES
 
 log = structlog.get_logger(__name__)
@@ -75,17 +75,15 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _clock() -> float:
+def boot_clock() -> float:
     """Seconds that no clock setting changes and, on Linux, that go on while the machine is suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
 
-class LeaderElection:
-    """Competes for one Lease and runs work while holding it."""
+class LeaseLock:
+    """One candidate for one Lease. Coroutines belong to one event loop; :attr:`held` may be read from any thread."""
 
-    def __init__(
-        self, client: ApiClient, *, name: str, namespace: str, identity: str, timing: LeaseTiming | None = None
-    ) -> None:
+    def __init__(self, client: ApiClient, *, name: str, namespace: str, identity: str, timing: LeaseTiming) -> None:
         """Prepare.
 
         Args:
@@ -99,97 +97,60 @@ class LeaderElection:
         self._name = name
         self._namespace = namespace
         self._identity = identity
-        self._timing = timing or LeaseTiming()
+        self._timing = timing
         self._observed_version = ""
         self._observed_at = 0.0
         self._lease: dict[str, Any] | None = None
         self._written = False
-        self.is_leader = False
+        self._deadline = -math.inf
 
-    async def run(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Wait for leadership, run `work`, and return when `work` ends or leadership is lost.
+    @property
+    def held(self) -> bool:
+        """True until the renew deadline, by a clock that goes on while the process or the machine stands still."""
+        return boot_clock() < self._deadline
 
-        Leadership is kept until `work` has ended, also when that takes a while after cancellation, and is
-        then released, so that a clean shutdown hands over at once. After a loss `work` is cancelled, and
-        waited for no longer than until others may start.
-
-        Raises:
-            LeadershipLost: see there; the process should exit at once and start anew.
-        """
-        try:
-            renewed = await self._acquire()
-            self._set_leader(True)
-            log.info("became leader", lease=f"{self._namespace}/{self._name}", identity=self._identity)
-            await self._lead(work, renewed)
-        finally:
-            await self._release()
-
-    async def _lead(self, work: Callable[[], Awaitable[None]], renewed: float) -> None:
-        worker = asyncio.ensure_future(work())
-        keeper = asyncio.create_task(self._keep(renewed))
-        stopping = True
-        try:
-            await asyncio.wait({worker, keeper}, return_when=asyncio.FIRST_COMPLETED)
-            stopping = keeper.done()
-        finally:
-            self._set_leader(False)
-            if not worker.done():
-                worker.cancel()
-                # While the work cleans up, the keeper goes on renewing, unless it is what has failed.
-                if not keeper.done():
-                    await asyncio.wait({worker, keeper}, return_when=asyncio.FIRST_COMPLETED)
-                await asyncio.wait({worker}, timeout=self._timing.duration - self._timing.renew_deadline)
-            keeper.cancel()
-            await asyncio.wait({keeper})
-            lost = None if keeper.cancelled() else keeper.exception()
-            failure = worker.exception() if worker.done() and not worker.cancelled() else None
-            if not worker.done():
-                self._written = False  # nothing is handed over while the work goes on
-                log.critical("work goes on although its leadership is lost", lease=self._name)
-            elif stopping and failure is not None:
-                log.error("work failed while it was stopped", lease=self._name, exc_info=failure)
-        error = lost or failure
-        if error is not None:
-            raise error
-
-    def _set_leader(self, leader: bool) -> None:
-        self.is_leader = leader
-        LEADER.labels(self._name).set(1 if leader else 0)
-
-    async def _acquire(self) -> float:
-        """Wait for the Lease; returns the time of the request that got it."""
+    async def acquire(self) -> None:
+        """Wait for the Lease."""
         while True:
-            sent = _clock()
-            # An answer that took longer than the deadline is leadership that has run out already: renew it first.
-            if await self._try() and _clock() - sent < self._timing.renew_deadline:
-                return sent
+            sent = boot_clock()
+            if await self._try():
+                self._deadline = sent + self._timing.renew_deadline
+                # An answer that took longer than the deadline is leadership that has run out already: renew it first.
+                if self.held:
+                    return
             # Jitter, because candidates that started together would go on meeting each other.
             await asyncio.sleep(self._timing.retry_period * random.uniform(1.0, 1.2))  # noqa: S311 - not a secret
 
-    async def _keep(self, renewed: float) -> None:
-        """Renew for ever.
+    async def keep(self) -> None:
+        """Renew for ever; the Lease counts as held no longer when this ends.
 
         Raises:
             LeadershipLost: at the deadline, or as soon as somebody else is seen to hold the Lease.
         """
-        while True:
-            left = renewed + self._timing.renew_deadline - _clock()
-            await asyncio.sleep(max(0.0, min(self._timing.retry_period, left)))
-            sent = _clock()
-            left = renewed + self._timing.renew_deadline - sent
-            if left <= 0:
-                raise LeadershipLost(
-                    f"lease {self._namespace}/{self._name} could not be renewed for {self._timing.renew_deadline:g} s"
-                )
-            try:
-                async with asyncio.timeout(left):
-                    if await self._try(renewing=True):
-                        renewed = sent
-            except TimeoutError:
-                self._lease = None  # whether the write arrived is unknown
-            holder = self._holder()
-            if holder != self._identity and holder:
-                raise LeadershipLost(f"lease {self._namespace}/{self._name} is held by {holder}")
+        try:
+            while True:
+                left = self._deadline - boot_clock()
+                await asyncio.sleep(max(0.0, min(self._timing.retry_period, left)))
+                await self._renew()
+        finally:
+            self._deadline = -math.inf
+
+    async def _renew(self) -> None:
+        sent = boot_clock()
+        left = self._deadline - sent
+        if left <= 0:
+            raise LeadershipLost(
+                f"lease {self._namespace}/{self._name} could not be renewed for {self._timing.renew_deadline:g} s"
+            )
+        try:
+            async with asyncio.timeout(left):
+                if await self._try(renewing=True):
+                    self._deadline = sent + self._timing.renew_deadline
+        except TimeoutError:
+            self._lease = None  # whether the write arrived is unknown
+        holder = self._holder()
+        if holder != self._identity and holder:
+            raise LeadershipLost(f"lease {self._namespace}/{self._name} is held by {holder}")
 
     def _holder(self) -> str:
         return str((self._lease or {}).get("spec", {}).get("holderIdentity") or "")
@@ -223,7 +184,7 @@ class LeaderElection:
         holder = self._holder()
         if holder and holder != self._identity:
             duration = float(spec.get("leaseDurationSeconds") or self._timing.duration)
-            if renewing or _clock() - self._observed_at < duration:
+            if renewing or boot_clock() - self._observed_at < duration:
                 return False
         took_over = holder != self._identity
         transitions = int(spec.get("leaseTransitions") or 0) + (1 if took_over else 0)
@@ -243,7 +204,7 @@ class LeaderElection:
             raise
         version = lease["metadata"]["resourceVersion"]
         if version != self._observed_version:
-            self._observed_version, self._observed_at = version, _clock()
+            self._observed_version, self._observed_at = version, boot_clock()
         return lease
 
     def _spec(self, *, transitions: int, acquired: str) -> dict[str, Any]:
@@ -259,10 +220,11 @@ class LeaderElection:
     def _remember(self, answer: bytes) -> None:
         lease = msgspec.json.decode(answer, type=dict[str, Any])
         self._lease = lease
-        self._observed_version, self._observed_at = lease["metadata"]["resourceVersion"], _clock()
+        self._observed_version, self._observed_at = lease["metadata"]["resourceVersion"], boot_clock()
 
-    async def _release(self) -> None:
+    async def release(self) -> None:
         """Empty the holder so that a successor need not wait; failing is harmless, the Lease runs out."""
+        self._deadline = -math.inf
         if not self._written:
             return
         try:
@@ -279,3 +241,7 @@ class LeaderElection:
         finally:
             self._lease = None
             self._written = False
+
+    def abandon(self) -> None:
+        """Let the Lease run out instead of releasing it."""
+        self._written = False

@@ -16,8 +16,9 @@ import structlog
 
 from berth.kube.client import ApiClient
 from berth.kube.connection import Connection, ConnectionConfigError, load_connection
-from berth.kube.events import EventRecorder
-from berth.kube.lease import LeaderElection, LeadershipLost, LeaseTiming
+from berth.kube.events import WRITERS, EventRecorder
+from berth.kube.leader_election import LeaderElection
+from berth.kube.lease import LeadershipLost, LeaseTiming
 from berth.runtime.component import Component, ComponentContext, run_together
 from berth.runtime.health import Checks, HealthPortError, HealthServer
 from berth.runtime.operator import Operator
@@ -142,6 +143,7 @@ class _Hosted:
 
     name: str
     client: ApiClient
+    events_client: ApiClient
     recorder: EventRecorder
     component: Component
     election: LeaderElection | None
@@ -157,17 +159,20 @@ class _Hosted:
         operator: Operator,
     ) -> _Hosted:
         name = selected.name
-        client = ApiClient(connection, user_agent=f"berth-{name}")
-        recorder = EventRecorder(client, controller=f"berth.dev/{name}", instance=identity)
         election = None
         if settings.leader_elect:
             election = LeaderElection(
-                client,
+                connection,
                 name=f"berth-{name}",
                 namespace=settings.lease_namespace or connection.namespace,
                 identity=identity,
                 timing=LeaseTiming.of(settings.lease_duration),
             )
+        agent = f"berth-{name}"
+        client = ApiClient(connection, user_agent=agent, before_write=election.check if election else None)
+        # Events are for people and may follow the last of the work, when another leads already.
+        events_client = ApiClient(connection, user_agent=f"{agent}-events", max_connections=WRITERS)
+        recorder = EventRecorder(events_client, controller=f"berth.dev/{name}", instance=identity)
         context = ComponentContext(
             connection=connection,
             client=client,
@@ -181,10 +186,10 @@ class _Hosted:
             component = selected.kind(context, selected.settings)
         except (ValueError, OSError) as error:
             raise ComponentConfigError(f"component {name}: {error}") from error
-        return cls(name, client, recorder, component, election)
+        return cls(name, client, events_client, recorder, component, election)
 
     async def run(self) -> None:
-        async with self.client:
+        async with self.client, self.events_client:
             recording = asyncio.create_task(self.recorder.run())
             try:
                 await (self.election.run(self.component.run) if self.election else self.component.run())

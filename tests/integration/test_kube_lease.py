@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from berth.kube.client import ApiClient
-from berth.kube.lease import LeaderElection, LeadershipLost, LeaseTiming
+from berth.kube.leader_election import LeaderElection
+from berth.kube.lease import LeadershipLost, LeaseLock, LeaseTiming
 from berth.kube.resources import LEASES
 from hack.localcluster import LocalCluster
 from hack.localcluster.components import Options
@@ -23,7 +24,10 @@ class Candidate:
     """One competitor and the times at which it worked."""
 
     def __init__(self, client: ApiClient, identity: str, *, namespace: str, timing: LeaseTiming = TIMING) -> None:
-        self.election = LeaderElection(client, name="berth-test", namespace=namespace, identity=identity, timing=timing)
+        self.identity = identity
+        self.election = LeaderElection(
+            client.connection, name="berth-test", namespace=namespace, identity=identity, timing=timing
+        )
         self.began: list[float] = []
         self.ended: list[float] = []
         self.clean_up = 0.0
@@ -50,6 +54,11 @@ async def spec(client: ApiClient, namespace: str) -> dict[str, Any]:
     return found
 
 
+def looked(candidate: Candidate) -> bool:
+    lock = candidate.election._lock
+    return lock is not None and lock._lease is not None
+
+
 async def stopped(task: asyncio.Task[Any]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -65,7 +74,7 @@ async def test_one_works_and_a_clean_stop_hands_over_at_once(cluster: LocalClust
             leader, follower = (first, second) if first.works else (second, first)
             assert not follower.began
             held = await spec(client, namespace)
-            assert held["holderIdentity"] == leader.election._identity
+            assert held["holderIdentity"] == leader.identity
             assert (held["leaseDurationSeconds"], held["leaseTransitions"]) == (60, 0)
             await stopped(tasks[0] if leader is first else tasks[1])
             # Well before the 60 s that a dead leader's Lease would last.
@@ -80,10 +89,10 @@ async def test_a_dead_leader_is_replaced_after_the_duration_and_not_before(
     cluster: LocalCluster, namespace: str
 ) -> None:
     async with client_of(cluster) as client:
-        dead = Candidate(client, "dead", namespace=namespace)
+        dead = LeaseLock(client, name="berth-test", namespace=namespace, identity="dead", timing=TIMING)
         heir = Candidate(client, "heir", namespace=namespace)
         # What a killed process leaves behind: a Lease that it held until a moment ago.
-        assert await dead.election._try()
+        await dead.acquire()
         left = time.monotonic()
         async with running(heir.run()):
             await until(lambda: heir.works, what="the heir takes over")
@@ -215,7 +224,7 @@ async def test_cancelled_while_waiting_leaves_the_lease_alone(cluster: LocalClus
         async with running(leader.run()):
             await until(lambda: leader.works, what="the leader works")
             task = asyncio.create_task(waiting.run())
-            await until(lambda: waiting.election._lease is not None, what="it has seen the Lease")
+            await until(lambda: looked(waiting), what="it has seen the Lease")
             await stopped(task)
             assert (await spec(client, namespace))["holderIdentity"] == "leader"
 
@@ -231,7 +240,7 @@ async def test_a_silent_server_stops_the_leader_before_another_may_start(
         task = asyncio.create_task(leader.run())
         await until(lambda: leader.works, what="the leader works")
         async with running(rival.run()):
-            await until(lambda: rival.election._lease is not None, what="the rival has seen the Lease")
+            await until(lambda: looked(rival), what="the rival has seen the Lease")
             with paused(cluster):
                 stood = time.monotonic()
                 with pytest.raises(LeadershipLost, match="could not be renewed for 2 s"):
