@@ -22,6 +22,7 @@ import structlog
 from yarl import URL
 
 from berth.kube.connection import Connection, ConnectionConfigError
+from berth.kube.decoding import ObjectDecoder
 from berth.kube.errors import ApiError, error_from_response
 from berth.kube.metrics import API_LATENCY, API_REQUESTS
 from berth.kube.resources import Resource
@@ -142,7 +143,7 @@ class ApiClient:
     async def get(self, resource: Resource[T], name: str, *, namespace: str | None = None) -> T:
         """Read one object."""
         body = await self._repeat(_Request("GET", resource, resource.path(namespace, name)))
-        return msgspec.json.decode(body, type=resource.type)
+        return ObjectDecoder(resource.type).decode(body)
 
     async def list_pages(
         self,
@@ -176,7 +177,7 @@ class ApiClient:
         field_selector: str | None = None,
     ) -> list[T]:
         """Read a whole collection."""
-        decoder = msgspec.json.Decoder(resource.type)
+        decoder = ObjectDecoder(resource.type)
         pages = self.list_pages(
             resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
         )

@@ -5,7 +5,7 @@ listed here never become Python objects, which keeps 30,000 cached pods at some 
 megabytes. ``gc=False`` is safe because none of them can be part of a reference cycle.
 
 Every class mirrors the Kubernetes type of the same name; see the Kubernetes API reference for
-the meaning of each field. Absent lists and maps decode as empty ones.
+the meaning of each field. Absent lists and maps decode as empty ones, and with `berth.kube.decoding` null ones too.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ import msgspec
 import structlog
 
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
+from berth.kube.decoding import ObjectDecoder
 from berth.kube.errors import ApiError
 from berth.kube.interning import PodInterning
 from berth.kube.memory import collection_paused
@@ -28,6 +29,10 @@ from berth.kube.objects import Pod
 from berth.kube.resources import Resource, version_number
 
 log = structlog.get_logger(__name__)
+
+
+CHANGES = ("ADDED", "MODIFIED", "DELETED")
+"""Types of watch events that carry an object."""
 
 
 class HasMetadata(Protocol):
@@ -110,7 +115,7 @@ class Reflector(Generic[T]):
         self._field_selector = field_selector
         self._stale_after = stale_after
         self._silence_seconds = silence_seconds
-        self._decoder = msgspec.json.Decoder(resource.type)
+        self._decoder = ObjectDecoder(resource.type)
         # One pass over a line is half as fast again as finding the object first and then decoding it.
         event_type = msgspec.defstruct("WatchEvent", [("type", str), ("object", resource.type)], gc=False)
         self._event_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(event_type)
@@ -300,12 +305,14 @@ class Reflector(Generic[T]):
         except ValueError as error:
             self._apply_other(line, error)
             return
-        kind = event.type
-        if kind not in ("ADDED", "MODIFIED", "DELETED"):
-            self._apply_other(line, ValueError(f"watch event of unknown type {kind!r}"))
+        if event.type not in CHANGES:
+            self._apply_other(line, ValueError(f"watch event of unknown type {event.type!r}"))
             return
-        self._counts[kind] = self._counts.get(kind, 0) + 1
-        item: T = event.object
+        self._counts[event.type] = self._counts.get(event.type, 0) + 1
+        self._apply_object(event.type, event.object)
+
+    def _apply_object(self, kind: str, item: T) -> None:
+        """Take in an object that was added, modified or deleted."""
         if self._share is not None:
             self._share(item)
         key = object_key(item.metadata)
@@ -321,7 +328,7 @@ class Reflector(Generic[T]):
         self._version = item.metadata.resource_version
 
     def _apply_other(self, line: bytes, error: ValueError) -> None:
-        """Take in a bookmark, an error, or an object that cannot be read.
+        """Take in a bookmark, an error, or an object that is read with care or cannot be read.
 
         Raises:
             ApiError: the server ends the watch, or its version went back; status 410 in both cases, because what
@@ -333,12 +340,20 @@ class Reflector(Generic[T]):
         if event.type == "ERROR":
             status = _STATUS_DECODER.decode(event.object)
             raise ApiError(status=410, reason=status.reason or "Error", message=status.message)
+        if event.type in CHANGES:
+            try:
+                item = self._decoder.decode(event.object)
+            except ValueError as odd:
+                error = odd
+            else:
+                self._apply_object(event.type, item)
+                return
         version = _IDENTITY_DECODER.decode(event.object).metadata.resource_version
         if event.type == "BOOKMARK":
             if 0 <= version_number(version) < version_number(self._version):
                 message = f"the server is at version {version}, behind {self._version}"
                 raise ApiError(status=410, reason="VersionWentBack", message=message)
-        elif event.type in ("ADDED", "MODIFIED", "DELETED"):
+        elif event.type in CHANGES:
             key = self._unreadable(event.object, error)
             if event.type == "DELETED" and key in self.objects:
                 self._change(key, self.objects[key], None)

@@ -10,9 +10,8 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import msgspec
-
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
+from berth.kube.decoding import ObjectDecoder
 from berth.kube.errors import ApiError
 from berth.kube.objects import PersistentVolumeClaim, Pod
 from berth.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, version_number
@@ -131,7 +130,7 @@ class VolumeBinder:
                 if not error.conflict:
                     raise
             else:
-                written = msgspec.json.decode(answer, type=PersistentVolumeClaim)
+                written = ObjectDecoder(PersistentVolumeClaim).decode(answer)
                 return version_number(written.metadata.resource_version)
             await asyncio.sleep(backoff(attempt))
             fresh = await self._client.get(

@@ -1,0 +1,107 @@
+"""Every list, map and struct of every kind may be null, as Go writes what was never made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import inspect
+
+from berth.kube import resources
+from berth.kube.decoding import ObjectDecoder, without_null_fields
+from berth.kube.objects import CSINode, Pod
+from berth.kube.resources import Resource
+
+KINDS = [
+    item.type
+    for item in vars(resources).values()
+    if isinstance(item, Resource) and issubclass(item.type, msgspec.Struct)
+]
+CONTAINERS = (inspect.ListType, inspect.DictType, inspect.StructType)
+
+Path = tuple[str | int, ...]
+
+
+def full(kind: inspect.Type) -> Any:
+    """A document of a type in which every list and map has an entry."""
+    if isinstance(kind, inspect.UnionType):
+        return full(next((one for one in kind.types if isinstance(one, CONTAINERS)), kind.types[0]))
+    if isinstance(kind, inspect.StructType):
+        return {field.encode_name: full(field.type) for field in kind.fields}
+    if isinstance(kind, inspect.ListType):
+        return [full(kind.item_type)]
+    if isinstance(kind, inspect.DictType):
+        return {"key": full(kind.value_type)}
+    return {inspect.StrType: "1", inspect.IntType: 1, inspect.FloatType: 1.0, inspect.BoolType: True}.get(type(kind))
+
+
+def containers(value: Any, kind: inspect.Type, at: Path = ()) -> list[Path]:
+    """Where the fields are that hold a list, a map or a struct."""
+    if isinstance(kind, inspect.UnionType):
+        kind = next((one for one in kind.types if isinstance(one, CONTAINERS)), kind.types[0])
+    if isinstance(kind, inspect.StructType):
+        paths: list[Path] = []
+        for field in kind.fields:
+            inside = (*at, field.encode_name)
+            below = containers(value[field.encode_name], field.type, inside)
+            paths += [inside, *below] if isinstance(value[field.encode_name], dict | list) else []
+        return paths
+    if isinstance(kind, inspect.ListType):
+        return containers(value[0], kind.item_type, (*at, 0))
+    return []
+
+
+def with_null(value: Any, path: Path) -> Any:
+    copied = list(value) if isinstance(value, list) else dict(value)
+    copied[path[0]] = None if len(path) == 1 else with_null(copied[path[0]], path[1:])
+    return copied
+
+
+def without(value: Any, path: Path) -> Any:
+    copied = list(value) if isinstance(value, list) else dict(value)
+    if len(path) == 1:
+        del copied[path[0]]
+    else:
+        copied[path[0]] = without(copied[path[0]], path[1:])
+    return copied
+
+
+@given(data=st.data(), kind=st.sampled_from(KINDS))
+def test_null_reads_as_absent_wherever_a_list_map_or_struct_may_be(data: st.DataObject, kind: type) -> None:
+    info = inspect.type_info(kind)
+    document = full(info)
+    path = data.draw(st.sampled_from(containers(document, info)))
+    decoder = ObjectDecoder(kind)
+    nulled = decoder.decode(msgspec.json.encode(with_null(document, path)))
+    assert nulled == decoder.decode(msgspec.json.encode(without(document, path)))
+
+
+def test_a_node_without_csi_drivers() -> None:
+    line = b'{"metadata":{"name":"n1","ownerReferences":null},"spec":{"drivers":null}}'
+    node = ObjectDecoder(CSINode).decode(line)
+    assert (node.metadata.name, node.spec.drivers) == ("n1", [])
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(b'{"metadata":{"labels":{"a":null}}}', id="value of a map"),
+        pytest.param(b'{"spec":{"containers":[null]}}', id="item of a list"),
+        pytest.param(b'{"metadata":{"labels":null},"spec":{"containers":"many"}}', id="wrong type beside a null"),
+        pytest.param(b'{"metadata":{"labels":null},"spec":"many"}', id="text for a struct"),
+        pytest.param(b"<html>", id="no JSON"),
+    ],
+)
+def test_what_is_wrong_stays_wrong(document: bytes) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        ObjectDecoder(Pod).decode(document)
+
+
+def test_fields_that_nobody_reads_stay_as_they_are() -> None:
+    assert without_null_fields({"other": None, "spec": {"nodeName": None, "odd": None}}, Pod) == {
+        "other": None,
+        "spec": {"odd": None},
+    }
