@@ -23,7 +23,7 @@ from yarl import URL
 
 from berth.kube.connection import Connection, ConnectionConfigError
 from berth.kube.decoding import ObjectDecoder
-from berth.kube.errors import ApiError, error_from_response
+from berth.kube.errors import ApiError, error_from_response, readable, unreadable
 from berth.kube.metrics import API_LATENCY, API_REQUESTS
 from berth.kube.resources import Resource
 
@@ -76,6 +76,10 @@ class _Request:
     """what the metrics call it; empty: as the method"""
 
 
+def _name_of(item: Any) -> str:
+    return str(item["metadata"]["name"] if isinstance(item, dict) else item.metadata.name)
+
+
 def _selection(label_selector: str | None, field_selector: str | None) -> dict[str, str]:
     selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
     return {name: value for name, value in selectors.items() if value}
@@ -85,7 +89,7 @@ class ApiClient:
     """One connection pool to one API server.
 
     Raises in every method:
-        ApiError: the server answered with an error status.
+        ApiError: the server answered with an error status, or what answered was no API server (status 502).
         aiohttp.ClientError, OSError (with TimeoutError): it could not be reached, also after the retries.
         ConnectionConfigError: the credentials cannot be read, also after the retries.
     """
@@ -143,7 +147,11 @@ class ApiClient:
     async def get(self, resource: Resource[T], name: str, *, namespace: str | None = None) -> T:
         """Read one object."""
         body = await self._repeat(_Request("GET", resource, resource.path(namespace, name)))
-        return ObjectDecoder(resource.type).decode(body)
+        with readable(body):
+            found = ObjectDecoder(resource.type).decode(body)
+            if _name_of(found) != name:
+                raise ValueError(f"not {resource.kind} {name}")
+        return found
 
     async def list_pages(
         self,
@@ -162,7 +170,12 @@ class ApiClient:
         params = {"limit": str(limit), **_selection(label_selector, field_selector)}
         request = _Request("GET", resource, resource.path(namespace), params=params, verb="LIST")
         while True:
-            page = msgspec.json.decode(await self._repeat(request), type=RawList)
+            body = await self._repeat(request)
+            with readable(body):
+                page = msgspec.json.decode(body, type=RawList)
+                if not page.metadata.resource_version:
+                    # An empty copy would be taken for a cluster without objects.
+                    raise ValueError("a list without resourceVersion")
             yield page
             if not page.metadata.continue_:
                 return
@@ -181,7 +194,12 @@ class ApiClient:
         pages = self.list_pages(
             resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
         )
-        return [decoder.decode(item) async for page in pages for item in page.items or ()]
+        found: list[T] = []
+        async for page in pages:
+            for item in page.items or ():
+                with readable(bytes(item)):
+                    found.append(decoder.decode(item))
+        return found
 
     async def create(
         self,
@@ -324,6 +342,8 @@ class ApiClient:
                 break
         if status >= 300:
             raise error_from_response(status, answer, retry_after)
+        if not (answer.lstrip()[:1] == b"{" and answer.rstrip()[-1:] == b"}"):
+            raise unreadable(status, answer, "no JSON object")
         return answer
 
     async def _send(self, request: _Request) -> tuple[int, bytes, str | None]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import msgspec
 
@@ -78,6 +80,32 @@ def error_from_response(status: int, body: bytes, retry_after: str | None) -> Ap
         message=message or "the server sent no explanation",
         retry_after=_seconds(retry_after),
     )
+
+
+def unreadable(status: int, body: bytes, problem: str) -> ApiError:
+    """The exception for an answer with a good status that is not the API server's, such as a proxy's page.
+
+    It has the status that a gateway gives for such a thing, so that whatever may be repeated is repeated.
+    """
+    text = body[:200].decode(errors="replace").strip()
+    return ApiError(
+        status=502,
+        reason="UnreadableAnswer",
+        message=f"status {status} with {problem}: {text!r}; look at the proxy or load balancer on the way",
+    )
+
+
+@contextmanager
+def readable(body: bytes) -> Iterator[None]:
+    """Turn failures to read an answer into :func:`unreadable`.
+
+    Raises:
+        ApiError: the block raised ValueError, LookupError or TypeError.
+    """
+    try:
+        yield
+    except (ValueError, LookupError, TypeError) as error:
+        raise unreadable(200, body, str(error) or repr(error)) from error
 
 
 def _seconds(retry_after: str | None) -> float | None:

@@ -24,7 +24,7 @@ import msgspec
 import structlog
 
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
-from berth.kube.errors import ApiError
+from berth.kube.errors import ApiError, readable
 from berth.kube.resources import LEASES
 
 log = structlog.get_logger(__name__)
@@ -218,9 +218,11 @@ class LeaseLock:
         }
 
     def _remember(self, answer: bytes) -> None:
-        lease = msgspec.json.decode(answer, type=dict[str, Any])
+        with readable(answer):
+            lease = msgspec.json.decode(answer, type=dict[str, Any])
+            version = lease["metadata"]["resourceVersion"]
         self._lease = lease
-        self._observed_version, self._observed_at = lease["metadata"]["resourceVersion"], boot_clock()
+        self._observed_version, self._observed_at = version, boot_clock()
 
     async def release(self) -> None:
         """Empty the holder so that a successor need not wait; failing is harmless, the Lease runs out."""

@@ -1,12 +1,24 @@
-"""Waiting times between attempts."""
+"""Waiting times between attempts, and answers that are not the API server's."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.kube.client import backoff
+from berth.kube import client as client_module
+from berth.kube.client import ApiClient, backoff
+from berth.kube.errors import ApiError
+from berth.kube.resources import CONFIGMAPS
+from tests.support.api_server import Answer, Request, api_server
+
+
+@pytest.fixture
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "backoff", lambda *_, **__: 0.0)
 
 
 @given(
@@ -25,3 +37,71 @@ def test_defaults_double_up_to_ten_seconds(attempt: int, longest: float) -> None
     assert max(waits) <= longest
     assert min(waits) >= 0.1 * longest
     assert len(set(waits)) > 150  # jitter: clients that failed together do not return together
+
+
+NAMED = {"metadata": {"name": "c", "namespace": "ns", "resourceVersion": "1"}}
+PAGE = b"<html><body>Please sign in</body></html>"
+ODD = [
+    pytest.param(Answer(200, PAGE), id="a proxy's page"),
+    pytest.param(Answer(200, b""), id="nothing"),
+    pytest.param(Answer(200, b'{"metadata":{"na'), id="cut off"),
+    pytest.param(Answer(200, b"[]"), id="a list"),
+]
+
+
+def once(odd: Answer, then: Any) -> Callable[[Request], Answer]:
+    """A server whose first answer is odd."""
+    answers = iter([odd])
+    return lambda _: next(answers, Answer(200, then))
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_an_odd_answer_to_a_read_is_asked_for_again(odd: Answer, no_pause: None) -> None:
+    with api_server(once(odd, NAMED)) as server:
+        async with ApiClient(server.connection()) as client:
+            assert (await client.get(CONFIGMAPS, "c", namespace="ns")).metadata.name == "c"
+    assert server.count("GET") == 2
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_an_odd_answer_to_a_creation_settles_nothing(odd: Answer) -> None:
+    """A binding must not count as accepted because some proxy said 200."""
+    with api_server(lambda _: odd) as server:
+        async with ApiClient(server.connection()) as client:
+            with pytest.raises(ApiError, match="UnreadableAnswer: status 200 with no JSON object") as caught:
+                await client.create(CONFIGMAPS, NAMED, namespace="ns")
+    assert caught.value.retryable
+    assert server.count("POST") == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"login": "https://sso.example"}, id="JSON of something else"),
+        pytest.param({"metadata": {"name": "other"}}, id="another object"),
+        pytest.param({"metadata": "none"}, id="wrong types"),
+        pytest.param(b'{"metadata": oops}', id="broken inside"),
+    ],
+)
+async def test_json_that_is_not_the_object_is_an_error_of_the_gateway(body: Any) -> None:
+    with api_server(lambda _: Answer(200, body)) as server:
+        async with ApiClient(server.connection()) as client:
+            for resource in (CONFIGMAPS, CONFIGMAPS.raw):
+                with pytest.raises(ApiError, match="UnreadableAnswer") as caught:
+                    await client.get(resource, "c", namespace="ns")
+                assert caught.value.status == 502
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"login": "https://sso.example"}, id="JSON of something else"),
+        pytest.param({"metadata": {"resourceVersion": "1"}, "items": "none"}, id="wrong types"),
+        pytest.param({"metadata": {"resourceVersion": "1"}, "items": [{"metadata": 1}]}, id="odd item"),
+    ],
+)
+async def test_json_that_is_no_list_is_no_empty_cluster(body: Any) -> None:
+    with api_server(lambda _: Answer(200, body)) as server:
+        async with ApiClient(server.connection()) as client:
+            with pytest.raises(ApiError, match="UnreadableAnswer"):
+                await client.list_all(CONFIGMAPS)

@@ -122,7 +122,7 @@ async def test_a_write_that_waited_too_long_for_its_turn_is_not_sent() -> None:
     def answer(request: Request) -> Answer:
         nonlocal held
         held = False  # while the first is under way and the second waits for the only connection
-        return Answer(200, {"items": []} if request.method == "GET" else {})
+        return Answer(200, {"metadata": {"resourceVersion": "1"}} if request.method == "GET" else {})
 
     def check() -> None:
         if not held:
