@@ -12,12 +12,19 @@ MAX_RETRY_AFTER = 60.0
 """Longest wait in seconds that a Retry-After header can impose; a broken proxy must not stop a controller for hours."""
 
 
+class _Details(msgspec.Struct, rename="camel"):
+    """metav1.StatusDetails."""
+
+    retry_after_seconds: int = 0
+
+
 class _Status(msgspec.Struct, rename="camel"):
     """metav1.Status, the body of a refusal."""
 
     message: str = ""
     reason: str = ""
     code: int = 0
+    details: _Details | None = None
 
 
 class ApiError(Exception):
@@ -79,6 +86,24 @@ def error_from_response(status: int, body: bytes, retry_after: str | None) -> Ap
         reason=reason or f"HTTP{status}",
         message=message or "the server sent no explanation",
         retry_after=_seconds(retry_after),
+    )
+
+
+def error_from_event(body: bytes | msgspec.Raw) -> ApiError:
+    """Make the exception for the object of a watch event ERROR, which ends the watch.
+
+    Its status is the one that the server gives; 410 if it gives none, because then nothing is known but the end.
+
+    Raises:
+        msgspec.DecodeError: the object is no metav1.Status.
+    """
+    parsed = msgspec.json.decode(body, type=_Status)
+    wait = parsed.details.retry_after_seconds if parsed.details is not None else 0
+    return ApiError(
+        status=parsed.code or 410,
+        reason=parsed.reason or "Error",
+        message=parsed.message,
+        retry_after=_seconds(str(wait)) or None,
     )
 
 

@@ -20,7 +20,7 @@ import structlog
 
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.decoding import ObjectDecoder
-from berth.kube.errors import ApiError
+from berth.kube.errors import ApiError, error_from_event
 from berth.kube.interning import PodInterning
 from berth.kube.memory import collection_paused
 from berth.kube.meta import ObjectMeta, object_key
@@ -55,12 +55,6 @@ class _WatchEvent(msgspec.Struct):
     object: msgspec.Raw
 
 
-class _ErrorStatus(msgspec.Struct, rename="camel"):
-    code: int = 0
-    reason: str = ""
-    message: str = ""
-
-
 class _Identity(msgspec.Struct, rename="camel"):
     """What is read of bookmarks, and of objects whose other fields cannot be read."""
 
@@ -75,7 +69,6 @@ class _Identified(msgspec.Struct):
 
 _EVENT_DECODER = msgspec.json.Decoder(_WatchEvent)
 _IDENTITY_DECODER = msgspec.json.Decoder(_Identified)
-_STATUS_DECODER = msgspec.json.Decoder(_ErrorStatus)
 
 _running: dict[str, list[Reflector[Any]]] = {}
 """Running reflectors by resource, for the gauges: one process may follow a resource in several namespaces."""
@@ -173,8 +166,9 @@ class Reflector(Generic[T]):
                 await self._list()
             await self._follow()
         except ApiError as error:
-            if error.expired or self._failures >= 3:
-                # A server that answers and yet refuses the watch again and again may not know the version.
+            if error.expired or (self._failures >= 3 and error.status != 429):
+                # A server that answers and yet refuses the watch again and again may not know the version. One that is
+                # overloaded knows it, and a list is the last thing that it needs.
                 self._version = ""
             if error.expired and self._failures == 0:
                 # The first time this is the ordinary end of an old version; when repeated it is trouble.
@@ -331,15 +325,14 @@ class Reflector(Generic[T]):
         """Take in a bookmark, an error, or an object that is read with care or cannot be read.
 
         Raises:
-            ApiError: the server ends the watch, or its version went back; status 410 in both cases, because what
-                happened in between is unknown.
+            ApiError: the server ends the watch, with the status that it gives; or its version went back, with status
+                410, because what happened in between is unknown.
             ValueError: the line is no watch event.
         """
         event = _EVENT_DECODER.decode(line)
         self._counts[event.type] = self._counts.get(event.type, 0) + 1
         if event.type == "ERROR":
-            status = _STATUS_DECODER.decode(event.object)
-            raise ApiError(status=410, reason=status.reason or "Error", message=status.message)
+            raise error_from_event(event.object)
         if event.type in CHANGES:
             try:
                 item = self._decoder.decode(event.object)

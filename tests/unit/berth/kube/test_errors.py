@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import pytest
 
-from berth.kube.errors import MAX_RETRY_AFTER, ApiError, error_from_response
+from berth.kube.errors import MAX_RETRY_AFTER, ApiError, error_from_event, error_from_response
 
 
 def error(status: int) -> ApiError:
@@ -71,3 +74,22 @@ def test_refusals_are_not_retryable(status: int) -> None:
 def test_each_meaning_has_one_status(status: int, property_name: str) -> None:
     for other in (400, 401, 403, 404, 409, 410, 422, 500):
         assert getattr(error(other), property_name) is (other == status)
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "expired", "wait"),
+    [
+        pytest.param({"code": 410, "reason": "Gone", "message": "old"}, "410 Gone: old", True, None, id="expired"),
+        pytest.param({"code": 500, "message": "etcd", "metadata": {}}, "500 Error: etcd", False, None, id="trouble"),
+        pytest.param(
+            {"code": 429, "details": {"retryAfterSeconds": 7, "kind": "pods"}}, "429 Error: ", False, 7.0, id="overload"
+        ),
+        pytest.param(
+            {"code": 429, "details": {"retryAfterSeconds": 86400}}, "429 Error: ", False, 60.0, id="asks for a day"
+        ),
+        pytest.param({}, "410 Error: ", True, None, id="empty: nothing is known but that it ended"),
+    ],
+)
+def test_the_error_of_a_watch(status: dict[str, Any], text: str, expired: bool, wait: float | None) -> None:
+    error = error_from_event(msgspec.json.encode(status))
+    assert (str(error), error.expired, error.retry_after) == (text, expired, wait)

@@ -5,6 +5,7 @@ The loop around it (lists, watches, restarts, 410) runs against a real server: t
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from kubernetes_asyncio.client import Configuration
 from prometheus_client import REGISTRY
 
+from berth.kube import reflector as reflector_module
 from berth.kube.client import ApiClient
 from berth.kube.connection import Connection
 from berth.kube.errors import ApiError
@@ -21,7 +23,8 @@ from berth.kube.meta import object_key
 from berth.kube.objects import ConfigMap, ObjectMeta, Pod
 from berth.kube.reflector import Reflector
 from berth.kube.resources import CONFIGMAPS, PODS
-from tests.support.kube import ChangeType
+from tests.support.api_server import Answer, Request, api_server
+from tests.support.kube import ChangeType, running
 
 ADDED, MODIFIED, DELETED = ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED
 Seen = list[tuple[ChangeType, str, str, str]]
@@ -209,30 +212,47 @@ def test_a_bookmark_behind_the_copy_means_another_history(reflector: Reflector[C
     assert caught.value.expired
 
 
+@pytest.mark.parametrize("resource", [CONFIGMAPS, PODS], ids=lambda resource: resource.plural)
+def test_an_error_in_the_stream_is_raised(closed_client: ApiClient, resource: Any) -> None:
+    reflector: Reflector[Any] = Reflector(closed_client, resource)
+    status = {"code": 500, "reason": "InternalError", "message": "etcd", "status": "Failure", "metadata": {}}
+    with pytest.raises(ApiError, match="500 InternalError: etcd"):
+        reflector._apply(msgspec.json.encode({"type": "ERROR", "object": status}))
+
+
 @pytest.mark.parametrize(
-    ("status", "text"),
+    ("code", "times", "lists"),
     [
-        pytest.param(
-            {"code": 410, "reason": "Expired", "message": "too old resource version: 1 (2)"},
-            "410 Expired: too old resource version",
-            id="expired",
-        ),
-        pytest.param(
-            {"code": 500, "reason": "InternalError", "message": "etcd", "status": "Failure", "metadata": {}},
-            "410 InternalError: etcd",
-            id="any other error leaves a gap too",
-        ),
-        pytest.param({}, "410 Error: ", id="empty"),
+        pytest.param(500, 1, 1, id="server trouble: from the last version"),
+        pytest.param(504, 1, 1, id="timeout: from the last version"),
+        pytest.param(429, 6, 1, id="overloaded: never listed again, however often"),
+        pytest.param(500, 4, 2, id="refused again and again: listed again"),
+        pytest.param(410, 1, 2, id="expired: listed again"),
     ],
 )
-@pytest.mark.parametrize("resource", [CONFIGMAPS, PODS], ids=lambda resource: resource.plural)
-def test_an_error_in_the_stream_means_listing_again(
-    closed_client: ApiClient, resource: Any, status: dict[str, Any], text: str
+async def test_after_an_error_in_the_stream_the_watch_goes_on(
+    code: int, times: int, lists: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reflector: Reflector[Any] = Reflector(closed_client, resource)
-    with pytest.raises(ApiError, match=text) as caught:
-        reflector._apply(msgspec.json.encode({"type": "ERROR", "object": status}))
-    assert caught.value.expired
+    monkeypatch.setattr(reflector_module, "backoff", lambda *_, **__: 0.0)
+    refusals = iter([msgspec.json.encode({"type": "ERROR", "object": {"code": code}}) + b"\n"] * times)
+
+    def answer(request: Request) -> Answer:
+        if "watch=true" in request.path:
+            return Answer(200, next(refusals, line("ADDED", name="late", resourceVersion="9") + b"\n"))
+        return Answer(200, {"metadata": {"resourceVersion": "5"}, "items": []})
+
+    with api_server(answer) as server:
+        async with ApiClient(server.connection()) as client:
+            reflector = Reflector(client, CONFIGMAPS)
+            arrived = asyncio.Event()
+            reflector.add_handler(lambda _old, _new: arrived.set())
+            async with running(reflector.run()):
+                await asyncio.wait_for(arrived.wait(), 20)
+        paths = [request.path for request in server.requests]
+    assert len([path for path in paths if "watch=true" not in path]) == lists
+    watches = [path for path in paths if "watch=true" in path][: times + 1]
+    assert all("resourceVersion=5" in path for path in watches)
+    assert len(watches) == times + 1
 
 
 @pytest.mark.parametrize(
