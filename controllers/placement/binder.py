@@ -9,6 +9,9 @@ over-committed.
 from __future__ import annotations
 
 import asyncio
+import itertools
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -26,6 +29,12 @@ log = structlog.get_logger(__name__)
 
 MAX_ATTEMPTS = 6
 """Bindings sent for one decision before it is given up and planned anew."""
+LOOKUPS = 8
+"""Pods with an unknown binding that are read at a time."""
+LONGEST_PAUSE = 30.0
+"""Seconds between two readings of such a pod at most."""
+TRUST_WATCH_AFTER = 60.0
+"""Seconds for which the API server may refuse to show a pod until the watch decides: it would have shown a binding."""
 
 
 class BindOutcome(Enum):
@@ -39,6 +48,8 @@ class BindOutcome(Enum):
     """the pod does not exist any more"""
     REFUSED = "refused"
     """the API server does not accept it, or not in time; the pod is free"""
+    UNKNOWN = "unknown"
+    """the answer is lost and the pod could not be read; :meth:`Binder.find_out` goes on asking"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +59,9 @@ class BindResult:
     outcome: BindOutcome
     """what happened"""
     problem: str = ""
-    """the server's words when the pod is still free"""
+    """the server's words when the pod is still free, or cannot be read"""
+    final: bool = False
+    """True when the API server answered and will hardly answer otherwise soon"""
 
 
 class _Target(msgspec.Struct, omit_defaults=False, rename="camel"):
@@ -99,15 +112,26 @@ def found(pod: Pod, node: str, current: Pod) -> BindResult | None:
     return BindResult(BindOutcome.BOUND if current.spec.node_name == node else BindOutcome.ELSEWHERE)
 
 
+def settled(pod: Pod, node: str, watched: Pod | None) -> BindResult | None:
+    """What the watch says about the binding; None while it shows the pod free, which may be old."""
+    return BindResult(BindOutcome.GONE) if watched is None else found(pod, node, watched)
+
+
 class Binder:
     """Sends bindings, each until its outcome is known."""
 
     def __init__(self, client: ApiClient) -> None:
         """Prepare."""
         self._client = client
+        self._lookups = asyncio.Semaphore(LOOKUPS)
+        self.unresolved = 0
+        """pods whose binding is unknown at the moment"""
 
     async def bind(self, pod: Pod, node: str, *, decision: str) -> BindResult:
-        """Bind a pod and say what became of it; the decision is stored in its annotation by the same call."""
+        """Bind a pod and say what became of it; the decision is stored in its annotation by the same call.
+
+        When the answer is lost and the pod cannot be read either, the outcome is UNKNOWN.
+        """
         meta = pod.metadata
         body = binding(pod, node, decision=decision)
         problem = ""
@@ -133,18 +157,41 @@ class Binder:
         return BindResult(BindOutcome.REFUSED, problem)
 
     async def _look(self, pod: Pod, node: str) -> BindResult | None:
-        """Where the pod is now; None while it is free. Asks until the API server answers."""
-        attempt = 0
-        while True:
-            try:
-                current = await self._client.get(PODS, pod.metadata.name, namespace=pod.metadata.namespace)
-            except ApiError as error:
-                if error.not_found:
-                    return BindResult(BindOutcome.GONE)
-                log.warning("cannot tell whether a pod is bound", pod=pod.key, error=str(error))
-            except TRANSPORT_ERRORS as error:
-                log.warning("cannot tell whether a pod is bound", pod=pod.key, error=str(error) or repr(error))
-            else:
-                return found(pod, node, current)
-            await asyncio.sleep(backoff(attempt))
-            attempt += 1
+        """Where the pod is now; None while it is free, UNKNOWN when the API server does not tell."""
+        try:
+            current = await self._client.get(PODS, pod.metadata.name, namespace=pod.metadata.namespace)
+        except ApiError as error:
+            if error.not_found:
+                return BindResult(BindOutcome.GONE)
+            return BindResult(BindOutcome.UNKNOWN, str(error), final=not error.retryable)
+        except TRANSPORT_ERRORS as error:
+            return BindResult(BindOutcome.UNKNOWN, str(error) or repr(error))
+        return found(pod, node, current)
+
+    async def find_out(self, pod: Pod, node: str, watched: Callable[[], Pod | None]) -> BindResult:
+        """Ask until it is known what became of a binding whose outcome is UNKNOWN; the room stays taken until then.
+
+        Args:
+            pod: what was bound.
+            node: where to.
+            watched: the pod as the watch shows it now, None once it is gone.
+        """
+        self.unresolved += 1
+        refused_since: float | None = None
+        try:
+            for attempt in itertools.count():
+                await asyncio.sleep(backoff(attempt, cap=LONGEST_PAUSE))
+                async with self._lookups:
+                    # What the watch has shown needs no answer any more.
+                    known = settled(pod, node, watched()) or await self._look(pod, node)
+                if known is None:
+                    return BindResult(BindOutcome.REFUSED, "the answer to the binding was lost")
+                if known.outcome is not BindOutcome.UNKNOWN:
+                    return known
+                log.warning("cannot tell whether a pod is bound", pod=pod.key, error=known.problem)
+                refused_since = (refused_since or time.monotonic()) if known.final else None
+                if refused_since is not None and time.monotonic() - refused_since >= TRUST_WATCH_AFTER:
+                    return BindResult(BindOutcome.REFUSED, f"the pod cannot be read: {known.problem}")
+        finally:
+            self.unresolved -= 1
+        raise AssertionError("unreachable: counting does not end")

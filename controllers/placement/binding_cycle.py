@@ -84,7 +84,7 @@ class BindingCycle:
     @property
     def full(self) -> bool:
         """True while so much is unbound that planning should wait: room assumed away is none for a late urgent pod."""
-        return self._unbound.qsize() >= 8 * self._workers
+        return self._unbound.qsize() + self._binder.unresolved >= 8 * self._workers
 
     def submit(self, decision: Decision, costs: NetworkCosts) -> None:
         """Have a decision bound that is assumed in the cache."""
@@ -125,8 +125,12 @@ class BindingCycle:
             if not fits(text, self._pods.get(pod.key, pod).metadata.annotations):
                 text = ""
             result = await self._binder.bind(pod, node, decision=text)
-            await self._idle()
-            self.settle(item, result)
+            if result.outcome is BindOutcome.UNKNOWN:
+                # As with volumes: pods that cannot be read keep nobody else waiting.
+                self._tasks.create_task(self.find_out(item))
+            else:
+                await self._idle()
+                self.settle(item, result)
 
     def changed(self, node_name: str, record: PodRecord) -> str | None:
         """What happened to the node since the decision, None when it still takes the pod."""
@@ -160,6 +164,14 @@ class BindingCycle:
             self._put(item)
         self._done()
 
+    async def find_out(self, item: Assumed) -> None:
+        """Settle a binding whose outcome is unknown, once it is known."""
+        pod = item.decision.pod
+        result = await self._binder.find_out(pod, item.decision.node, lambda: self._pods.get(pod.key))
+        await self._idle()
+        self.settle(item, result)
+        self._done()
+
     def settle(self, item: Assumed, result: BindResult) -> None:
         """Act on what became of a Binding."""
         decision = item.decision
@@ -178,12 +190,13 @@ class BindingCycle:
         # ELSEWHERE: the pod's own event moves it in the cache; until then its room here stays taken.
 
     def _requeue(self, decided: Pod) -> None:
-        """Give the room back and let the pod wait again, around whatever of its group is bound."""
+        """Give the room back and let the pod wait again, around whatever of its group is bound.
+
+        Nobody else is woken: the pod will take the room again, and a stream of refusals would reset every backoff.
+        """
         self._cache.forget(decided)
         pod = self._pods.get(decided.key)
         if pod is None or pod.metadata.uid != decided.metadata.uid or pod.spec.node_name:
             return
         if self._cache.update_pod(pod):
             self._queue.requeue(pod, EntryKey.of(pod, self._cache.members.group_of(pod.metadata.uid)))
-        # The room that the decision held is free again.
-        self._queue.move_all_to_active()

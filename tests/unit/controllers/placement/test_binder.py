@@ -1,13 +1,24 @@
-"""What is sent as a Binding, and what answers and read-backs mean. Sending is tested on a real API server."""
+"""What is sent as a Binding, what answers and read-backs mean, and pods that cannot be read back.
+
+Sending is tested on a real API server: tests/integration/test_placement_bind_faults.py.
+"""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
 
 import msgspec
 import pytest
 
+from berth.kube import client as client_module
+from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.objects import Pod
-from controllers.placement.binder import BindOutcome, BindResult, binding, found, refusal
+from controllers.placement import binder as binder_module
+from controllers.placement.binder import Binder, BindOutcome, BindResult, binding, found
+from controllers.placement.binder import refusal as settled_by
+from tests.support.api_server import Answer, Request, api_server, refusal
 from tests.support.placement import lone
 
 
@@ -48,7 +59,7 @@ def test_without_a_decision_there_is_no_annotation() -> None:
     ],
 )
 def test_what_an_error_settles(status: int, outcome: BindOutcome | None) -> None:
-    result = refusal(ApiError(status=status, reason="Reason", message="words"))
+    result = settled_by(ApiError(status=status, reason="Reason", message="words"))
     assert (result.outcome if result is not None else None) is outcome
     if result is not None and outcome is BindOutcome.REFUSED:
         assert result.problem == f"{status} Reason: words"
@@ -71,3 +82,70 @@ def recreated() -> Pod:
 )
 def test_what_a_read_back_says(current: Pod, result: BindResult | None) -> None:
     assert found(lone("p"), "n1", current) == result
+
+
+@pytest.fixture
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (client_module, binder_module):
+        monkeypatch.setattr(module, "backoff", lambda *_, **__: 0.0)
+
+
+def unreadable_pods(status: int) -> Callable[[Request], Answer]:
+    """A server that loses bindings and does not show pods."""
+    return lambda request: refusal(503 if request.method == "POST" else status, "Reason")
+
+
+@pytest.mark.parametrize("status", [403, 500])
+async def test_a_pod_that_cannot_be_read_holds_up_no_worker(status: int, no_pause: None) -> None:
+    with api_server(unreadable_pods(status)) as server:
+        async with ApiClient(server.connection()) as client:
+            result = await Binder(client).bind(lone("p"), "n1", decision="{}")
+    assert (result.outcome, result.final) == (BindOutcome.UNKNOWN, status == 403)
+
+
+@pytest.mark.parametrize(
+    ("shown", "outcome"),
+    [
+        pytest.param(lone("p", on="n1"), BindOutcome.BOUND, id="bound"),
+        pytest.param(lone("p", on="n2"), BindOutcome.ELSEWHERE, id="elsewhere"),
+        pytest.param(None, BindOutcome.GONE, id="deleted"),
+        pytest.param(recreated(), BindOutcome.GONE, id="namesake"),
+    ],
+)
+async def test_the_watch_tells_what_the_server_does_not(
+    shown: Pod | None, outcome: BindOutcome, no_pause: None
+) -> None:
+    views = iter([lone("p"), lone("p"), shown])
+    with api_server(unreadable_pods(500)) as server:
+        async with ApiClient(server.connection(), retries=0) as client:
+            binder = Binder(client)
+            result = await binder.find_out(lone("p"), "n1", lambda: next(views))
+    assert result.outcome is outcome
+    assert server.count("GET") == 2
+    assert binder.unresolved == 0
+
+
+async def test_a_server_that_refuses_to_show_the_pod_is_believed_in_the_end(
+    no_pause: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(binder_module, "TRUST_WATCH_AFTER", 0.0)
+    with api_server(unreadable_pods(403)) as server:
+        async with ApiClient(server.connection()) as client:
+            result = await Binder(client).find_out(lone("p"), "n1", lambda: lone("p"))
+    assert result == BindResult(BindOutcome.REFUSED, "the pod cannot be read: 403 Reason: words")
+
+
+async def test_while_the_server_is_in_trouble_nothing_is_given_up(
+    no_pause: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watch may be in trouble as well, so a pod that it shows free may be bound."""
+    monkeypatch.setattr(binder_module, "TRUST_WATCH_AFTER", 0.0)
+    with api_server(unreadable_pods(500)) as server:
+        async with ApiClient(server.connection(), retries=0) as client:
+            binder = Binder(client)
+            task = asyncio.create_task(binder.find_out(lone("p"), "n1", lambda: lone("p")))
+            assert await asyncio.to_thread(server.wait, lambda: server.count("GET") >= 20)
+            assert not task.done()
+            assert binder.unresolved == 1
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)

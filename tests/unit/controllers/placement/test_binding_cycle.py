@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from berth.kube.objects import Pod
 from controllers.placement.binder import BindOutcome, BindResult
 from controllers.placement.claims import VolumeError
 from tests.support.desk import Desk
+from tests.support.kube import running, until
 from tests.support.placement import lone, zoned
 from tests.support.volumes import claim, storage_class, using, volume
 
@@ -195,6 +198,51 @@ class TestBeforeBinding:
         record = desk.cache.state.record(pod.metadata.uid)
         assert record is not None
         return desk.controller.binding.changed("n1", record)
+
+
+class Unreadable:
+    """A binder of which some pods' bindings stay unknown until they are told."""
+
+    unresolved = 0
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self.told: asyncio.Future[BindResult] = asyncio.get_running_loop().create_future()
+
+    async def bind(self, pod: Pod, _node: str, *, decision: str) -> BindResult:
+        assert decision
+        return BindResult(BindOutcome.UNKNOWN if pod.metadata.name in self.names else BindOutcome.BOUND)
+
+    async def find_out(self, _pod: Pod, _node: str, _watched: Callable[[], Pod | None]) -> BindResult:
+        return await self.told
+
+
+async def test_pods_that_cannot_be_read_keep_nobody_waiting(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    cycle = desk.controller.binding
+    binder = Unreadable(*(f"lost-{number}" for number in range(cycle._workers)))
+    monkeypatch.setattr(cycle, "_binder", binder)
+    names = [*binder.names, "good"]
+    for item in [desk.place(lone(name, cpu="10m")) for name in names]:
+        cycle._put(item)
+    async with running(cycle.run()):
+        await until(lambda: desk.said.reasons == ["Scheduled"], what="the good one is bound")
+        assert set(occupied(desk)) == {f"default/{name}" for name in names}  # what is unknown keeps its room
+        binder.told.set_result(REFUSED)
+        await until(lambda: waiting(desk) == list(binder.names), what="the others are told")
+
+
+@pytest.mark.parametrize("outcome", ["refused", "node changed"])
+async def test_a_failed_binding_wakes_nobody_else(desk: Desk, outcome: str) -> None:
+    desk.pods(lone("sleeper", cpu="1000"))
+    assert desk.decide() == []
+    (sleeper,) = desk.queue.entries()
+    due = sleeper.due
+    assumed = desk.place(lone("p", cpu="1", spec=ON_N1))
+    if outcome == "refused":
+        desk.controller.binding.settle(assumed, REFUSED)
+    else:
+        desk.controller.binding._requeue(assumed.decision.pod)
+    assert sleeper.due == due
 
 
 def test_full_while_too_much_is_unbound(desk: Desk) -> None:
