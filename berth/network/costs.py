@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +50,8 @@ class NetworkCosts:
 
     source: str = ""
     """``namespace/name`` of the NetworkTopology, empty when there is none."""
+    absent: str = ""
+    """``namespace/name`` of the NetworkTopology that the configuration names and that is not there; else empty"""
     weight_sets: tuple[str, ...] = ()
     """Names of the weight sets that were read, by preference."""
     data_time: str = ""
@@ -62,6 +65,18 @@ class NetworkCosts:
     def available(self) -> bool:
         """False when there is no NetworkTopology, or an empty one: every cost is unknown then."""
         return bool(self.zones or self.regions)
+
+    @property
+    def missing(self) -> str:
+        """Why there are no costs, for people; empty when there are."""
+        if self.available:
+            return ""
+        if self.absent:
+            return (
+                f"NetworkTopology {self.absent}, which the configuration names, does not exist or cannot be read; no "
+                "other is used in its place and only equal zones count as close"
+            )
+        return "no NetworkTopology with costs; only equal zones count as close"
 
     def between(self, origin: Place, destination: Place) -> float | None:
         """Cost between two different nodes at these places; None when not known."""
@@ -90,6 +105,12 @@ class NetworkCosts:
 NO_COSTS = NetworkCosts()
 
 
+@lru_cache(maxsize=64)
+def absent_costs(name: str) -> NetworkCosts:
+    """Return the costs while the configured NetworkTopology `name` is absent: none; the same object every time."""
+    return NetworkCosts(absent=name)
+
+
 def read_costs(topology: NetworkTopology, *, weight_sets: Sequence[str] = DEFAULT_WEIGHT_SETS) -> NetworkCosts:
     """Take the costs out of a NetworkTopology; entries without a cost stay unknown."""
     zones: dict[Pair, float] = {}
@@ -116,10 +137,11 @@ def read_costs(topology: NetworkTopology, *, weight_sets: Sequence[str] = DEFAUL
 def choose_topology(names: Iterable[str], *, namespace: str, preferred: str | None) -> str | None:
     """Pick the NetworkTopology (``namespace/name``) that serves an application of `namespace`.
 
-    The configured one if it exists, else the first by name in the application's namespace, else the first
-    by namespace and name anywhere: a network belongs to the cluster, not to a namespace.
+    The configured one or, if that does not exist, none: another would be a guess that nobody notices. Where none is
+    configured, the first by name in the application's namespace, else the first by namespace and name anywhere: a
+    network belongs to the cluster, not to a namespace.
     """
     ordered = sorted(names)
-    if preferred is not None and preferred in ordered:
-        return preferred
+    if preferred is not None:
+        return preferred if preferred in ordered else None
     return next((name for name in ordered if name.startswith(f"{namespace}/")), ordered[0] if ordered else None)

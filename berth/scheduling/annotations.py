@@ -58,7 +58,7 @@ def write_decision(decision: Decision, costs: NetworkCosts) -> str:
         if costs.data_time:
             document["network"]["dataTime"] = costs.data_time
     else:
-        document["network"] = {"missing": "no NetworkTopology with costs; only equal zones count as close"}
+        document["network"] = {"missing": costs.missing}
     return msgspec.json.encode(document).decode()
 
 

@@ -138,7 +138,10 @@ class Profile(_Model):
     )
     network_topology: TopologyReference | None = Field(
         default=None,
-        description="NetworkTopology to use. Unset: one of the AppGroup's namespace, otherwise the only or first one.",
+        description=(
+            "NetworkTopology to use; while it is absent no other is used in its place. Unset: one of the AppGroup's "
+            "namespace, otherwise the only or first one."
+        ),
     )
     weight_sets: list[str] = Field(
         default_factory=lambda: list(DEFAULT_WEIGHT_SETS),

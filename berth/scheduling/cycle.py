@@ -161,6 +161,8 @@ class SchedulingCycle:
             else:
                 self._retry_after_wait(attempt)
             return True
+        if attempt.costs.absent:
+            self._listener.about_group(group, messages.topology_absent(attempt.costs.missing))
         for pod in attempt.pods:
             if workload_of(pod) not in group.index:
                 self._listener.about_pod(pod, messages.workload_unknown(group, workload_of(pod)))

@@ -57,6 +57,11 @@ def group_unusable(group: Group) -> Message:
     return Message("AppGroupUnusable", text, warning=True)
 
 
+def topology_absent(missing: str) -> Message:
+    """The NetworkTopology that the configuration names is not there."""
+    return Message("NetworkTopologyAbsent", f"{missing}. Create it or correct the configuration", warning=True)
+
+
 def workload_unknown(group: Group, workload: str) -> Message:
     """The pod's workload label names no workload of its AppGroup."""
     text = (

@@ -128,7 +128,7 @@ def _network(
     costs = cache.costs_for(namespace, profile)
     network: dict[str, Any] = {"problems": sorted(problems.values())}
     if not costs.available:
-        network["missing"] = "no NetworkTopology with costs; only equal zones count as close"
+        network["missing"] = costs.missing
         return costs, network
     network |= {"topology": costs.source, "weights": list(costs.weight_sets)}
     moment = parse_time(costs.data_time)

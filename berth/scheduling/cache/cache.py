@@ -28,7 +28,7 @@ from berth.api.networktopology import API_VERSION as TOPOLOGY_API_VERSION
 from berth.api.networktopology import KIND as TOPOLOGY_KIND
 from berth.api.networktopology import NetworkTopology
 from berth.kube.objects import CustomObject, Namespace, Node, Pod
-from berth.network.costs import NO_COSTS, NetworkCosts, choose_topology, read_costs
+from berth.network.costs import NO_COSTS, NetworkCosts, absent_costs, choose_topology, read_costs
 from berth.network.edges import BandwidthAllocations
 from berth.network.groups import Group, GroupKey, read_group
 from berth.network.members import GroupMembers
@@ -237,7 +237,7 @@ class Cache:
         preferred = f"{reference.namespace}/{reference.name}" if reference is not None else None
         name = choose_topology(self.topologies, namespace=namespace, preferred=preferred)
         if name is None:
-            return NO_COSTS
+            return NO_COSTS if preferred is None else absent_costs(preferred)
         costs, weight_sets = self._costs.setdefault(name, {}), tuple(profile.weight_sets)
         if weight_sets not in costs:
             costs[weight_sets] = read_costs(self.topologies[name], weight_sets=weight_sets)

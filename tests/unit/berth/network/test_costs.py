@@ -11,6 +11,7 @@ from berth.network.costs import (
     UNKNOWN_COST,
     NetworkCosts,
     Place,
+    absent_costs,
     choose_topology,
     read_costs,
 )
@@ -149,13 +150,32 @@ class TestReading:
 
 
 @pytest.mark.parametrize(
+    ("costs", "words"),
+    [
+        pytest.param(ZONE_COSTS, "", id="costs"),
+        pytest.param(NO_COSTS, "no NetworkTopology with costs", id="none"),
+        pytest.param(absent_costs("x/net"), "NetworkTopology x/net, which the configuration names", id="configured"),
+    ],
+)
+def test_why_there_are_no_costs(costs: NetworkCosts, words: str) -> None:
+    assert costs.missing.startswith(words)
+    assert bool(costs.missing) is not costs.available
+
+
+def test_an_absent_topology_has_the_same_costs_every_time() -> None:
+    assert absent_costs("x/net") is absent_costs("x/net")
+    assert (absent_costs("x/net").absent, absent_costs("x/net").available) == ("x/net", False)
+
+
+@pytest.mark.parametrize(
     ("names", "preferred", "chosen"),
     [
         pytest.param([], None, None, id="none"),
         pytest.param(["x/net"], None, "x/net", id="only-one-anywhere"),
         pytest.param(["x/net", "shop/b", "shop/a"], None, "shop/a", id="own-namespace-first-by-name"),
         pytest.param(["x/net", "shop/a"], "x/net", "x/net", id="configured"),
-        pytest.param(["y/net", "x/net"], "gone/net", "x/net", id="configured-one-is-missing"),
+        pytest.param(["y/net", "shop/net"], "gone/net", None, id="configured-one-is-missing"),
+        pytest.param([], "gone/net", None, id="configured-one-and-every-other-missing"),
         pytest.param(["shop-two/net", "zoo/net"], None, "shop-two/net", id="namespace-prefix-is-no-match"),
     ],
 )

@@ -26,14 +26,19 @@ class Stage(CycleListener):
     """A cycle over a cache and a queue; what it gives out is kept."""
 
     def __init__(
-        self, *, after_wait: str = "PlaceWhatFits", wait: float = 30.0, planning: float = 2.0, **node: Any
+        self,
+        *,
+        after_wait: str = "PlaceWhatFits",
+        wait: float = 30.0,
+        planning: float = 2.0,
+        network_topology: dict[str, str] | None = None,
+        **node: Any,
     ) -> None:
         self.clock = Clock()
         self.cache = Cache(clock=self.clock)
         self.queue = SchedulingQueue(clock=self.clock, groups=self.cache.groups)
-        profile = Profile.model_validate(
-            {"gang": {"waitSeconds": wait, "afterWait": after_wait, "planningSeconds": planning}}
-        )
+        gang = {"waitSeconds": wait, "afterWait": after_wait, "planningSeconds": planning}
+        profile = Profile.model_validate({"gang": gang, "networkTopology": network_topology})
         self.bound: list[Decision] = []
         self.notes: list[Message] = []
         self.shortened: list[str] = []
@@ -379,6 +384,18 @@ class TestWithoutUsableGroup:
         stage.cache.update_node(zoned("n2", cpu=4))
         stage.schedule()
         assert stage.bound[0].group == ("default", "shop")
+
+
+def test_an_absent_topology_of_the_configuration_is_told_and_the_group_is_placed() -> None:
+    stage = Stage(network_topology={"namespace": "infra", "name": "net"})
+    stage.group(group_object("shop", *chain("web", "db")))
+    stage.add(member("web-1", "web"), member("db-1", "db"))
+    stage.schedule()
+    assert stage.placed() == {"web-1", "db-1"}
+    [told] = [note for note in stage.notes if note.reason == "NetworkTopologyAbsent"]
+    assert told.warning
+    assert "NetworkTopology infra/net, which the configuration names, does not exist or cannot be read" in told.text
+    assert stage.groups_told.count("shop") == 2, "absent, and placed"
 
 
 def test_every_failure_backs_off_and_nothing_spins() -> None:

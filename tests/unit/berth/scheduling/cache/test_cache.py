@@ -272,6 +272,15 @@ class TestTopologies:
         assert cache.costs_for("default", profile).source == "default/b"
         assert cache.costs_for("default", Profile()).source == "default/a"
 
+    def test_one_that_a_profile_names_and_that_is_absent_is_not_replaced(self, cache: Cache) -> None:
+        cache.update_topology(topology("a", cost=1))
+        profile = Profile(network_topology=TopologyReference(namespace="default", name="b"))
+        costs = cache.costs_for("default", profile)
+        assert (costs.available, costs.absent, costs.source) == (False, "default/b", "")
+        assert cache.costs_for("default", profile) is costs
+        cache.update_topology(topology("b", cost=2))
+        assert cache.costs_for("default", profile).source == "default/b"
+
     def test_profiles_with_other_weight_sets_do_not_share(self, cache: Cache) -> None:
         cache.update_topology(topology())
         assert cache.costs_for("default", Profile(weight_sets=["Dijkstra"])).zones == {}
