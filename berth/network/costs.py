@@ -24,7 +24,7 @@ SAME_ZONE_COST = 1.0
 UNKNOWN_COST = 100.0
 """Cost assumed where none is known."""
 DEFAULT_WEIGHT_SETS = (WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF, WEIGHTS_USER_DEFINED)
-"""Weight sets by preference: a pair of places takes its cost from the first set that has it."""
+"""Weight sets by preference: a pair of places takes its cost from the first set of its scale that has it."""
 
 Pair = tuple[str, str]
 
@@ -112,26 +112,47 @@ def absent_costs(name: str) -> NetworkCosts:
 
 
 def read_costs(topology: NetworkTopology, *, weight_sets: Sequence[str] = DEFAULT_WEIGHT_SETS) -> NetworkCosts:
-    """Take the costs out of a NetworkTopology; entries without a cost stay unknown."""
-    zones: dict[Pair, float] = {}
-    regions: dict[Pair, float] = {}
-    present = [name for name in weight_sets if topology.weight_set(name) is not None]
-    for name in present:
-        weights = topology.weight_set(name)
-        if weights is None:
-            continue
-        for key, table in ((LABEL_ZONE, zones), (LABEL_REGION, regions)):
-            for origin, destination, cost in iter_costs(weights, key):
-                if cost.network_cost is not None:
-                    table.setdefault((origin, destination), float(cost.network_cost))
+    """Take the costs out of a NetworkTopology; entries without a cost stay unknown.
+
+    Costs of different scales are not mixed: of each topology key, the first of the sets that has a cost decides the
+    scale, measured or stated, and sets of the other scale are not read there.
+    """
+    zones, of_zones = _read_level(topology, LABEL_ZONE, weight_sets)
+    regions, of_regions = _read_level(topology, LABEL_REGION, weight_sets)
     moment = topology.status.data_time or topology.status.weight_calculation_time
     return NetworkCosts(
         source=topology.key,
-        weight_sets=tuple(present),
+        weight_sets=tuple(name for name in weight_sets if name in of_zones | of_regions),
         data_time=format_timestamp(moment) if moment else "",
         zones=zones,
         regions=regions,
     )
+
+
+def _read_level(topology: NetworkTopology, key: str, weight_sets: Sequence[str]) -> tuple[dict[Pair, float], set[str]]:
+    """Return the costs of one topology key, and the names of the weight sets that they were read from."""
+    table: dict[Pair, float] = {}
+    read: dict[str, str] = {}
+    for name in weight_sets:
+        weights = topology.weight_set(name)
+        scale = _scale(topology, name)
+        if weights is None or not {scale}.issuperset(read.values()):
+            continue
+        for origin, destination, cost in iter_costs(weights, key):
+            if cost.network_cost is not None:
+                table.setdefault((origin, destination), float(cost.network_cost))
+                read[name] = scale
+    return table, set(read)
+
+
+def _scale(topology: NetworkTopology, name: str) -> str:
+    """Return a name of the scale of a weight set's costs; those of equal scale may be compared.
+
+    The controller writes NetperfCosts whenever it measures; without it, Dijkstra has paths over stated costs.
+    """
+    if name == WEIGHTS_DIJKSTRA:
+        return WEIGHTS_USER_DEFINED if topology.weight_set(WEIGHTS_NETPERF) is None else WEIGHTS_NETPERF
+    return name
 
 
 def choose_topology(names: Iterable[str], *, namespace: str, preferred: str | None) -> str | None:

@@ -145,7 +145,10 @@ class Profile(_Model):
     )
     weight_sets: list[str] = Field(
         default_factory=lambda: list(DEFAULT_WEIGHT_SETS),
-        description="Weight sets by preference; each pair of places takes its cost from the first that has it.",
+        description=(
+            "Weight sets by preference; each pair of places takes its cost from the first that has it. Measured and "
+            "stated costs are not mixed: of each topology key, the first set that has a cost decides which count."
+        ),
     )
     gang: GangSettings = Field(default_factory=GangSettings, description="Placing an AppGroup as a whole.")
     weights: ObjectiveWeights = Field(default_factory=ObjectiveWeights, description="Terms of the objective.")

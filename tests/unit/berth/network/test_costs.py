@@ -113,6 +113,48 @@ class TestReading:
         assert costs.zones == {("a", "b"): 2.0, ("a", "c"): 9.0}
         assert costs.weight_sets == ("Dijkstra", "UserDefined")
 
+    @pytest.mark.parametrize(
+        ("sets", "zones", "read"),
+        [
+            pytest.param(
+                {"Dijkstra": {"b": 2}, "NetperfCosts": {"b": 3, "c": 4}, "UserDefined": {"c": 90, "d": 91}},
+                {"b": 2.0, "c": 4.0},
+                ("Dijkstra", "NetperfCosts"),
+                id="measured-sets-and-nothing-stated",
+            ),
+            pytest.param(
+                {"Dijkstra": {"b": 2}, "UserDefined": {"b": 5, "c": 9}},
+                {"b": 2.0, "c": 9.0},
+                ("Dijkstra", "UserDefined"),
+                id="paths-over-stated-costs-and-stated-costs",
+            ),
+            pytest.param(
+                {"NetperfCosts": {}, "UserDefined": {"b": 5}},
+                {"b": 5.0},
+                ("UserDefined",),
+                id="stated-costs-where-nothing-is-measured",
+            ),
+        ],
+    )
+    def test_costs_of_different_scales_are_not_mixed(
+        self, sets: dict[str, dict[str, int]], zones: dict[str, float], read: tuple[str, ...]
+    ) -> None:
+        costs = read_costs(topology(*(kinds.weight_set(name, a=row) for name, row in sets.items())))
+        assert costs.zones == {("a", to): cost for to, cost in zones.items()}
+        assert costs.weight_sets == read
+
+    def test_each_topology_key_has_its_own_scale(self) -> None:
+        measured = [kinds.weight_set(name, a={"b": 3}) for name in ("Dijkstra", "NetperfCosts")]
+        stated = kinds.weight_set(key=REGION, east={"west": 20})
+        stated["topologyList"] += kinds.weight_set(a={"c": 90})["topologyList"]
+        costs = read_costs(topology(*measured, stated))
+        assert (costs.zones, costs.regions) == ({("a", "b"): 3.0}, {("east", "west"): 20.0})
+        assert costs.weight_sets == ("Dijkstra", "NetperfCosts", "UserDefined")
+
+    def test_sets_of_other_names_have_a_scale_of_their_own(self) -> None:
+        obj = topology(kinds.weight_set("Mine", a={"b": 1}), kinds.weight_set("Yours", a={"b": 70, "c": 80}))
+        assert read_costs(obj, weight_sets=["Mine", "Yours"]).zones == {("a", "b"): 1.0}
+
     def test_configured_sets_only(self) -> None:
         obj = topology(kinds.weight_set("UserDefined", a={"b": 5}), kinds.weight_set("Dijkstra", a={"b": 2}))
         assert read_costs(obj, weight_sets=["UserDefined", "Absent"]).zones == {("a", "b"): 5.0}
