@@ -20,6 +20,7 @@ from berth.scheduling.decision import Decision, Failure, Outcome
 from berth.scheduling.messages import Message
 from berth.scheduling.planner import Planner, workload_of
 from berth.scheduling.queue import POD, QueueEntry, SchedulingQueue, pod_order
+from berth.scheduling.settling import SettlingWindow
 
 
 class CycleListener:
@@ -88,8 +89,13 @@ class SchedulingCycle:
         listener: CycleListener,
         *,
         timer: Callable[[], float] = time.perf_counter,
+        settling: SettlingWindow | None = None,
     ) -> None:
-        """Make a planner per profile; `timer` measures planning, in seconds."""
+        """Make a planner per profile; `timer` measures planning, in seconds.
+
+        Without `settling` no group waits for network data.
+        """
+        self._settling = settling
         self._cache = cache
         self._queue = queue
         self._configuration = configuration
@@ -161,12 +167,26 @@ class SchedulingCycle:
             else:
                 self._retry_after_wait(attempt)
             return True
+        if self._settles(attempt, group):
+            return True
         if attempt.costs.absent:
             self._listener.about_group(group, messages.topology_absent(attempt.costs.missing))
         for pod in attempt.pods:
             if workload_of(pod) not in group.index:
                 self._listener.about_pod(pod, messages.workload_unknown(group, workload_of(pod)))
         return False
+
+    def _settles(self, attempt: _Attempt, group: Group) -> bool:
+        """Whether the first pods of a group with dependencies wait for network data that may be on its way."""
+        if self._settling is None or not group.edges:
+            return False
+        if any(member.node for member in self._cache.members.of(group.key)):
+            return False
+        identity = group.uid or group.key
+        again = self._settling.look_again(identity, attempt.costs, attempt.profile.weight_sets)
+        if again is not None:
+            self._queue.retry_at(attempt.entry, again)
+        return again is not None
 
     def _plan(self, attempt: _Attempt) -> Outcome:
         """Place the pods together by their group's dependencies, or one by one when there are none to go by."""

@@ -16,6 +16,7 @@ from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration, parse_configuration
 from berth.scheduling.cycle import SchedulingCycle
 from berth.scheduling.queue import SchedulingQueue
+from berth.scheduling.settling import SettlingWindow
 from controllers.placement.binder import Binder
 from controllers.placement.binding_cycle import BindingCycle
 from controllers.placement.event_handlers import EventHandlers
@@ -84,7 +85,13 @@ class PlacementController:
             idle=self.planning.idle,
         )
         reports = CycleReports(bind=self.binding.submit, record=record, conditions=self._conditions)
-        self.cycle = SchedulingCycle(self.cache, self.queue, self.configuration, self.planning.listener(reports))
+        self.cycle = SchedulingCycle(
+            self.cache,
+            self.queue,
+            self.configuration,
+            self.planning.listener(reports),
+            settling=SettlingWindow(time.monotonic),
+        )
 
     async def run(self) -> None:
         """Schedule until cancelled."""

@@ -1,0 +1,67 @@
+"""The settling window: the first placement of an AppGroup waits a moment for the network data applied with it.
+
+Watches of different kinds are not ordered. When everything is applied at once, an application's pods may be seen before
+its NetworkTopology, or before the weights that are computed of it, and pods are not moved afterwards. No I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable
+from dataclasses import dataclass, field
+
+from cachetools import TTLCache
+
+from berth.api.labels import WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF
+from berth.network.costs import NetworkCosts
+
+SETTLE_SECONDS = 2.0
+"""The longest that an AppGroup which could be planned waits for network data."""
+POLL_SECONDS = 0.1
+"""How soon a group in its window is looked at again."""
+_COMPUTED = frozenset((WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF))
+_REMEMBERED = 10_000
+_REMEMBER_SECONDS = 3600.0
+
+
+@dataclass(slots=True)
+class SettlingWindow:
+    """Since when AppGroups could have been planned, and NetworkTopologies been used."""
+
+    clock: Callable[[], float]
+    """monotonic time"""
+    _since: TTLCache[Hashable, float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin without any."""
+        self._since = TTLCache(maxsize=_REMEMBERED, ttl=_REMEMBER_SECONDS, timer=self.clock)
+
+    def look_again(self, group: Hashable, costs: NetworkCosts, weight_sets: Collection[str]) -> float | None:
+        """When to look again at a group of which no pod has a node; None when there is nothing to wait for.
+
+        A window begins when a group could have been planned for the first time. It ends after :data:`SETTLE_SECONDS`,
+        with the computed weights, or when its NetworkTopology has gone without them for as long: the controller that
+        computes them does not run then, and later groups need not wait for it again.
+
+        Args:
+            group: identity of the AppGroup, such as its uid; a new one has a window of its own.
+            costs: the network costs that it would be planned with now.
+            weight_sets: names of the weight sets that its profile uses.
+        """
+        if _settled(costs, weight_sets):
+            return None
+        now = self.clock()
+        begun = self._begun(group, now)
+        if costs.source:
+            begun = min(begun, self._begun(("topology", costs.source), now))
+        return now + POLL_SECONDS if now - begun < SETTLE_SECONDS else None
+
+    def _begun(self, key: Hashable, now: float) -> float:
+        begun = self._since[key] = self._since.get(key, now)
+        return begun
+
+
+def _settled(costs: NetworkCosts, weight_sets: Collection[str]) -> bool:
+    """Whether costs are known, computed ones if the profile uses any."""
+    if not costs.available:
+        return False
+    return _COMPUTED.isdisjoint(weight_sets) or not _COMPUTED.isdisjoint(costs.weight_sets)

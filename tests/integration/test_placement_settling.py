@@ -1,0 +1,57 @@
+"""Everything applied at once, in any order: the first placement uses the network data that came with it.
+
+Who waits, how long and what ends it: tests/unit/berth/scheduling/test_settling.py.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hack.harness.cluster import DEMO_TOPOLOGY, REPOSITORY, eventually
+from hack.harness.processes import ControllerProcess
+from hack.localcluster import LocalCluster
+from tests.support.placing import Stage
+
+FILES = ("01-appgroup-online-boutique", "02-networktopology", "03-online-boutique-deployments")
+CONTROLLERS = ["appgroup", "networktopology", "placement"]
+TRIES = 12
+
+
+@pytest.fixture(scope="module")
+def controllers(
+    module_cluster: Callable[..., LocalCluster], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[LocalCluster, ControllerProcess]]:
+    """A cluster with the demo's nodes and all controllers."""
+    cluster = module_cluster()
+    cluster.create_nodes(DEMO_TOPOLOGY)
+    directory = tmp_path_factory.mktemp("controllers")
+    with ControllerProcess.start(
+        CONTROLLERS, kubeconfig=cluster.kubeconfig, directory=directory, arguments=["--no-leader-elect"]
+    ) as process:
+        yield cluster, process.wait_ready()
+
+
+@pytest.mark.parametrize("seed", range(TRIES))
+def test_whatever_the_order_of_files_the_plan_uses_the_network(
+    controllers: tuple[LocalCluster, ControllerProcess], seed: int
+) -> None:
+    cluster, process = controllers
+    stage = Stage(cluster)
+    files = random.Random(seed).sample(FILES, k=len(FILES))
+    arguments = [f"--filename={REPOSITORY / 'examples' / name}.yaml" for name in files]
+    cluster.kubectl("-n", stage.name, "apply", *arguments)
+    eventually(lambda: len(stage.bound()) == 11, timeout=60, what="eleven pods bound")
+    for name in stage.pods():
+        network = stage.decision(name)["network"]
+        assert network["topology"] == f"{stage.name}/net-topology", files
+        assert "Dijkstra" in network["weights"], files
+    # The next try has to do without this network.
+    cluster.kubectl("-n", stage.name, "delete", "deployments,appgroups,networktopologies", "--all")
+    eventually(
+        lambda: process.metric("berth_cached_objects", resource="networktopologies") == 0,
+        timeout=30,
+        what="the network is gone",
+    )

@@ -1,0 +1,82 @@
+"""The settling window: who waits for network data, how long, and what ends it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.network.costs import DEFAULT_WEIGHT_SETS, NO_COSTS, NetworkCosts
+from berth.scheduling.settling import SETTLE_SECONDS, SettlingWindow
+from tests.support.placement import Clock
+
+
+def _costs(*weight_sets: str, source: str = "default/net") -> NetworkCosts:
+    zones = {("a", "b"): 5.0} if weight_sets else {}
+    return NetworkCosts(source=source, weight_sets=weight_sets, zones=zones)
+
+
+STATED, COMPUTED, MEASURED = _costs("UserDefined"), _costs("Dijkstra", "UserDefined"), _costs("NetperfCosts")
+
+
+@pytest.mark.parametrize(
+    ("costs", "weight_sets", "waits"),
+    [
+        (NO_COSTS, DEFAULT_WEIGHT_SETS, True),
+        (_costs(), DEFAULT_WEIGHT_SETS, True),
+        (STATED, DEFAULT_WEIGHT_SETS, True),
+        (COMPUTED, DEFAULT_WEIGHT_SETS, False),
+        (MEASURED, DEFAULT_WEIGHT_SETS, False),
+        (STATED, ("UserDefined",), False),
+        (NO_COSTS, ("UserDefined",), True),
+    ],
+    ids=["no topology", "empty", "stated only", "computed", "measured", "computed not wanted", "stated wanted, none"],
+)
+def test_a_group_waits_for_the_costs_that_its_profile_uses(
+    costs: NetworkCosts, weight_sets: tuple[str, ...], waits: bool
+) -> None:
+    assert (SettlingWindow(Clock()).look_again("uid", costs, weight_sets) is not None) is waits
+
+
+def test_the_weights_arrival_ends_the_window() -> None:
+    clock = Clock()
+    window = SettlingWindow(clock)
+    for costs in (NO_COSTS, STATED):
+        assert window.look_again("uid", costs, DEFAULT_WEIGHT_SETS) is not None
+        clock.now += 0.5
+    assert window.look_again("uid", COMPUTED, DEFAULT_WEIGHT_SETS) is None
+
+
+def test_a_window_that_is_over_does_not_begin_again() -> None:
+    clock = Clock()
+    window = SettlingWindow(clock)
+    window.look_again("uid", NO_COSTS, DEFAULT_WEIGHT_SETS)
+    clock.now += SETTLE_SECONDS
+    assert window.look_again("uid", NO_COSTS, DEFAULT_WEIGHT_SETS) is None
+    assert window.look_again("uid", STATED, DEFAULT_WEIGHT_SETS) is None
+    assert window.look_again("another", NO_COSTS, DEFAULT_WEIGHT_SETS) is not None
+
+
+def test_a_topology_that_nobody_computes_is_waited_for_once() -> None:
+    clock = Clock()
+    window = SettlingWindow(clock)
+    window.look_again("first", STATED, DEFAULT_WEIGHT_SETS)
+    clock.now += SETTLE_SECONDS
+    assert window.look_again("second", STATED, DEFAULT_WEIGHT_SETS) is None
+    other = _costs("UserDefined", source="default/other")
+    assert window.look_again("third", other, DEFAULT_WEIGHT_SETS) is not None
+
+
+@given(st.lists(st.sampled_from([NO_COSTS, STATED, _costs()]), min_size=1))
+def test_nobody_waits_longer_than_the_window(seen: list[NetworkCosts]) -> None:
+    clock = Clock()
+    window, start = SettlingWindow(clock), clock.now
+    again = None
+    for costs in [*seen, *[NO_COSTS] * 100]:
+        again = window.look_again("uid", costs, DEFAULT_WEIGHT_SETS)
+        if again is None:
+            break
+        assert again > clock.now
+        clock.now = again
+    assert again is None
+    assert clock.now - start <= SETTLE_SECONDS + 0.2
