@@ -2,101 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-from berth.kube.objects import CustomObject, Pod
-from berth.network.costs import NetworkCosts
-from berth.network.groups import Group, GroupKey
-from berth.scheduling.cache.cache import Cache
-from berth.scheduling.configuration import PlacementConfiguration, Profile
-from berth.scheduling.cycle import CycleListener, SchedulingCycle
-from berth.scheduling.decision import Decision, Failure
-from berth.scheduling.messages import Message, failed_scheduling
-from berth.scheduling.queue import EntryKey, SchedulingQueue
+from berth.kube.objects import Pod
+from berth.network.groups import GroupKey
+from berth.scheduling.queue import EntryKey
 from tests.support import kinds
-from tests.support.placement import Clock, chain, group_object, lone, member, zoned
+from tests.support.placement import chain, group_object, lone, member, zoned
+from tests.support.stage import Stage, shop
 
 SHOP = GroupKey("default", "shop")
-
-
-class Stage(CycleListener):
-    """A cycle over a cache and a queue; what it gives out is kept."""
-
-    def __init__(
-        self,
-        *,
-        after_wait: str = "PlaceWhatFits",
-        wait: float = 30.0,
-        planning: float = 2.0,
-        network_topology: dict[str, str] | None = None,
-        **node: Any,
-    ) -> None:
-        self.clock = Clock()
-        self.cache = Cache(clock=self.clock)
-        self.queue = SchedulingQueue(clock=self.clock, groups=self.cache.groups)
-        gang = {"waitSeconds": wait, "afterWait": after_wait, "planningSeconds": planning}
-        profile = Profile.model_validate({"gang": gang, "networkTopology": network_topology})
-        self.bound: list[Decision] = []
-        self.notes: list[Message] = []
-        self.shortened: list[str] = []
-        self.groups_told: list[str] = []
-        self.conditions: dict[str, str] = {}
-        configuration = PlacementConfiguration(profiles=[profile])
-        self.cycle = SchedulingCycle(self.cache, self.queue, configuration, self)
-        self.cache.update_node(zoned("n1", **{"cpu": 4, **node}))
-
-    def decided(self, decision: Decision, costs: NetworkCosts) -> None:
-        assert isinstance(costs, NetworkCosts)
-        self.bound.append(decision)
-
-    def unschedulable(self, failure: Failure) -> None:
-        self.notes.append(failed_scheduling(failure))
-        self.conditions[failure.pod.metadata.name] = failure.message
-
-    def about_pod(self, pod: Pod, message: Message) -> None:
-        self.notes.append(message)
-
-    def about_group(self, group: Group, message: Message) -> None:
-        self.notes.append(message)
-        self.groups_told.append(group.key[1])
-
-    def planned(self, kind: str, *, pods: int, seconds: float) -> None:
-        assert pods > 0
-        assert seconds >= 0
-
-    def cut_short(self, kind: str) -> None:
-        self.shortened.append(kind)
-
-    def group(self, obj: CustomObject) -> None:
-        group = self.cache.update_group(obj)
-        self.queue.activate(EntryKey.of_group(group.key, "berth-scheduler"))
-
-    def add(self, *pods: Pod) -> None:
-        for pod in pods:
-            assert self.cache.update_pod(pod)
-            self.queue.add(pod, EntryKey.of(pod, self.cache.members.group_of(pod.metadata.uid)))
-
-    def schedule(self) -> int:
-        """Schedule every entry that is due; returns how many that were."""
-        tries = 0
-        while (entry := self.queue.pop()) is not None:
-            self.cycle.schedule_one(entry)
-            tries += 1
-            assert tries < 50, "the cycle spins without time passing"
-        return tries
-
-    def placed(self) -> set[str]:
-        return {decision.pod.metadata.name for decision in self.bound}
-
-    def reasons(self) -> list[str]:
-        return [note.reason for note in self.notes]
-
-
-def shop(**spec: Any) -> CustomObject:
-    return group_object("shop", *chain("a", "b"), **spec)
 
 
 @pytest.mark.parametrize(
@@ -273,74 +188,6 @@ class TestMissingMembers:
         stage.add(member("a1", "a"))
         stage.schedule()
         assert stage.placed() == {"a1"}
-
-
-class TestMembersThatCameAndWent:
-    @pytest.mark.parametrize(
-        "end",
-        [
-            pytest.param(lambda cache: cache.update_pod(member("b1", "b", on="n1", phase="Succeeded")), id="job-done"),
-            pytest.param(lambda cache: cache.delete_pod(member("b1", "b", on="n1")), id="scaled-to-zero"),
-        ],
-    )
-    @pytest.mark.parametrize("tried_before", [True, False], ids=["placed-here", "found-at-start"])
-    def test_are_not_waited_for_again(self, end: Callable[[Cache], object], tried_before: bool) -> None:
-        stage = Stage()
-        stage.group(shop())
-        pods = [member("a1", "a"), member("b1", "b")]
-        if tried_before:
-            stage.add(*pods)
-            stage.schedule()
-        for pod in pods:
-            pod.spec.node_name = "n1"
-            stage.cache.update_pod(pod)
-        end(stage.cache)
-        stage.add(member("a2", "a"))
-        stage.schedule()
-        assert "a2" in stage.placed()
-
-
-class TestLeftOver:
-    """A member that can never be placed does not switch all-or-nothing off for later batches."""
-
-    @staticmethod
-    def stage() -> Stage:
-        """One pod was placed after the wait, one never fits."""
-        stage = Stage(cpu=3)
-        stage.group(shop())
-        stage.add(member("a1", "a", cpu="1"), member("never", "b", cpu="100"))
-        stage.schedule()
-        stage.clock.advance(30)
-        stage.schedule()
-        assert stage.placed() == {"a1"}
-        return stage
-
-    def test_a_later_batch_is_all_or_nothing(self) -> None:
-        stage = self.stage()
-        stage.clock.advance(60)
-        stage.add(member("a2", "a", cpu="1"), member("b2", "b", cpu="2"))
-        stage.schedule()
-        assert stage.placed() == {"a1"}
-        stage.clock.advance(30)
-        stage.schedule()
-        assert len(stage.placed()) == 2
-
-    def test_a_later_batch_that_fits_is_not_held_up(self) -> None:
-        stage = self.stage()
-        stage.clock.advance(60)
-        stage.add(member("a2", "a", cpu="1"), member("b2", "b", cpu="1"))
-        stage.schedule()
-        assert stage.placed() == {"a1", "a2", "b2"}
-        (entry,) = stage.queue.entries()
-        assert [pod.metadata.name for pod in entry.pods.values()] == ["never"]
-
-    def test_what_was_left_over_is_placed_when_it_fits(self) -> None:
-        stage = self.stage()
-        stage.clock.advance(60)
-        stage.cache.update_node(zoned("big", cpu=200))
-        stage.queue.move_all_to_active()
-        stage.schedule()
-        assert stage.placed() == {"a1", "never"}
 
 
 class TestWithoutUsableGroup:
