@@ -56,6 +56,8 @@ STOP_SECONDS = 5.0
 """Seconds that kopf gets to stop, below the grace period of a pod."""
 RETRY_KIND = 5.0
 """Seconds between looks whether a kind is installed."""
+ASK_SECONDS = 15.0
+"""Seconds after its start by which kopf has asked for every kind that the API server announces."""
 _NOT_LISTED_YET = "first list not complete"
 
 
@@ -143,6 +145,7 @@ class Operator:
         self._followers: tuple[_Follower, ...] = ()
         self._changed = asyncio.Event()
         self._ages = WatchAges()
+        self._asked: set[str] = set()
         self._generation: int | None = None
         self._connection: Connection
         self._main: asyncio.AbstractEventLoop
@@ -223,16 +226,26 @@ class Operator:
             with contextlib.suppress(RuntimeError):  # the main loop is closed: nobody waits any more
                 self._main.call_soon_threadsafe(ended.set_result, problem)
 
+        self._asked.clear()
         threading.Thread(target=work, name="kopf", daemon=True).start()
+        unasked = asyncio.ensure_future(self._lose_unasked())
         changed = asyncio.ensure_future(self._changed.wait())
         either: tuple[asyncio.Future[Any], ...] = (ended, changed)
         try:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             return ended.result() if ended.done() else None
         finally:
+            unasked.cancel()
             changed.cancel()
             stop.set()
             await asyncio.wait({ended}, timeout=STOP_SECONDS)
+
+    async def _lose_unasked(self) -> None:
+        """Give up what kopf does not ask for: a kind that was just installed is served before it is announced."""
+        await asyncio.sleep(ASK_SECONDS)
+        for follower in self._followers:
+            if follower.kind.plural not in self._asked:
+                follower.lose(f"the API server does not announce {follower.kind.plural} in its discovery yet")
 
     async def _operate(self, stop: threading.Event) -> None:
         import kopf
@@ -292,6 +305,7 @@ class Operator:
     async def _request_started(
         self, _session: aiohttp.ClientSession, _context: SimpleNamespace, params: aiohttp.TraceRequestStartParams
     ) -> None:
+        self._asked.add(params.url.name)
         if _watches(params.url):
             self._ages.requested(params.url.name, time.monotonic())
 

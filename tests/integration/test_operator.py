@@ -262,6 +262,21 @@ async def test_a_kind_that_is_refused_for_a_while_is_followed_again(
         await until(lambda: not room.checks.ready(), what="ready again")
 
 
+async def test_a_kind_that_is_announced_late_is_followed_too(
+    proxy: FaultProxy, groups: AppGroups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subject, "RETRY_KIND", 0.2)
+    monkeypatch.setattr(subject, "ASK_SECONDS", 2.0)
+    await in_thread(apply, groups, "early")
+    # What a kind that was just installed looks like: it can be listed before the group's version tells of it.
+    rule = proxy.add(Fault.ANSWER, method="GET", path=f"/apis/{APP_GROUPS.api_version}", status=404, times=1)
+    room = Room(APP_GROUPS)
+    async with world(proxy.kubeconfig, room):
+        await in_thread(proxy.wait_hits, rule)
+        await until(lambda: "does not announce" in room.checks.ready().get("sync appgroups", ""), what="why")
+        await until(lambda: room.seen == {"early": 1} and not room.checks.ready(), what="followed after all")
+
+
 async def test_a_watch_that_fails_for_any_other_reason_is_begun_anew(proxy: FaultProxy, groups: AppGroups) -> None:
     room = Room(APP_GROUPS)
     async with world(proxy.kubeconfig, room):
