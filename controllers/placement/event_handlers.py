@@ -51,7 +51,7 @@ class EventHandlers:
         volumes: VolumeBinder,
         conditions: PodConditions,
         record: Callable[[Note], None],
-        deferring: Callable[[Callable[..., None]], Callable[..., None]],
+        deferring: Callable[[Callable[..., None], str], Callable[..., None]],
     ) -> None:
         """Prepare; `record` emits an Event, `deferring` keeps a handler from cache and queue while a plan is made."""
         self._cache = cache
@@ -79,9 +79,9 @@ class EventHandlers:
         watches: dict[str, Reflector[Any]] = {}
         for resource, handler in handlers:
             watch = watches[resource.plural] = Reflector(client, resource)
-            watch.add_handler(self._deferring(handler))
+            watch.add_handler(self._deferring(handler, resource.plural))
             if resource in STORAGE:
-                watch.add_batch_handler(self._deferring(self.after_storage))
+                watch.add_batch_handler(self._deferring(self.after_storage, resource.plural))
         return watches
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:

@@ -17,6 +17,8 @@ from typing import ParamSpec, TypeVar, cast
 
 import structlog
 
+from berth.kube.metrics import HANDLER_FAILURES
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -38,17 +40,18 @@ class PlanningThread:
         self._planning = False
         self._idle = asyncio.Event()
         self._idle.set()
-        self._deferred: deque[Callable[[], None]] = deque()
+        self._deferred: deque[tuple[str, Callable[[], None]]] = deque()
 
-    def deferring(self, call: Callable[P, None]) -> Callable[P, None]:
+    def deferring(self, call: Callable[P, None], what: str = "decisions") -> Callable[P, None]:
         """Make a function that does the same, but after the plan when one is being made.
 
-        It may be called on the event loop and in the planning thread; it does its work on the event loop.
+        It may be called on the event loop and in the planning thread; it does its work on the event loop. If it raises
+        there, that is logged and counted for `what`, such as the resource that it handles.
         """
 
         def deferred(*args: P.args, **kwargs: P.kwargs) -> None:
             if self._planning:
-                self._deferred.append(partial(call, *args, **kwargs))
+                self._deferred.append((what, partial(call, *args, **kwargs)))
             else:
                 call(*args, **kwargs)
 
@@ -82,12 +85,13 @@ class PlanningThread:
     async def _catch_up(self) -> None:
         turn = time.perf_counter()
         while self._deferred:
-            call = self._deferred.popleft()
+            what, call = self._deferred.popleft()
             try:
                 call()
             except Exception:
                 # One odd object must not keep what comes after it.
-                log.exception("deferred call failed")
+                HANDLER_FAILURES.labels(what).inc()
+                log.exception("deferred call failed", resource=what)
             if time.perf_counter() - turn > TURN:
                 await asyncio.sleep(0)
                 turn = time.perf_counter()

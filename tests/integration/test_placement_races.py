@@ -196,8 +196,8 @@ def test_a_kubelet_that_rejects_is_avoided(own_cluster: LocalCluster, stage: Sta
     stage.change_status("web-1", rejected)
     note = stage.wait_event("web-1", "RejectedByNode")
     assert note == (
-        f"Node {stage.node('n1')} rejected the pod (OutOfcpu): Node didn't have enough resource: cpu. "
-        "Pods of the same owner avoid this node for 300 s"
+        f"Node {stage.node('n1')} rejected the pod (OutOfcpu): Node didn't have enough resource: cpu; "
+        "pods of the same owner avoid this node for 300 s"
     )
     # The replacement that the owner makes must not go there again; other pods may.
     stage.pod("web-2", owner=owner, affinity=_prefers(stage, "n1"))

@@ -69,7 +69,7 @@ def test_every_edge_states_what_it_needs(group: AppGroup) -> None:
     for item in group.spec.workloads:
         for edge in item.dependencies:
             assert edge.min_bandwidth is not None
-            assert edge.min_bandwidth > Quantity(0)
+            assert Quantity(edge.min_bandwidth) > Quantity(0)
             assert edge.max_network_cost is not None
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 
+from berth.kube.metrics import HANDLER_FAILURES
 from controllers.placement.planning_thread import PlanningThread
 from tests.support.desk import Desk
 from tests.support.placement import lone
@@ -95,11 +96,14 @@ def test_one_odd_call_does_not_keep_the_others() -> None:
         thread, calls = PlanningThread(), list[int]()
 
         def plan() -> None:
-            thread.deferring(lambda: 1 / 0)()  # type: ignore[arg-type]
+            thread.deferring(lambda: 1 / 0, "pods")()  # type: ignore[arg-type]
             thread.deferring(calls.append)(1)
 
+        failures = HANDLER_FAILURES.labels("pods")
+        before = failures._value.get()
         await thread.run(plan)
         assert calls == [1]
+        assert failures._value.get() == before + 1
 
     asyncio.run(scenario())
 
