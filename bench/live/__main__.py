@@ -16,13 +16,13 @@ from pathlib import Path
 
 from bench.live.contenders import BASELINE, CONTENDERS, contender
 from bench.live.scenario import Result, clean_up, run
-from bench.live.workload import network_topology
+from bench.live.workload import SYSTEM_NAMESPACE, network_topology
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
 from berth.api.networktopology import API_VERSION, KIND, NetworkTopology
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
 from berth.kube.errors import ApiError
-from berth.kube.resources import NETWORK_TOPOLOGIES, NODES
+from berth.kube.resources import NAMESPACES, NETWORK_TOPOLOGIES, NODES
 from berth.network.costs import read_costs
 from hack.localcluster import LocalCluster, Options
 from hack.localcluster.topology import load
@@ -75,11 +75,12 @@ async def measure(cluster: LocalCluster, cases: Sequence[Case], arguments: argpa
         nodes = await client.list_all(NODES)
         zones = sorted({(n.metadata.labels[LABEL_REGION], n.metadata.labels[LABEL_ZONE]) for n in nodes})
         try:
-            await client.create(NETWORK_TOPOLOGIES, network_topology(zones), namespace="default")
+            await client.create(NAMESPACES, {"metadata": {"name": SYSTEM_NAMESPACE}})
+            await client.create(NETWORK_TOPOLOGIES, network_topology(zones), namespace=SYSTEM_NAMESPACE)
         except ApiError as error:
             if not error.conflict:
                 raise
-        stored = await client.get(NETWORK_TOPOLOGIES, "bench", namespace="default")
+        stored = await client.get(NETWORK_TOPOLOGIES, "bench", namespace=SYSTEM_NAMESPACE)
         costs = read_costs(NetworkTopology.parse(stored.document(api_version=API_VERSION, kind=KIND)))
         for number, (case, label) in enumerate(
             (case, label) for case in cases for _ in range(arguments.rounds) for label in arguments.schedulers

@@ -18,10 +18,10 @@ import psutil
 
 from bench.live.__main__ import REPOSITORY, TOPOLOGIES, say
 from bench.live.scenario import create_bound
-from bench.live.workload import network_topology
+from bench.live.workload import SYSTEM_NAMESPACE, network_topology
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
-from berth.kube.resources import NETWORK_TOPOLOGIES
+from berth.kube.resources import NAMESPACES, NETWORK_TOPOLOGIES
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster, Options
 from hack.localcluster.topology import load
@@ -33,7 +33,8 @@ SETTLE = 10.0
 async def fill(cluster: LocalCluster, nodes: list[str], zones: list[tuple[str, str]], pods: int) -> None:
     """Create the network, the applications and their bound pods."""
     async with ApiClient(await load_connection(kubeconfig=str(cluster.kubeconfig))) as client:
-        await client.create(NETWORK_TOPOLOGIES, network_topology(zones), namespace="default")
+        await client.create(NAMESPACES, {"metadata": {"name": SYSTEM_NAMESPACE}})
+        await client.create(NETWORK_TOPOLOGIES, network_topology(zones), namespace=SYSTEM_NAMESPACE)
         created = await create_bound(client, "full", nodes=nodes, pods=pods)
         say(f"{created} pods are bound")
 

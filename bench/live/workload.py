@@ -12,6 +12,8 @@ import yaml
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 REGION_COST = 100
 ZONE_COST = 10
+SYSTEM_NAMESPACE = "berth-system"
+"""Where the NetworkTopology lies that serves the applications of every namespace."""
 
 
 @functools.cache

@@ -155,14 +155,14 @@ def _scale(topology: NetworkTopology, name: str) -> str:
     return name
 
 
-def choose_topology(names: Iterable[str], *, namespace: str, preferred: str | None) -> str | None:
+def choose_topology(names: Iterable[str], *, namespace: str, preferred: str | None, system: str) -> str | None:
     """Pick the NetworkTopology (``namespace/name``) that serves an application of `namespace`.
 
     The configured one or, if that does not exist, none: another would be a guess that nobody notices. Where none is
-    configured, the first by name in the application's namespace, else the first by namespace and name anywhere: a
-    network belongs to the cluster, not to a namespace.
+    configured, the first by name in the application's namespace, else in the namespace `system`. Those of other
+    namespaces never count: whoever may write there is no judge of this network.
     """
     ordered = sorted(names)
     if preferred is not None:
         return preferred if preferred in ordered else None
-    return next((name for name in ordered if name.startswith(f"{namespace}/")), ordered[0] if ordered else None)
+    return next((name for place in (namespace, system) for name in ordered if name.startswith(f"{place}/")), None)

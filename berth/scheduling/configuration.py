@@ -139,9 +139,14 @@ class Profile(_Model):
     network_topology: TopologyReference | None = Field(
         default=None,
         description=(
-            "NetworkTopology to use; while it is absent no other is used in its place. Unset: one of the AppGroup's "
-            "namespace, otherwise the only or first one."
+            "NetworkTopology to use; while it is absent no other is used in its place. Unset: the first of the "
+            "AppGroup's namespace, otherwise of systemNamespace."
         ),
+    )
+    system_namespace: str = Field(
+        default="berth-system",
+        min_length=1,
+        description="Namespace whose first NetworkTopology serves applications that have none in their own.",
     )
     weight_sets: list[str] = Field(
         default_factory=lambda: list(DEFAULT_WEIGHT_SETS),

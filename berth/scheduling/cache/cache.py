@@ -235,7 +235,9 @@ class Cache:
         """Network costs that an application of this namespace is placed with; the same object until they change."""
         reference = profile.network_topology
         preferred = f"{reference.namespace}/{reference.name}" if reference is not None else None
-        name = choose_topology(self.topologies, namespace=namespace, preferred=preferred)
+        name = choose_topology(
+            self.topologies, namespace=namespace, preferred=preferred, system=profile.system_namespace
+        )
         if name is None:
             return NO_COSTS if preferred is None else absent_costs(preferred)
         costs, weight_sets = self._costs.setdefault(name, {}), tuple(profile.weight_sets)

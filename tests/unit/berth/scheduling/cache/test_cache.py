@@ -237,7 +237,7 @@ class TestTopologies:
         assert cache.update_topology(topology()) == (None, True)
         costs = cache.costs_for("default", Profile())
         assert costs.zones == {("z1", "z2"): 5.0}
-        assert cache.costs_for("elsewhere", Profile()) is costs
+        assert cache.costs_for("elsewhere", Profile(system_namespace="default")) is costs
         assert cache.update_topology(topology(cost=6)) == (None, True)
         assert cache.costs_for("default", Profile()).zones == {("z1", "z2"): 6.0}
         cache.delete_topology(topology())
@@ -280,6 +280,11 @@ class TestTopologies:
         assert cache.costs_for("default", profile) is costs
         cache.update_topology(topology("b", cost=2))
         assert cache.costs_for("default", profile).source == "default/b"
+
+    def test_those_of_other_namespaces_count_only_in_the_system_namespace(self, cache: Cache) -> None:
+        cache.update_topology(topology("net", namespace="tenant"))
+        assert not cache.costs_for("default", Profile()).available
+        assert cache.costs_for("default", Profile(system_namespace="tenant")).source == "tenant/net"
 
     def test_profiles_with_other_weight_sets_do_not_share(self, cache: Cache) -> None:
         cache.update_topology(topology())
