@@ -75,13 +75,14 @@ class BandwidthAllocations:
 
     def __init__(self, members: GroupMembers) -> None:
         """Start empty; `members` says where pods are."""
-        self.nodes: defaultdict[str, float] = defaultdict(float)
+        # Integers: what a group gives back is exactly what it took, however large.
+        self.nodes: defaultdict[str, int] = defaultdict(int)
         """bit/s taken from each node's budget."""
-        self._pairs: defaultdict[NodePair, float] = defaultdict(float)
+        self._pairs: defaultdict[NodePair, int] = defaultdict(int)
         self._members = members
         self._groups: Mapping[GroupKey, Group] = {}
-        self._nodes_of: dict[GroupKey, dict[str, float]] = {}
-        self._pairs_of: dict[GroupKey, dict[NodePair, float]] = {}
+        self._nodes_of: dict[GroupKey, dict[str, int]] = {}
+        self._pairs_of: dict[GroupKey, dict[NodePair, int]] = {}
         self._dirty: set[GroupKey] = set()
         self._dirty_pairs: set[GroupKey] = set()
 
@@ -100,7 +101,7 @@ class BandwidthAllocations:
         self._dirty.clear()
 
     @property
-    def pairs(self) -> Mapping[NodePair, float]:
+    def pairs(self) -> Mapping[NodePair, int]:
         """bit/s between two nodes as of the last `refresh`, for links that several pairs share.
 
         Worked out on demand: few clusters have such links, and pairs of nodes are many.
@@ -114,13 +115,14 @@ class BandwidthAllocations:
 
 
 def _replace(
-    total: defaultdict[Key, float], parts: dict[GroupKey, dict[Key, float]], group: GroupKey, fresh: dict[Key, float]
+    total: defaultdict[Key, int], parts: dict[GroupKey, dict[Key, int]], group: GroupKey, fresh: dict[Key, float]
 ) -> None:
     """Put a group's amounts in the place of its former ones."""
-    changes: list[tuple[Key, float]] = [(key, -amount) for key, amount in parts.pop(group, {}).items()]
-    if fresh:
-        parts[group] = fresh
-    for key, amount in (*changes, *fresh.items()):
+    changes = [(key, -amount) for key, amount in parts.pop(group, {}).items()]
+    amounts = {key: int(amount) for key, amount in fresh.items()}
+    if amounts:
+        parts[group] = amounts
+    for key, amount in (*changes, *amounts.items()):
         total[key] += amount
         if not total[key]:
             del total[key]

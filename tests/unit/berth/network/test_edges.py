@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.network.edges import BandwidthAllocations, pod_edges
-from berth.network.groups import Group, read_group
+from berth.network.groups import MAX_EDGE_BANDWIDTH, Group, read_group
 from berth.network.members import GroupMembers, Member
 from tests.support import kinds
 from tests.support.pairs import group_bandwidth
@@ -117,6 +117,21 @@ class TestLedger:
         self.refreshed(self.shop)
         self.bandwidth_allocations.mark(self.shop.key)
         assert self.refreshed() == ({}, {})
+
+    @pytest.mark.parametrize("amount", ["1e30", "1T", "999999999999"])
+    def test_an_absurd_group_leaves_no_trace_in_the_budgets_of_others(self, amount: str) -> None:
+        self.place("one", "a", "n2")
+        self.place("two", "b", "n1")
+        before = self.refreshed(self.shop)
+        odd = read_group(group_object("odd", *chain("x", "y", minBandwidth=amount)))
+        for number in range(40):
+            self.members.update(member(f"x{number}", "x", group="odd"), node="n1")
+            self.members.update(member(f"y{number}", "y", group="odd"), node="n2")
+        self.bandwidth_allocations.mark(odd.key)
+        nodes, _ = self.refreshed(self.shop, odd)
+        assert nodes["n1"] <= 10e6 + 40 * 40 * MAX_EDGE_BANDWIDTH
+        self.bandwidth_allocations.mark(odd.key)
+        assert self.refreshed(self.shop) == before
 
     def test_marking_nothing_is_fine(self) -> None:
         self.bandwidth_allocations.mark(None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from berth.network.groups import GroupEdge, read_group, relaxed
+from berth.network.groups import MAX_EDGE_BANDWIDTH, GroupEdge, read_group, relaxed
 from tests.support import kinds
 from tests.support.placement import chain, group_object
 
@@ -26,6 +26,11 @@ class TestReading:
         assert group.selectors == ("a", "b", "c")
         assert (group.key, group.members, group.problem) == (("default", "shop"), 3, "")
         assert (group.uid, group.created) == ("group-default-shop", "2026-01-01T00:00:00Z")
+
+    @pytest.mark.parametrize(("stated", "counted"), [("1e30", MAX_EDGE_BANDWIDTH), ("1T", 1e12), ("10M", 1e7)])
+    def test_bandwidth_is_bounded(self, stated: str, counted: float) -> None:
+        group = read_group(group_object("shop", *chain("a", "b", minBandwidth=stated)))
+        assert group.edges[0].bandwidth == counted
 
     def test_a_limit_of_zero_is_a_limit(self) -> None:
         group = read_group(group_object("shop", *chain("a", "b", maxNetworkCost=0)))
