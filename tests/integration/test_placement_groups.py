@@ -154,8 +154,8 @@ def test_a_missing_group_is_told_and_waited_for_a_while(stage: Stage) -> None:
     stage.pod("web", group="nowhere", workload="web", schedulerName=BRIEF)
     stage.wait_bound("web")
     assert stage.wait_event("web", "AppGroupMissing") == (
-        f"AppGroup nowhere does not exist in namespace {stage.name}; after 1 s the pod is scheduled on its own. "
-        "Create the AppGroup or remove the label appgroup.diktyo.x-k8s.io"
+        f"AppGroup nowhere does not exist in namespace {stage.name}; after 1 s the pod is scheduled on its own; "
+        "create the AppGroup or remove the label appgroup.diktyo.x-k8s.io"
     )
     assert stage.decision("web")["strategy"] == "alone"
 
@@ -246,7 +246,7 @@ def test_a_workload_that_the_group_does_not_know_is_told(stage: Stage) -> None:
     stage.pod("db", group="shop", workload="db")
     stage.pod("cache", group="shop", workload="cache")
     stage.wait_bound()
-    assert stage.wait_event("cache", "WorkloadUnknown").endswith("Use one of: web, db")
+    assert stage.wait_event("cache", "WorkloadUnknown").endswith("use one of: web, db")
 
 
 def test_labels_name_the_group(stage: Stage) -> None:
