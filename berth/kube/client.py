@@ -3,7 +3,8 @@
 Only what Berth needs: get, paged list, watch lines, create, merge patch, server-side apply, delete.
 Requests that are safe to repeat are repeated after 429, 5xx and connection errors, with jittered
 backoff that honours Retry-After; creations are not, because their answer may be lost after they took effect.
-After 401 the credentials are read again and any request is sent once more, since a refused one had no effect.
+After 401, or when TLS fails, certificates and credentials are read again and any request is sent once more, since a
+refused one had no effect.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from yarl import URL
 from berth.kube.connection import Connection, ConnectionConfigError
 from berth.kube.decoding import ObjectDecoder
 from berth.kube.errors import ApiError, error_from_response, readable, unreadable
+from berth.kube.lists import RawList
 from berth.kube.metrics import API_LATENCY, API_REQUESTS
 from berth.kube.resources import Resource
 
@@ -40,20 +42,6 @@ LIST_PAGE = 500
 TRANSPORT_ERRORS = (aiohttp.ClientError, OSError, ConnectionConfigError)
 """What a broken connection raises (TimeoutError is an OSError), and credentials that cannot be read at the moment;
 ApiError is an answer and not among them."""
-
-
-class ListMeta(msgspec.Struct, rename="camel"):
-    """metav1.ListMeta."""
-
-    resource_version: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class RawList(msgspec.Struct):
-    """A list whose items are decoded one by one."""
-
-    metadata: ListMeta = msgspec.field(default_factory=ListMeta)
-    items: list[msgspec.Raw] | None = None
 
 
 def backoff(attempt: int, *, base: float = 0.2, cap: float = 10.0) -> float:
@@ -305,7 +293,12 @@ class ApiClient:
         url = URL(self.connection.server + resource.path(namespace), encoded=True)
         generation = self.connection.generation
         headers = await self.connection.headers()
-        async with session.get(url, params=params, headers=headers, timeout=timeout, **self._route()) as response:
+        try:
+            response = await session.get(url, params=params, headers=headers, timeout=timeout, **self._route())
+        except aiohttp.ClientSSLError:
+            await self._renew(generation)
+            raise
+        async with response:
             API_REQUESTS.labels("WATCH", resource.plural, str(response.status)).inc()
             if response.status == 401:
                 await self._renew(generation)
@@ -334,10 +327,16 @@ class ApiClient:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _once(self, request: _Request) -> bytes:
-        """Send a request once, or twice if the first is refused for credentials that have been renewed since."""
+        """Send a request once, or twice if certificates or credentials have been renewed since the first failed."""
         for final in (False, True):
             generation = self.connection.generation
-            status, answer, retry_after = await self._send(request)
+            try:
+                status, answer, retry_after = await self._send(request)
+            except aiohttp.ClientSSLError:
+                # Without a handshake nothing has arrived, so that any request may be sent again.
+                if final or not await self._renew(generation):
+                    raise
+                continue
             if status != 401 or final or not await self._renew(generation):
                 break
         if status >= 300:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,8 +42,8 @@ class Answer:
 class ApiServer:
     """The running server and what it was asked."""
 
-    def __init__(self, answer: Callable[[Request], Answer]) -> None:
-        """Listen on a free port of this machine."""
+    def __init__(self, answer: Callable[[Request], Answer], *, tls: Path | None = None) -> None:
+        """Listen on a free port of this machine; `tls` is a directory with server.crt and server.key."""
         self.requests: list[Request] = []
         self._arrived = threading.Condition()
         outer = self
@@ -72,11 +73,17 @@ class ApiServer:
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
+        self._scheme = "https" if tls else "http"
+        if tls:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(tls / "server.crt", tls / "server.key")
+            # The handshake is left to the thread of the connection: it must not stop the listener.
+            self.http.socket = context.wrap_socket(self.http.socket, server_side=True, do_handshake_on_connect=False)
 
     @property
     def url(self) -> str:
         """Address of the server."""
-        return f"http://127.0.0.1:{self.http.server_address[1]}"
+        return f"{self._scheme}://127.0.0.1:{self.http.server_address[1]}"
 
     def connection(self, **settings: Any) -> Connection:
         """A connection to it; settings are those of kubernetes_asyncio's Configuration."""
@@ -86,10 +93,11 @@ class ApiServer:
             setattr(configuration, name, value)
         return Connection(configuration=configuration, namespace="default")
 
-    def kubeconfig(self, directory: Path) -> str:
-        """Path of a kubeconfig for it."""
+    def kubeconfig(self, directory: Path, **cluster: str) -> str:
+        """Path of a kubeconfig for it; `cluster` are more fields of the cluster, with underscores for dashes."""
+        more = {name.replace("_", "-"): value for name, value in cluster.items()}
         document = {
-            "clusters": [{"name": "c", "cluster": {"server": self.url}}],
+            "clusters": [{"name": "c", "cluster": {"server": self.url, **more}}],
             "users": [{"name": "u", "user": {"token": "t"}}],
             "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
             "current-context": "x",
@@ -109,9 +117,9 @@ class ApiServer:
 
 
 @contextmanager
-def api_server(answer: Callable[[Request], Answer]) -> Iterator[ApiServer]:
+def api_server(answer: Callable[[Request], Answer], *, tls: Path | None = None) -> Iterator[ApiServer]:
     """Serve until the end of the block; answers are made one at a time."""
-    server = ApiServer(answer)
+    server = ApiServer(answer, tls=tls)
     thread = threading.Thread(target=server.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.kube import client as client_module
 from berth.kube.client import ApiClient, backoff
+from berth.kube.connection import load_connection
 from berth.kube.errors import ApiError
 from berth.kube.resources import CONFIGMAPS
 from tests.support.api_server import Answer, Request, api_server
@@ -39,6 +42,7 @@ def test_defaults_double_up_to_ten_seconds(attempt: int, longest: float) -> None
     assert len(set(waits)) > 150  # jitter: clients that failed together do not return together
 
 
+DATA = Path(__file__).resolve().parents[3] / "data"
 NAMED = {"metadata": {"name": "c", "namespace": "ns", "resourceVersion": "1"}}
 PAGE = b"<html><body>Please sign in</body></html>"
 ODD = [
@@ -105,3 +109,32 @@ async def test_json_that_is_no_list_is_no_empty_cluster(body: Any) -> None:
         async with ApiClient(server.connection()) as client:
             with pytest.raises(ApiError, match="UnreadableAnswer"):
                 await client.list_all(CONFIGMAPS)
+
+
+@pytest.mark.parametrize("verb", ["GET", "POST", "watch"])
+async def test_a_rotated_authority_is_read_again(verb: str, tmp_path: Path, no_pause: None) -> None:
+    """The file holds an authority that signed nothing here; by the time it is needed, the right one."""
+    authority = tmp_path / "ca.crt"
+    authority.write_text((DATA / "client-certificate" / "ca.crt").read_text())
+    with api_server(lambda _: Answer(200, NAMED), tls=DATA / "server-certificate") as server:
+        path = server.kubeconfig(tmp_path, certificate_authority=str(authority))
+        async with ApiClient(await load_connection(kubeconfig=path), retries=0) as client:
+            authority.write_text((DATA / "server-certificate" / "server.crt").read_text())
+            if verb == "GET":
+                assert (await client.get(CONFIGMAPS, "c", namespace="ns")).metadata.name == "c"
+            elif verb == "POST":
+                await client.create(CONFIGMAPS, NAMED, namespace="ns")
+            else:
+                with pytest.raises(aiohttp.ClientSSLError):
+                    await anext(client.watch_chunks(CONFIGMAPS, resource_version="1"))
+                await anext(client.watch_chunks(CONFIGMAPS, resource_version="1"), None)
+    assert len(server.requests) == 1
+
+
+async def test_an_authority_that_stays_wrong_is_an_error(tmp_path: Path) -> None:
+    with api_server(lambda _: Answer(200, NAMED), tls=DATA / "server-certificate") as server:
+        path = server.kubeconfig(tmp_path, certificate_authority=str(DATA / "client-certificate" / "ca.crt"))
+        async with ApiClient(await load_connection(kubeconfig=path), retries=0) as client:
+            with pytest.raises(aiohttp.ClientSSLError):
+                await client.get(CONFIGMAPS, "c", namespace="ns")
+    assert server.requests == []

@@ -1,0 +1,19 @@
+"""The envelope of a list, as the API server sends it."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class ListMeta(msgspec.Struct, rename="camel"):
+    """metav1.ListMeta."""
+
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class RawList(msgspec.Struct):
+    """A list whose items are decoded one by one."""
+
+    metadata: ListMeta = msgspec.field(default_factory=ListMeta)
+    items: list[msgspec.Raw] | None = None
