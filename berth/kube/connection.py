@@ -10,15 +10,20 @@ import asyncio
 import os
 import ssl
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 from kubernetes_asyncio import config as kube_config
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException
 from kubernetes_asyncio.config.incluster_config import InClusterConfigLoader
+from multidict import CIMultiDict
+
+from berth.kube.proxies import proxy_for
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where the kubelet puts token, ca.crt and namespace of a pod's service account."""
@@ -49,6 +54,9 @@ class Connection:
     generation: int = 0
     """How often the credentials were read again."""
 
+    impersonation: tuple[tuple[str, str], ...] = ()
+    """Headers that ask the API server to act for somebody else (``as`` and its kin of the kubeconfig's user)."""
+
     _ssl: ssl.SSLContext | None = field(default=None, repr=False)
     _reloading: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
     _reloaded_at: float | None = field(default=None, repr=False)
@@ -65,7 +73,7 @@ class Connection:
 
     @property
     def proxy(self) -> str | None:
-        """HTTP proxy on the way to the server (``proxy-url``)."""
+        """HTTP proxy on the way to the server (``proxy-url``, or from the environment)."""
         return self.configuration.proxy or None
 
     def ssl_context(self) -> ssl.SSLContext:
@@ -93,7 +101,7 @@ class Connection:
             self._ssl = context
         return self._ssl
 
-    async def headers(self) -> dict[str, str]:
+    async def headers(self) -> CIMultiDict[str]:
         """Headers that authenticate a request; tokens from files are re-read as they rotate.
 
         Raises:
@@ -104,7 +112,8 @@ class Connection:
         except (ConfigException, OSError) as error:
             raise ConnectionConfigError(f"{self._source()}: {error}") from error
         # Token files usually end in a newline, which a header cannot hold.
-        return {str(auth["key"]): str(auth["value"]).strip() for auth in settings.values() if auth["in"] == "header"}
+        found = [(str(auth["key"]), str(auth["value"]).strip()) for auth in settings.values() if auth["in"] == "header"]
+        return CIMultiDict([*found, *self.impersonation])
 
     async def reload(self, *, seen: int | None = None) -> bool:
         """Read the credentials again, after the API server has refused them.
@@ -126,7 +135,8 @@ class Connection:
             if seen is not None and self._reloaded_at is not None and now - self._reloaded_at < RELOAD_INTERVAL:
                 return False
             self._reloaded_at = now
-            self.configuration = (await self.another()).configuration
+            fresh = await self.another()
+            self.configuration, self.impersonation = fresh.configuration, fresh.impersonation
             self._ssl = None
             self.generation += 1
             return True
@@ -168,6 +178,11 @@ async def load_connection(*, kubeconfig: str | None = None, context: str | None 
         active: Any = loader.current_context
         if not getattr(loader, "host", None):
             raise ConfigException("the context's cluster has no server")
+        user: Any = getattr(loader, "_user", None)
+        impersonation = _impersonation(user.value if user is not None else {})
+        _set_proxy(configuration)
+    except ConnectionConfigError as error:
+        raise ConnectionConfigError(f"kubeconfig {path}: {error}") from error
     except (ConfigException, OSError, yaml.YAMLError) as error:
         raise ConnectionConfigError(
             f"kubeconfig {path}: {error}; name a readable file with --kubeconfig or $KUBECONFIG"
@@ -179,7 +194,34 @@ async def load_connection(*, kubeconfig: str | None = None, context: str | None 
             "name another file with --kubeconfig or $KUBECONFIG"
         ) from error
     namespace = (active or {}).get("context", {}).get("namespace") or "default"
-    return Connection(configuration=configuration, namespace=namespace, kubeconfig=path, context=context)
+    return Connection(configuration, namespace, kubeconfig=path, context=context, impersonation=impersonation)
+
+
+def _impersonation(user: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Headers for the fields ``as``, ``as-uid``, ``as-groups`` and ``as-user-extra`` of a kubeconfig's user."""
+    extra = user.get("as-user-extra") or {}
+    headers = [
+        ("Impersonate-Uid", user.get("as-uid")),
+        *(("Impersonate-Group", group) for group in user.get("as-groups") or ()),
+        *(
+            (f"Impersonate-Extra-{quote(key, safe='')}", value)
+            for key, values in extra.items()
+            for value in values or ()
+        ),
+    ]
+    headers = [(name, value) for name, value in headers if value]
+    name = user.get("as")
+    if headers and not name:
+        raise ConnectionConfigError("as-uid, as-groups and as-user-extra need a user to act for; set as beside them")
+    return tuple((key, str(value)) for key, value in [("Impersonate-User", name), *headers]) if name else ()
+
+
+def _set_proxy(configuration: Configuration) -> None:
+    try:
+        proxy = proxy_for(str(configuration.host), stated=configuration.proxy, environment=os.environ)
+    except ValueError as error:
+        raise ConnectionConfigError(str(error)) from error
+    configuration.proxy = proxy
 
 
 def _default_kubeconfig() -> str:
@@ -204,6 +246,7 @@ def _service_account() -> Connection:
         loader.load_and_set(configuration)
         file = SERVICE_ACCOUNT / "namespace"
         namespace = file.read_text().strip() if file.exists() else "default"
+        _set_proxy(configuration)
     except (ConfigException, OSError) as error:
         raise ConnectionConfigError(
             f"service account in {SERVICE_ACCOUNT}: {error}; check automountServiceAccountToken of the pod"

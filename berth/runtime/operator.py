@@ -286,12 +286,13 @@ class Operator:
             await self._in_main_loop(connection.reload(seen=self._generation))
         self._generation = connection.generation
         headers = await self._in_main_loop(connection.headers())
+        headers["User-Agent"] = "berth-operator"
         tracing = aiohttp.TraceConfig()
         tracing.on_request_start.append(self._request_started)
         tracing.on_request_end.append(self._request_answered)
         session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=connection.ssl_context()),
-            headers={"User-Agent": "berth-operator", **headers},
+            headers=headers,
             proxy=connection.proxy,
             trace_configs=[tracing],
         )

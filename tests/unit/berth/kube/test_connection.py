@@ -23,6 +23,9 @@ CERTIFICATES = Path(__file__).resolve().parents[3] / "data" / "client-certificat
 def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
         monkeypatch.delenv(name, raising=False)
+    for name in ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
 
 
@@ -229,6 +232,49 @@ class TestCredentials:
         (tmp_path / "k").unlink()
         with pytest.raises(ConnectionConfigError, match="no such file"):
             await made.reload()
+
+
+class TestImpersonation:
+    async def test_every_field_becomes_its_header(self, tmp_path: Path) -> None:
+        extra = {"example.org/scopes": ["view", "edit"]}
+        user = {"token": "t", "as": "jane", "as-uid": "7", "as-groups": ["dev", "ops"], "as-user-extra": extra}
+        made = await connect(tmp_path, user=user)
+        assert list((await made.headers()).items()) == [
+            ("authorization", "Bearer t"),
+            ("Impersonate-User", "jane"),
+            ("Impersonate-Uid", "7"),
+            ("Impersonate-Group", "dev"),
+            ("Impersonate-Group", "ops"),
+            ("Impersonate-Extra-example.org%2Fscopes", "view"),
+            ("Impersonate-Extra-example.org%2Fscopes", "edit"),
+        ]
+
+    async def test_a_reload_brings_the_new_one(self, tmp_path: Path) -> None:
+        made = await connect(tmp_path, user={"token": "t", "as": "jane"})
+        written(tmp_path / "k", config(user={"token": "t", "as": "joe"}))
+        await made.reload()
+        assert (await made.headers())["Impersonate-User"] == "joe"
+
+    @pytest.mark.parametrize("field", [{"as-groups": ["dev"]}, {"as-uid": "7"}, {"as-user-extra": {"a": ["b"]}}])
+    async def test_nobody_to_act_for(self, tmp_path: Path, field: dict[str, Any]) -> None:
+        with pytest.raises(ConnectionConfigError, match=r"kubeconfig .*: as-uid, as-groups .*; set as beside them"):
+            await connect(tmp_path, user={"token": "t", **field})
+
+
+class TestProxy:
+    async def test_of_the_environment(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HTTPS_PROXY", "proxy:3128")
+        assert (await connect(tmp_path)).proxy == "http://proxy:3128"
+
+    async def test_of_the_environment_inside_a_cluster(self, account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+        assert (await load_connection()).proxy == "http://proxy:3128"
+        monkeypatch.setenv("NO_PROXY", "10.96.0.0/12")
+        assert (await load_connection()).proxy is None
+
+    async def test_one_that_cannot_be_used_is_an_error(self, tmp_path: Path) -> None:
+        with pytest.raises(ConnectionConfigError, match=r"kubeconfig .*: proxy-url 'socks5://p:1' cannot be used"):
+            await connect(tmp_path, cluster={"proxy-url": "socks5://p:1"})
 
 
 class TestTls:
