@@ -217,7 +217,8 @@ def test_a_pod_that_is_gone_when_its_answer_was_lost(
         stage.pod(f"rest-{number}")
     assert len(stage.wait_bound()) == 2 * PODS
     statuses = [binding.status for binding in proxy.bindings if binding.pod == "doomed"]
-    assert statuses[0] in (404, 409)
+    # Both bindings may have been held, and then either may be answered first.
+    assert {404, 409} & set(statuses)
     assert statuses.count(201) == 1
     assert over_committed(own_cluster) == []
 
