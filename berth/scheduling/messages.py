@@ -59,7 +59,7 @@ def group_unusable(group: Group) -> Message:
 
 def topology_absent(missing: str) -> Message:
     """The NetworkTopology that the configuration names is not there."""
-    return Message("NetworkTopologyAbsent", f"{missing}. Create it or correct the configuration", warning=True)
+    return Message("NetworkTopologyAbsent", f"{missing}; create it or correct the configuration", warning=True)
 
 
 def workload_unknown(group: Group, workload: str) -> Message:
