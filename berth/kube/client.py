@@ -97,12 +97,13 @@ class ApiClient:
         Args:
             connection: server and credentials.
             user_agent: name in the API server's audit log.
-            max_connections: upper bound of simultaneous requests, apart from watches.
+            max_connections: upper bound of simultaneous requests, apart from watches; at least 1.
             timeout: seconds that one request (not a watch) may take.
             retries: how often a repeatable request is tried again.
-            before_write: called immediately before every request that is no read; what it raises is raised, and
-                nothing is sent.
+            before_write: called immediately before every request that is no read; when it raises, nothing is sent.
         """
+        if max_connections < 1:
+            raise ValueError(f"max_connections {max_connections} lets no request through")
         self.connection = connection
         self._user_agent = user_agent
         # Not the connector's limit: what waits there has passed `before_write` already.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from berth.kube.client import ApiClient
 from berth.kube.resources import NETWORK_TOPOLOGIES
 from berth.runtime.component import ComponentContext, run_together
 from berth.runtime.workqueue import WorkQueue
@@ -36,23 +35,21 @@ class NetworkTopologyController:
     async def run(self) -> None:
         """Work until cancelled."""
         context, queue = self._context, self._queue
-        # Every watch keeps a connection, so they must not share the limit of ordinary requests.
-        async with ApiClient(context.connection, user_agent="berth-networktopology", max_connections=0) as watching:
-            sources = Sources(context, client=watching, changed=self._handlers.source_changed)
-            reconciler = Reconciler(
-                client=context.client,
-                recorder=context.recorder,
-                nodes=self._nodes,
-                sources=sources,
-                queue=queue,
-                algorithm=self._algorithm,
-            )
-            await run_together(
-                self._nodes.reflector.run(),
-                sources.run(),
-                context.operator.follow(context, NETWORK_TOPOLOGIES, self._handlers.register, listed=queue.add_known),
-                self._work(reconciler),
-            )
+        sources = Sources(context, client=context.client, changed=self._handlers.source_changed)
+        reconciler = Reconciler(
+            client=context.client,
+            recorder=context.recorder,
+            nodes=self._nodes,
+            sources=sources,
+            queue=queue,
+            algorithm=self._algorithm,
+        )
+        await run_together(
+            self._nodes.reflector.run(),
+            sources.run(),
+            context.operator.follow(context, NETWORK_TOPOLOGIES, self._handlers.register, listed=queue.add_known),
+            self._work(reconciler),
+        )
 
     async def _work(self, reconciler: Reconciler) -> None:
         # Without the nodes' places every cost would be missing for a moment.

@@ -119,7 +119,7 @@ class Source(ABC):
 
         Args:
             context: what the process provides, e.g. for health checks of the source's watches.
-            client: open API client for watches, whose connections are not limited.
+            client: open API client.
             changed: to be called with every NetworkTopology for which the source has changed.
         """
         self._context = context

@@ -138,3 +138,9 @@ async def test_an_authority_that_stays_wrong_is_an_error(tmp_path: Path) -> None
             with pytest.raises(aiohttp.ClientSSLError):
                 await client.get(CONFIGMAPS, "c", namespace="ns")
     assert server.requests == []
+
+
+@pytest.mark.parametrize("connections", [0, -1])
+def test_a_client_that_lets_no_request_through_is_refused(connections: int, closed_client: ApiClient) -> None:
+    with pytest.raises(ValueError, match="lets no request through"):
+        ApiClient(closed_client.connection, max_connections=connections)
