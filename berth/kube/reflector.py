@@ -279,7 +279,8 @@ class Reflector(Generic[T]):
                     finally:
                         self._end_batch()
                     heard = True
-                    self._failures = 0
+                    if time.monotonic() - started >= 1.0:  # a server that lets go at once is not to be hammered
+                        self._failures = 0
         except TimeoutError:
             if not heard:
                 self._version = ""

@@ -7,7 +7,7 @@ cycle, report the failures, decide when to try again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from berth.kube.objects import Pod
@@ -105,7 +105,14 @@ class SchedulingCycle:
         """One planner per scheduler name."""
 
     def schedule_one(self, entry: QueueEntry) -> None:
-        """Place the entry's pods, or say why not and when to try again."""
+        """Place the entry's pods, or say why not and when to try again; its namespace is charged for the time."""
+        started = self._timer()
+        try:
+            self._schedule(entry)
+        finally:
+            self._queue.charge(entry, self._timer() - started)
+
+    def _schedule(self, entry: QueueEntry) -> None:
         attempt = self._begin(entry)
         if attempt is None:
             return
@@ -113,11 +120,8 @@ class SchedulingCycle:
             self._listener.attempted(entry.key.kind, "waiting")
             return
         started = self._timer()
-        try:
-            outcome = self._plan(attempt)
-        finally:
-            seconds = self._timer() - started
-            self._queue.charge(entry, seconds)
+        outcome = self._plan(attempt)
+        seconds = self._timer() - started
         self._listener.planned(entry.key.kind, pods=len(attempt.pods), seconds=seconds)
         result = "placed" if outcome.complete else "partly" if outcome.decisions else "unschedulable"
         self._listener.attempted(entry.key.kind, result)
@@ -199,9 +203,16 @@ class SchedulingCycle:
         left_over = attempt.entry.left_over
         batch = [pod for pod in attempt.pods if pod.metadata.uid not in left_over]
         rest = [pod for pod in attempt.pods if pod.metadata.uid in left_over]
-        return _together(
-            planner.place_group(group, pods, attempt.costs, partial=pods is rest) for pods in (batch, rest) if pods
-        )
+        outcomes: list[Outcome] = []
+        try:
+            outcomes.extend(
+                planner.place_group(group, pods, attempt.costs, partial=pods is rest) for pods in (batch, rest) if pods
+            )
+        except Exception:
+            for outcome in outcomes:
+                planner.forget(outcome.decisions)
+            raise
+        return _together(outcomes)
 
     def _finish(self, attempt: _Attempt, outcome: Outcome) -> None:
         """Hand over the decisions, report the failures, and see to it that the entry is tried again."""
@@ -241,9 +252,8 @@ class SchedulingCycle:
             self._listener.about_pod(pod, message)
 
 
-def _together(outcomes: Iterable[Outcome]) -> Outcome:
+def _together(outcomes: Sequence[Outcome]) -> Outcome:
     """Outcomes of parts of an entry as one; the last one planned has seen all placed edges."""
-    outcomes = list(outcomes)
     return Outcome(
         decisions=tuple(decision for outcome in outcomes for decision in outcome.decisions),
         failures=tuple(failure for outcome in outcomes for failure in outcome.failures),

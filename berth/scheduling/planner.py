@@ -118,27 +118,31 @@ class Planner:
         try:
             if partial or not failures:
                 failures += self._place_batches(group, candidates, settled, costs, budget, partial=partial)
+            if not failures or partial:
+                return self._with_edges(group, settled, failures, costs, cut_short=budget.cut_short)
         except Exception:
-            self._forget(settled)
+            self.forget(settled)
             raise
-        if failures and not partial:
-            self._forget(settled)
-            failed = _all_fail(group, (candidate.info.pod for candidate in candidates), failures)
-            return Outcome(failures=failed, cut_short=budget.cut_short)
-        return self._with_edges(group, settled, failures, costs, cut_short=budget.cut_short)
+        self.forget(settled)
+        failed = _all_fail(group, (candidate.info.pod for candidate in candidates), failures)
+        return Outcome(failures=failed, cut_short=budget.cut_short)
 
     def place_each(self, pods: Sequence[Pod], costs: NetworkCosts) -> Outcome:
         """Place pods without an AppGroup one by one, as many as the time budget allows."""
         budget = self._budget()
         decisions: list[Decision] = []
         failures: list[Failure] = []
-        for pod in pods:
-            if decisions and budget.exhausted:
-                failures.append(_unplanned(pod, None))
-                continue
-            outcome = self.place_pod(pod, None, costs)
-            decisions.extend(outcome.decisions)
-            failures.extend(outcome.failures)
+        try:
+            for pod in pods:
+                if (decisions or failures) and budget.exhausted:
+                    failures.append(_unplanned(pod, None))
+                    continue
+                outcome = self.place_pod(pod, None, costs)
+                decisions.extend(outcome.decisions)
+                failures.extend(outcome.failures)
+        except Exception:
+            self.forget(decisions)
+            raise
         return Outcome(decisions=tuple(decisions), failures=tuple(failures), cut_short=budget.cut_short)
 
     def _budget(self) -> Budget:
@@ -180,7 +184,7 @@ class Planner:
             rejected = self._cache.recently_rejected(pod)
             key = (id(info.template), rejected, *_beyond_template(pod))
             like = known.get(key)
-            if like is None and candidates and budget.exhausted:
+            if like is None and known and budget.exhausted:
                 failures.append(_unplanned(pod, group))
                 continue
             if like is None:
@@ -213,10 +217,12 @@ class Planner:
         failures: list[Failure] = []
         unmet: list[Failure] = []
         held: list[Decision] = []
+        planned = False
         for batch in batches(candidates, lambda candidate: workload_of(candidate.info.pod)):
-            if (settled or held) and budget.exhausted:
+            if planned and budget.exhausted:
                 failures.extend(_unplanned(candidate.info.pod, group) for candidate in batch)
                 continue
+            planned = True
             infrastructure = self._infrastructure(costs)
             application = build_application(
                 group, batch, self._cache.members.of(group.key), self._state, enforce_limits=costs.available
@@ -238,7 +244,8 @@ class Planner:
             held, unmet = self._settle_held(group, held, settled, costs, budget)
         return [*failures, *unmet]
 
-    def _forget(self, decisions: Iterable[Decision]) -> None:
+    def forget(self, decisions: Iterable[Decision]) -> None:
+        """Give back what decisions that nobody will bind have assumed."""
         for decision in decisions:
             self._cache.forget(decision.pod)
 

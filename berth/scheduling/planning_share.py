@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 FORGET_BEYOND = 1024
 """Namespaces with a balance that are kept before those that have no claim to one are dropped."""
 
@@ -27,9 +29,12 @@ class PlanningShare:
         if len(self._used) > FORGET_BEYOND:
             self._used = {name: used for name, used in self._used.items() if used > self._now}
 
-    def take_turn(self, namespace: str) -> None:
-        """It is the namespace's turn: those that come from now on begin at its balance."""
-        self._now = max(self._now, self.of(namespace))
+    def take_turn(self, active: Iterable[str]) -> None:
+        """It is the turn of one of these namespaces: those that come from now on begin where the least used one is.
+
+        Whose turn it is does not matter: a namespace that goes first by priority or age may have used far more.
+        """
+        self._now = max(self._now, min(map(self.of, active), default=self._now))
 
     def charge(self, namespace: str, seconds: float) -> None:
         """A namespace has used planning time."""

@@ -218,7 +218,7 @@ class SchedulingQueue:
             if not heads:
                 return None
             entry = self._entries[min(heads)[-1][-1]]
-        self._share.take_turn(entry.key.namespace)
+        self._share.take_turn({entry.key.namespace, *self._active})
         self._turn += 1
         entry.rank = None
         return entry

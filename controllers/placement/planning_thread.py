@@ -72,10 +72,18 @@ class PlanningThread:
         self._idle.clear()
         try:
             await asyncio.get_running_loop().run_in_executor(self._executor, plan)
-        finally:
-            await self._catch_up()
-            self._planning = False
-            self._idle.set()
+        except asyncio.CancelledError:
+            self._deferred.clear()  # the thread may plan on, so nobody else may touch cache and queue any more
+            raise
+        except BaseException:
+            await self._end()
+            raise
+        await self._end()
+
+    async def _end(self) -> None:
+        await self._catch_up()
+        self._planning = False
+        self._idle.set()
 
     async def idle(self) -> None:
         """Wait until cache and queue belong to the event loop: up to the next ``await`` of the caller."""

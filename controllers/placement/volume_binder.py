@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.decoding import ObjectDecoder
-from berth.kube.errors import ApiError
+from berth.kube.errors import ApiError, readable
 from berth.kube.objects import PersistentVolumeClaim, Pod
 from berth.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, version_number
 from berth.scheduling.cache.state import ClusterState
@@ -130,7 +130,8 @@ class VolumeBinder:
                 if not error.conflict:
                     raise
             else:
-                written = ObjectDecoder(PersistentVolumeClaim).decode(answer)
+                with readable(answer):
+                    written = ObjectDecoder(PersistentVolumeClaim).decode(answer)
                 return version_number(written.metadata.resource_version)
             await asyncio.sleep(backoff(attempt))
             fresh = await self._client.get(

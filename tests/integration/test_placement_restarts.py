@@ -45,8 +45,9 @@ def test_a_hundred_kills_while_binding(own_cluster: LocalCluster, tmp_path: Path
     room = ROUNDS * PER_ROUND // NODES
     stage.nodes(*(f"n{number}" for number in range(NODES)), cpu=f"{room * 100}m", memory="64Gi", pods=room)
     stage.costs()
-    # Few bindings at a time, so that there is a middle to be killed in.
-    arguments = ["--no-leader-elect", *configuration(tmp_path, profile(waitSeconds=600), bindingsInFlight=IN_FLIGHT)]
+    # No computed weights to wait for; few bindings at a time, so that there is a middle to be killed in.
+    stated = profile(waitSeconds=600) | {"weightSets": ["UserDefined"]}
+    arguments = ["--no-leader-elect", *configuration(tmp_path, stated, bindingsInFlight=IN_FLIGHT)]
     in_the_middle = 0
     stable = Stable(kubeconfig=own_cluster.kubeconfig, directory=tmp_path, arguments=arguments)
     with BindingHistory(own_cluster) as history, stable:

@@ -6,6 +6,7 @@ The loop around it (lists, watches, restarts, 410) runs against a real server: t
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import msgspec
@@ -253,6 +254,29 @@ async def test_after_an_error_in_the_stream_the_watch_goes_on(
     watches = [path for path in paths if "watch=true" in path][: times + 1]
     assert all("resourceVersion=5" in path for path in watches)
     assert len(watches) == times + 1
+
+
+async def test_watches_that_expire_at_once_are_not_listed_again_without_a_pause(
+    reflector: Reflector[ConfigMap], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def chunks(*_: object, **__: object) -> AsyncGenerator[list[bytes], None]:
+        yield [bookmark("9")]
+        yield [msgspec.json.encode({"type": "ERROR", "object": {"code": 410}})]
+
+    async def listed() -> None:
+        reflector._version = "5"
+
+    pauses: list[Exception] = []
+
+    async def pause(error: Exception) -> None:
+        pauses.append(error)
+
+    monkeypatch.setattr(reflector._client, "watch_chunks", chunks)
+    monkeypatch.setattr(reflector, "_list", listed)
+    monkeypatch.setattr(reflector, "_pause", pause)
+    for _ in range(5):
+        await reflector._step()
+    assert len(pauses) == 4  # the first end may be the ordinary end of an old version
 
 
 @pytest.mark.parametrize(

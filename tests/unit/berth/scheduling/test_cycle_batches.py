@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
+from berth.kube.objects import Pod
+from berth.network.costs import NetworkCosts
+from berth.network.groups import Group
 from berth.scheduling.cache.cache import Cache
+from berth.scheduling.decision import Outcome
 from tests.support.placement import member, zoned
 from tests.support.stage import Stage, shop
 
@@ -77,3 +81,36 @@ class TestLeftOver:
         stage.queue.move_all_to_active()
         stage.schedule()
         assert stage.placed() == {"a1", "never"}
+
+    def test_a_fault_with_what_was_left_over_gives_the_batch_back(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        stage = self.stage()
+        stage.clock.advance(60)
+        planner = stage.cycle.planners["berth-scheduler"]
+        place_group = planner.place_group
+
+        def odd(group: Group, pods: Sequence[Pod], costs: NetworkCosts, *, partial: bool) -> Outcome:
+            if partial:
+                raise RuntimeError("odd")
+            return place_group(group, pods, costs, partial=partial)
+
+        stage.add(member("a2", "a", cpu="1"), member("b2", "b", cpu="1"))
+        monkeypatch.setattr(planner, "place_group", odd)
+        with pytest.raises(RuntimeError, match="odd"):
+            stage.schedule()
+        assert stage.placed() == {"a1"}
+        assert stage.cache.state.pod_count == 1
+
+
+def test_attempts_that_only_wait_are_charged() -> None:
+    stage = Stage()
+    stage.clock.tick = 0.5
+    stage.group(shop())
+    stage.add(member("a1", "a"))
+    entry = stage.queue.pop()
+    assert entry is not None
+    charged: list[float] = []
+    stage.queue.charge = lambda _, seconds: charged.append(seconds)  # type: ignore[method-assign]
+    stage.cycle.schedule_one(entry)
+    assert "WaitingForMembers" in stage.reasons()
+    assert len(charged) == 1
+    assert charged[0] > 0

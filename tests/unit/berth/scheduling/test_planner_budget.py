@@ -73,6 +73,43 @@ def test_pods_without_a_group_progress_too() -> None:
     assert outcome.cut_short
 
 
+NOWHERE = {"nodeSelector": {"disk": "none"}}
+
+
+def test_pods_that_fit_nowhere_use_up_the_time_too() -> None:
+    stage = lab(100.0)
+    pods = [member(f"a{n}", "a", spec={"nodeSelector": {"disk": f"none-{n}"}}) for n in range(5)]
+    outcome = stage.place(stage.group(group_object("shop", *chain("a", "b"))), *pods, partial=True)
+    assert outcome.cut_short
+    assert sum("ran out of time" in failure.message for failure in outcome.failures) == 4
+
+
+def test_pods_without_a_group_that_fit_nowhere_use_up_the_time_too() -> None:
+    stage = lab(100.0)
+    pods = [lone(f"p{n}", spec=NOWHERE) for n in range(3)]
+    stage.see(*pods)
+    outcome = stage.planner.place_each(pods, stage.costs)
+    assert sum("ran out of time" in failure.message for failure in outcome.failures) == 2
+
+
+def test_a_fault_gives_back_what_was_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = lab(0.0)
+    pods = [lone(f"p{n}", cpu="1") for n in range(3)]
+    stage.see(*pods)
+    place_pod, calls = stage.planner.place_pod, iter(range(10))
+
+    def odd_once(*arguments: Any) -> Any:
+        if next(calls) == 1:
+            raise RuntimeError("odd")
+        return place_pod(*arguments)
+
+    monkeypatch.setattr(stage.planner, "place_pod", odd_once)
+    with pytest.raises(RuntimeError, match="odd"):
+        stage.planner.place_each(pods, stage.costs)
+    assert stage.cache.state.pod_count == 0
+    assert len(stage.planner.place_each(pods, stage.costs).decisions) == 3
+
+
 def test_matrices_are_bounded_by_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "BATCH", 8)
     sizes: list[int] = []

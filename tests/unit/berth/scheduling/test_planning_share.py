@@ -17,9 +17,17 @@ def test_who_has_used_more_counts_more() -> None:
 def test_idle_time_is_no_credit() -> None:
     share = PlanningShare()
     share.charge("a", 5.0)
-    share.take_turn("a")
+    share.take_turn(["a"])
     share.enter("b")
     assert share.of("b") == share.of("a")
+
+
+def test_an_urgent_turn_of_a_busy_namespace_moves_nobody_back() -> None:
+    share = PlanningShare()
+    share.charge("hostile", 1000.0)
+    share.take_turn(["hostile", "a"])
+    share.enter("b")
+    assert share.of("b") <= share.of("a") + 1e-9
 
 
 def test_who_comes_back_keeps_what_it_has_used_beyond_the_others() -> None:
@@ -43,7 +51,7 @@ def test_two_busy_namespaces_get_equal_time(seconds: list[float]) -> None:
     share, used = PlanningShare(), {"a": 0.0, "b": 0.0}
     for amount in seconds:
         namespace = min(used, key=lambda name: (share.of(name), name))
-        share.take_turn(namespace)
+        share.take_turn(used)
         share.charge(namespace, amount)
         used[namespace] += amount
     assert abs(used["a"] - used["b"]) <= 1.0 + 1e-9

@@ -75,6 +75,21 @@ def test_what_the_plan_tells_is_told_on_the_loop() -> None:
     asyncio.run(scenario())
 
 
+def test_after_a_cancellation_nobody_touches_the_cache_any_more() -> None:
+    async def scenario() -> None:
+        thread, plan, calls = PlanningThread(), Plan(), list[int]()
+        task = await begun(thread, plan)
+        thread.deferring(calls.append)(1)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        thread.deferring(calls.append)(2)
+        assert calls == []
+        assert task.cancelled()
+        plan.go_on.set()
+
+    asyncio.run(scenario())
+
+
 def test_a_plan_that_fails_gives_the_cache_back() -> None:
     async def scenario() -> None:
         thread, calls = PlanningThread(), list[str]()

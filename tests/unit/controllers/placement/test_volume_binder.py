@@ -15,7 +15,7 @@ from controllers.placement import volume_binder
 from controllers.placement.claims import VolumeError
 from controllers.placement.volume_binder import VolumeBinder
 from tests.support.placement import Clock, lone, zoned
-from tests.support.volumes import NOW, claim, storage_class, using, volume
+from tests.support.volumes import NOW, WAIT, claim, storage_class, using, volume
 
 POD = lone("p", spec=using("c"))
 
@@ -102,3 +102,18 @@ async def test_ends_in_time(binder: VolumeBinder, monkeypatch: pytest.MonkeyPatc
 async def test_a_node_that_is_gone(binder: VolumeBinder) -> None:
     with pytest.raises(VolumeError, match="node n9 is not known"):
         await binder.bind(POD, "n9")
+
+
+def test_an_odd_answer_to_a_write_fails_this_binding_alone() -> None:
+    class OddServer:
+        async def merge_patch(self, *_: object, **__: object) -> bytes:
+            return b'{"metadata":"upstream is down"}'
+
+    made = Cache(clock=Clock())
+    made.update_node(zoned("n1"))
+    made.update_storage(storage_class(WAIT))
+    made.update_storage(claim("c", storageClassName=WAIT))
+    made.update_pod(POD)
+    made.state.assume(POD, "n1")
+    with pytest.raises(VolumeError, match="volumes cannot be claimed"):
+        asyncio.run(VolumeBinder(cast("ApiClient", OddServer()), made.state).bind(POD, "n1"))
