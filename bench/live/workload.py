@@ -59,7 +59,7 @@ def network_topology(zones: list[tuple[str, str]]) -> dict[str, Any]:
     return {
         "apiVersion": "networktopology.diktyo.x-k8s.io/v1alpha1",
         "kind": "NetworkTopology",
-        "metadata": {"name": "bench", "namespace": "default"},
+        "metadata": {"name": "bench", "namespace": SYSTEM_NAMESPACE},
         "spec": {
             "configmapName": "",
             "weights": [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+QUANTUM = 1.0
+"""Seconds of planning that make a difference: less is noise, which must not decide who is placed first."""
 FORGET_BEYOND = 1024
 """Namespaces with a balance that are kept before those that have no claim to one are dropped."""
 
@@ -22,6 +24,10 @@ class PlanningShare:
     def of(self, namespace: str) -> float:
         """Seconds that a namespace counts as having used."""
         return self._used.get(namespace, self._now)
+
+    def rank(self, namespace: str) -> int:
+        """Whole quanta that a namespace counts as having used: what turns are ordered by."""
+        return int(self.of(namespace) // QUANTUM)
 
     def enter(self, namespace: str) -> None:
         """A namespace has something to plan again."""

@@ -211,7 +211,7 @@ class SchedulingQueue:
         entry = self._aged() if self._turn % AGEING_TURNS == AGEING_TURNS - 1 else None
         if entry is None:
             heads = [
-                (head[0], self._share.of(namespace), head)
+                (head[0], self._share.rank(namespace), head)
                 for namespace in [*self._active]
                 if (head := self._head(namespace)) is not None
             ]

@@ -130,7 +130,8 @@ def order_of(kubectl: Kubectl) -> Any:
 def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Profiles of both the controller and the plans."""
     path = tmp_path_factory.mktemp("config") / "placement.yaml"
-    path.write_text(yaml.safe_dump({"profiles": [{"gang": {"waitSeconds": WAIT_SECONDS}}]}))
+    profile = {"gang": {"waitSeconds": WAIT_SECONDS}, "networkTopology": {"namespace": "lone", "name": "net"}}
+    path.write_text(yaml.safe_dump({"profiles": [profile]}))
     return path
 
 
