@@ -82,7 +82,7 @@ def read_decision(text: str) -> dict[str, Any]:
         elif version != VERSION:
             what = f"has version {version!r}, this command reads 1 to {VERSION}"
             raise UnreadableAnnotationError(f"{what}; install the kubectl-berth of the controller's release")
-        known = _plain(msgspec.convert(document, _DecisionDocument))
+        known = _plain(msgspec.convert(document, _Version2))
     except msgspec.MsgspecError as error:
         raise UnreadableAnnotationError(f"is not a decision of Berth ({error}); somebody changed it") from error
     scale = Scale.SCORE if known["strategy"] == ALONE else Scale.COST
@@ -104,36 +104,39 @@ class _RejectionsDocument(msgspec.Struct):
     rejected: list[_Row]
 
 
-class _Network(msgspec.Struct):
+class _Network(msgspec.Struct, rename="camel"):
     topology: str | msgspec.UnsetType = msgspec.UNSET
     weights: list[str] | msgspec.UnsetType = msgspec.UNSET
-    dataTime: str | msgspec.UnsetType = msgspec.UNSET  # noqa: N815 - as it is written
+    data_time: str | msgspec.UnsetType = msgspec.UNSET
     missing: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class _Option(msgspec.Struct, kw_only=True):
+class _Option(msgspec.Struct, kw_only=True, rename="camel"):
     node: str
     cost: float | msgspec.UnsetType | None = msgspec.UNSET
     score: float | msgspec.UnsetType | None = msgspec.UNSET
     terms: dict[str, float | None] = {}
 
 
-class _DecisionDocument(_Option, kw_only=True):
+class _AnyVersion(_Option, kw_only=True, rename="camel"):
     v: int
     strategy: str
-    appGroup: str | msgspec.UnsetType = msgspec.UNSET  # noqa: N815
-    plannedWith: int | msgspec.UnsetType = msgspec.UNSET  # noqa: N815
+    app_group: str | msgspec.UnsetType = msgspec.UNSET
+    planned_with: int | msgspec.UnsetType = msgspec.UNSET
     edges: int | msgspec.UnsetType = msgspec.UNSET
-    edgeCost: float = 0.0  # noqa: N815
-    runnerUps: list[_Option] = []  # noqa: N815
+    edge_cost: float = 0.0
+    runner_ups: list[_Option] = []
     feasible: int = 0
     nodes: int = 0
-    rejected: list[_Row] = []
     network: _Network = msgspec.field(default_factory=_Network)
 
 
-class _Version1(_DecisionDocument, kw_only=True):
-    rejected: dict[str, int] = {}  # type: ignore[assignment]
+class _Version1(_AnyVersion, kw_only=True, rename="camel"):
+    rejected: dict[str, int] = {}
+
+
+class _Version2(_AnyVersion, kw_only=True, rename="camel"):
+    rejected: list[_Row] = []
 
 
 def _plain(document: msgspec.Struct) -> dict[str, Any]:
