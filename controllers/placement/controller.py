@@ -62,7 +62,7 @@ class PlacementController:
         self._changed = asyncio.Event()
         self.planning = PlanningThread()
         self._conditions = PodConditions(client)
-        self._volumes = VolumeBinder(client, self.cache.state)
+        self._volumes = VolumeBinder(client, self.cache.state, idle=self.planning.idle)
         self.handlers = EventHandlers(
             self.cache,
             self.queue,

@@ -7,7 +7,7 @@ judged anew. What is written stays written when the process dies: the next one f
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
@@ -29,9 +29,10 @@ MAX_CONFLICTS = 5
 class VolumeBinder:
     """Prepares the claims of pods that are about to be bound."""
 
-    def __init__(self, client: ApiClient, state: ClusterState) -> None:
-        """Prepare; `state` is kept up to date by watches."""
+    def __init__(self, client: ApiClient, state: ClusterState, *, idle: Callable[[], Awaitable[None]]) -> None:
+        """Prepare; `state` is kept up to date by watches, `idle` waits until no plan is being made with it."""
         self._client = client
+        self._idle = idle
         self._state = state
         self._waiting: dict[str, asyncio.Event] = {}
 
@@ -151,6 +152,7 @@ class VolumeBinder:
     async def _wait(self, pod: Pod, node: str, changed: asyncio.Event, *, written: dict[str, int]) -> None:
         while True:
             changed.clear()
+            await self._idle()
             if self._state.record(pod.metadata.uid) is None:
                 raise VolumeError("the pod has ended or was deleted")
             if not unfinished(pod, node, self._state, written=written):

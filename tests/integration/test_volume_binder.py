@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -88,7 +89,7 @@ class Storage:
         self, pod: Pod, *, deadline: float = 60.0, then: Callable[[VolumeBinder], Awaitable[None]] | None = None
     ) -> str | None:
         """Have the claims of one pod bound; returns why that failed, None when they are bound."""
-        binder = VolumeBinder(self.client, self.cache.state)
+        binder = VolumeBinder(self.client, self.cache.state, idle=partial(asyncio.sleep, 0))
         with mock.patch.object(volume_binder, "DEADLINE", deadline):
             binding = asyncio.create_task(binder.bind(pod, NODE))
             try:

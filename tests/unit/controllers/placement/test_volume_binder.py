@@ -20,6 +20,10 @@ from tests.support.volumes import NOW, WAIT, claim, storage_class, using, volume
 POD = lone("p", spec=using("c"))
 
 
+async def no_plan() -> None:
+    """No plan is being made."""
+
+
 @pytest.fixture
 def cache() -> Cache:
     """A cache that knows n1, and the pod assumed there; its claim is bound by somebody else, and not yet."""
@@ -34,7 +38,7 @@ def cache() -> Cache:
 
 @pytest.fixture
 def binder(cache: Cache) -> VolumeBinder:
-    return VolumeBinder(cast("ApiClient", None), cache.state)
+    return VolumeBinder(cast("ApiClient", None), cache.state, idle=no_plan)
 
 
 def bind(cache: Cache, *, zone: str = "") -> None:
@@ -116,4 +120,22 @@ def test_an_odd_answer_to_a_write_fails_this_binding_alone() -> None:
     made.update_pod(POD)
     made.state.assume(POD, "n1")
     with pytest.raises(VolumeError, match="volumes cannot be claimed"):
-        asyncio.run(VolumeBinder(cast("ApiClient", OddServer()), made.state).bind(POD, "n1"))
+        asyncio.run(VolumeBinder(cast("ApiClient", OddServer()), made.state, idle=no_plan).bind(POD, "n1"))
+
+
+def test_the_cache_is_not_read_while_a_plan_is_made(cache: Cache) -> None:
+    async def scenario() -> None:
+        planned = asyncio.Event()
+
+        async def idle() -> None:
+            await planned.wait()
+
+        bind(cache)
+        task = asyncio.create_task(VolumeBinder(cast("ApiClient", None), cache.state, idle=idle).bind(POD, "n1"))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not task.done()
+        planned.set()
+        await task
+
+    asyncio.run(scenario())
