@@ -205,15 +205,21 @@ class SchedulingQueue:
         elif entry.rank is not None and -pod.spec.priority <= entry.rank[0]:
             self._push(entry)
 
-    def pop(self) -> QueueEntry | None:
-        """The next entry to schedule, None when none is due; it stays in the queue until its pods are deleted."""
+    def pop(self, *, held: Callable[[str], bool] | None = None) -> QueueEntry | None:
+        """The next entry to schedule, None when none is due; it stays in the queue until its pods are deleted.
+
+        Args:
+            held: which namespaces have no turn at the moment; none by default.
+        """
         self._release_timers()
         entry = self._aged() if self._turn % AGEING_TURNS == AGEING_TURNS - 1 else None
+        if entry is not None and held is not None and held(entry.key.namespace):
+            entry = None
         if entry is None:
             heads = [
                 (head[0], self._share.rank(namespace), head)
                 for namespace in [*self._active]
-                if (head := self._head(namespace)) is not None
+                if (head := self._head(namespace)) is not None and not (held is not None and held(namespace))
             ]
             if not heads:
                 return None

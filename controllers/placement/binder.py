@@ -124,8 +124,6 @@ class Binder:
         """Prepare."""
         self._client = client
         self._lookups = asyncio.Semaphore(LOOKUPS)
-        self.unresolved = 0
-        """pods whose binding is unknown at the moment"""
 
     async def bind(self, pod: Pod, node: str, *, decision: str) -> BindResult:
         """Bind a pod and say what became of it; the decision is stored in its annotation by the same call.
@@ -176,22 +174,18 @@ class Binder:
             node: where to.
             watched: the pod as the watch shows it now, None once it is gone.
         """
-        self.unresolved += 1
         refused_since: float | None = None
-        try:
-            for attempt in itertools.count():
-                await asyncio.sleep(backoff(attempt, cap=LONGEST_PAUSE))
-                async with self._lookups:
-                    # What the watch has shown needs no answer any more.
-                    known = settled(pod, node, watched()) or await self._look(pod, node)
-                if known is None:
-                    return BindResult(BindOutcome.REFUSED, "the answer to the binding was lost")
-                if known.outcome is not BindOutcome.UNKNOWN:
-                    return known
-                log.warning("cannot tell whether a pod is bound", pod=pod.key, error=known.problem)
-                refused_since = (refused_since or time.monotonic()) if known.final else None
-                if refused_since is not None and time.monotonic() - refused_since >= TRUST_WATCH_AFTER:
-                    return BindResult(BindOutcome.REFUSED, f"the pod cannot be read: {known.problem}")
-        finally:
-            self.unresolved -= 1
+        for attempt in itertools.count():
+            await asyncio.sleep(backoff(attempt, cap=LONGEST_PAUSE))
+            async with self._lookups:
+                # What the watch has shown needs no answer any more.
+                known = settled(pod, node, watched()) or await self._look(pod, node)
+            if known is None:
+                return BindResult(BindOutcome.REFUSED, "the answer to the binding was lost")
+            if known.outcome is not BindOutcome.UNKNOWN:
+                return known
+            log.warning("cannot tell whether a pod is bound", pod=pod.key, error=known.problem)
+            refused_since = (refused_since or time.monotonic()) if known.final else None
+            if refused_since is not None and time.monotonic() - refused_since >= TRUST_WATCH_AFTER:
+                return BindResult(BindOutcome.REFUSED, f"the pod cannot be read: {known.problem}")
         raise AssertionError("unreachable: counting does not end")

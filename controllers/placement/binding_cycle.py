@@ -6,6 +6,7 @@ Its steps: is the pod still there and does the node still take it, are its claim
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from berth.scheduling.decision import Decision
 from berth.scheduling.queue import EntryKey, SchedulingQueue
 from controllers.placement import events
 from controllers.placement.binder import Binder, BindOutcome, BindResult
+from controllers.placement.binding_queue import BindingQueue
 from controllers.placement.claims import VolumeError
 from controllers.placement.metrics import BIND_SECONDS, BINDINGS, UNBOUND
 from controllers.placement.volume_binder import VolumeBinder
@@ -78,13 +80,16 @@ class BindingCycle:
         self._workers = workers
         self._done = done
         self._idle = idle
-        self._unbound: asyncio.Queue[Assumed] = asyncio.Queue()
+        self._unbound: BindingQueue[Assumed] = BindingQueue()
+        self._unknown: Counter[str] = Counter()
         self._tasks = asyncio.TaskGroup()
 
-    @property
-    def full(self) -> bool:
-        """True while so much is unbound that planning should wait: room assumed away is none for a late urgent pod."""
-        return self._unbound.qsize() + self._binder.unresolved >= 8 * self._workers
+    def full(self, namespace: str) -> bool:
+        """True while so much of a namespace is unbound that its next pods should wait with their planning.
+
+        Room that is assumed away is none for a late urgent pod. Other namespaces are not held up by it.
+        """
+        return self._unbound.waiting(namespace) + self._unknown[namespace] >= 8 * self._workers
 
     def submit(self, decision: Decision, costs: NetworkCosts) -> None:
         """Have a decision bound that is assumed in the cache."""
@@ -98,14 +103,17 @@ class BindingCycle:
 
     async def _work(self) -> None:
         while True:
-            item = await self._unbound.get()
-            UNBOUND.set(self._unbound.qsize())
-            await self._bind(item)
+            namespace, item = await self._unbound.get()
+            UNBOUND.set(len(self._unbound))
+            try:
+                await self._bind(item)
+            finally:
+                self._unbound.done(namespace)
             self._done()
 
     def _put(self, item: Assumed) -> None:
-        self._unbound.put_nowait(item)
-        UNBOUND.set(self._unbound.qsize())
+        self._unbound.put(item.decision.pod.metadata.namespace, item)
+        UNBOUND.set(len(self._unbound))
 
     async def _bind(self, item: Assumed) -> None:
         await self._idle()
@@ -167,7 +175,12 @@ class BindingCycle:
     async def find_out(self, item: Assumed) -> None:
         """Settle a binding whose outcome is unknown, once it is known."""
         pod = item.decision.pod
-        result = await self._binder.find_out(pod, item.decision.node, lambda: self._pods.get(pod.key))
+        self._unknown[pod.metadata.namespace] += 1
+        try:
+            result = await self._binder.find_out(pod, item.decision.node, lambda: self._pods.get(pod.key))
+        finally:
+            self._unknown[pod.metadata.namespace] -= 1
+        self._unknown += Counter()  # drops what is zero
         await self._idle()
         self.settle(item, result)
         self._done()

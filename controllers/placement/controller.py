@@ -110,7 +110,7 @@ class PlacementController:
         log.info("placing", nodes=state.node_count, pods=state.pod_count, waiting=len(self.queue))
         while True:
             self._changed.clear()
-            while not self.binding.full and (entry := self.queue.pop()) is not None:
+            while (entry := self.queue.pop(held=self.binding.full)) is not None:
                 try:
                     await self.planning.run(partial(self.cycle.schedule_one, entry))
                 except Exception:
@@ -122,8 +122,8 @@ class PlacementController:
             await self._until_changed()
 
     async def _until_changed(self) -> None:
-        """Wait for a change or a timer; while decisions pile up, timers change nothing and a binding wakes us."""
-        due = None if self.binding.full else self.queue.next_due()
+        """Wait for a change, such as a binding that ends, or a timer."""
+        due = self.queue.next_due()
         timeout = None if due is None else max(0.0, due - self.cache.clock())
         try:
             async with asyncio.timeout(timeout):

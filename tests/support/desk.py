@@ -78,7 +78,10 @@ class Desk:
         while (entry := self.queue.pop()) is not None:
             self.controller.cycle.schedule_one(entry)
         unbound = self.controller.binding._unbound
-        return [unbound.get_nowait() for _ in range(unbound.qsize())]
+        taken = [unbound.take() for _ in range(len(unbound))]
+        for namespace, _ in taken:
+            unbound.done(namespace)
+        return [assumed for _, assumed in taken]
 
     def place(self, pod: Pod) -> Assumed:
         """Have one pod wait, and decided."""

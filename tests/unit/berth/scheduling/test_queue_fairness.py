@@ -149,6 +149,14 @@ class TestNamespaces:
         bench.add(pod("also-urgent", namespace="big", priority=1))
         assert bench.place() == "also-urgent"
 
+    @pytest.mark.parametrize("aged", [False, True])
+    def test_one_that_is_held_up_holds_nobody_up(self, bench: Bench, aged: bool) -> None:
+        bench.add(pod("big-0", namespace="big", priority=9), pod("big-1", namespace="big"), pod("small-0"))
+        bench.clock.now += AGEING_SECONDS if aged else 0.0
+        turns = [bench.queue.pop(held=lambda namespace: namespace == "big") for _ in range(AGEING_TURNS + 1)]
+        assert [entry.key.name for entry in turns if entry is not None] == ["small-0"]
+        assert bench.place() == "big-0"
+
 
 class TestBackoff:
     @pytest.mark.parametrize(

@@ -122,7 +122,6 @@ async def test_the_watch_tells_what_the_server_does_not(
             result = await binder.find_out(lone("p"), "n1", lambda: next(views))
     assert result.outcome is outcome
     assert server.count("GET") == 2
-    assert binder.unresolved == 0
 
 
 async def test_a_server_that_refuses_to_show_the_pod_is_believed_in_the_end(
@@ -146,6 +145,5 @@ async def test_while_the_server_is_in_trouble_nothing_is_given_up(
             task = asyncio.create_task(binder.find_out(lone("p"), "n1", lambda: lone("p")))
             assert await asyncio.to_thread(server.wait, lambda: server.count("GET") >= 20)
             assert not task.done()
-            assert binder.unresolved == 1
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

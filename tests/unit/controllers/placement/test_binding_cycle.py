@@ -203,8 +203,6 @@ class TestBeforeBinding:
 class Unreadable:
     """A binder of which some pods' bindings stay unknown until they are told."""
 
-    unresolved = 0
-
     def __init__(self, *names: str) -> None:
         self.names = names
         self.told: asyncio.Future[BindResult] = asyncio.get_running_loop().create_future()
@@ -245,10 +243,47 @@ async def test_a_failed_binding_wakes_nobody_else(desk: Desk, outcome: str) -> N
     assert sleeper.due == due
 
 
-def test_full_while_too_much_is_unbound(desk: Desk) -> None:
+def test_full_while_too_much_of_a_namespace_is_unbound(desk: Desk) -> None:
     limit = 8 * desk.controller.configuration.bindings_in_flight
     assumed = desk.place(lone("p"))
     for number in range(limit):
-        assert not desk.controller.binding.full, number
+        assert not desk.controller.binding.full("default"), number
         desk.controller.binding.submit(assumed.decision, assumed.costs)
-    assert desk.controller.binding.full
+    assert desk.controller.binding.full("default")
+    assert not desk.controller.binding.full("another")
+
+
+async def test_full_counts_what_is_unknown(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    cycle = desk.controller.binding
+    monkeypatch.setattr(cycle, "_workers", 4)
+    names = [f"lost-{number}" for number in range(8 * cycle._workers)]
+    binder = Unreadable(*names)
+    monkeypatch.setattr(cycle, "_binder", binder)
+    for item in [desk.place(lone(name, cpu="1m")) for name in names]:
+        cycle._put(item)
+    async with running(cycle.run()):
+        await until(lambda: not len(cycle._unbound) and cycle.full("default"), what="all are unknown")
+        binder.told.set_result(REFUSED)
+        await until(lambda: not cycle.full("default"), what="they are told")
+
+
+async def test_a_large_application_keeps_no_other_namespace_waiting(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+
+    class Recording(Unreadable):
+        async def bind(self, pod: Pod, _node: str, *, decision: str) -> BindResult:
+            order.append(pod.metadata.name)
+            await asyncio.sleep(0)
+            return await super().bind(pod, _node, decision=decision)
+
+    cycle = desk.controller.binding
+    monkeypatch.setattr(cycle, "_binder", Recording())
+    many = [desk.place(lone(f"many-{number}", cpu="1m")) for number in range(5 * cycle._workers)]
+    one = desk.place(lone("one", namespace="small", cpu="1m"))
+    for item in [*many, one]:
+        cycle._put(item)
+    async with running(cycle.run()):
+        await until(lambda: len(order) == len(many) + 1, what="all are bound")
+    assert order.index("one") < 2

@@ -152,6 +152,6 @@ def test_a_plan_in_the_thread_is_handed_to_binding(desk: Desk) -> None:
         entry = desk.queue.pop()
         assert entry is not None
         await desk.controller.planning.run(partial(desk.controller.cycle.schedule_one, entry))
-        assert desk.controller.binding._unbound.qsize() == 1
+        assert desk.controller.binding._unbound.waiting("default") == 1
 
     asyncio.run(scenario())
