@@ -27,8 +27,8 @@ class Tenant:
         self.namespace = namespace
         self.nodes = nodes
         """the cluster's nodes, which everybody may see"""
-        self.refusals: Counter[int] = Counter()
-        """what the API server did not take, by status (0: not reached)"""
+        self.refusals: Counter[str] = Counter()
+        """what the API server did not take, by its words"""
         self._slots = asyncio.Semaphore(parallel)
 
     async def open(self) -> None:
@@ -42,9 +42,9 @@ class Tenant:
             yield
         except ApiError as error:
             if error.status not in (404, 409):
-                self.refusals[error.status] += 1
-        except TRANSPORT_ERRORS:
-            self.refusals[0] += 1
+                self.refusals[str(error)[:80]] += 1
+        except TRANSPORT_ERRORS as error:
+            self.refusals[repr(error)[:80]] += 1
 
     async def create(self, resource: Resource[Any], body: dict[str, Any]) -> None:
         """Create an object; a refusal is counted and nothing else."""
