@@ -34,6 +34,8 @@ LABEL_ZONE: Final = "topology.kubernetes.io/zone"
 
 ANNOTATION_DECISION: Final = "berth.dev/decision"
 """Pod annotation: why the pod is where it is, as JSON, written with the binding."""
+ANNOTATION_ADMITTED_BANDWIDTH: Final = "berth.dev/admitted-bandwidth"
+"""Pod annotation: bandwidth that the pod's calls were admitted with, as JSON, written with the binding."""
 ANNOTATION_REJECTIONS: Final = "berth.dev/rejections"
 """Annotation of Events about pods without a node: why no node takes the pod, as JSON."""
 

@@ -30,7 +30,7 @@ class EdgeCost:
     """False when no weight set states the cost"""
     limit: float | None
     """maxNetworkCost, None for none"""
-    bandwidth: float
+    bandwidth: int
     """bit/s reserved for the pair"""
 
     @property

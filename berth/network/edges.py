@@ -3,19 +3,19 @@
 A dependency of workload a on workload b with minBandwidth w means that every pod of a needs w towards b;
 its calls are spread over the live replicas of b (waiting ones included: they are about to be placed), so each
 pair of pods is charged w divided by b's replicas, rounded up to whole bit/s: sums of whole numbers are exact in
-whatever order they are added and taken away.
+whatever order they are added and taken away. For a placed pod of a, w is what it was admitted with.
 Every pair counts once in the network cost, as in the NetworkOverhead plugin. All pairs of two workloads between the
 same two nodes are alike, so sums are taken over counts of pods by workload and node, never over pairs.
 """
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from berth.network.admitted import Callers, stated
 from berth.network.costs import SAME_ZONE_COST
 from berth.network.groups import Group, GroupEdge, GroupKey
 from berth.network.members import GroupMembers, Member
@@ -30,7 +30,7 @@ class PodEdge:
     """the pod that calls"""
     dependency: Member
     """the pod that is called"""
-    bandwidth: float
+    bandwidth: int
     """bit/s"""
     max_cost: float
     """limit on the network cost, at least the cost inside a zone: same zone always satisfies
@@ -46,16 +46,17 @@ def pod_edges(group: Group, members: Sequence[Member]) -> Iterator[PodEdge]:
         callees = by_workload.get(edge.dependency, ())
         if not callees:
             continue
-        share = pair_bandwidth(edge, len(callees))
         limit = effective_limit(edge)
         for caller in by_workload.get(edge.dependent, ()):
+            demand = edge.bandwidth if caller.admitted is None else dict(caller.admitted).get(edge.dependency, 0)
+            share = pair_bandwidth(demand, len(callees))
             for callee in callees:
                 yield PodEdge(caller, callee, share, limit)
 
 
-def pair_bandwidth(edge: GroupEdge, callees: int) -> float:
-    """bit/s that each pair of pods takes, with so many live replicas of the dependency."""
-    return float(math.ceil(edge.bandwidth / callees))
+def pair_bandwidth(demand: int, callees: int) -> int:
+    """bit/s that each pair of pods takes if a caller needs `demand` towards so many live replicas."""
+    return -(-demand // callees)
 
 
 def effective_limit(edge: GroupEdge) -> float:
@@ -96,8 +97,7 @@ class BandwidthAllocations:
         self._groups = groups
         self._dirty_pairs |= self._dirty
         for key in self._dirty:
-            fresh = node_bandwidth(groups[key], self._members.places(key)) if key in groups else {}
-            _replace(self.nodes, self._nodes_of, key, fresh)
+            _replace(self.nodes, self._nodes_of, key, node_bandwidth(groups.get(key), *self._of(key)))
         self._dirty.clear()
 
     @property
@@ -107,19 +107,19 @@ class BandwidthAllocations:
         Worked out on demand: few clusters have such links, and pairs of nodes are many.
         """
         for key in self._dirty_pairs:
-            known = self._groups.get(key)
-            fresh = pair_bandwidths(known, self._members.places(key)) if known is not None else {}
-            _replace(self._pairs, self._pairs_of, key, fresh)
+            _replace(self._pairs, self._pairs_of, key, pair_bandwidths(self._groups.get(key), *self._of(key)))
         self._dirty_pairs.clear()
         return self._pairs
 
+    def _of(self, key: GroupKey) -> tuple[Callers, WorkloadPlaces]:
+        return self._members.callers(key), self._members.places(key)
+
 
 def _replace(
-    total: defaultdict[Key, int], parts: dict[GroupKey, dict[Key, int]], group: GroupKey, fresh: dict[Key, float]
+    total: defaultdict[Key, int], parts: dict[GroupKey, dict[Key, int]], group: GroupKey, amounts: dict[Key, int]
 ) -> None:
     """Put a group's amounts in the place of its former ones."""
     changes = [(key, -amount) for key, amount in parts.pop(group, {}).items()]
-    amounts = {key: int(amount) for key, amount in fresh.items()}
     if amounts:
         parts[group] = amounts
     for key, amount in (*changes, *amounts.items()):
@@ -128,32 +128,45 @@ def _replace(
             del total[key]
 
 
-def _reserving(group: Group, places: WorkloadPlaces) -> Iterator[tuple[float, Mapping[str, int], Mapping[str, int]]]:
-    """Bandwidth of a pair of pods with the callers and the callees by node, for every edge that reserves some."""
-    for edge in group.edges:
-        callees = places.replicas(edge.dependency)
-        if edge.bandwidth and callees:
-            yield pair_bandwidth(edge, callees), places.nodes(edge.dependent), places.nodes(edge.dependency)
+def placed_demand(
+    group: Group | None, callers: Callers, places: WorkloadPlaces
+) -> dict[tuple[str, str], dict[str, int]]:
+    """bit/s that the placed callers of a workload on each node take towards every replica of a dependency.
+
+    By dependent and dependency, whatever the AppGroup still states or has been deleted; those without demand left out.
+    """
+    demand: dict[tuple[str, str], dict[str, int]] = {}
+    for workload, admitted, nodes in callers:
+        for dependency, amount in stated(group, workload) if admitted is None else admitted:
+            callees = places.replicas(dependency)
+            if not callees or dependency == workload:
+                continue
+            by_node = demand.setdefault((workload, dependency), {})
+            share = pair_bandwidth(amount, callees)
+            for node, count in nodes.items():
+                by_node[node] = by_node.get(node, 0) + share * count
+    return demand
 
 
-def node_bandwidth(group: Group, places: WorkloadPlaces) -> dict[str, float]:
+def node_bandwidth(group: Group | None, callers: Callers, places: WorkloadPlaces) -> dict[str, int]:
     """bit/s that edges between placed pods on different nodes take from the budget of each node."""
-    usage: defaultdict[str, float] = defaultdict(float)
-    for share, callers, callees in _reserving(group, places):
-        for ends, others in ((callers, callees), (callees, callers)):
+    usage: defaultdict[str, int] = defaultdict(int)
+    for (_, dependency), outgoing in placed_demand(group, callers, places).items():
+        callees = places.nodes(dependency)
+        for ends, others in ((outgoing, callees), (callees, outgoing)):
             total = sum(others.values())
-            for node, count in ends.items():
+            for node, amount in ends.items():
                 if away := total - others.get(node, 0):
-                    usage[node] += share * count * away
+                    usage[node] += amount * away
     return dict(usage)
 
 
-def pair_bandwidths(group: Group, places: WorkloadPlaces) -> dict[NodePair, float]:
+def pair_bandwidths(group: Group | None, callers: Callers, places: WorkloadPlaces) -> dict[NodePair, int]:
     """bit/s that edges between placed pods on different nodes take, by pair of nodes."""
-    usage: defaultdict[NodePair, float] = defaultdict(float)
-    for share, callers, callees in _reserving(group, places):
-        for first, count in callers.items():
-            for second, others in callees.items():
+    usage: defaultdict[NodePair, int] = defaultdict(int)
+    for (_, dependency), outgoing in placed_demand(group, callers, places).items():
+        for first, amount in outgoing.items():
+            for second, count in places.nodes(dependency).items():
                 if first != second:
-                    usage[min(first, second), max(first, second)] += share * count * others
+                    usage[min(first, second), max(first, second)] += amount * count
     return dict(usage)

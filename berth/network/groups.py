@@ -10,7 +10,7 @@ from berth.api.appgroup import API_VERSION, KIND, AppGroup
 from berth.api.errors import InvalidObjectError
 from berth.kube.objects import CustomObject
 
-MAX_EDGE_BANDWIDTH = 1e12
+MAX_EDGE_BANDWIDTH = 10**12
 """bit/s of one edge at the most: no link carries more, and sums over many edges stay meaningful."""
 
 
@@ -35,7 +35,7 @@ class GroupEdge:
     """selector of the workload that calls"""
     dependency: str
     """selector of the workload that is called"""
-    bandwidth: float
+    bandwidth: int
     """minBandwidth in bit/s, 0 for none, MAX_EDGE_BANDWIDTH for more than that"""
     max_cost: float
     """maxNetworkCost, infinite for none"""
@@ -82,7 +82,7 @@ def read_group(obj: CustomObject) -> Group:
         GroupEdge(
             dependent=dependent,
             dependency=dependency.workload.selector,
-            bandwidth=min(float(dependency.bandwidth), MAX_EDGE_BANDWIDTH),
+            bandwidth=min(dependency.bandwidth, MAX_EDGE_BANDWIDTH),
             max_cost=math.inf if dependency.max_network_cost is None else float(dependency.max_network_cost),
         )
         for dependent, dependency in parsed.spec.edges()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from berth.api.labels import membership
 from berth.kube.objects import Pod
+from berth.network.admitted import Admitted, Callers, read_admitted
 from berth.network.groups import Group, GroupKey
 from berth.network.workload_places import WorkloadPlaces
 
@@ -24,6 +25,8 @@ class Member:
     """selector from the pod's label"""
     node: str
     """node it is bound to or assumed on, empty while it waits"""
+    admitted: Admitted | None = None
+    """what its calls are charged with; None: what the AppGroup states now"""
 
 
 class GroupMembers:
@@ -33,6 +36,7 @@ class GroupMembers:
         """Start empty."""
         self._groups: dict[GroupKey, dict[str, Member]] = {}
         self._places: dict[GroupKey, WorkloadPlaces] = {}
+        self._callers: dict[GroupKey, Callers] = {}
         self._group_of: dict[str, GroupKey] = {}
         self._finished: dict[str, tuple[GroupKey, str]] = {}
         self._present: dict[GroupKey, Counter[str]] = {}
@@ -41,6 +45,7 @@ class GroupMembers:
     def update(self, pod: Pod, *, node: str) -> tuple[GroupKey | None, bool]:
         """Note a live pod on `node` (empty: waiting).
 
+        What a pod was admitted with is read from its annotation when it is first seen on a node, and not again.
         Returns its group (None when it has none) and whether group, workload or node are new.
         """
         place = membership(pod.metadata.labels)
@@ -52,8 +57,12 @@ class GroupMembers:
         if self._group_of.get(uid, key) != key:
             self.delete(uid)
         members = self._groups.setdefault(key, {})
-        member = Member(uid, pod.key, place.workload, node)
         known = members.get(uid)
+        if known is not None and known.node == node:
+            admitted = known.admitted
+        else:
+            admitted = read_admitted(pod.metadata.annotations) if node else None
+        member = Member(uid, pod.key, place.workload, node, admitted)
         changed = known != member
         if known is None or known.workload != member.workload:
             if known is not None:
@@ -70,9 +79,10 @@ class GroupMembers:
             members = self._groups[key]
             member = members.pop(uid)
             self._places[key].remove(member)
+            self._callers[key].remove(member)
             self._count(key, member.workload, -1)
             if not members:
-                del self._groups[key], self._places[key]
+                del self._groups[key], self._places[key], self._callers[key]
                 self._gathered.pop(key, None)
         if uid in self._finished:
             self._count(*self._finished.pop(uid), -1)
@@ -95,19 +105,22 @@ class GroupMembers:
             if not counts:
                 del self._present[key]
 
-    def move(self, uid: str, *, node: str) -> None:
-        """Note where a pod is now: assumed on a node, or waiting again (empty)."""
+    def move(self, uid: str, *, node: str, admitted: Admitted | None = None) -> None:
+        """Note where a pod is now: assumed on a node with what it is admitted with, or waiting again (empty)."""
         key = self._group_of.get(uid)
         if key is not None:
             known = self._groups[key][uid]
-            self._put(key, Member(known.uid, known.key, known.workload, node))
+            self._put(key, Member(known.uid, known.key, known.workload, node, admitted))
 
     def _put(self, key: GroupKey, member: Member) -> None:
         members, places = self._groups[key], self._places.setdefault(key, WorkloadPlaces())
+        callers = self._callers.setdefault(key, Callers())
         if member.uid in members:
             places.remove(members[member.uid])
+            callers.remove(members[member.uid])
         members[member.uid] = member
         places.add(member)
+        callers.add(member)
 
     def group_of(self, uid: str) -> GroupKey | None:
         """The group a pod belongs to."""
@@ -120,6 +133,15 @@ class GroupMembers:
     def places(self, key: GroupKey) -> WorkloadPlaces:
         """Where the live pods of a group are, counted."""
         return self._places.get(key) or WorkloadPlaces()
+
+    def callers(self, key: GroupKey) -> Callers:
+        """Its placed pods by what they were admitted with, counted."""
+        return self._callers.get(key) or Callers()
+
+    def member(self, uid: str) -> Member | None:
+        """A pod of any group."""
+        key = self._group_of.get(uid)
+        return self._groups[key][uid] if key is not None else None
 
     def placed(self, key: GroupKey) -> list[Member]:
         """The pods of a group that have a node."""

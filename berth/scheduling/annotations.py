@@ -62,10 +62,10 @@ def write_decision(decision: Decision, costs: NetworkCosts) -> str:
     return msgspec.json.encode(document).decode()
 
 
-def fits(text: str, annotations: Mapping[str, str]) -> bool:
-    """Whether a decision may be added to a pod's annotations: beyond the limit nobody could change the pod."""
-    others = (len(key.encode()) + len(value.encode()) for key, value in annotations.items() if key != DECISION)
-    return len(DECISION) + len(text.encode()) + sum(others) <= MAX_BYTES
+def fits(text: str, annotations: Mapping[str, str], *, key: str = DECISION) -> bool:
+    """Whether a text may be added to a pod's annotations: beyond the limit nobody could change the pod."""
+    others = (len(name.encode()) + len(value.encode()) for name, value in annotations.items() if name != key)
+    return len(key) + len(text.encode()) + sum(others) <= MAX_BYTES
 
 
 def read_decision(text: str) -> dict[str, Any]:

@@ -155,8 +155,7 @@ class Planner:
         """What the plugins are given about a pod that is placed by itself."""
         edges = NO_EDGES
         if group is not None:
-            places = self._cache.members.places(group.key)
-            edges = peer_edges(workload_of(pod), group, places, self._state.node_index)
+            edges = peer_edges(workload_of(pod), group, self._cache.members, self._state.node_index)
         return CycleState(
             self._state.info(pod),
             self._state,

@@ -6,39 +6,49 @@ rules depend on pods placed a moment before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from berth.network.edges import effective_limit, pair_bandwidth
+from berth.network.edges import effective_limit, pair_bandwidth, placed_demand
 from berth.network.groups import Group
-from berth.network.workload_places import WorkloadPlaces
+from berth.network.members import GroupMembers
 from berth.scheduling.decision import MAX_RUNNER_UPS, Alternative
 from berth.scheduling.framework.cycle_state import CycleState, PeerEdges
 from berth.scheduling.framework.framework import Framework
 
 
-def peer_edges(workload: str, group: Group, places: WorkloadPlaces, node_index: Mapping[str, int]) -> PeerEdges:
+def peer_edges(workload: str, group: Group, members: GroupMembers, node_index: Mapping[str, int]) -> PeerEdges:
     """Edges between a waiting pod and the placed members of its AppGroup, one for all peers of a workload on a node.
+
+    What placed pods were admitted with towards its workload counts as bandwidth even where the AppGroup no longer has
+    the edge: it is charged as soon as the pod is placed.
 
     Args:
         workload: the pod's workload.
         group: its AppGroup.
-        places: where the live pods of the group are, waiting ones too: they share the bandwidth of calls.
+        members: where the live pods of the group are, waiting ones too: they share the bandwidth of calls.
         node_index: slot by node name; members on other nodes are left out.
     """
-    found: list[tuple[int, bool, float, float, int]] = []
+    found: list[tuple[int, bool, float, int, int]] = []
+    places = members.places(group.key)
+    demand = placed_demand(group, members.callers(group.key), places)
     for edge in group.edges:
         callees = places.replicas(edge.dependency)
         if workload not in (edge.dependent, edge.dependency) or not callees:
             continue
         outward = edge.dependent == workload
-        share, limit = pair_bandwidth(edge, callees), effective_limit(edge)
+        share, limit = pair_bandwidth(edge.bandwidth, callees), effective_limit(edge)
+        incoming = {} if outward else demand.pop((edge.dependent, workload), {})
         for node, count in places.nodes(edge.dependency if outward else edge.dependent).items():
             slot = node_index.get(node)
             if slot is not None:
-                found.append((slot, outward, limit, share * count, count))
+                found.append((slot, outward, limit, share * count if outward else incoming.get(node, 0), count))
+    for (_, dependency), incoming in demand.items():
+        slots = ((node_index.get(node), amount) for node, amount in incoming.items() if dependency == workload)
+        found.extend((slot, False, math.inf, amount, 0) for slot, amount in slots if slot is not None)
     return PeerEdges.of(found)
 
 

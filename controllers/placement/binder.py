@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from berth.api.labels import ANNOTATION_DECISION
+from berth.api.labels import ANNOTATION_ADMITTED_BANDWIDTH, ANNOTATION_DECISION
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.errors import ApiError
 from berth.kube.objects import Pod
@@ -84,10 +84,12 @@ class _Binding(msgspec.Struct, rename="camel"):
     kind: str = "Binding"
 
 
-def binding(pod: Pod, node: str, *, decision: str) -> Any:
-    """The Binding to send: valid for this very pod only, and carrying the decision, if any, into its annotations."""
+def binding(pod: Pod, node: str, *, decision: str, admitted: str = "") -> Any:
+    """The Binding to send: valid for this very pod only, and carrying what is not empty into its annotations."""
     meta = pod.metadata
-    annotations = {ANNOTATION_DECISION: decision} if decision else {}
+    annotations = {
+        key: text for key, text in ((ANNOTATION_DECISION, decision), (ANNOTATION_ADMITTED_BANDWIDTH, admitted)) if text
+    }
     return _Binding(
         metadata=_Metadata(meta.name, meta.namespace, meta.uid, annotations),
         target=_Target(kind="Node", name=node),
@@ -125,13 +127,13 @@ class Binder:
         self._client = client
         self._lookups = asyncio.Semaphore(LOOKUPS)
 
-    async def bind(self, pod: Pod, node: str, *, decision: str) -> BindResult:
-        """Bind a pod and say what became of it; the decision is stored in its annotation by the same call.
+    async def bind(self, pod: Pod, node: str, *, decision: str, admitted: str = "") -> BindResult:
+        """Bind a pod and say what became of it; the same call stores in its annotations what is not empty.
 
         When the answer is lost and the pod cannot be read either, the outcome is UNKNOWN.
         """
         meta = pod.metadata
-        body = binding(pod, node, decision=decision)
+        body = binding(pod, node, decision=decision, admitted=admitted)
         problem = ""
         for attempt in range(MAX_ATTEMPTS):
             wait = backoff(attempt)

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import structlog
 
+from berth.api.labels import ANNOTATION_ADMITTED_BANDWIDTH
 from berth.kube.events import Note
 from berth.kube.objects import Pod
+from berth.network.admitted import write_admitted
 from berth.network.costs import NetworkCosts
 from berth.scheduling.annotations import fits, write_decision
 from berth.scheduling.cache.cache import Cache
@@ -129,16 +131,28 @@ class BindingCycle:
             # In a task of its own, so that a slow provisioner keeps nobody else waiting.
             self._tasks.create_task(self.bind_volumes(item))
         else:
-            text = write_decision(decision, item.costs)
-            if not fits(text, self._pods.get(pod.key, pod).metadata.annotations):
-                text = ""
-            result = await self._binder.bind(pod, node, decision=text)
+            admitted, text = self._annotations(item)
+            result = await self._binder.bind(pod, node, decision=text, admitted=admitted)
             if result.outcome is BindOutcome.UNKNOWN:
                 # As with volumes: pods that cannot be read keep nobody else waiting.
                 self._tasks.create_task(self.find_out(item))
             else:
                 await self._idle()
                 self.settle(item, result)
+
+    def _annotations(self, item: Assumed) -> tuple[str, str]:
+        """What the pod's calls are admitted with and its decision; empty what does not fit or is not to be said."""
+        pod = item.decision.pod
+        present = self._pods.get(pod.key, pod).metadata.annotations
+        member, admitted = self._cache.members.member(pod.metadata.uid), ""
+        if member is not None and member.admitted is not None:
+            admitted = write_admitted(member.admitted)
+            if not fits(admitted, present, key=ANNOTATION_ADMITTED_BANDWIDTH):
+                admitted = ""
+        text = write_decision(item.decision, item.costs)
+        if admitted:
+            present = present | {ANNOTATION_ADMITTED_BANDWIDTH: admitted}
+        return admitted, text if fits(text, present) else ""
 
     def changed(self, node_name: str, record: PodRecord) -> str | None:
         """What happened to the node since the decision, None when it still takes the pod."""

@@ -7,7 +7,8 @@ Life of a pod in it, after kube-scheduler's cache::
        +------forget-------+----delete_pod-----+--> gone
 
 - A *waiting* pod occupies nothing; if it belongs to an AppGroup, it is a member that has no node.
-- An *assumed* pod occupies the node it is about to be bound to, and the volumes and the bandwidth it takes there.
+- An *assumed* pod occupies the node it is about to be bound to, and the volumes and the bandwidth it takes there:
+  what its AppGroup states at that moment is charged until it goes away.
   A late event that still shows it waiting changes nothing; the event that shows it bound confirms it, on whichever
   node that is.
 - A *bound* pod occupies its node until it has finished or was deleted.
@@ -24,10 +25,12 @@ from dataclasses import dataclass, field
 from cachetools import TTLCache
 
 from berth.api.errors import InvalidObjectError
+from berth.api.labels import membership
 from berth.api.networktopology import API_VERSION as TOPOLOGY_API_VERSION
 from berth.api.networktopology import KIND as TOPOLOGY_KIND
 from berth.api.networktopology import NetworkTopology
 from berth.kube.objects import CustomObject, Namespace, Node, Pod
+from berth.network.admitted import Admitted, stated
 from berth.network.costs import NO_COSTS, NetworkCosts, absent_costs, choose_topology, read_costs
 from berth.network.edges import BandwidthAllocations
 from berth.network.groups import Group, GroupKey, read_group
@@ -107,7 +110,9 @@ class Cache:
             plan = volume_plan(pod, self.state, node)
             if not plan.empty:
                 self.state.volumes.assume(reserved=plan.reserve, selected=dict.fromkeys(plan.provision, node))
-        self._move(pod, node)
+        place = membership(pod.metadata.labels)
+        group = self.groups.get(GroupKey(pod.metadata.namespace, place.appgroup)) if place is not None else None
+        self._move(pod, node, stated(group, place.workload if place is not None else ""))
 
     def confirm(self, pod: Pod) -> None:
         """A pod has a node, and occupies that one, whichever was assumed."""
@@ -138,8 +143,8 @@ class Cache:
             self.bandwidth_allocations.mark(known)
             self.bandwidth_allocations.mark(key)
 
-    def _move(self, pod: Pod, node: str) -> None:
-        self.members.move(pod.metadata.uid, node=node)
+    def _move(self, pod: Pod, node: str, admitted: Admitted | None = None) -> None:
+        self.members.move(pod.metadata.uid, node=node, admitted=admitted)
         self.bandwidth_allocations.mark(self.members.group_of(pod.metadata.uid))
 
     def _leave(self, pod: Pod) -> None:

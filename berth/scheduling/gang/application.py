@@ -10,7 +10,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from berth.network.edges import effective_limit, pair_bandwidth
+from berth.network.admitted import Callers
+from berth.network.edges import effective_limit, pair_bandwidth, placed_demand
 from berth.network.groups import Group
 from berth.network.members import Member
 from berth.network.workload_places import WorkloadPlaces
@@ -109,6 +110,26 @@ class _Edges:
         for name, column in zip(columns, np.broadcast_arrays(*columns.values()), strict=True):
             self._blocks[name].append(column.astype(np.float64))
 
+    def add_peers(
+        self,
+        own: Sequence[int],
+        peers: Mapping[str, int],
+        bandwidth: Mapping[str, int],
+        state: ClusterState,
+        *,
+        max_cost: float = np.inf,
+        incoming: bool = False,
+    ) -> None:
+        """Add an edge from each component of `own` to the `peers` on each node, which take `bandwidth` together."""
+        rows = [
+            (slot, bandwidth.get(node, 0), count)
+            for node, count in peers.items()
+            if (slot := state.node_index.get(node)) is not None
+        ]
+        slots, amounts, counts = np.tile(np.array(rows, dtype=np.float64).reshape(-1, 3), (len(own), 1)).T
+        first = np.repeat(own, len(rows))
+        self.add(first, slots, bandwidth=amounts, max_cost=max_cost, count=counts, incoming=incoming)
+
     def joined(self, name: str) -> Floats:
         """float64[rows], a column."""
         blocks = self._blocks.get(name)
@@ -120,31 +141,27 @@ def _edges(
 ) -> tuple[_Edges, _Edges]:
     """Edges among the candidates, and from each candidate to the placed peers of a workload on a node."""
     component = {c.info.pod.metadata.uid: number for number, c in enumerate(candidates)}
-    places = WorkloadPlaces(members)
+    places, placed = WorkloadPlaces(members), Callers()
     waiting: defaultdict[str, list[int]] = defaultdict(list)
     for member in members:
+        placed.add(member)
         if member.uid in component:
             waiting[member.workload].append(component[member.uid])
     among, towards = _Edges(), _Edges()
+    demand = placed_demand(group, placed, places)
     for edge in group.edges:
         if not places.replicas(edge.dependency):
             continue
-        share, limit = pair_bandwidth(edge, places.replicas(edge.dependency)), effective_limit(edge)
+        share, limit = pair_bandwidth(edge.bandwidth, places.replicas(edge.dependency)), effective_limit(edge)
         callers, callees = waiting[edge.dependent], waiting[edge.dependency]
         among.add(np.repeat(callers, len(callees)), np.tile(callees, len(callers)), bandwidth=share, max_cost=limit)
-        for own, peers, incoming in ((callers, edge.dependency, False), (callees, edge.dependent, True)):
-            counts = {
-                slot: n for node, n in places.nodes(peers).items() if (slot := state.node_index.get(node)) is not None
-            }
-            count = np.tile(np.array(list(counts.values()), dtype=np.float64), len(own))
-            towards.add(
-                np.repeat(own, len(counts)),
-                np.tile(np.array(list(counts), dtype=np.float64), len(own)),
-                bandwidth=share * count,
-                max_cost=limit,
-                count=count,
-                incoming=incoming,
-            )
+        outgoing, received = places.nodes(edge.dependency), demand.pop((edge.dependent, edge.dependency), {})
+        towards.add_peers(callers, outgoing, {n: share * k for n, k in outgoing.items()}, state, max_cost=limit)
+        inward = places.nodes(edge.dependent)
+        towards.add_peers(callees, inward, received, state, max_cost=limit, incoming=True)
+    for (_, workload), received in demand.items():
+        # The AppGroup no longer has the edge, and what was admitted is charged all the same.
+        towards.add_peers(waiting[workload], dict.fromkeys(received, 0), received, state, incoming=True)
     return among, towards
 
 

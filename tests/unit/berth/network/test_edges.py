@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.network.admitted import Admitted
 from berth.network.edges import BandwidthAllocations, pod_edges
-from berth.network.groups import MAX_EDGE_BANDWIDTH, Group, read_group
+from berth.network.groups import MAX_EDGE_BANDWIDTH, Group, GroupEdge, read_group
 from berth.network.members import GroupMembers, Member
 from tests.support import kinds
 from tests.support.pairs import group_bandwidth
@@ -144,11 +146,12 @@ class TestLedger:
             st.sampled_from(["a1", "a2", "b1", "b2", "b3", "c1"]),
             st.sampled_from(["", "n1", "n2", "n3", "gone"]),
             st.booleans(),
+            st.sampled_from([None, (), (("b", 5), ("c", 10**12)), (("a", 3), ("gone", 9))]),
         ),
         max_size=30,
     )
 )
-def test_ledger_equals_recomputation(steps: list[tuple[str, str, bool]]) -> None:
+def test_ledger_equals_recomputation(steps: list[tuple[str, str, bool, Admitted | None]]) -> None:
     members = GroupMembers()
     bandwidth_allocations = BandwidthAllocations(members)
     shop = read_group(
@@ -160,15 +163,20 @@ def test_ledger_equals_recomputation(steps: list[tuple[str, str, bool]]) -> None
         )
     )
     groups = {shop.key: shop}
-    for name, node, refresh in steps:
+    for name, node, refresh, admitted in steps:
         if node == "gone":
             bandwidth_allocations.mark(members.delete(f"pod-default-{name}"))
         else:
             bandwidth_allocations.mark(members.update(member(name, name[0]), node=node)[0])
+            if node:
+                members.move(f"pod-default-{name}", node=node, admitted=admitted)
         if refresh:
             bandwidth_allocations.refresh(groups)
     bandwidth_allocations.refresh(groups)
-    pairs = group_bandwidth(pod_edges(shop, members.of(shop.key)))
+    # What somebody was admitted with counts where the AppGroup has no such edge too.
+    others = (GroupEdge(*names, 0, math.inf) for names in (("b", "a"), ("c", "a"), ("c", "b")))
+    all_edges = replace(shop, edges=(*shop.edges, *others))
+    pairs = group_bandwidth(pod_edges(all_edges, members.of(shop.key)))
     nodes: dict[str, float] = {}
     for pair, amount in pairs.items():
         for node in pair:

@@ -122,3 +122,27 @@ class TestScore:
         outcome = lab.place_alone(lone("p", spec={"resourceClaims": [{"name": "gpu"}]}))
         assert outcome.failures[0].permanent
         assert "spec.resourceClaims" in outcome.failures[0].message
+
+
+class TestAdmitted:
+    """Callers that are placed keep what they were admitted with: it decides where those they call may go."""
+
+    @pytest.mark.parametrize(
+        ("admitted", "stated", "fits"),
+        [
+            pytest.param('{"b": 60000000}', chain("a", "b", minBandwidth="1"), False, id="more-than-stated-now"),
+            pytest.param('{"b": 60000000}', chain("b", "a"), False, id="no-longer-stated"),
+            pytest.param('{"b": 10000000}', chain("a", "b", minBandwidth="60M"), True, id="less-than-stated-now"),
+            pytest.param("{}", chain("a", "b", minBandwidth="60M"), True, id="nothing"),
+            pytest.param("", chain("a", "b", minBandwidth="60M"), False, id="bound-by-another-scheduler"),
+        ],
+    )
+    def test_a_callee_is_placed_by_it(self, admitted: str, stated: list[dict[str, Any]], fits: bool) -> None:
+        lab = Lab([zoned("n1", cpu=1, **NET), zoned("n2", cpu=1, network_aware_com__bandwidth="50M")])
+        shop = lab.group(group_object("shop", *stated))
+        caller = member("a1", "a", on="n1", cpu="1")
+        caller.metadata.annotations = {"berth.dev/admitted-bandwidth": admitted}
+        lab.see(caller)
+        outcome = lab.place_alone(member("b1", "b", cpu="1"), shop)
+        assert where(outcome) == ({"b1": "n2"} if fits else {})
+        assert len(outcome.failures) == (not fits)

@@ -41,6 +41,11 @@ def test_without_a_decision_there_is_no_annotation() -> None:
     assert binding(lone("p"), "n1", decision="").metadata.annotations == {}
 
 
+def test_what_calls_were_admitted_with_is_written_by_the_same_call() -> None:
+    sent = binding(lone("p"), "n1", decision="", admitted='{"b":7}')
+    assert sent.metadata.annotations == {"berth.dev/admitted-bandwidth": '{"b":7}'}
+
+
 @pytest.mark.parametrize(
     ("status", "outcome"),
     [

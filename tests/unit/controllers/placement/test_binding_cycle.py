@@ -13,7 +13,7 @@ from controllers.placement.binder import BindOutcome, BindResult
 from controllers.placement.claims import VolumeError
 from tests.support.desk import Desk
 from tests.support.kube import running, until
-from tests.support.placement import lone, zoned
+from tests.support.placement import chain, group_object, lone, member, zoned
 from tests.support.volumes import claim, storage_class, using, volume
 
 HOST = "kubernetes.io/hostname"
@@ -148,7 +148,8 @@ class TestBeforeBinding:
     ) -> None:
         sent: list[str] = []
 
-        async def bind(_pod: Pod, _node: str, *, decision: str) -> BindResult:
+        async def bind(_pod: Pod, _node: str, *, decision: str, admitted: str) -> BindResult:
+            assert admitted == "", "a pod outside any AppGroup is admitted with nothing"
             sent.append(decision)
             return BindResult(BindOutcome.BOUND)
 
@@ -157,6 +158,35 @@ class TestBeforeBinding:
         pod.metadata.annotations = {"note": "x" * size}
         await desk.controller.binding._bind(desk.place(pod))
         assert [bool(decision) for decision in sent] == [carried]
+
+    @pytest.mark.parametrize(
+        ("size", "admitted", "decided"),
+        [
+            pytest.param(1000, '{"b":10000000}', True, id="both"),
+            pytest.param(262_060, '{"b":10000000}', False, id="the-decision-gives-way"),
+            pytest.param(262_130, "", False, id="neither"),
+        ],
+    )
+    async def test_a_member_carries_what_it_was_admitted_with(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch, size: int, admitted: str, decided: bool
+    ) -> None:
+        sent: list[tuple[str, bool]] = []
+
+        async def bind(_pod: Pod, _node: str, *, decision: str, admitted: str) -> BindResult:
+            sent.append((admitted, bool(decision)))
+            return BindResult(BindOutcome.BOUND)
+
+        monkeypatch.setattr(desk.controller.binding._binder, "bind", bind)
+        desk.see("appgroups", group_object("shop", *chain("a", "b", minBandwidth="10M")))
+        pod = member("a1", "a")
+        # Somebody has written an annotation of this name: it is replaced, and is nothing that counts.
+        pod.metadata.annotations = {"note": "x" * size, "berth.dev/admitted-bandwidth": '{"b":999999999}'}
+        desk.pods(member("b1", "b", on="n2"), pod)
+        (assumed,) = desk.decide()
+        # What the AppGroup states later is not what was admitted.
+        desk.see("appgroups", group_object("shop", *chain("a", "b", minBandwidth="1e30")))
+        await desk.controller.binding._bind(assumed)
+        assert sent == [(admitted, decided)]
 
     async def test_a_node_that_changed_is_told_and_the_pod_waits(self, desk: Desk) -> None:
         assumed = desk.place(lone("p", spec=ON_N1))
@@ -207,8 +237,9 @@ class Unreadable:
         self.names = names
         self.told: asyncio.Future[BindResult] = asyncio.get_running_loop().create_future()
 
-    async def bind(self, pod: Pod, _node: str, *, decision: str) -> BindResult:
+    async def bind(self, pod: Pod, _node: str, *, decision: str, admitted: str) -> BindResult:
         assert decision
+        assert not admitted
         return BindResult(BindOutcome.UNKNOWN if pod.metadata.name in self.names else BindOutcome.BOUND)
 
     async def find_out(self, _pod: Pod, _node: str, _watched: Callable[[], Pod | None]) -> BindResult:

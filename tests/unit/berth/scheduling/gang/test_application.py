@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from berth.api.labels import ANNOTATION_ADMITTED_BANDWIDTH
 from berth.kube.objects import Pod
 from berth.network.groups import Group
 from berth.scheduling.cache.pod_templates import PodInfo
@@ -81,6 +82,31 @@ class TestEdges:
         made = build(lab, shop, member("p", "a"), member("q2", "b"))
         assert made.bandwidth.tolist() == [5e6]
         assert made.placed_peers.bandwidth.tolist() == [5e6]
+
+    @pytest.mark.parametrize(
+        ("admitted", "edge"),
+        [
+            pytest.param('{"b": 4000000}', (2e6, 1.0), id="less-than-stated-now"),
+            pytest.param('{"b": 40000000}', (20e6, 1.0), id="more-than-stated-now"),
+            pytest.param("{}", (0.0, 1.0), id="nothing"),
+            pytest.param("", (5e6, 1.0), id="bound-by-another-scheduler"),
+        ],
+    )
+    def test_placed_callers_take_what_they_were_admitted_with(
+        self, lab: Lab, shop: Group, admitted: str, edge: tuple[float, float]
+    ) -> None:
+        caller = member("p", "a", on="n1")
+        caller.metadata.annotations = {ANNOTATION_ADMITTED_BANDWIDTH: admitted}
+        lab.see(caller)
+        peers = build(lab, shop, member("q1", "b"), member("q2", "b")).placed_peers
+        assert list(zip(peers.bandwidth.tolist(), peers.weight.tolist(), strict=True)) == [edge, edge]
+
+    def test_an_edge_that_the_group_no_longer_has_is_bandwidth_and_no_cost(self, lab: Lab, shop: Group) -> None:
+        caller = member("r", "c", on="n1")
+        caller.metadata.annotations = {ANNOTATION_ADMITTED_BANDWIDTH: '{"a": 7, "z": 8}'}
+        lab.see(caller)
+        peers = build(lab, shop, member("p", "a")).placed_peers
+        assert (peers.bandwidth.tolist(), peers.weight.tolist(), peers.max_cost.tolist()) == ([7], [0], [np.inf])
 
     def test_limits_are_dropped_without_costs(self, lab: Lab, shop: Group) -> None:
         lab.see(member("r", "c", on="n1"))

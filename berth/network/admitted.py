@@ -1,0 +1,87 @@
+"""What a placed pod's calls were admitted with: the bandwidth towards each dependency as its AppGroup stated it then.
+
+That is what is charged until the pod goes away, whatever the AppGroup states later: an edit is no admission. It is
+written into an annotation of the pod by the Binding itself, so that the next controller charges the same. Whoever may
+change the pod may change the annotation too. So it is read once, when a controller first sees the pod bound, and it
+counts for no more than a Binding could have written: towards workloads of the pod's own AppGroup, MAX_EDGE_BANDWIDTH
+each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from berth.api.labels import ANNOTATION_ADMITTED_BANDWIDTH
+from berth.network.groups import MAX_EDGE_BANDWIDTH, Group
+
+if TYPE_CHECKING:
+    from berth.network.members import Member
+
+Admitted = tuple[tuple[str, int], ...]
+"""(dependency, bit/s > 0) in order of the dependencies' selectors."""
+
+MAX_LENGTH = 16 * 1024
+"""Characters of the annotation: room for some hundred dependencies. A longer one is neither written nor read."""
+
+
+def stated(group: Group | None, workload: str) -> Admitted:
+    """What a pod of a workload is admitted with now; nothing without its AppGroup."""
+    edges = group.edges if group is not None else ()
+    return tuple(
+        sorted((edge.dependency, edge.bandwidth) for edge in edges if edge.dependent == workload and edge.bandwidth)
+    )
+
+
+def write_admitted(admitted: Admitted) -> str:
+    """Text of the annotation; empty when it would be too long."""
+    text = msgspec.json.encode(dict(admitted)).decode()
+    return text if len(text) <= MAX_LENGTH else ""
+
+
+def read_admitted(annotations: Mapping[str, str]) -> Admitted | None:
+    """What the annotation of a bound pod says; None without one that could be Berth's."""
+    text = annotations.get(ANNOTATION_ADMITTED_BANDWIDTH, "")
+    return _read(text) if 0 < len(text) <= MAX_LENGTH else None
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str) -> Admitted | None:
+    try:
+        found = msgspec.json.decode(text, type=dict[str, int])
+    except msgspec.MsgspecError:
+        return None
+    return tuple(sorted((name, min(amount, MAX_EDGE_BANDWIDTH)) for name, amount in found.items() if amount > 0))
+
+
+class Callers:
+    """Placed pods of a group by workload and by what they were admitted with, counted by node."""
+
+    def __init__(self) -> None:
+        """Count nothing yet."""
+        self._nodes: dict[tuple[str, Admitted | None], Counter[str]] = {}
+
+    def __iter__(self) -> Iterator[tuple[str, Admitted | None, Mapping[str, int]]]:
+        """Workload, what its pods were admitted with (None: what the AppGroup states now) and how many are where."""
+        return ((workload, admitted, nodes) for (workload, admitted), nodes in self._nodes.items())
+
+    def add(self, member: Member) -> None:
+        """Count a pod, if it has a node."""
+        if member.node:
+            self._nodes.setdefault((member.workload, member.admitted), Counter())[member.node] += 1
+
+    def remove(self, member: Member) -> None:
+        """Count a pod no longer; it is as it was when it was added."""
+        if not member.node:
+            return
+        key = member.workload, member.admitted
+        nodes = self._nodes[key]
+        nodes[member.node] -= 1
+        if not nodes[member.node]:
+            del nodes[member.node]
+            if not nodes:
+                del self._nodes[key]

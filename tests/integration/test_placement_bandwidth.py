@@ -1,0 +1,69 @@
+"""Bandwidth that was admitted stays charged: AppGroups are edited after placement, and the controller restarts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from berth.api.labels import ANNOTATION_ADMITTED_BANDWIDTH, RESOURCE_BANDWIDTH
+from hack.harness.processes import ControllerProcess
+from hack.localcluster import LocalCluster
+from tests.support.placing import BARE, Stage, chain, configuration, profile
+
+
+@pytest.fixture(scope="module")
+def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
+    """A cluster of the module's own."""
+    return module_cluster(**BARE)
+
+
+@pytest.mark.parametrize(
+    ("edit", "others", "fits"),
+    [
+        pytest.param({"minBandwidth": "1e30"}, "15M", True, id="raised"),
+        pytest.param({"minBandwidth": "1"}, "30M", False, id="lowered"),
+        pytest.param({}, "30M", False, id="no-longer-stated"),
+        pytest.param(None, "30M", False, id="deleted"),
+    ],
+)
+def test_an_edit_changes_nothing_for_pods_that_are_placed(
+    own_cluster: LocalCluster, tmp_path: Path, edit: dict[str, str] | None, others: str, fits: bool
+) -> None:
+    stage = Stage(own_cluster)
+    stage.nodes("n1", "n2", **{RESOURCE_BANDWIDTH: "100M"})
+    stated = profile(waitSeconds=600) | {"weightSets": ["UserDefined"]}
+    arguments = ["--no-leader-elect", *configuration(tmp_path, stated)]
+
+    def controller() -> ControllerProcess:
+        return ControllerProcess.start(
+            ["placement"], kubeconfig=own_cluster.kubeconfig, directory=tmp_path, arguments=arguments
+        )
+
+    def pair(name: str, caller: str, callee: str, bandwidth: str) -> None:
+        stage.apply(chain(caller, callee, name=name, minBandwidth=bandwidth))
+        for workload, node in ((caller, "n1"), (callee, "n2")):
+            selector = {"kubernetes.io/hostname": stage.node(node)}
+            stage.pod(workload, group=name, workload=workload, nodeSelector=selector)
+
+    with controller() as first:
+        first.wait_ready()
+        pair("shop", "a", "b", "80M")
+        assert stage.wait_bound() == {"a": "n1", "b": "n2"}
+        written = stage.pods()["a"]["metadata"]["annotations"][ANNOTATION_ADMITTED_BANDWIDTH]
+        assert json.loads(written) == {"b": 80_000_000}
+    if edit is None:
+        stage.delete_group("shop")
+    else:
+        stage.apply(chain("a", "b", **edit))
+    with controller() as second:
+        second.wait_ready()
+        pair("others", "x", "y", others)
+        if fits:
+            assert stage.wait_bound("x", "y")
+        else:
+            assert "too little bandwidth" in stage.wait_event("x", "FailedScheduling")
+            assert set(stage.bound()) == {"a", "b"}
+    stage.close()
