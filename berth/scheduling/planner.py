@@ -22,7 +22,7 @@ from berth.scheduling.cache.pod_templates import PodInfo
 from berth.scheduling.cache.volumes import claim_keys, disk_uses
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import ALONE, Alternative, Decision, Failure, Outcome
-from berth.scheduling.framework.cycle_state import NO_EDGES, CycleState
+from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.framework.framework import FilterResult, Framework
 from berth.scheduling.framework.plugin import Plugin
 from berth.scheduling.gang.application import Candidate, build_application
@@ -38,7 +38,7 @@ from berth.scheduling.plugins import PLUGINS
 from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
 from berth.scheduling.queue import pod_order
-from berth.scheduling.single import choose, peer_edges
+from berth.scheduling.single import choose, cycle_of
 from berth.scheduling.turns import Turns
 
 
@@ -153,17 +153,7 @@ class Planner:
 
     def _cycle(self, pod: Pod, group: Group | None, costs: NetworkCosts) -> CycleState:
         """What the plugins are given about a pod that is placed by itself."""
-        edges = NO_EDGES
-        if group is not None:
-            edges = peer_edges(workload_of(pod), group, self._cache.members, self._state.node_index)
-        return CycleState(
-            self._state.info(pod),
-            self._state,
-            infrastructure=self._infrastructure(costs),
-            edges=edges,
-            limits_known=costs.available,
-            recently_rejected=self._cache.recently_rejected(pod),
-        )
+        return cycle_of(pod, group, self._cache, self._infrastructure(costs), limits_known=costs.available)
 
     @staticmethod
     def _index(group: Group, pod: Pod) -> int:

@@ -12,12 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from berth.api.labels import membership
+from berth.kube.objects import Pod
 from berth.network.edges import effective_limit, pair_bandwidth, placed_demand
 from berth.network.groups import Group
 from berth.network.members import GroupMembers
+from berth.scheduling.cache.cache import Cache
 from berth.scheduling.decision import MAX_RUNNER_UPS, Alternative
-from berth.scheduling.framework.cycle_state import CycleState, PeerEdges
+from berth.scheduling.framework.cycle_state import NO_EDGES, CycleState, PeerEdges
 from berth.scheduling.framework.framework import Framework
+from berth.scheduling.gang.state import InfrastructureState
 
 
 def peer_edges(workload: str, group: Group, members: GroupMembers, node_index: Mapping[str, int]) -> PeerEdges:
@@ -50,6 +54,33 @@ def peer_edges(workload: str, group: Group, members: GroupMembers, node_index: M
         slots = ((node_index.get(node), amount) for node, amount in incoming.items() if dependency == workload)
         found.extend((slot, False, math.inf, amount, 0) for slot, amount in slots if slot is not None)
     return PeerEdges.of(found)
+
+
+def cycle_of(
+    pod: Pod, group: Group | None, cache: Cache, infrastructure: InfrastructureState, *, limits_known: bool
+) -> CycleState:
+    """What the plugins are given about a pod that is placed by itself.
+
+    Args:
+        pod: the pod.
+        group: its AppGroup, None for a pod without one.
+        cache: where everything is, the group's placed members among it.
+        infrastructure: prices, budgets and network costs as of now.
+        limits_known: whether network costs are known, so that maxNetworkCost can be judged.
+    """
+    edges = NO_EDGES
+    if group is not None:
+        place = membership(pod.metadata.labels)
+        workload = place.workload if place is not None else ""
+        edges = peer_edges(workload, group, cache.members, cache.state.node_index)
+    return CycleState(
+        cache.state.info(pod),
+        cache.state,
+        infrastructure=infrastructure,
+        edges=edges,
+        limits_known=limits_known,
+        recently_rejected=cache.recently_rejected(pod),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,10 @@ def test_explain_names_the_members(shell: subprocess.CompletedProcess[str]) -> N
     assert "redis-cart" in shell.stdout.split("make demo-down")[-1]
 
 
+def test_explain_says_what_is_on_a_node(shell: subprocess.CompletedProcess[str]) -> None:
+    assert re.search(r"^Node [a-z0-9-]+: \d+ pods? placed by Berth", shell.stdout, flags=re.MULTILINE)
+
+
 @pytest.mark.parametrize(
     "text", [pytest.param(text, id=yaml.safe_load(text).get("kind", "pod")) for text in blocks("yaml")]
 )

@@ -175,14 +175,49 @@ def test_an_incomplete_application_names_what_is_missing(shop: Shop) -> None:
     assert row == {"from": "a", "to": "b", "pairs": 0, "maxNetworkCost": 3}
 
 
+def test_a_node_is_explained_with_what_is_on_it_and_what_it_would_take(shop: Shop) -> None:
+    name = shop.pod("frontend")
+    node = shop.kubectl.get("pod", name)["spec"]["nodeName"]
+    document = shop.document("node", node)
+    row = next(row for row in document["pods"] if row["name"] == name)
+    assert (row["appGroup"], row["selector"]) == ("online-boutique", "frontend")
+    assert row["decision"]["node"] == node
+    assert row["boundSeconds"] >= 0
+    assert row["edges"] == 7
+    waiting = {row["workload"]: row for row in document["waiting"]}
+    assert waiting["Pod/big"]["fit"] == 0
+    assert {"NodeResourcesFit"} <= {item["plugin"] for item in waiting["Pod/big"]["rejected"]}
+    assert waiting["a"]["fit"] == 1
+    assert document["resources"]["cpu"]["free"] < document["resources"]["cpu"]["allocatable"]
+
+
+def test_a_node_names_those_that_others_put_there(shop: Shop) -> None:
+    document = shop.document("node/us-east-a-01")
+    assert document["others"]["pods"] == 1
+    assert document["others"]["requests"]["cpu"] == 0.1
+    page = shop.explain("no/us-east-a-01")
+    assert page.exit_code == 0
+    assert "Node us-east-a-01: 0 pods placed by Berth, 1 by others" in page.stdout
+
+
+def test_a_stated_pod_is_judged_wherever_it_is(shop: Shop) -> None:
+    [row] = shop.document("node", "us-east-a-02", "--pod", f"{SHOP}/direct")["waiting"]
+    assert (row["workload"], row["fit"], row["pods"]) == ("Pod/direct", 1, 1)
+    there = shop.explain("node", "us-east-a-01", "--pod", "direct")
+    assert there.exit_code == 2
+    assert "pod shop/direct is on node us-east-a-01 already" in there.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("node", "nowhere"), "there is no Node 'nowhere'; `kubectl get nodes` lists them"),
+        (("node", "us-east-a-01", "--pod", "nobody"), "there is no Pod 'nobody' in namespace 'shop'"),
         (("pod", "nobody"), "there is no Pod 'nobody' in namespace 'shop'; `kubectl get pods -A` lists them"),
         (("appgroup", "nothing"), "there is no AppGroup 'nothing' in namespace 'shop'; `kubectl get appgroups -A`"),
         (("pod", "../secrets"), "there is no Pod '../secrets' in namespace"),
     ],
-    ids=["pod", "appgroup", "a name that is a path"],
+    ids=["node", "pod for a node", "pod", "appgroup", "a name that is a path"],
 )
 def test_what_does_not_exist_gives_2(shop: Shop, arguments: tuple[str, ...], said: str) -> None:
     result = shop.explain(*arguments)

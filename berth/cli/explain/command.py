@@ -1,4 +1,4 @@
-"""``kubectl berth explain``: why a pod is where it is, and how an AppGroup is placed. Nothing is written."""
+"""``kubectl berth explain``: why a pod is where it is, how an AppGroup is placed, what is on a node. Reads only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from berth.kube.resources import APP_GROUPS, EVENTS, NETWORK_TOPOLOGIES, NODES, 
 explain = typer.Typer(
     name="explain",
     cls=TypeAndName,
-    help="Say why Berth placed a pod where it is, or why it did not.",
+    help="Say why Berth placed a pod where it is, or why it did not; by pod, by AppGroup or by node.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -107,6 +107,46 @@ def explain_appgroup(
     _print(document, output, command.group_page)
 
 
+@explain.command("node")
+def explain_node(
+    name: Annotated[str, typer.Argument(help="Name of the node.", show_default=False)],
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", "-n", help="Only waiting pods of this namespace. Default: of all.")
+    ] = None,
+    pod: Annotated[
+        str | None,
+        typer.Option(help="Judge this pod instead, as [NAMESPACE/]NAME, waiting or on another node.", metavar="POD"),
+    ] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    config: Config = None,
+    output: Form = Output.table,
+) -> None:
+    """Show what Berth put on a node and why, what room is left, and which waiting pods the node would take.
+
+    Waiting pods are judged by the scheduler's own filters: how many of each workload would fit, and what rejects the
+    others there.
+
+    Exit status: 0 explained, 2 no such node or pod, or the cluster cannot be read.
+    """
+    command, profiles = _prepare(config)
+
+    async def look(client: ApiClient, own: str) -> dict[str, Any]:
+        node, stated = await _get(client, NODES, name, "", "nodes"), None
+        if pod is not None:
+            first, slash, last = pod.rpartition("/")
+            stated = await _get(client, PODS, last, first if slash else own, "pods")
+            if stated.spec.node_name == name:
+                _refuse(f"pod {stated.key} is on node {name} already; `kubectl berth explain pod {last}` says why")
+        facts = await command.read_node_facts(
+            client, node, schedulers=_names(profiles), namespace=namespace, stated=stated
+        )
+        return dict(command.node_document(facts, profiles, now=datetime.now(UTC)))
+
+    document = _run(look, kubeconfig=kubeconfig, context=context, namespace=namespace)
+    _print(document, output, command.node_page)
+
+
 def _names(profiles: Any) -> list[str]:
     return [profile.scheduler_name for profile in profiles.profiles]
 
@@ -142,12 +182,14 @@ def _run(
 
 async def _get(client: ApiClient, resource: Any, name: str, namespace: str, plural: str) -> Any:
     try:
-        return await client.get(resource, name, namespace=namespace)
+        return await client.get(resource, name, namespace=namespace or None)
     except ApiError as error:
         if not error.not_found:
             raise
         if resource.group and (error.reason != "NotFound" or "could not find" in error.message):
             _refuse(f"the cluster has no {plural}; install Berth's kinds with `kubectl apply --server-side -f crds/`")
+        if not resource.namespaced:
+            _refuse(f"there is no {resource.kind} {name!r}; `kubectl get {plural}` lists them")
         _refuse(
             f"there is no {resource.kind} {name!r} in namespace {namespace!r}; `kubectl get {plural} -A` lists them, "
             "-n names another namespace"

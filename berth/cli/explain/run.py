@@ -1,15 +1,28 @@
-"""What ``kubectl berth explain`` runs: documents and their text. No I/O."""
+"""What ``kubectl berth explain`` runs: what to read, documents, and their text."""
 
 from __future__ import annotations
 
 from berth.cli.explain.group import group_document
+from berth.cli.explain.node import node_document
+from berth.cli.explain.node_page import node_page
+from berth.cli.explain.node_reading import read_node_facts
 from berth.cli.explain.pod import pod_document
 from berth.cli.explain.tables import group_page, pod_page
 from berth.cli.plan.run import Options, configure
 from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration
 from berth.scheduling.simulation.manifests import Source
 
-__all__ = ["ConfigurationError", "group_document", "group_page", "pod_document", "pod_page", "profiles"]
+__all__ = [
+    "ConfigurationError",
+    "group_document",
+    "group_page",
+    "node_document",
+    "node_page",
+    "pod_document",
+    "pod_page",
+    "profiles",
+    "read_node_facts",
+]
 
 
 def profiles(configuration: tuple[str, str] | None) -> PlacementConfiguration:

@@ -11,6 +11,8 @@ COMMANDS: Final = {
     "pods": "pod",
     "ag": "appgroup",
     "appgroups": "appgroup",
+    "no": "node",
+    "nodes": "node",
 }
 """Plurals and short names of types; each type is a command."""
 

@@ -16,6 +16,7 @@ from berth.network.costs import NO_COSTS, Place
 from berth.network.edge_costs import edge_summary, edge_totals, node_places
 from berth.network.groups import GroupKey
 from berth.scheduling.annotations import write_decision
+from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.units import CPU
 from berth.scheduling.planner import workload_of
 from berth.scheduling.simulation.inputs import Inputs
@@ -125,6 +126,19 @@ def _group(key: GroupKey, simulation: Simulation, places: dict[str, Place]) -> d
 
 def _node(name: str, simulation: Simulation, places: dict[str, Place], *, planned: int) -> dict[str, Any]:
     state = simulation.cache.state
+    place = places.get(name, Place())
+    return {
+        "name": name,
+        "region": place.region,
+        "zone": place.zone,
+        "pods": sum(1 for _ in state.pods_on(name)),
+        "planned": planned,
+        "resources": node_resources(state, name),
+    }
+
+
+def node_resources(state: ClusterState, name: str) -> dict[str, Any]:
+    """What a node has, what the pods on it take and what is left, by resource: cores, bytes, counts."""
     slot = state.node_index[name]
     resources: dict[str, Any] = {}
     for resource, column in state.resources.items():
@@ -136,15 +150,7 @@ def _node(name: str, simulation: Simulation, places: dict[str, Place], *, planne
                 "used": _number(used / scale),
                 "free": _number((allocatable - used) / scale),
             }
-    place = places.get(name, Place())
-    return {
-        "name": name,
-        "region": place.region,
-        "zone": place.zone,
-        "pods": sum(1 for _ in state.pods_on(name)),
-        "planned": planned,
-        "resources": resources,
-    }
+    return resources
 
 
 def _number(value: float) -> int | float:

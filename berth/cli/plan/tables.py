@@ -177,10 +177,10 @@ def _pods(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
                 terms_text(decision["terms"]) + (" (score)" if decision["strategy"] == "alone" else ""),
             )
         )
-    page.table(*_without_constant(columns, rows, ("NAMESPACE", "APPGROUP"), page), fold=("TERMS",))
+    page.table(*without_constant(columns, rows, ("NAMESPACE", "APPGROUP"), page), fold=("TERMS",))
 
 
-def _without_constant(
+def without_constant(
     columns: Sequence[str], rows: Sequence[Sequence[str]], candidates: Sequence[str], page: Page
 ) -> tuple[list[str], list[list[str]]]:
     """Leave out columns in which every row is the same, and say so in a line above."""

@@ -30,7 +30,7 @@ def dead(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("program", [app, kubectl_app], ids=["berth", "kubectl berth"])
-@pytest.mark.parametrize("kind", ["pod", "appgroup", "ag"])
+@pytest.mark.parametrize("kind", ["pod", "appgroup", "ag", "node"])
 def test_a_cluster_that_does_not_answer_gives_2(program: typer.Typer, kind: str, dead: str) -> None:
     result = CliRunner().invoke(program, ["explain", kind, "x", "--kubeconfig", dead])
     assert result.exit_code == 2

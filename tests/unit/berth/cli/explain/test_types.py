@@ -39,6 +39,10 @@ def dead(tmp_path: Path) -> str:
         ["ag/shop"],
         ["ag", "shop"],
         ["appgroup.appgroup.diktyo.x-k8s.io/shop"],
+        ["node", "n1"],
+        ["node/n1"],
+        ["nodes/n1"],
+        ["no/n1"],
     ],
     ids="_".join,
 )

@@ -1,0 +1,147 @@
+"""Reads what there is to know about one node: by name and by selector, so that little of a large cluster is listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, get_args
+
+import msgspec
+
+from berth.api.labels import ANNOTATION_DECISION, LABEL_APPGROUP, membership
+from berth.cli.explain.node import NodeFacts
+from berth.cli.listing import list_or_nothing
+from berth.kube.client import ApiClient
+from berth.kube.decoding import without_null_fields
+from berth.kube.objects import Node, Pod
+from berth.kube.resources import (
+    APP_GROUPS,
+    NAMESPACES,
+    NETWORK_TOPOLOGIES,
+    NODES,
+    PODS,
+    Resource,
+)
+from berth.scheduling.cache.pod_templates import PodTemplateCache
+from berth.scheduling.cache.volumes import StorageObject, claim_keys
+from berth.scheduling.simulation.inputs import READ
+
+MAX_NAMED = 20
+"""Groups or namespaces that are asked for by name; of more, all are listed at once."""
+_RAW_PODS: Resource[dict[str, Any]] = Resource(PODS.group, PODS.version, PODS.plural, PODS.kind, dict)
+_STORAGE = frozenset(kind.__name__ for kind in get_args(StorageObject))
+
+
+async def read_node_facts(
+    client: ApiClient,
+    node: Node,
+    *,
+    schedulers: Sequence[str],
+    namespace: str | None,
+    stated: Pod | None,
+) -> NodeFacts:
+    """Read a node and what its explanation needs.
+
+    Args:
+        client: client of the cluster.
+        node: the node.
+        schedulers: scheduler names that are Berth's.
+        namespace: judge waiting pods of this namespace alone; None for all.
+        stated: judge this pod and no other.
+
+    Raises:
+        ApiError, aiohttp.ClientError, OSError: the cluster cannot be read.
+    """
+    raw = await client.list_all(_RAW_PODS, field_selector=f"spec.nodeName={node.metadata.name}")
+    here = [pod for item in raw if not (pod := _pod(item)).finished]
+    bound = {str(item["metadata"].get("uid", "")): _bound(item) for item in raw}
+    waiting = [_as_waiting(stated)] if stated is not None else await _waiting(client, schedulers, namespace)
+    ours = [pod for pod in here if ANNOTATION_DECISION in pod.metadata.annotations]
+    names = _group_names((*ours, *waiting))
+    if not names and not waiting:
+        return NodeFacts(node, here, bound)
+    elsewhere = await _members(client, names)
+    if waiting:
+        elsewhere += await _neighbours(client, waiting)
+    moved = {pod.metadata.uid for pod in waiting}
+    return NodeFacts(
+        node,
+        here,
+        bound,
+        waiting,
+        elsewhere=[pod for pod in elsewhere if pod.metadata.uid not in moved],
+        nodes=await client.list_all(NODES),
+        groups=await list_or_nothing(client, APP_GROUPS) if names else (),
+        topologies=await list_or_nothing(client, NETWORK_TOPOLOGIES),
+        namespaces=await client.list_all(NAMESPACES) if waiting else (),
+        storage=await _storage(client) if any(claim_keys(pod) for pod in waiting) else (),
+    )
+
+
+def _pod(item: dict[str, Any]) -> Pod:
+    return msgspec.convert(without_null_fields(item, Pod), Pod)
+
+
+def _bound(item: dict[str, Any]) -> str:
+    """When a pod got its node, as its condition says."""
+    for condition in (item.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
+            return str(condition.get("lastTransitionTime") or "")
+    return ""
+
+
+def _as_waiting(pod: Pod) -> Pod:
+    """A pod as if it had no node yet."""
+    pod.spec.node_name = ""
+    return pod
+
+
+async def _waiting(client: ApiClient, schedulers: Iterable[str], namespace: str | None) -> list[Pod]:
+    found: list[Pod] = []
+    for scheduler in schedulers:
+        selector = f"spec.nodeName=,status.phase=Pending,spec.schedulerName={scheduler}"
+        found += await client.list_all(PODS, namespace=namespace, field_selector=selector)
+    return [pod for pod in found if pod.metadata.deletion_timestamp is None]
+
+
+def _group_names(pods: Iterable[Pod]) -> list[str]:
+    places = (membership(pod.metadata.labels) for pod in pods)
+    return sorted({place.appgroup for place in places if place is not None})
+
+
+async def _members(client: ApiClient, names: Sequence[str]) -> list[Pod]:
+    """Pods of these AppGroups, wherever they are."""
+    if not names:
+        return []
+    selector = f"{LABEL_APPGROUP} in ({','.join(names)})" if len(names) <= MAX_NAMED else LABEL_APPGROUP
+    return await client.list_all(PODS, label_selector=selector)
+
+
+async def _neighbours(client: ApiClient, waiting: Sequence[Pod]) -> list[Pod]:
+    """Placed pods that rules of waiting pods may look at, and whose rules may look at these.
+
+    Rules speak of the pods of their own namespace unless they name others.
+    """
+    templates = PodTemplateCache()
+    namespaces: set[str] = set()
+    everywhere = False
+    for pod in waiting:
+        namespaces.add(pod.metadata.namespace)
+        for terms in templates.template(pod).terms.values():
+            for term in terms:
+                namespaces |= term.namespaces
+                everywhere = everywhere or not term.namespace_selector.nothing
+    selector = "spec.nodeName!="
+    if everywhere or len(namespaces) > MAX_NAMED:
+        return await client.list_all(PODS, field_selector=selector)
+    found: list[Pod] = []
+    for namespace in sorted(namespaces):
+        found += await client.list_all(PODS, namespace=namespace, field_selector=selector)
+    return found
+
+
+async def _storage(client: ApiClient) -> list[StorageObject]:
+    found: list[StorageObject] = []
+    for resource in READ:
+        if resource.type.__name__ in _STORAGE:
+            found += await list_or_nothing(client, resource)
+    return found
