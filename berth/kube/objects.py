@@ -331,6 +331,23 @@ class ConfigMap(Struct):
     data: dict[str, str] = {}
 
 
+class ServiceSpec(Struct):
+    """corev1.ServiceSpec: which pods are its endpoints, and which of them a caller reaches."""
+
+    type: str = "ClusterIP"
+    cluster_ip: str | None = msgspec.field(default="", name="clusterIP")
+    selector: dict[str, str] = {}
+    traffic_distribution: str | None = None
+    internal_traffic_policy: str | None = None
+
+
+class Service(Struct):
+    """corev1.Service."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: ServiceSpec = msgspec.field(default_factory=ServiceSpec)
+
+
 class CustomObject(Struct):
     """An object of one of Berth's kinds before validation: `berth.api` models are made from `document`."""
 

@@ -83,6 +83,7 @@ def _segment(text: str) -> str:
 PODS = Resource("", "v1", "pods", "Pod", objects.Pod)
 NODES = Resource("", "v1", "nodes", "Node", objects.Node, namespaced=False)
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", objects.Namespace, namespaced=False)
+SERVICES = Resource("", "v1", "services", "Service", objects.Service)
 CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap", objects.ConfigMap)
 PERSISTENT_VOLUMES = Resource(
     "", "v1", "persistentvolumes", "PersistentVolume", objects.PersistentVolume, namespaced=False

@@ -1,0 +1,101 @@
+"""Which Service callers use, and what its fields mean; nulls and absent fields as the API server writes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from berth.kube.decoding import ObjectDecoder
+from berth.kube.objects import Service
+from berth.network.routing import Routing
+from berth.network.services import headless, routing_of, selects, service_for
+
+MODE, HINTS = "service.kubernetes.io/topology-mode", "service.kubernetes.io/topology-aware-hints"
+CART = {"app": "cart"}
+
+
+def service(name: str = "cart", annotations: dict[str, str] | None = None, **spec: Any) -> Service:
+    """A Service as it comes from the API server."""
+    document = {"metadata": {"name": name, "annotations": annotations}, "spec": {"selector": CART, **spec}}
+    return ObjectDecoder(Service).decode(msgspec.json.encode(document))
+
+
+@pytest.mark.parametrize(
+    ("made", "routing"),
+    [
+        pytest.param(service(), Routing.ALL, id="nothing-said"),
+        pytest.param(service(trafficDistribution=None, internalTrafficPolicy=None), Routing.ALL, id="null"),
+        pytest.param(service(trafficDistribution="PreferSameZone"), Routing.SAME_ZONE, id="zone"),
+        pytest.param(service(trafficDistribution="PreferClose"), Routing.SAME_ZONE, id="zone-by-its-old-name"),
+        pytest.param(service(trafficDistribution="PreferSameNode"), Routing.SAME_NODE, id="node"),
+        pytest.param(service(trafficDistribution="PreferSameRack"), Routing.ALL, id="of-a-later-version"),
+        pytest.param(service(internalTrafficPolicy="Cluster"), Routing.ALL, id="policy-cluster"),
+        pytest.param(service(internalTrafficPolicy="Local"), Routing.LOCAL, id="local-alone"),
+        pytest.param(
+            service(internalTrafficPolicy="Local", trafficDistribution="PreferSameZone"),
+            Routing.LOCAL,
+            id="local",
+        ),
+        pytest.param(service(clusterIP="None", trafficDistribution="PreferSameZone"), Routing.ALL, id="headless"),
+        pytest.param(service(clusterIP="None", internalTrafficPolicy="Local"), Routing.ALL, id="headless-local"),
+        pytest.param(service(clusterIP="10.0.0.1", trafficDistribution="PreferSameNode"), Routing.SAME_NODE, id="addr"),
+        pytest.param(service(clusterIP=None, trafficDistribution="PreferSameNode"), Routing.SAME_NODE, id="no-addr"),
+        pytest.param(
+            service(annotations={MODE: "Auto"}, trafficDistribution="PreferSameZone"), Routing.ALL, id="topology-mode"
+        ),
+        pytest.param(
+            service(annotations={HINTS: "auto"}, trafficDistribution="PreferSameZone"), Routing.ALL, id="topology-hints"
+        ),
+        pytest.param(
+            service(annotations={HINTS: "off", MODE: "Auto"}, trafficDistribution="PreferSameZone"),
+            Routing.SAME_ZONE,
+            id="the-older-annotation-counts",
+        ),
+        pytest.param(
+            service(annotations={MODE: "Auto"}, internalTrafficPolicy="Local"), Routing.LOCAL, id="mode-local"
+        ),
+    ],
+)
+def test_what_a_service_says(made: Service, routing: Routing) -> None:
+    assert routing_of(made) is routing
+
+
+@pytest.mark.parametrize(
+    ("made", "labels", "selected"),
+    [
+        pytest.param(service(), {"app": "cart", "hash": "1"}, True, id="more-labels"),
+        pytest.param(service(), {"app": "ad"}, False, id="another-value"),
+        pytest.param(service(), {}, False, id="no-labels"),
+        pytest.param(service(selector={"app": "cart", "tier": "a"}), CART, False, id="both-are-needed"),
+        pytest.param(service(selector=None), CART, False, id="no-selector"),
+        pytest.param(service(selector={}), CART, False, id="empty-selector"),
+        pytest.param(service(type="ExternalName", externalName="db.example"), CART, False, id="external-name"),
+        pytest.param(service(type="NodePort"), CART, True, id="node-port"),
+        pytest.param(service(clusterIP="None"), CART, True, id="headless"),
+    ],
+)
+def test_which_pods_are_endpoints(made: Service, labels: dict[str, str], selected: bool) -> None:
+    assert selects(made, labels) is selected
+
+
+@pytest.mark.parametrize(
+    ("services", "chosen"),
+    [
+        pytest.param([], None, id="none"),
+        pytest.param([service("b"), service("a")], "a", id="first-by-name"),
+        pytest.param([service("cart-metrics"), service("cart-api")], "cart-api", id="none-is-named-like-it"),
+        pytest.param([service("all"), service("cart")], "cart", id="named-like-the-workload"),
+        pytest.param([service("cart", clusterIP="None"), service("web")], "web", id="an-address-before-the-name"),
+        pytest.param([service("cart", clusterIP="None"), service("a", clusterIP="None")], "cart", id="both-headless"),
+    ],
+)
+def test_one_service_is_chosen_in_whatever_order_they_come(services: list[Service], chosen: str | None) -> None:
+    for order in (services, services[::-1]):
+        found = service_for(order, "cart")
+        assert (found.metadata.name if found is not None else None) == chosen
+
+
+def test_an_address_that_is_yet_to_be_given_is_not_headless() -> None:
+    assert [headless(service(clusterIP=address)) for address in ("", None, "10.0.0.1", "None")] == [False] * 3 + [True]
