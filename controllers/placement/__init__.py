@@ -1,6 +1,6 @@
 """The placement controller: Kubernetes' second scheduler, for pods with ``schedulerName: berth-scheduler``.
 
-Reads: Pods, Nodes, Namespaces, PersistentVolumes and claims, StorageClasses, CSINodes, CSIDrivers,
+Reads: Pods, Nodes, Namespaces, Services, PersistentVolumes and claims, StorageClasses, CSINodes, CSIDrivers,
 CSIStorageCapacities, VolumeAttachments, AppGroups, NetworkTopologies. Writes, and is alone in writing: the Binding of
 its own pods (with the annotation ``berth.dev/decision``), their condition ``PodScheduled``, Events about them; and as
 kube-scheduler does for its pods, on claims that wait for their first consumer: the volume's ``spec.claimRef``, or the

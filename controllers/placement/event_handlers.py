@@ -10,7 +10,7 @@ import structlog
 from berth.kube import resources as kinds
 from berth.kube.client import ApiClient
 from berth.kube.events import Note
-from berth.kube.objects import CustomObject, Namespace, Node, Pod
+from berth.kube.objects import CustomObject, Namespace, Node, Pod, Service
 from berth.kube.reflector import Handler, Reflector
 from berth.kube.resources import Resource
 from berth.network.groups import GroupKey, relaxed
@@ -72,6 +72,7 @@ class EventHandlers:
             (kinds.NODES, self.on_node),
             (kinds.NAMESPACES, self.on_namespace),
             (kinds.PODS, self.on_pod),
+            (kinds.SERVICES, self.on_service),
             (kinds.APP_GROUPS, self.on_group),
             (kinds.NETWORK_TOPOLOGIES, self.on_topology),
             *((resource, self.on_storage) for resource in STORAGE),
@@ -140,6 +141,13 @@ class EventHandlers:
             self._queue.move_all_to_active()
         elif old is not None:
             self._cache.delete_namespace(old)
+
+    def on_service(self, old: Service | None, new: Service | None) -> None:
+        """Services say which replica is called."""
+        if new is not None:
+            self._cache.update_service(new)
+        elif old is not None:
+            self._cache.delete_service(old)
 
     def on_group(self, old: CustomObject | None, new: CustomObject | None) -> None:
         """An AppGroup's own pods are tried again, after their backoff if the edit demands no less than before."""

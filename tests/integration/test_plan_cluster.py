@@ -269,7 +269,8 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: plan-reader}
 rules:
-  - {apiGroups: [""], resources: [nodes, pods, namespaces, persistentvolumes, persistentvolumeclaims], verbs: [list]}
+  - {apiGroups: [""], resources: [nodes, pods, namespaces, services], verbs: [list]}
+  - {apiGroups: [""], resources: [persistentvolumes, persistentvolumeclaims], verbs: [list]}
   - {apiGroups: [storage.k8s.io], resources: ["*"], verbs: [list]}
   - {apiGroups: [scheduling.k8s.io], resources: [priorityclasses], verbs: [list]}
   - {apiGroups: [appgroup.diktyo.x-k8s.io, networktopology.diktyo.x-k8s.io], resources: ["*"], verbs: [list]}

@@ -29,12 +29,13 @@ from berth.api.labels import membership
 from berth.api.networktopology import API_VERSION as TOPOLOGY_API_VERSION
 from berth.api.networktopology import KIND as TOPOLOGY_KIND
 from berth.api.networktopology import NetworkTopology
-from berth.kube.objects import CustomObject, Namespace, Node, Pod
+from berth.kube.objects import CustomObject, Namespace, Node, Pod, Service
 from berth.network.admitted import Admitted, stated
 from berth.network.costs import NO_COSTS, NetworkCosts, absent_costs, choose_topology, read_costs
 from berth.network.edges import BandwidthAllocations
 from berth.network.groups import Group, GroupKey, read_group
 from berth.network.members import GroupMembers
+from berth.scheduling.cache.services import ServiceTable
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.volume_matching import volume_plan
 from berth.scheduling.cache.volumes import StorageObject, claim_keys
@@ -54,6 +55,8 @@ class Cache:
     """nodes, the pods on them, and their volumes"""
     members: GroupMembers = field(default_factory=GroupMembers)
     """pods of AppGroups"""
+    services: ServiceTable = field(default_factory=ServiceTable)
+    """Services, and how calls to workloads are routed"""
     groups: dict[GroupKey, Group] = field(default_factory=dict)
     """compiled AppGroups"""
     topologies: dict[str, NetworkTopology] = field(default_factory=dict)
@@ -137,6 +140,7 @@ class Cache:
 
     def _join(self, pod: Pod, *, node: str) -> None:
         """Note where a member of a group is, and the groups whose bandwidth that changes."""
+        self.services.join(pod)
         known = self.members.group_of(pod.metadata.uid)
         key, changed = self.members.update(pod, node=node)
         if changed:
@@ -152,6 +156,7 @@ class Cache:
         if group is not None and not group.problem:
             self.members.complete(group)  # notes that it has been, before it no longer is
         self.members.delete(pod.metadata.uid)
+        self.services.leave(pod.metadata.uid)
         self.bandwidth_allocations.mark(key)
 
     # Kubelets that said no
@@ -168,7 +173,7 @@ class Cache:
         owners = {(pod.metadata.namespace, owner.uid) for owner in pod.metadata.owner_references}
         return frozenset(node for *owner, node in self._rejections if tuple(owner) in owners)
 
-    # Nodes, namespaces, storage
+    # Nodes, namespaces, storage, Services
 
     def update_node(self, node: Node) -> None:
         """A node was added or changed; raises ValueError for a quantity that cannot be read."""
@@ -193,6 +198,14 @@ class Cache:
     def delete_storage(self, item: StorageObject) -> None:
         """A storage object was deleted."""
         self.state.volumes.delete(item)
+
+    def update_service(self, service: Service) -> None:
+        """A Service was added or changed."""
+        self.services.update(service)
+
+    def delete_service(self, service: Service) -> None:
+        """A Service was deleted."""
+        self.services.delete(service)
 
     # AppGroups and NetworkTopologies
 

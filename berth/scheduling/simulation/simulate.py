@@ -126,6 +126,8 @@ class _Planner(CycleListener):
         for kind in get_args(StorageObject):
             for item in inputs.of(kind.__name__):
                 cache.update_storage(item)
+        for item in inputs.of("Service"):
+            cache.update_service(item)
         for item in inputs.of("AppGroup"):
             cache.update_group(item)
         for item in inputs.of("NetworkTopology"):

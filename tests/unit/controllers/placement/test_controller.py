@@ -13,7 +13,8 @@ from tests.support.desk import Desk
 
 def test_every_kind_that_placement_reads_is_watched(desk: Desk) -> None:
     assert set(desk.controller.watches) == {
-        "nodes", "namespaces", "pods", "appgroups", "networktopologies", "persistentvolumes", "persistentvolumeclaims",
+        "nodes", "namespaces", "pods", "services", "appgroups", "networktopologies",
+        "persistentvolumes", "persistentvolumeclaims",
         "storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments",
     }  # fmt: skip
 

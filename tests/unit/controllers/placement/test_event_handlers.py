@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from berth.kube.objects import CustomObject, Node, ObjectMeta, OwnerReference, Pod
+from berth.kube.objects import CustomObject, Node, ObjectMeta, OwnerReference, Pod, Service
+from berth.network.groups import GroupKey
+from berth.network.routing import Routing
 from controllers.placement.event_handlers import assigned, may_take_more, rejected_by_kubelet
 from tests.support import builders, kinds
 from tests.support.desk import Desk
@@ -290,3 +293,26 @@ class TestOtherKinds:
             assert desk.tried() == ["user"]
         table = desk.cache.state.volumes
         assert (table.classes, table.volumes, table.claims) == ({}, {}, {})
+
+
+class TestServices:
+    SERVICE = msgspec.convert(
+        {
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"selector": {"app": "web"}, "trafficDistribution": "PreferSameZone"},
+        },
+        Service,
+    )
+
+    def test_they_come_and_go(self, desk: Desk) -> None:
+        desk.pods(member("w1", "web", labels={"app": "web"}))
+        table, key = desk.cache.services, GroupKey("default", "shop")
+        desk.see("services", self.SERVICE)
+        assert table.routing(key, "web").routing is Routing.SAME_ZONE
+        desk.lose("services", self.SERVICE)
+        assert table.routing(key, "web").routing is Routing.ALL
+
+    def test_no_entry_is_tried_again_for_them(self, desk: Desk) -> None:
+        desk.fail(lone("big", cpu="100"))
+        desk.see("services", self.SERVICE)
+        assert desk.tried() == []

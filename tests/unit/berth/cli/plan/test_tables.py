@@ -19,7 +19,7 @@ DOCUMENT = plans.made(
     plans.pod("alone", cpu="100m"),
     *(plans.pod(f"large-{n}", cpu="64") for n in range(8)),
     plans.pod("theirs", scheduler="default-scheduler"),
-    {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}},
+    {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}},
 )
 
 
@@ -70,7 +70,7 @@ def test_the_last_line_sums_up() -> None:
 def test_notes_say_what_was_left_alone() -> None:
     text = page()
     assert "1 waiting pods of scheduler default-scheduler are ignored" in text
-    assert "not read by a plan: 1 Service" in text
+    assert "not read by a plan: 1 Secret" in text
 
 
 def test_a_score_is_not_mistaken_for_a_cost() -> None:

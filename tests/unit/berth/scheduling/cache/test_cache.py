@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from berth.kube.objects import CustomObject, OwnerReference, Pod
+from berth.kube.objects import CustomObject, OwnerReference, Pod, Service
 from berth.network.costs import NO_COSTS
 from berth.network.groups import GroupKey
+from berth.network.routing import Routing
 from berth.scheduling.cache.cache import REJECTION_SECONDS, Cache
 from berth.scheduling.configuration import Profile, TopologyReference
 from tests.support import builders, kinds
@@ -246,6 +248,35 @@ class TestRejections:
         assert cache.recently_rejected(owned(lone("next"))) == {"n1"}
         clock.advance(1)
         assert cache.recently_rejected(owned(lone("next"))) == frozenset()
+
+
+def test_services_route_calls_to_the_pods_that_are_members(cache: Cache) -> None:
+    document: dict[str, Any] = {
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"app": "web"}},
+    }
+    document["spec"]["trafficDistribution"] = "PreferSameZone"
+    web, pod = msgspec.convert(document, Service), member("w1", "web", labels={"app": "web"})
+
+    def routing() -> Routing:
+        return cache.services.routing(SHOP, "web").routing
+
+    cache.update_service(web)
+    assert routing() is Routing.ALL
+    for seen, expected in (
+        (member("w1", "web", labels={"app": "web"}, spec={"schedulingGates": [{"name": "g"}]}), Routing.ALL),
+        (pod, Routing.SAME_ZONE),
+        (member("w1", "web", labels={"app": "web"}, on="n1"), Routing.SAME_ZONE),
+        (member("w1", "web", labels={"app": "web"}, on="n1", phase="Failed"), Routing.ALL),
+        (pod, Routing.SAME_ZONE),
+    ):
+        cache.update_pod(seen)
+        assert routing() is expected
+    cache.delete_service(web)
+    assert routing() is Routing.ALL
+    cache.update_service(web)
+    cache.delete_pod(pod)
+    assert routing() is Routing.ALL
 
 
 def test_nodes_and_namespaces(cache: Cache) -> None:

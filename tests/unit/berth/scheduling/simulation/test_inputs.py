@@ -37,10 +37,26 @@ def test_a_manifest_wins_over_the_live_object() -> None:
 
 
 def test_kinds_that_a_plan_does_not_read_are_counted() -> None:
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}
-    inputs, problems = plans.inputs_of(service, {**service, "metadata": {"name": "b"}})
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}
+    inputs, problems = plans.inputs_of(secret, {**secret, "metadata": {"name": "b"}})
     assert problems == []
-    assert inputs.skipped == {"Service": 2}
+    assert inputs.skipped == {"Secret": 2}
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        pytest.param({"selector": None, "trafficDistribution": None}, "", id="nulls"),
+        pytest.param({"type": "ExternalName", "externalName": "db.example"}, "", id="external-name"),
+        pytest.param({"selector": {"app": 1}}, "selector", id="not-text"),
+    ],
+)
+def test_services_are_read(spec: dict[str, Any], problem: str) -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": spec}
+    inputs, problems = plans.inputs_of(service)
+    assert [problem in str(found) for found in problems] == ([True] if problem else [])
+    assert [item.metadata.name for item in inputs.of("Service")] == ([] if problem else ["a"])
+    assert inputs.skipped == {}
 
 
 def test_new_appgroups_get_the_order_that_their_controller_would_write() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from berth.network.groups import GroupKey
+from berth.network.routing import Routing
+from berth.scheduling.cache.services import WorkloadRouting
 from berth.scheduling.configuration import PlacementConfiguration, Profile
 from berth.scheduling.simulation.simulate import Simulation, simulate
 from tests.support import builders, plans
@@ -24,6 +26,17 @@ def simulated(*manifests: dict[str, Any], all_pods: bool = False, **gang: Any) -
 
 def placed(result: Simulation) -> dict[str, str]:
     return {item.decision.pod.metadata.name: item.decision.node for item in result.placed}
+
+
+def test_services_route_calls_to_the_pods_of_the_plan() -> None:
+    spec = {"selector": {"app": "b"}, "trafficDistribution": "PreferSameNode"}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "b"}, "spec": spec}
+    pods = [plans.pod(name, group="shop", workload=name) for name in "ab"]
+    for pod in pods:
+        pod["metadata"]["labels"]["app"] = pod["metadata"]["name"]
+    table = simulated(plans.node("n1"), SHOP, service, *pods).cache.services
+    routings = {name: table.routing(GroupKey("default", "shop"), name) for name in "ab"}
+    assert routings == {"a": WorkloadRouting(), "b": WorkloadRouting(Routing.SAME_NODE, "b")}
 
 
 def test_pods_that_have_a_node_come_first() -> None:

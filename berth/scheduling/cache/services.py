@@ -1,0 +1,118 @@
+"""Services, and how the calls to each workload of an AppGroup are routed.
+
+Routings are worked out when somebody asks, and kept until a Service of the namespace or the labels of the workload's
+own pods change: a change in one namespace costs the others nothing. The rules are those of `berth.network.services`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from berth.api.labels import membership
+from berth.kube.objects import Pod, Service
+from berth.network.groups import GroupKey
+from berth.network.routing import Routing
+from berth.network.services import routing_of, selects, service_for
+
+_STATEFUL_SET = "StatefulSet"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadRouting:
+    """Which replicas of a workload its callers reach."""
+
+    routing: Routing = Routing.ALL
+    """how a replica is chosen"""
+    service: str = ""
+    """name of the Service that says so, empty when none selects the workload's pods"""
+
+
+class _Workload(NamedTuple):
+    group: GroupKey
+    selector: str
+
+
+class _Shape(NamedTuple):
+    """What Services make of a pod; replicas of one template share it."""
+
+    labels: frozenset[tuple[str, str]]
+    stateful: bool
+
+
+class ServiceTable:
+    """Fed with every Service, and every pod while it is a member of an AppGroup."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._services: defaultdict[str, dict[str, Service]] = defaultdict(dict)
+        self._pods: dict[str, tuple[_Workload, _Shape]] = {}
+        self._shapes: dict[_Workload, Counter[_Shape]] = {}
+        self._known: defaultdict[str, dict[_Workload, WorkloadRouting]] = defaultdict(dict)
+
+    def update(self, service: Service) -> bool:
+        """A Service was added or changed; returns whether that can change a routing."""
+        meta = service.metadata
+        old = self._services[meta.namespace].get(meta.name)
+        if old is not None and old.spec == service.spec and routing_of(old) is routing_of(service):
+            return False
+        self._services[meta.namespace][meta.name] = service
+        self._known.pop(meta.namespace, None)
+        return True
+
+    def delete(self, service: Service) -> None:
+        """A Service was deleted."""
+        namespace = service.metadata.namespace
+        if self._services[namespace].pop(service.metadata.name, None) is not None:
+            self._known.pop(namespace, None)
+        if not self._services[namespace]:
+            del self._services[namespace]
+
+    def join(self, pod: Pod) -> None:
+        """A live pod was added or changed; one outside any AppGroup is left alone."""
+        place, uid = membership(pod.metadata.labels), pod.metadata.uid
+        if place is None:
+            self.leave(uid)
+            return
+        workload = _Workload(GroupKey(pod.metadata.namespace, place.appgroup), place.workload)
+        stateful = any(owner.kind == _STATEFUL_SET for owner in pod.metadata.owner_references)
+        now = workload, _Shape(frozenset(pod.metadata.labels.items()), stateful)
+        if self._pods.get(uid) == now:
+            return
+        self.leave(uid)
+        self._pods[uid] = now
+        shapes = self._shapes.setdefault(workload, Counter())
+        shapes[now[1]] += 1
+        if shapes[now[1]] == 1:
+            self._known[workload.group.namespace].pop(workload, None)
+
+    def leave(self, uid: str) -> None:
+        """A pod is no member any more."""
+        if uid not in self._pods:
+            return
+        workload, shape = self._pods.pop(uid)
+        shapes = self._shapes[workload]
+        shapes[shape] -= 1
+        if not shapes[shape]:
+            del shapes[shape]
+            self._known[workload.group.namespace].pop(workload, None)
+            if not shapes:
+                del self._shapes[workload]
+
+    def routing(self, group: GroupKey, workload: str) -> WorkloadRouting:
+        """How calls to a workload (by its selector) are routed: evenly to all while no Service selects a pod of it."""
+        key, known = _Workload(group, workload), self._known[group.namespace]
+        if key not in known:
+            known[key] = self._route(key)
+        return known[key]
+
+    def _route(self, key: _Workload) -> WorkloadRouting:
+        shapes = self._shapes.get(key, Counter[_Shape]())
+        labels = [dict(shape.labels) for shape in shapes]
+        services = self._services.get(key.group.namespace, {}).values()
+        found = service_for((item for item in services if any(selects(item, one) for one in labels)), key.selector)
+        if found is None:
+            return WorkloadRouting()
+        stateful = any(shape.stateful for shape in shapes)
+        return WorkloadRouting(Routing.ALL if stateful else routing_of(found), found.metadata.name)

@@ -1,0 +1,226 @@
+"""How calls to workloads are routed, as Services and pods come and go; a change costs its own namespace alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from berth.kube.objects import ObjectMeta, OwnerReference, Pod, Service
+from berth.network.groups import GroupKey
+from berth.network.routing import Routing
+from berth.scheduling.cache import services as module
+from berth.scheduling.cache.services import ServiceTable, WorkloadRouting
+from tests.support.placement import lone, member
+
+SHOP = GroupKey("default", "shop")
+OTHER = GroupKey("other", "shop")
+ZONE = {"trafficDistribution": "PreferSameZone"}
+NONE = WorkloadRouting()
+
+
+def service(name: str = "web", *, namespace: str = "default", app: str = "web", **spec: Any) -> Service:
+    body = {"metadata": {"name": name, "namespace": namespace}, "spec": {"selector": {"app": app}, **spec}}
+    return msgspec.convert(body, Service)
+
+
+def replica(name: str = "w1", workload: str = "web", **arguments: Any) -> Pod:
+    labels = {"app": workload, **arguments.pop("labels", {})}
+    return member(name, workload, labels=labels, **arguments)
+
+
+def owned(pod: Pod, kind: str) -> Pod:
+    pod.metadata.owner_references = [OwnerReference(kind=kind, name="o", uid="o", controller=True)]
+    return pod
+
+
+@pytest.fixture
+def table() -> ServiceTable:
+    made = ServiceTable()
+    made.join(replica())
+    return made
+
+
+class TestServices:
+    @pytest.mark.parametrize(
+        ("services", "routing"),
+        [
+            pytest.param([], NONE, id="none"),
+            pytest.param([service(**ZONE)], WorkloadRouting(Routing.SAME_ZONE, "web"), id="one"),
+            pytest.param([service(app="db", **ZONE)], NONE, id="of-other-pods"),
+            pytest.param([service(namespace="other", **ZONE)], NONE, id="of-another-namespace"),
+            pytest.param([service(type="ExternalName", **ZONE)], NONE, id="external-name"),
+            pytest.param([service(selector={}, **ZONE)], NONE, id="without-selector"),
+            pytest.param([service(clusterIP="None", **ZONE)], WorkloadRouting(Routing.ALL, "web"), id="headless"),
+            pytest.param([service("a"), service(**ZONE)], WorkloadRouting(Routing.SAME_ZONE, "web"), id="by-name"),
+        ],
+    )
+    def test_what_they_say_of_a_workload(
+        self, table: ServiceTable, services: list[Service], routing: WorkloadRouting
+    ) -> None:
+        for one in services:
+            table.update(one)
+        assert table.routing(SHOP, "web") == routing
+        for one in services:
+            table.delete(one)
+        assert table.routing(SHOP, "web") == NONE
+
+    def test_a_changed_service_counts(self, table: ServiceTable) -> None:
+        assert table.update(service(**ZONE))
+        assert table.routing(SHOP, "web").routing is Routing.SAME_ZONE
+        assert table.update(service(internalTrafficPolicy="Local"))
+        assert table.routing(SHOP, "web").routing is Routing.LOCAL
+        assert table.update(service(app="db"))
+        assert table.routing(SHOP, "web") == NONE
+
+    def test_a_change_that_routes_alike_is_none(self, table: ServiceTable) -> None:
+        table.update(service(**ZONE))
+        labelled = service(**ZONE)
+        labelled.metadata = ObjectMeta(name="web", namespace="default", labels={"a": "b"}, resource_version="9")
+        assert not table.update(labelled)
+
+    def test_an_annotation_may_change_it(self, table: ServiceTable) -> None:
+        table.update(service(**ZONE))
+        annotated = service(**ZONE)
+        annotated.metadata.annotations = {"service.kubernetes.io/topology-mode": "Auto"}
+        assert table.update(annotated)
+        assert table.routing(SHOP, "web").routing is Routing.ALL
+
+    def test_the_end_of_one_that_was_never_seen_changes_nothing(self, table: ServiceTable) -> None:
+        table.delete(service("unseen"))
+        assert table.routing(SHOP, "web") == NONE
+
+
+class TestPods:
+    @pytest.fixture(autouse=True)
+    def zonal(self, table: ServiceTable) -> None:
+        table.update(service(**ZONE))
+        assert table.routing(SHOP, "web").routing is Routing.SAME_ZONE
+
+    def test_the_last_one_that_is_selected_goes(self, table: ServiceTable) -> None:
+        table.join(replica("w2"))
+        for name, left in (("w1", Routing.SAME_ZONE), ("w2", Routing.ALL)):
+            table.leave(replica(name).metadata.uid)
+            assert table.routing(SHOP, "web").routing is left
+        table.leave("unknown")
+
+    def test_other_labels(self, table: ServiceTable) -> None:
+        table.join(replica(labels={"app": "blue"}))
+        assert table.routing(SHOP, "web") == NONE
+
+    def test_one_that_is_selected_is_enough(self, table: ServiceTable) -> None:
+        table.join(replica("w2", labels={"app": "blue"}))
+        assert table.routing(SHOP, "web").routing is Routing.SAME_ZONE
+
+    def test_another_group_is_another_workload(self, table: ServiceTable) -> None:
+        table.join(replica(group="mall"))
+        assert table.routing(SHOP, "web") == NONE
+        assert table.routing(GroupKey("default", "mall"), "web").routing is Routing.SAME_ZONE
+
+    def test_a_pod_that_leaves_its_group(self, table: ServiceTable) -> None:
+        table.join(lone("w1", labels={"app": "web"}))
+        assert table.routing(SHOP, "web") == NONE
+
+    @pytest.mark.parametrize(
+        ("kind", "routing"),
+        [
+            pytest.param("StatefulSet", Routing.ALL, id="members-are-called-by-name"),
+            pytest.param("ReplicaSet", Routing.SAME_ZONE, id="replicas-are-alike"),
+        ],
+    )
+    def test_what_made_them(self, table: ServiceTable, kind: str, routing: Routing) -> None:
+        table.join(owned(replica(), kind))
+        assert table.routing(SHOP, "web") == WorkloadRouting(routing, "web")
+
+
+class TestCost:
+    """Counted in Services that are looked at."""
+
+    @pytest.fixture
+    def looked(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        seen: list[str] = []
+        selects = module.selects
+
+        def counted(item: Service, labels: dict[str, str]) -> bool:
+            seen.append(f"{item.metadata.namespace}/{item.metadata.name}")
+            return selects(item, labels)
+
+        monkeypatch.setattr(module, "selects", counted)
+        return seen
+
+    @pytest.fixture
+    def busy(self, table: ServiceTable, looked: list[str]) -> ServiceTable:
+        table.join(replica("o1", namespace="other"))
+        table.update(service(**ZONE))
+        table.update(service(namespace="other"))
+        for key in (SHOP, OTHER):
+            table.routing(key, "web")
+        assert looked == ["default/web", "other/web"]
+        looked.clear()
+        return table
+
+    @pytest.mark.parametrize(
+        ("change", "again"),
+        [
+            pytest.param(lambda table: None, [], id="nothing"),
+            pytest.param(lambda table: table.update(service(app="db")), ["default/web"], id="a-service"),
+            pytest.param(lambda table: table.delete(service("unseen")), [], id="an-unknown-service"),
+            pytest.param(lambda table: table.update(service(**ZONE)), [], id="an-equal-service"),
+            pytest.param(lambda table: table.join(replica("w2")), [], id="one-more-replica"),
+            pytest.param(lambda table: table.join(replica("w1", on="n1")), [], id="a-replica-got-its-node"),
+            pytest.param(lambda table: table.join(replica("d1", "db")), [], id="a-pod-of-another-workload"),
+            pytest.param(lambda table: table.join(lone("p", labels={"app": "web"})), [], id="a-pod-outside"),
+        ],
+    )
+    def test_only_what_can_differ_is_looked_at(
+        self, busy: ServiceTable, looked: list[str], change: Any, again: list[str]
+    ) -> None:
+        change(busy)
+        for key in (SHOP, OTHER):
+            busy.routing(key, "web")
+        assert looked == again
+
+
+EVENT = st.tuples(
+    st.sampled_from(["update", "delete", "join", "leave"]),
+    st.sampled_from("abc"),
+    st.sampled_from(["default", "other"]),
+    st.sampled_from(["web", "db"]),
+    st.sampled_from([{}, ZONE, {"clusterIP": "None"}, {"internalTrafficPolicy": "Local"}]),
+    st.booleans(),
+)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(events=st.lists(EVENT, max_size=25))
+def test_what_was_kept_is_what_a_new_table_says(events: list[Any]) -> None:
+    """Asked after every event, the table says what one says that was fed with the survivors alone."""
+    table = ServiceTable()
+    services: dict[tuple[str, str], Service] = {}
+    pods: dict[str, Pod] = {}
+    for what, name, namespace, app, spec, asked in events:
+        one, pod = service(name, namespace=namespace, app=app, **spec), replica(name, app, namespace=namespace)
+        if what == "update":
+            table.update(one)
+            services[namespace, name] = one
+        elif what == "delete":
+            table.delete(one)
+            services.pop((namespace, name), None)
+        elif what == "join":
+            table.join(pod)
+            pods[pod.metadata.uid] = pod
+        else:
+            table.leave(pod.metadata.uid)
+            pods.pop(pod.metadata.uid, None)
+        fresh = ServiceTable()
+        for item in pods.values():
+            fresh.join(item)
+        for item in services.values():
+            fresh.update(item)
+        if asked:
+            for key in (SHOP, OTHER):
+                for workload in ("web", "db"):
+                    assert table.routing(key, workload) == fresh.routing(key, workload)
