@@ -310,8 +310,9 @@ async def test_a_large_application_keeps_no_other_namespace_waiting(
             return await super().bind(pod, _node, decision=decision)
 
     cycle = desk.controller.binding
+    monkeypatch.setattr(cycle, "_workers", 2)
     monkeypatch.setattr(cycle, "_binder", Recording())
-    many = [desk.place(lone(f"many-{number}", cpu="1m")) for number in range(5 * cycle._workers)]
+    many = [desk.place(lone(f"many-{number}", cpu="1m")) for number in range(20)]
     one = desk.place(lone("one", namespace="small", cpu="1m"))
     for item in [*many, one]:
         cycle._put(item)

@@ -1,0 +1,98 @@
+"""Bandwidth is charged as it was admitted, whatever becomes of the AppGroup."""
+
+from __future__ import annotations
+
+import pytest
+
+from berth.kube.objects import CustomObject, Pod
+from berth.network.groups import GroupKey
+from berth.scheduling.cache.cache import Cache
+from tests.support import kinds
+from tests.support.placement import Clock, chain, group_object, member, zoned
+
+SHOP = GroupKey("default", "shop")
+
+
+@pytest.fixture
+def cache() -> Cache:
+    made = Cache(clock=Clock())
+    made.update_node(zoned("n1"))
+    made.update_node(zoned("n2"))
+    return made
+
+
+EDITS: dict[str, CustomObject | None] = {
+    "raised": group_object("shop", *chain("a", "b", minBandwidth="1e30")),
+    "lowered": group_object("shop", *chain("a", "b", minBandwidth="1")),
+    "no-longer-stated": group_object("shop", *chain("a", "b")),
+    "dependency-removed": group_object("shop", kinds.workload("a"), kinds.workload("b")),
+    "workload-removed": group_object("shop", kinds.workload("a")),
+    "turned-round": group_object("shop", *chain("b", "a", minBandwidth="90M")),
+    "deleted": None,
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+class TestAdmittedBandwidth:
+    """What placed pods take of the nodes' bandwidth is what was admitted, whatever their AppGroup states later."""
+
+    @staticmethod
+    def edited(cache: Cache, edit: CustomObject | None) -> dict[str, int]:
+        if edit is None:
+            cache.delete_group(SHOP)
+        else:
+            cache.update_group(edit)
+        return dict(cache.bandwidth().nodes)
+
+    @pytest.fixture
+    def placed(self, cache: Cache) -> Cache:
+        cache.update_group(group_object("shop", *chain("a", "b", minBandwidth="10M")))
+        for name, node in (("a1", "n1"), ("b1", "n2")):
+            cache.update_pod(member(name, name[0]))
+            cache.assume(member(name, name[0]), node)
+        return cache
+
+    def test_while_it_is_assumed(self, placed: Cache, edit: CustomObject | None) -> None:
+        assert self.edited(placed, edit) == {"n1": 10**7, "n2": 10**7}
+
+    def test_once_it_is_bound(self, placed: Cache, edit: CustomObject | None) -> None:
+        for text in ("", '{"b": 5}', '{"b": 999999999999}'):
+            # What somebody writes into the annotation afterwards is not read.
+            placed.update_pod(annotated(member("a1", "a", on="n1"), text))
+            placed.update_pod(annotated(member("b1", "b", on="n2"), text))
+            assert self.edited(placed, edit) == {"n1": 10**7, "n2": 10**7}
+
+    def test_after_a_restart(self, cache: Cache, edit: CustomObject | None) -> None:
+        cache.update_pod(annotated(member("a1", "a", on="n1"), '{"b": 10000000}'))
+        cache.update_pod(annotated(member("b1", "b", on="n2"), "{}"))
+        assert self.edited(cache, edit) == {"n1": 10**7, "n2": 10**7}
+
+    def test_until_it_goes_away(self, placed: Cache, edit: CustomObject | None) -> None:
+        self.edited(placed, edit)
+        placed.delete_pod(member("a1", "a", on="n1"))
+        assert dict(placed.bandwidth().nodes) == {}
+
+    def test_a_pod_bound_by_another_scheduler_is_charged_what_is_stated_now(
+        self, cache: Cache, edit: CustomObject | None
+    ) -> None:
+        cache.update_group(group_object("shop", *chain("a", "b", minBandwidth="10M")))
+        cache.update_pod(member("a1", "a", on="n1"))
+        cache.update_pod(member("b1", "b", on="n2"))
+        now = self.edited(cache, edit)
+        bandwidth = sum(edge.bandwidth for edge in cache.groups[SHOP].edges) if edit is not None else 0
+        assert now == ({"n1": bandwidth, "n2": bandwidth} if bandwidth else {})
+
+    def test_forgotten_and_placed_anew_it_is_charged_what_is_stated_then(
+        self, placed: Cache, edit: CustomObject | None
+    ) -> None:
+        self.edited(placed, edit)
+        for name, node in (("a1", "n1"), ("b1", "n2")):
+            placed.forget(member(name, name[0]))
+            placed.assume(member(name, name[0]), node)
+        bandwidth = sum(edge.bandwidth for edge in placed.groups[SHOP].edges) if edit is not None else 0
+        assert dict(placed.bandwidth().nodes) == ({"n1": bandwidth, "n2": bandwidth} if bandwidth else {})
+
+
+def annotated(pod: Pod, text: str) -> Pod:
+    pod.metadata.annotations = {"berth.dev/admitted-bandwidth": text} if text else {}
+    return pod
