@@ -304,10 +304,10 @@ async def test_a_large_application_keeps_no_other_namespace_waiting(
     order: list[str] = []
 
     class Recording(Unreadable):
-        async def bind(self, pod: Pod, _node: str, *, decision: str) -> BindResult:
+        async def bind(self, pod: Pod, node: str, **annotations: str) -> BindResult:
             order.append(pod.metadata.name)
             await asyncio.sleep(0)
-            return await super().bind(pod, _node, decision=decision)
+            return await super().bind(pod, node, **annotations)
 
     cycle = desk.controller.binding
     monkeypatch.setattr(cycle, "_workers", 2)
