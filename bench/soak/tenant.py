@@ -50,7 +50,8 @@ class Tenant:
         """Create an object; a refusal is counted and nothing else."""
         async with self._slots:
             with self._counted():
-                await self.client.create(resource, body, namespace=self.namespace)
+                typed = {"apiVersion": resource.api_version, "kind": resource.kind, **body}
+                await self.client.create(resource, typed, namespace=self.namespace)
 
     async def create_all(self, resource: Resource[Any], bodies: Iterable[dict[str, Any]]) -> None:
         """Create objects, `parallel` at a time."""
