@@ -1,27 +1,25 @@
 """Kubernetes Events: what Berth tells people about an object, readable with ``kubectl describe``.
 
-Writing never delays the caller: notes go to a bounded queue and a few writers drain it. The same note
-about the same object is counted in the Event's series instead of being written again, at intervals
-that double up to half an hour: a pod which stays pending for a day costs some fifty writes, and its
-Event never runs out meanwhile (the API server keeps Events for an hour after the last write).
+Writing never delays the caller: notes go to a bounded queue and a few writers drain it. Notes of one object, reason and
+action are one series, whatever their texts; :mod:`berth.kube.event_series` says which of them are written.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from time import monotonic
 from typing import Any
 
 import structlog
-from cachetools import TTLCache
 
 from berth.api.text import shortened
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
+from berth.kube.event_series import Series, SeriesMemory
 from berth.kube.metrics import EVENTS_DROPPED
 from berth.kube.objects import ObjectMeta
 from berth.kube.resources import EVENTS
@@ -32,10 +30,6 @@ NOTE_LIMIT = 1024
 """Bytes; events.k8s.io refuses longer notes."""
 NAME_LIMIT = 128
 """Bytes of reportingInstance, reason and action that events.k8s.io accepts."""
-FIRST_INTERVAL = 30.0
-"""Seconds before a repeated note is written for the first time."""
-LONGEST_INTERVAL = 1800.0
-"""Seconds between writes of a repeated note at most, half of the time that an Event lives."""
 CAPACITY = 10_000
 """Notes that may wait; more are dropped and counted in berth_events_dropped_total."""
 WRITERS = 4
@@ -89,31 +83,6 @@ class Note:
     """the same for programs, on the Event"""
 
 
-@dataclass(slots=True)
-class Series:
-    """How often a note came since it was first recorded, and when that is worth a write."""
-
-    event_name: str
-    """metadata.name of the Event"""
-    next_write: float
-    """time of the next write on the clock that :meth:`due` is asked with, seconds"""
-    count: int = 1
-    """occurrences"""
-    interval: float = FIRST_INTERVAL
-    """seconds from one write to the next"""
-    written: bool = False
-    """True once the Event is known to exist"""
-
-    def due(self, now: float) -> bool:
-        """Count one more occurrence; True if the Event should be written now."""
-        self.count += 1
-        if now < self.next_write:
-            return False
-        self.interval = min(self.interval * 2, LONGEST_INTERVAL)
-        self.next_write = now + self.interval
-        return True
-
-
 class EventRecorder:
     """Writes Events in the background."""
 
@@ -129,25 +98,21 @@ class EventRecorder:
         self._controller = controller
         self._instance = shortened(instance, NAME_LIMIT)
         self._queue: asyncio.Queue[tuple[Note, Series]] = asyncio.Queue(maxsize=CAPACITY)
-        self._series: TTLCache[tuple[str, str, str], Series] = TTLCache(maxsize=20_000, ttl=2 * LONGEST_INTERVAL)
+        self._series = SeriesMemory()
 
     def record(self, note: Note) -> None:
         """Queue a note; never blocks and never raises."""
         note = replace(note, message=shortened(note.message, NOTE_LIMIT))
-        key = (note.regarding.uid, note.reason, note.message)
-        now = time.monotonic()
-        series = self._series.get(key)
+        key = (note.regarding.uid, note.reason, note.action)
+        now = monotonic()
+        series = self._series.due(key, self._name(note), now)
         if series is None:
-            series = Series(self._name(note), next_write=now + FIRST_INTERVAL)
-        elif not series.due(now):
             return
         try:
             self._queue.put_nowait((note, series))
         except asyncio.QueueFull:
             EVENTS_DROPPED.labels("queue_full").inc()
             series.next_write = now  # the next occurrence may have more luck
-        # Stored again at every write, which begins its time to live anew.
-        self._series[key] = series
 
     async def run(self) -> None:
         """Write until cancelled; then what still waits is written for at most two seconds."""
@@ -186,25 +151,30 @@ class EventRecorder:
                 self._queue.task_done()
 
     async def _write(self, note: Note, series: Series) -> None:
-        namespace = note.regarding.namespace or "default"
+        namespace, name = note.regarding.namespace or "default", self._name(note)
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        if series.written and await self._count(series, namespace, now):
+        # Another text may have come since, while this one waited in the queue.
+        if series.event_name == name and series.written and await self._count(series, name, namespace, now):
             return
         # New, never arrived, or run out in the meantime.
-        body = self._body(note, name=series.event_name, namespace=namespace, now=now)
+        body = self._body(note, name=name, namespace=namespace, now=now)
         try:
             await self._client.create(EVENTS, body, namespace=namespace, repeat=True)
         except ApiError as error:
-            # Names are stable, so a conflict is our own Event: its answer was lost, or it is older than our memory.
             if not error.conflict:
                 raise
-        series.written = True
+            # Names are stable, so this is our own Event: its answer was lost, its text was another's turn in between,
+            # or it is older than our memory.
+            if series.count > 1:
+                await self._count(series, name, namespace, now)
+        if series.event_name == name:
+            series.written = True
 
-    async def _count(self, series: Series, namespace: str, now: str) -> bool:
+    async def _count(self, series: Series, name: str, namespace: str, now: str) -> bool:
         """Write how often the note came; False if its Event is not there."""
         patch = {"series": {"count": series.count, "lastObservedTime": now}}
         try:
-            await self._client.merge_patch(EVENTS, series.event_name, patch, namespace=namespace)
+            await self._client.merge_patch(EVENTS, name, patch, namespace=namespace)
         except ApiError as error:
             if not error.not_found:
                 raise
@@ -235,7 +205,7 @@ class EventRecorder:
         }
 
     def _name(self, note: Note) -> str:
-        """Stable per object, reason, message and process, so that a repeated write meets its own Event."""
-        text = "\0".join((note.regarding.uid, note.reason, note.message, self._instance))
+        """Stable per object, reason, action, text and process, so that a repeated write meets its own Event."""
+        text = "\0".join((note.regarding.uid, note.reason, note.action, note.message, self._instance))
         digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
         return f"{note.regarding.name[:200].rstrip('-.')}.{digest}"

@@ -19,8 +19,11 @@ from berth.scheduling.configuration import AfterWait, PlacementConfiguration, Pr
 from berth.scheduling.decision import Decision, Failure, Outcome
 from berth.scheduling.messages import Message
 from berth.scheduling.planner import Planner, workload_of
-from berth.scheduling.queue import POD, QueueEntry, SchedulingQueue, pod_order
+from berth.scheduling.queue import POD, QueueEntry, SchedulingQueue, Told, pod_order
 from berth.scheduling.settling import SettlingWindow
+
+TELL_AGAIN = 30.0
+"""Seconds after which an AppGroup that still waits, and its pods, are told so again."""
 
 
 class CycleListener:
@@ -31,6 +34,9 @@ class CycleListener:
 
     def unschedulable(self, failure: Failure) -> None:
         """A pod has no node for now."""
+
+    def waiting(self, pod: Pod, message: Message) -> None:
+        """A pod is not planned yet, because of its AppGroup."""
 
     def about_pod(self, pod: Pod, message: Message) -> None:
         """Something about a waiting pod is worth telling."""
@@ -119,6 +125,7 @@ class SchedulingCycle:
         if self._waits(attempt):
             self._listener.attempted(entry.key.kind, "waiting")
             return
+        entry.told = Told()
         started = self._timer()
         outcome = self._plan(attempt)
         seconds = self._timer() - started
@@ -150,13 +157,16 @@ class SchedulingCycle:
         if attempt.entry.key.kind == POD:
             return False
         if group is None:
-            name = attempt.entry.key.name
-            self._tell(attempt, messages.group_missing(attempt.entry.key.namespace, name, seconds=gang.wait_seconds))
-            if not attempt.over:
-                self._retry_after_wait(attempt)
-            return not attempt.over
+            key = attempt.entry.key
+            message = messages.group_missing(key.namespace, key.name, seconds=gang.wait_seconds)
+            if attempt.over:
+                self._tell_pods(attempt, message)
+                return False
+            self._tell_waiting(attempt, message)
+            self._retry_after_wait(attempt)
+            return True
         if group.problem:
-            self._tell(attempt, messages.group_unusable(group))
+            self._tell_pods(attempt, messages.group_unusable(group))
             return False
         keeps = gang.after_wait is AfterWait.KEEP_WAITING
         if not self._cache.members.complete(group) and (keeps or not attempt.over):
@@ -164,7 +174,7 @@ class SchedulingCycle:
             missing = self._cache.members.missing(group)
             seconds = None if keeps else gang.wait_seconds
             message = messages.waiting_for_members(group, present=len(members), missing=missing, seconds=seconds)
-            self._tell(attempt, message)
+            self._tell_waiting(attempt, message)
             if attempt.over:
                 # KeepWaiting: only a new member helps, and that makes the entry active.
                 self._queue.back_off(attempt.entry)
@@ -247,9 +257,21 @@ class SchedulingCycle:
     def _retry_after_wait(self, attempt: _Attempt) -> None:
         self._queue.retry_at(attempt.entry, attempt.entry.first_seen + attempt.profile.gang.wait_seconds)
 
-    def _tell(self, attempt: _Attempt, message: Message) -> None:
+    def _tell_pods(self, attempt: _Attempt, message: Message) -> None:
         for pod in attempt.pods:
             self._listener.about_pod(pod, message)
+
+    def _tell_waiting(self, attempt: _Attempt, message: Message) -> None:
+        """Tell an AppGroup and its pods why they wait: a pod when it comes, all of them now and then."""
+        entry, now = attempt.entry, self._cache.clock()
+        if entry.told.reason != message.reason or now >= entry.told.until:
+            entry.told = Told(message.reason, now + TELL_AGAIN)
+            if attempt.group is not None:
+                self._listener.about_group(attempt.group, message)
+        for pod in attempt.pods:
+            if pod.metadata.uid not in entry.told.pods:
+                entry.told.pods.add(pod.metadata.uid)
+                self._listener.waiting(pod, message)
 
 
 def _together(outcomes: Sequence[Outcome]) -> Outcome:

@@ -25,6 +25,8 @@ class Message:
     """whether somebody should act"""
     rejections: str = ""
     """why no node takes the pod, as the annotation ``berth.dev/rejections``"""
+    lasting: str = ""
+    """the text for places that need one which stays true while details of the other change; empty: the same"""
 
 
 def failed_scheduling(failure: Failure) -> Message:
@@ -33,12 +35,13 @@ def failed_scheduling(failure: Failure) -> Message:
 
 
 def waiting_for_members(group: Group, *, present: int, missing: tuple[str, ...], seconds: float | None) -> Message:
-    """The pod's AppGroup is not complete yet; `seconds` None means that it waits as long as it takes."""
+    """The AppGroup is not complete yet; `seconds` None means that it waits as long as it takes."""
     what = f"; workloads without a pod: {listed(missing, limit=5)}" if missing else ""
     limit = "until they appear" if seconds is None else f"up to {seconds:.0f} s"
     return Message(
         "WaitingForMembers",
         f"AppGroup {group.key.name} has {present} of {group.members} pods{what}; waiting {limit}",
+        lasting=f"AppGroup {group.key.name} is not complete; waiting {limit}; its Events say what is missing",
     )
 
 

@@ -81,6 +81,18 @@ _Rank = tuple[int, int, str, EntryKey]
 
 
 @dataclass(slots=True)
+class Told:
+    """What was last told about a waiting entry."""
+
+    reason: str = ""
+    """of the message"""
+    until: float = 0.0
+    """monotonic time from which it is told again"""
+    pods: set[str] = field(default_factory=set)
+    """pods, by uid, that it was told to"""
+
+
+@dataclass(slots=True)
 class QueueEntry:
     """What is placed in one go."""
 
@@ -110,6 +122,8 @@ class QueueEntry:
     """place among the active entries, None while it is not active"""
     active_since: float = 0.0
     """monotonic time at which it became active"""
+    told: Told = field(default_factory=Told)
+    """why it waits, as its pods have been told"""
 
     @property
     def priority(self) -> int:

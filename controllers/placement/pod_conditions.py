@@ -1,7 +1,7 @@
 """Tells people and other controllers that a pod has no node: its condition PodScheduled, as kube-scheduler does.
 
-Cluster autoscalers act on this condition. Writes are queued, at most one waits per pod, and a condition that
-is already there is not written again.
+Cluster autoscalers act on its reason Unschedulable; a pod that waits for its AppGroup has another. Writes are queued,
+at most one waits per pod, and a condition that is already there is not written again.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import structlog
 
@@ -27,29 +28,40 @@ MAX_CONFLICTS = 5
 """Times that a pod may change under our write."""
 
 
+class _Why(NamedTuple):
+    reason: str
+    message: str
+
+
 class PodConditions:
     """Writes PodScheduled=False conditions in the background."""
 
     def __init__(self, client: ApiClient) -> None:
         """Prepare."""
         self._client = client
-        self._waiting: OrderedDict[str, tuple[Pod, str]] = OrderedDict()
-        self._written: dict[str, str] = {}
+        self._waiting: OrderedDict[str, tuple[Pod, _Why]] = OrderedDict()
+        self._written: dict[str, _Why] = {}
         self._wake = asyncio.Event()
 
     def unschedulable(self, pod: Pod, message: str) -> None:
-        """Have the condition written unless it says the same already."""
+        """No node takes the pod: have the condition written unless it says the same already."""
+        self._note(pod, _Why(UNSCHEDULABLE, message))
+
+    def waiting(self, pod: Pod, *, reason: str, message: str) -> None:
+        """The pod is not planned yet: have the condition written unless it says the same already."""
+        self._note(pod, _Why(reason, message))
+
+    def _note(self, pod: Pod, why: _Why) -> None:
         uid = pod.metadata.uid
         self._waiting.pop(uid, None)
         written = self._written.get(uid)
-        if written == message:
+        if written == why:
             return
         if written is None and any(
-            c.type == CONDITION and c.status == "False" and (c.reason, c.message) == (UNSCHEDULABLE, message)
-            for c in pod.status.conditions
+            c.type == CONDITION and c.status == "False" and (c.reason, c.message) == why for c in pod.status.conditions
         ):
             return
-        self._waiting[uid] = (pod, message)
+        self._waiting[uid] = (pod, why)
         self._wake.set()
 
     def forget(self, uid: str) -> None:
@@ -68,10 +80,10 @@ class PodConditions:
             while not self._waiting:
                 self._wake.clear()
                 await self._wake.wait()
-            uid, (pod, message) = self._waiting.popitem(last=False)
-            self._written[uid] = message
+            uid, (pod, why) = self._waiting.popitem(last=False)
+            self._written[uid] = why
             try:
-                await self._write(pod, message)
+                await self._write(pod, why)
             except ApiError as error:
                 self._written.pop(uid, None)
                 if not error.not_found:
@@ -80,12 +92,12 @@ class PodConditions:
                 self._written.pop(uid, None)
                 log.warning("condition not written", pod=pod.key, error=str(error) or repr(error))
 
-    async def _write(self, pod: Pod, message: str) -> None:
+    async def _write(self, pod: Pod, why: _Why) -> None:
         condition = {
             "type": CONDITION,
             "status": "False",
-            "reason": UNSCHEDULABLE,
-            "message": message,
+            "reason": why.reason,
+            "message": why.message,
             "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
         # The uid leaves a namesake alone that was created in the meantime, the version a pod that was bound since.

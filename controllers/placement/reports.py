@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from berth.kube.events import Note
 from berth.kube.objects import Pod
@@ -55,6 +56,12 @@ class CycleReports(CycleListener):
         """Tell it in an Event and in the pod's condition."""
         self._record(events.about_pod(failure.pod, messages.failed_scheduling(failure)))
         self._conditions.unschedulable(failure.pod, failure.message)
+
+    def waiting(self, pod: Pod, message: Message) -> None:
+        """Tell it in an Event and in the pod's condition, in words that need no write when another pod comes."""
+        message = replace(message, text=message.lasting or message.text)
+        self._record(events.about_pod(pod, message))
+        self._conditions.waiting(pod, reason=message.reason, message=message.text)
 
     def about_pod(self, pod: Pod, message: Message) -> None:
         """Tell it in an Event."""

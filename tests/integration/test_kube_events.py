@@ -11,6 +11,8 @@ from prometheus_client import REGISTRY
 
 from berth.kube import events as events_module
 from berth.kube.client import ApiClient
+from berth.kube.errors import ApiError
+from berth.kube.event_series import FIRST_INTERVAL
 from berth.kube.events import EventRecorder, Note, Reference
 from berth.kube.objects import ConfigMap, Namespace
 from berth.kube.resources import CONFIGMAPS, EVENTS, NAMESPACES
@@ -18,6 +20,7 @@ from hack.harness.cluster import Kubectl
 from hack.localcluster import LocalCluster
 from hack.localcluster.components import Options
 from tests.support.kube import client_of, config_map, running, until
+from tests.support.placement import Clock
 
 
 def recorder(client: ApiClient, **arguments: Any) -> EventRecorder:
@@ -32,6 +35,14 @@ async def subject(client: ApiClient, namespace: str, name: str = "web") -> Refer
 
 def dropped(reason: str) -> float:
     return REGISTRY.get_sample_value("berth_events_dropped_total", {"reason": reason}) or 0.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The recorder's time."""
+    made = Clock()
+    monkeypatch.setattr(events_module, "monotonic", made)
+    return made
 
 
 async def written(subject: EventRecorder) -> None:
@@ -69,9 +80,8 @@ async def test_events_of_objects_outside_namespaces_lie_in_default(cluster: Loca
 
 
 async def test_repeats_are_counted_in_the_series(
-    cluster: LocalCluster, namespace: str, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
+    cluster: LocalCluster, namespace: str, kubectl: Kubectl, clock: Clock
 ) -> None:
-    monkeypatch.setattr("berth.kube.events.FIRST_INTERVAL", 0.0)
     async with client_of(cluster) as client:
         events = recorder(client)
         async with running(events.run()):
@@ -79,12 +89,12 @@ async def test_repeats_are_counted_in_the_series(
             note = Note(about, "FailedScheduling", "does not fit", "Scheduling", warning=True)
             events.record(note)
             await written(events)
+            clock.now += FIRST_INTERVAL
             events.record(note)
             await written(events)
-            (series,) = events._series.values()
             for _ in range(5):
                 events.record(note)  # counted, not due
-            series.next_write = 0.0
+            clock.now += 2 * FIRST_INTERVAL
             events.record(note)
             await written(events)
     (event,) = kubectl.get("events.events.k8s.io")["items"]
@@ -92,7 +102,37 @@ async def test_repeats_are_counted_in_the_series(
     assert "x8" in kubectl("events", "--for", "configmap/web")
 
 
-async def test_an_event_that_ran_out_is_written_again(cluster: LocalCluster, namespace: str, kubectl: Kubectl) -> None:
+async def test_nobody_can_change_the_text_of_an_event(cluster: LocalCluster, namespace: str) -> None:
+    """Why another text is another Event."""
+    async with client_of(cluster) as client:
+        events = recorder(client)
+        async with running(events.run()):
+            note = Note(await subject(client, namespace), "FailedScheduling", "0/1 nodes fit", "Scheduling")
+            events.record(note)
+            await written(events)
+        with pytest.raises(ApiError, match="field is immutable") as refused:
+            await client.merge_patch(EVENTS, events._name(note), {"note": "0/2 nodes fit"}, namespace=namespace)
+    assert refused.value.status == 422
+
+
+async def test_a_text_that_comes_back_is_counted_in_its_event(cluster: LocalCluster, namespace: str) -> None:
+    async with client_of(cluster) as client:
+        events = recorder(client)
+        async with running(events.run()):
+            about = await subject(client, namespace)
+            for text in ("0/1 nodes fit", "0/2 nodes fit", "0/1 nodes fit"):
+                events.record(Note(about, "FailedScheduling", text, "Scheduling"))
+                await written(events)
+        found = await client.list_all(EVENTS, namespace=namespace)
+    assert {event["note"]: event.get("series", {}).get("count") for event in found} == {
+        "0/1 nodes fit": 3,
+        "0/2 nodes fit": None,
+    }
+
+
+async def test_an_event_that_ran_out_is_written_again(
+    cluster: LocalCluster, namespace: str, kubectl: Kubectl, clock: Clock
+) -> None:
     async with client_of(cluster) as client:
         events = recorder(client)
         async with running(events.run()):
@@ -100,9 +140,8 @@ async def test_an_event_that_ran_out_is_written_again(cluster: LocalCluster, nam
             note = Note(about, "FailedScheduling", "does not fit", "Scheduling")
             events.record(note)
             await written(events)
-            (series,) = events._series.values()
-            await client.delete(EVENTS, series.event_name, namespace=namespace)
-            series.next_write = 0.0
+            await client.delete(EVENTS, events._name(note), namespace=namespace)
+            clock.now += FIRST_INTERVAL
             events.record(note)
             await written(events)
     (event,) = kubectl.get("events.events.k8s.io")["items"]
@@ -170,7 +209,7 @@ async def test_what_waits_is_written_at_shutdown(cluster: LocalCluster, namespac
         task = asyncio.create_task(events.run())
         await asyncio.sleep(0)
         for number in range(60):
-            events.record(Note(about, "Noted", f"number {number}", "Testing"))
+            events.record(Note(about, f"Noted{number}", "something", "Testing"))
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert len(await client.list_all(EVENTS, namespace=namespace)) == 60
@@ -185,7 +224,7 @@ async def test_more_notes_than_the_queue_holds(
         about = await subject(client, namespace)
         events = recorder(client)
         for number in range(25):
-            events.record(Note(about, "Noted", f"number {number}", "Testing"))
+            events.record(Note(about, f"Noted{number}", "something", "Testing"))
         assert dropped("queue_full") == before + 15
         async with running(events.run()):
             await written(events)

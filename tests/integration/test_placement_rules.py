@@ -120,7 +120,7 @@ def test_a_gated_member_is_no_member_yet(stage: Stage) -> None:
     stage.apply(chain("web", "db"))
     stage.pod("web", group="shop", workload="web")
     stage.pod("db", group="shop", workload="db", **GATED)
-    stage.wait_event("web", "WaitingForMembers", "1 of 2 pods; workloads without a pod: db")
+    stage.wait_event("shop", "WaitingForMembers", "1 of 2 pods; workloads without a pod: db")
     stage.witness()
     assert "web" not in stage.bound()
     _ungate(stage, "db")

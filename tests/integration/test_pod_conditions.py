@@ -11,7 +11,7 @@ from berth.kube.client import ApiClient
 from berth.kube.objects import Pod
 from berth.kube.resources import PODS
 from controllers.placement.binder import Binder, BindOutcome
-from controllers.placement.pod_conditions import CONDITION, PodConditions
+from controllers.placement.pod_conditions import CONDITION, UNSCHEDULABLE, PodConditions, _Why
 from hack.localcluster import LocalCluster
 from tests.support.kube import client_of
 
@@ -74,7 +74,7 @@ async def test_a_pod_that_was_bound_in_the_meantime_is_left_alone(
     assert result.outcome is BindOutcome.BOUND
     before = await conditions(client, waiting)
     assert [status for status, _, _ in before] == ["True"]
-    await PodConditions(client)._write(waiting, "no room")
+    await PodConditions(client)._write(waiting, _Why(UNSCHEDULABLE, "no room"))
     assert await conditions(client, waiting) == before
 
 
@@ -82,7 +82,7 @@ async def test_a_namesake_is_left_alone(client: ApiClient, waiting: Pod) -> None
     namespace = waiting.metadata.namespace
     await client.delete(PODS, "p", namespace=namespace)
     await create(client, namespace)
-    await PodConditions(client)._write(waiting, "no room")
+    await PodConditions(client)._write(waiting, _Why(UNSCHEDULABLE, "no room"))
     assert await conditions(client, waiting) == []
 
 

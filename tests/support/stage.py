@@ -37,6 +37,7 @@ class Stage(CycleListener):
         self.notes: list[Message] = []
         self.shortened: list[str] = []
         self.groups_told: list[str] = []
+        self.waiting_told: list[str] = []
         self.conditions: dict[str, str] = {}
         configuration = PlacementConfiguration(profiles=[profile])
         self.cycle = SchedulingCycle(self.cache, self.queue, configuration, self)
@@ -49,6 +50,10 @@ class Stage(CycleListener):
     def unschedulable(self, failure: Failure) -> None:
         self.notes.append(failed_scheduling(failure))
         self.conditions[failure.pod.metadata.name] = failure.message
+
+    def waiting(self, pod: Pod, message: Message) -> None:
+        self.notes.append(message)
+        self.waiting_told.append(pod.metadata.name)
 
     def about_pod(self, pod: Pod, message: Message) -> None:
         self.notes.append(message)

@@ -108,12 +108,12 @@ def _state(
     if pod.spec.scheduling_gates:
         gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
         return "pending", f"waits until its scheduling gates are removed: {gates}"
-    latest = next((row for row in told if row["reporter"] == REPORTER), None)
-    if latest is not None:
-        return "pending", f"{latest['reason']}: {latest['message']}"
     condition = next((c for c in pod.status.conditions if c.type == "PodScheduled" and c.message), None)
     if condition is not None:
         return "pending", f"{condition.reason}: {condition.message}"
+    latest = next((row for row in told if row["reporter"] == REPORTER), None)
+    if latest is not None:
+        return "pending", f"{latest['reason']}: {latest['message']}"
     return "pending", (
         "Berth has not said anything about the pod in the last hour; check that `berth run placement` is running and "
         f"has a profile for schedulerName {name}"

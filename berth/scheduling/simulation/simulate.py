@@ -232,6 +232,10 @@ class _Planner(CycleListener):
         """Keep why a pod has no node."""
         self._why[failure.pod.metadata.uid] = failed_scheduling(failure)
 
+    def waiting(self, pod: Pod, message: Message) -> None:
+        """Keep why a pod waits."""
+        self.about_pod(pod, message)
+
     def about_pod(self, pod: Pod, message: Message) -> None:
         """Keep why a pod waits, and what somebody should act on."""
         if pod.metadata.uid in self._waiting:

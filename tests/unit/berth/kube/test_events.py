@@ -1,9 +1,8 @@
-"""When notes are written, how they are cut and named. Writing itself: tests/integration/test_kube_events.py."""
+"""Which notes are queued, how they are cut and named. Writing itself: tests/integration/test_kube_events.py."""
 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,23 +10,21 @@ from prometheus_client import REGISTRY
 
 from berth.kube import events
 from berth.kube.client import ApiClient
-from berth.kube.events import (
-    FIRST_INTERVAL,
-    LONGEST_INTERVAL,
-    NAME_LIMIT,
-    NOTE_LIMIT,
-    EventRecorder,
-    Note,
-    Reference,
-    Series,
-)
+from berth.kube.events import NAME_LIMIT, NOTE_LIMIT, EventRecorder, Note, Reference
 from berth.kube.objects import ObjectMeta
 
 DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
-def note(message: str = "0/3 nodes fit", *, name: str = "web-0", uid: str = "u1", reason: str = "Failed") -> Note:
-    return Note(Reference("v1", "Pod", "shop", name, uid), reason, message, "Scheduling", warning=True)
+def note(
+    message: str = "0/3 nodes fit",
+    *,
+    name: str = "web-0",
+    uid: str = "u1",
+    reason: str = "Failed",
+    action: str = "Scheduling",
+) -> Note:
+    return Note(Reference("v1", "Pod", "shop", name, uid), reason, message, action, warning=True)
 
 
 def recorder(client: ApiClient, **arguments: Any) -> EventRecorder:
@@ -38,42 +35,46 @@ def waiting(subject: EventRecorder) -> int:
     return subject._queue.qsize()
 
 
-def test_series_intervals_double_up_to_half_an_hour() -> None:
-    series = Series("e", next_write=FIRST_INTERVAL)
-    writes = [float(second) for second in range(1, 86_400) if series.due(float(second))]
-    gaps = [round(later - earlier) for earlier, later in pairwise(writes)]
-    assert writes[0] == FIRST_INTERVAL
-    assert gaps[:7] == [60, 120, 240, 480, 960, 1800, 1800]
-    assert max(gaps) == LONGEST_INTERVAL
-    assert 45 <= len(writes) <= 60  # a day of a pending pod
-    assert series.count == 86_400
-
-
-def test_series_in_long_silence_is_written_at_the_next_occurrence() -> None:
-    series = Series("e", next_write=FIRST_INTERVAL)
-    assert not series.due(29.9)
-    assert series.due(5000.0)
-    assert not series.due(5059.9)
-
-
 async def test_the_same_note_is_queued_once_and_counted(closed_client: ApiClient) -> None:
     subject = recorder(closed_client)
     for _ in range(50):
         subject.record(note())
     assert waiting(subject) == 1
-    (series,) = subject._series.values()
+    _, series = subject._queue.get_nowait()
     assert series.count == 50
 
 
 @pytest.mark.parametrize(
-    "other", [note("1/3 nodes fit"), note(uid="u2"), note(reason="Bound")], ids=["message", "object", "reason"]
+    "other",
+    [note(uid="u2"), note(reason="Bound"), note(action="Binding")],
+    ids=["object", "reason", "action"],
 )
-async def test_a_note_that_differs_is_another_event(closed_client: ApiClient, other: Note) -> None:
+async def test_a_note_of_another_key_is_another_series(closed_client: ApiClient, other: Note) -> None:
     subject = recorder(closed_client)
     subject.record(note())
     subject.record(other)
-    assert waiting(subject) == 2
-    assert len({series.event_name for series in subject._series.values()}) == 2
+    queued = [subject._queue.get_nowait() for _ in range(waiting(subject))]
+    assert [noted for noted, _ in queued] == [note(), other]
+    assert [series.count for _, series in queued] == [1, 1]
+    assert len({series.event_name for _, series in queued}) == 2
+
+
+async def test_another_text_is_another_event_of_the_same_series(closed_client: ApiClient) -> None:
+    subject = recorder(closed_client)
+    subject.record(note("0/3 nodes fit"))
+    subject.record(note("0/4 nodes fit"))
+    (first, one), (second, other) = (subject._queue.get_nowait() for _ in range(2))
+    assert one is other
+    assert one.count == 2
+    assert subject._name(first) != subject._name(second) == one.event_name
+
+
+async def test_texts_that_change_all_the_time_are_not_all_written(closed_client: ApiClient) -> None:
+    subject = recorder(closed_client)
+    for number in range(20_000):
+        subject.record(note(f"AppGroup shop has {number} of 20000 pods"))
+    assert waiting(subject) <= 10
+    assert len(subject._series) == 1
 
 
 async def test_overflow_is_counted_and_does_not_silence_the_note(

@@ -6,6 +6,7 @@ import pytest
 
 from berth.kube.objects import Pod
 from berth.network.groups import GroupKey
+from berth.scheduling.cycle import TELL_AGAIN
 from berth.scheduling.queue import EntryKey
 from tests.support import kinds
 from tests.support.placement import chain, group_object, lone, member, zoned
@@ -144,8 +145,56 @@ class TestMissingMembers:
         stage.add(member("a1", "a"))
         assert stage.schedule() == 1
         assert stage.bound == []
-        assert stage.reasons() == ["WaitingForMembers"]
-        assert stage.notes[0].text == "AppGroup shop has 1 of 2 pods; workloads without a pod: b; waiting up to 30 s"
+        assert stage.reasons() == ["WaitingForMembers", "WaitingForMembers"]
+        assert stage.groups_told == ["shop"]
+        assert stage.waiting_told == ["a1"]
+        assert {note.text for note in stage.notes} == {
+            "AppGroup shop has 1 of 2 pods; workloads without a pod: b; waiting up to 30 s"
+        }
+
+    def test_while_it_gathers_the_group_is_told_once_and_each_pod_when_it_comes(self) -> None:
+        stage = Stage(wait=600)
+        stage.group(shop(numMembers=200))
+        for number in range(199):
+            stage.add(member(f"a{number}", "a"))
+            assert stage.schedule() == 1
+            stage.clock.advance(0.1)
+        assert stage.groups_told == ["shop"]
+        assert stage.waiting_told == [f"a{number}" for number in range(199)]
+
+    def test_a_group_that_still_waits_is_told_again_after_a_while(self) -> None:
+        stage = Stage(wait=600)
+        stage.group(shop(numMembers=9))
+        for number in range(3):
+            stage.add(member(f"a{number}", "a"))
+            stage.schedule()
+            stage.clock.advance(TELL_AGAIN)
+        assert stage.groups_told == ["shop"] * 3
+        assert stage.waiting_told == ["a0", "a0", "a1", "a0", "a1", "a2"]
+
+    def test_a_group_that_waits_for_something_else_now_is_told_so(self) -> None:
+        stage = Stage(wait=600)
+        stage.add(member("a1", "a"))
+        stage.schedule()
+        stage.group(shop())
+        stage.schedule()
+        assert stage.reasons() == ["AppGroupMissing", "WaitingForMembers", "WaitingForMembers"]
+        assert stage.waiting_told == ["a1", "a1"]
+
+    def test_a_group_that_waits_again_after_a_plan_is_told_again(self) -> None:
+        stage = Stage(wait=600)
+        stage.group(shop())
+        stage.add(member("a1", "a"))
+        stage.schedule()
+        lost = member("b1", "b", cpu="99")
+        stage.add(lost)
+        stage.schedule()
+        assert stage.conditions.keys() == {"a1", "b1"}
+        stage.cache.delete_pod(lost)
+        stage.queue.delete(lost.metadata.uid)
+        stage.group(shop(numMembers=3))
+        stage.schedule()
+        assert stage.waiting_told == ["a1", "a1"]
 
     def test_the_last_member_starts_it(self) -> None:
         stage = Stage()

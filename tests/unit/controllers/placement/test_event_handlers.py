@@ -256,7 +256,7 @@ class TestOtherKinds:
         desk.decide()
         desk.lose("appgroups", group)
         desk.decide()
-        assert desk.said.reasons == ["WaitingForMembers", "AppGroupMissing"]
+        assert desk.said.reasons == ["WaitingForMembers", "WaitingForMembers", "AppGroupMissing"]
 
     def test_topologies_help_when_their_costs_change(self, desk: Desk) -> None:
         def network(cost: Any) -> CustomObject:

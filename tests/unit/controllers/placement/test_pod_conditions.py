@@ -18,7 +18,7 @@ def conditions() -> PodConditions:
 
 
 def queued(conditions: PodConditions) -> list[tuple[str, str]]:
-    return [(pod.metadata.name, message) for pod, message in conditions._waiting.values()]
+    return [(pod.metadata.name, why.message) for pod, why in conditions._waiting.values()]
 
 
 def having(pod: Pod, status: str, message: str) -> Pod:
@@ -48,7 +48,8 @@ def test_what_is_there_already_is_not_written(conditions: PodConditions, pod: Po
 
 def test_what_was_written_is_not_written_again_until_forgotten(conditions: PodConditions) -> None:
     pod = lone("a")
-    conditions._written[pod.metadata.uid] = "no cpu"
+    conditions.unschedulable(pod, "no cpu")
+    conditions._written[pod.metadata.uid] = conditions._waiting.pop(pod.metadata.uid)[1]
     conditions.unschedulable(pod, "no cpu")
     assert queued(conditions) == []
     conditions.unschedulable(pod, "no memory")
@@ -60,3 +61,9 @@ def test_what_was_written_is_not_written_again_until_forgotten(conditions: PodCo
     assert queued(conditions) == []
     conditions.unschedulable(pod, "no cpu")
     assert queued(conditions) == [("a", "no cpu")]
+
+
+@pytest.mark.parametrize(("reason", "written"), [("WaitingForMembers", True), (UNSCHEDULABLE, False)])
+def test_another_reason_with_the_same_message_is_written(conditions: PodConditions, reason: str, written: bool) -> None:
+    conditions.waiting(having(lone("a"), "False", "no cpu"), reason=reason, message="no cpu")
+    assert bool(queued(conditions)) is written

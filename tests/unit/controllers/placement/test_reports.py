@@ -30,7 +30,7 @@ def test_attempts_are_counted_by_kind_and_result(desk: Desk, cpu: str, result: s
 def test_a_failure_is_a_condition_until_the_pod_is_placed(desk: Desk) -> None:
     written = desk.controller._conditions._waiting
     desk.fail(lone("p", cpu="100"))
-    assert [message for _, message in written.values()] == [desk.said.notes[0].message]
+    assert [why.message for _, why in written.values()] == [desk.said.notes[0].message]
     desk.pods(lone("p", cpu="1"))
     assert len(desk.decide()) == 1
     assert written == {}
@@ -46,12 +46,30 @@ def test_a_group_is_told_on_its_appgroup(desk: Desk) -> None:
     assert counted("berth_placement_edge_cost_count") == before + 2
 
 
-def test_waiting_is_told_on_the_pod(desk: Desk) -> None:
+def test_waiting_is_told_on_the_group_and_in_lasting_words_on_the_pod(desk: Desk) -> None:
     desk.see("appgroups", group_object("shop", *chain("a", "b")))
     desk.pods(member("a1", "a"))
     desk.decide()
+    lasting = "AppGroup shop is not complete; waiting up to 30 s; its Events say what is missing"
+    assert [(told.reason, told.regarding.kind, told.regarding.name, told.message) for told in desk.said.notes] == [
+        (
+            "WaitingForMembers",
+            "AppGroup",
+            "shop",
+            "AppGroup shop has 1 of 2 pods; workloads without a pod: b; waiting up to 30 s",
+        ),
+        ("WaitingForMembers", "Pod", "a1", lasting),
+    ]
+    # Not Unschedulable: a cluster autoscaler would add nodes for it.
+    assert [why for _, why in desk.controller._conditions._waiting.values()] == [("WaitingForMembers", lasting)]
+
+
+def test_a_missing_group_is_told_on_the_pod(desk: Desk) -> None:
+    desk.pods(member("a1", "a"))
+    desk.decide()
     (told,) = desk.said.notes
-    assert (told.reason, told.regarding.kind, told.regarding.name) == ("WaitingForMembers", "Pod", "a1")
+    assert (told.reason, told.regarding.kind) == ("AppGroupMissing", "Pod")
+    assert [why for _, why in desk.controller._conditions._waiting.values()] == [(told.reason, told.message)]
 
 
 def test_plans_that_were_cut_short_are_counted(desk: Desk) -> None:

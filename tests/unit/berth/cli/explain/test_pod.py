@@ -117,10 +117,13 @@ def test_rejections_come_from_our_own_events(reporter: str, annotation: str, row
     assert len(document["rejected"]) == rows
 
 
-def test_the_condition_speaks_when_the_events_are_gone() -> None:
+@pytest.mark.parametrize(
+    "events", [[], [event("WaitingForMembers", "old", minutes=9)]], ids=["the Events are gone", "they are older"]
+)
+def test_the_condition_speaks_before_the_events(events: list[dict[str, Any]]) -> None:
     subject = pod()
     subject.status.conditions = [PodCondition("PodScheduled", "False", "Unschedulable", FAILED)]
-    document = explained(subject)
+    document = explained(subject, *events)
     assert document["message"] == f"Unschedulable: {FAILED}"
     assert document["podScheduled"]["status"] == "False"
 
