@@ -173,11 +173,33 @@ class SchedulingQueue:
 
         A new pod, or another spec, makes its entry active; other labels do so once the entry's backoff is over.
         """
+        entry, before = self._join(pod, key)
+        if before is None or before.spec != pod.spec:
+            entry.not_before = 0.0
+            self._push(entry, newcomer=pod)
+        elif before.metadata.labels != pod.metadata.labels:
+            self._wake(entry)
+
+    def requeue(self, pod: Pod, key: EntryKey) -> None:
+        """A decision about the pod could not be carried out: let it wait again, longer each time that happens.
+
+        The pods of one plan are refused one after the other, and are one failure of their entry: of those that have
+        been refused most often. What made the entry active meanwhile stays good.
+        """
         uid = pod.metadata.uid
-        known = self._entry_of.get(uid)
-        if known is not None and known != key:
+        refusals = self._refusals.get(uid, 0)
+        self._refusals[uid] = refusals + 1
+        entry, _ = self._join(pod, key)
+        if entry.rank is None and refusals >= entry.attempts:
+            entry.attempts = refusals
+            self.back_off(entry)
+        self._wake(entry, newcomer=pod)
+
+    def _join(self, pod: Pod, key: EntryKey) -> tuple[QueueEntry, Pod | None]:
+        """Put a pod into its entry; returns the entry and what was known of the pod there."""
+        uid = pod.metadata.uid
+        if self._entry_of.get(uid, key) != key:
             self.delete(uid)
-            known = None
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = QueueEntry(key=key, first_seen=self._clock(), turn=self._turn)
@@ -189,21 +211,7 @@ class SchedulingQueue:
         if before is None or before.spec != pod.spec:
             entry.follows_pods = entry.follows_pods or _looks_at_pods(pod)
             entry.follows_volumes = entry.follows_volumes or bool(claim_keys(pod) or disk_uses(pod))
-            entry.not_before = 0.0
-            self._push(entry, newcomer=pod)
-        elif before.metadata.labels != pod.metadata.labels:
-            self._wake(entry)
-
-    def requeue(self, pod: Pod, key: EntryKey) -> None:
-        """A decision about the pod could not be carried out: let it wait again, longer each time that happens."""
-        uid = pod.metadata.uid
-        refusals = self._refusals.get(uid, 0)
-        self._refusals[uid] = refusals + 1
-        self.add(pod, key)
-        entry = self._entries[key]
-        entry.attempts = max(entry.attempts, refusals)
-        self.back_off(entry)
-        self.retry_at(entry, entry.not_before)
+        return entry, before
 
     def delete(self, uid: str) -> None:
         """Forget a pod: bound, assumed, deleted or no longer ours."""
@@ -296,10 +304,10 @@ class SchedulingQueue:
             heapq.heappop(self._timers)
         return None
 
-    def _wake(self, entry: QueueEntry) -> None:
+    def _wake(self, entry: QueueEntry, *, newcomer: Pod | None = None) -> None:
         """Make an entry active, at the end of its backoff if it has one."""
         if entry.not_before <= self._clock():
-            self._push(entry)
+            self._push(entry, newcomer=newcomer)
         else:
             entry.unschedulable = False
             self._unschedulable.pop(entry.key, None)

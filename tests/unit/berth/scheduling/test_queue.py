@@ -316,32 +316,6 @@ class TestRetry:
         assert bench.queue.next_due() is None
 
 
-class TestRequeue:
-    def test_waits_longer_each_time(self, bench: Bench) -> None:
-        made = pod("a")
-        bench.add(made)
-        waits = []
-        for _ in range(5):
-            bench.pop()
-            bench.queue.delete(made.metadata.uid)  # decided
-            bench.queue.requeue(made, key_of(made))  # refused
-            assert bench.queue.pop() is None
-            due = bench.queue.next_due()
-            assert due is not None
-            waits.append(due - bench.clock.now)
-            bench.clock.now = due
-        assert waits == [1, 2, 4, 8, 10]
-
-    def test_a_long_quiet_time_forgives(self, bench: Bench) -> None:
-        made = pod("a")
-        bench.queue.requeue(made, key_of(made))
-        bench.clock.advance(1000)
-        bench.pop()
-        bench.queue.delete(made.metadata.uid)
-        bench.queue.requeue(made, key_of(made))
-        assert bench.queue.next_due() == bench.clock.now + 1
-
-
 ACTION = st.one_of(
     st.tuples(st.just("add"), st.sampled_from("abcdef"), st.sampled_from(["g", "h", ""])),
     st.tuples(st.just("remove"), st.sampled_from("abcdef"), st.just("")),
