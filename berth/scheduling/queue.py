@@ -105,7 +105,7 @@ class QueueEntry:
     pods: dict[str, Pod] = field(default_factory=dict)
     """waiting pods by uid"""
     left_over: set[str] = field(default_factory=set)
-    """pods, by uid, without a node when what fits was placed: those that come later are a new batch"""
+    """waiting pods, by uid, without a node when what fits was placed: those that come later are a new batch"""
     attempts: int = 0
     """failed attempts since something was last placed"""
     not_before: float = 0.0
@@ -120,6 +120,8 @@ class QueueEntry:
     """monotonic time at which it becomes active by itself; None while it is active or being scheduled"""
     rank: _Rank | None = None
     """place among the active entries, None while it is not active"""
+    outranked: bool = False
+    """pods were deleted since, so that the rank may be too high; found out when it is the first"""
     active_since: float = 0.0
     """monotonic time at which it became active"""
     told: Told = field(default_factory=Told)
@@ -143,7 +145,7 @@ def pod_order(pod: Pod, index: int) -> tuple[int, int, str, str, str]:
 
 
 class SchedulingQueue:
-    """The queue entries; adding, deleting and popping is O(log n) in their number."""
+    """The queue entries; adding and deleting pods and popping is O(log n) in their number."""
 
     def __init__(self, *, clock: Callable[[], float], groups: Mapping[GroupKey, Group]) -> None:
         """Start empty; `clock` is monotonic, `groups` are the AppGroups that exist."""
@@ -204,7 +206,7 @@ class SchedulingQueue:
         if entry is None:
             entry = self._entries[key] = QueueEntry(key=key, first_seen=self._clock(), turn=self._turn)
         before = entry.pods.get(uid)
-        if before is None and entry.left_over.issuperset(entry.pods):
+        if before is None and len(entry.left_over) == len(entry.pods):
             entry.first_seen = self._clock()
         entry.pods[uid] = pod
         self._entry_of[uid] = key
@@ -219,13 +221,13 @@ class SchedulingQueue:
         if key is None:
             return
         entry = self._entries[key]
-        pod = entry.pods.pop(uid)
+        del entry.pods[uid]
         entry.left_over.discard(uid)
         if not entry.pods:
             del self._entries[key]
             self._unschedulable.pop(key, None)
-        elif entry.rank is not None and -pod.spec.priority <= entry.rank[0]:
-            self._push(entry)
+        else:
+            entry.outranked = True
 
     def pop(self, *, held: Callable[[str], bool] | None = None) -> QueueEntry | None:
         """The next entry to schedule, None when none is due; it stays in the queue until its pods are deleted.
@@ -319,11 +321,7 @@ class SchedulingQueue:
         if entry.unschedulable:
             entry.unschedulable = False
             self._unschedulable.pop(entry.key, None)
-        if entry.rank is not None and newcomer is not None:
-            priority, _, arrival, _ = entry.rank
-            if -newcomer.spec.priority >= priority and newcomer.metadata.creation_timestamp >= arrival:
-                return
-        rank = (-entry.priority, entry.turn, self._arrival(entry), entry.key)
+        rank = self._rank(entry, newcomer)
         if rank == entry.rank:
             return
         namespace = entry.key.namespace
@@ -341,9 +339,14 @@ class SchedulingQueue:
         heap = self._active[namespace]
         while heap:
             entry = self._entries.get(heap[0][-1])
-            if entry is not None and entry.rank == heap[0]:
+            if entry is None or entry.rank != heap[0]:
+                heapq.heappop(heap)
+                continue
+            if entry.outranked:
+                entry.rank = self._rank(entry, None)
+                heapq.heapreplace(heap, entry.rank)
+            if entry.rank == heap[0]:
                 return heap[0]
-            heapq.heappop(heap)
         del self._active[namespace]
         return None
 
@@ -357,10 +360,17 @@ class SchedulingQueue:
             heapq.heappop(self._oldest)
         return None
 
-    def _arrival(self, entry: QueueEntry) -> str:
+    def _rank(self, entry: QueueEntry, newcomer: Pod | None) -> _Rank:
+        """Place of an entry, from the place that it has if all that is new is one pod."""
         key = entry.key.group
         group = self._groups.get(key) if key is not None else None
-        return (group.created if group is not None else "") or entry.arrival
+        created = group.created if group is not None else ""
+        if entry.rank is not None and newcomer is not None:
+            priority, turn, arrival, _ = entry.rank
+            arrival = created or min(arrival, newcomer.metadata.creation_timestamp)
+            return (min(priority, -newcomer.spec.priority), turn, arrival, entry.key)
+        entry.outranked = False
+        return (-entry.priority, entry.turn, created or entry.arrival, entry.key)
 
     def _release_timers(self) -> None:
         now = self._clock()
