@@ -204,11 +204,12 @@ class SchedulingCycle:
 
     def _plan(self, attempt: _Attempt) -> Outcome:
         """Place the pods together by their group's dependencies, or one by one when there are none to go by."""
-        group, planner = attempt.usable_group, attempt.planner
+        group, planner, looked_at = attempt.usable_group, attempt.planner, attempt.entry.looked_at
         if group is None:
-            return planner.place_each(attempt.pods, attempt.costs)
+            pods = sorted(attempt.pods, key=lambda pod: looked_at.get(pod.metadata.uid, 0))
+            return planner.place_each(pods, attempt.costs)
         if attempt.partial:
-            return planner.place_group(group, attempt.pods, attempt.costs, partial=True)
+            return planner.place_group(group, attempt.pods, attempt.costs, partial=True, looked_at=looked_at)
         # What an earlier batch left over must not hold up this one, nor have it placed in part.
         left_over = attempt.entry.left_over
         batch = [pod for pod in attempt.pods if pod.metadata.uid not in left_over]
@@ -216,7 +217,9 @@ class SchedulingCycle:
         outcomes: list[Outcome] = []
         try:
             outcomes.extend(
-                planner.place_group(group, pods, attempt.costs, partial=pods is rest) for pods in (batch, rest) if pods
+                planner.place_group(group, pods, attempt.costs, partial=pods is rest, looked_at=looked_at)
+                for pods in (batch, rest)
+                if pods
             )
         except Exception:
             for outcome in outcomes:
@@ -246,6 +249,7 @@ class SchedulingCycle:
         if outcome.complete:
             entry.attempts = 0
             return
+        _take_turns(entry, outcome)
         if group is not None:
             self._listener.about_group(group, messages.group_not_placed(outcome.failures[0]))
             if attempt.partial:
@@ -272,6 +276,16 @@ class SchedulingCycle:
             if pod.metadata.uid not in entry.told.pods:
                 entry.told.pods.add(pod.metadata.uid)
                 self._listener.waiting(pod, message)
+
+
+def _take_turns(entry: QueueEntry, outcome: Outcome) -> None:
+    """Have pods that were not looked at for lack of time come first in the next plan, as long as there are any."""
+    unplanned = {failure.pod.metadata.uid for failure in outcome.failures if failure.unplanned}
+    if not unplanned:
+        entry.looked_at.clear()
+        return
+    number = max(entry.looked_at.values(), default=0) + 1
+    entry.looked_at.update(dict.fromkeys(entry.pods.keys() - unplanned, number))
 
 
 def _together(outcomes: Sequence[Outcome]) -> Outcome:

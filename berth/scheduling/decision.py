@@ -91,6 +91,8 @@ class Failure:
     """member of the AppGroup that fits nowhere, and without which this one is not placed"""
     problem: str = ""
     """what else is wrong, a sentence"""
+    unplanned: bool = False
+    """True when the time was over before the pod was looked at"""
 
     @property
     def permanent(self) -> bool:
@@ -106,6 +108,8 @@ class Failure:
                 f"AppGroup {self.group.name} is placed all or nothing and waits for pod {other.pod.metadata.name}: "
                 f"{other.message}"
             )
+        if self.unplanned:
+            return "planning ran out of time (gang.planningSeconds) before this pod was looked at"
         if self.blocker:
             return f"0/{self.nodes} nodes are available: {self.blocker}."
         return self.problem or sentence(self.rejections, feasible=0, nodes=self.nodes)

@@ -7,7 +7,7 @@ assumed, and moved by filter and score where the joint choice breaks a rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +28,7 @@ from berth.scheduling.framework.plugin import Plugin
 from berth.scheduling.gang.application import Candidate, build_application
 from berth.scheduling.gang.batches import batches
 from berth.scheduling.gang.budget import Budget
-from berth.scheduling.gang.failures import joint_failures
+from berth.scheduling.gang.failures import all_fail, joint_failures, unplanned
 from berth.scheduling.gang.infrastructure import InfrastructureView
 from berth.scheduling.gang.outcome import Plan
 from berth.scheduling.gang.plan import plan
@@ -40,6 +40,9 @@ from berth.scheduling.plugins.network_overhead import NetworkOverhead
 from berth.scheduling.queue import pod_order
 from berth.scheduling.single import choose, cycle_of
 from berth.scheduling.turns import Turns
+
+NOBODY: Mapping[str, int] = {}
+"""No pod, by uid."""
 
 
 class Planner:
@@ -100,7 +103,15 @@ class Planner:
         self._cache.assume(pod, decision.node)
         return Outcome(decisions=(decision,))
 
-    def place_group(self, group: Group, pods: Sequence[Pod], costs: NetworkCosts, *, partial: bool) -> Outcome:
+    def place_group(
+        self,
+        group: Group,
+        pods: Sequence[Pod],
+        costs: NetworkCosts,
+        *,
+        partial: bool,
+        looked_at: Mapping[str, int] = NOBODY,
+    ) -> Outcome:
         """Plan the waiting pods of an AppGroup together and assume what was decided.
 
         Args:
@@ -108,8 +119,10 @@ class Planner:
             pods: its waiting pods.
             costs: network costs of this application.
             partial: bind what fits; otherwise all or nothing.
+            looked_at: number of the plan that looked at a pod, by uid, but not at all of them; the least comes first.
         """
-        ordered = sorted(pods, key=lambda pod: pod_order(pod, self._index(group, pod)))
+        turn = looked_at if partial else NOBODY
+        ordered = sorted(pods, key=lambda pod: (turn.get(pod.metadata.uid, 0), pod_order(pod, self._index(group, pod))))
         if len(ordered) == 1:
             return self.place_pod(ordered[0], group, costs)
         budget = self._budget()
@@ -124,18 +137,18 @@ class Planner:
             self.forget(settled)
             raise
         self.forget(settled)
-        failed = _all_fail(group, (candidate.info.pod for candidate in candidates), failures)
+        failed = all_fail(group, (candidate.info.pod for candidate in candidates), failures)
         return Outcome(failures=failed, cut_short=budget.cut_short)
 
     def place_each(self, pods: Sequence[Pod], costs: NetworkCosts) -> Outcome:
-        """Place pods without an AppGroup one by one, as many as the time budget allows."""
+        """Place pods without an AppGroup one by one, in this order, as many as the time budget allows."""
         budget = self._budget()
         decisions: list[Decision] = []
         failures: list[Failure] = []
         try:
             for pod in pods:
                 if (decisions or failures) and budget.exhausted:
-                    failures.append(_unplanned(pod, None))
+                    failures.append(unplanned(pod, None))
                     continue
                 outcome = self.place_pod(pod, None, costs)
                 decisions.extend(outcome.decisions)
@@ -174,7 +187,7 @@ class Planner:
             key = (id(info.template), rejected, *_beyond_template(pod))
             like = known.get(key)
             if like is None and known and budget.exhausted:
-                failures.append(_unplanned(pod, group))
+                failures.append(unplanned(pod, group))
                 continue
             if like is None:
                 cycle = CycleState(info, self._state, infrastructure=infrastructure, recently_rejected=rejected)
@@ -209,7 +222,7 @@ class Planner:
         planned = False
         for batch in batches(candidates, lambda candidate: workload_of(candidate.info.pod)):
             if planned and budget.exhausted:
-                failures.extend(_unplanned(candidate.info.pod, group) for candidate in batch)
+                failures.extend(unplanned(candidate.info.pod, group) for candidate in batch)
                 continue
             planned = True
             infrastructure = self._infrastructure(costs)
@@ -254,7 +267,7 @@ class Planner:
             for decision in held:
                 info = self._state.info(decision.pod)
                 if budget.exhausted:
-                    failures.append(_unplanned(decision.pod, group))
+                    failures.append(unplanned(decision.pod, group))
                     later.append(decision)
                     continue
                 if not everybody and not turns.due(info):
@@ -324,19 +337,6 @@ def _failure(pod: Pod, group: Group | None, result: FilterResult) -> Failure:
         rejections=tuple(result.rejections),
         blocker=result.blocker or "",
     )
-
-
-def _unplanned(pod: Pod, group: Group | None) -> Failure:
-    """The pod was not looked at for lack of time."""
-    problem = "planning ran out of time (gang.planningSeconds) before this pod was looked at"
-    return Failure(pod, group=group.key if group is not None else None, problem=problem)
-
-
-def _all_fail(group: Group, pods: Iterable[Pod], failures: Sequence[Failure]) -> tuple[Failure, ...]:
-    """Add the pods that would fit but wait for the others."""
-    named = {failure.pod.metadata.uid for failure in failures}
-    waiting = (Failure(pod, group=group.key, waits_for=failures[0]) for pod in pods if pod.metadata.uid not in named)
-    return (*failures, *waiting)
 
 
 def _decisions(group: Group, candidates: Sequence[Candidate], answer: Plan, names: Sequence[str]) -> list[Decision]:

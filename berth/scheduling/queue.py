@@ -106,6 +106,9 @@ class QueueEntry:
     """waiting pods by uid"""
     left_over: set[str] = field(default_factory=set)
     """waiting pods, by uid, without a node when what fits was placed: those that come later are a new batch"""
+    looked_at: dict[str, int] = field(default_factory=dict)
+    """waiting pods, by uid, that a plan looked at whose time did not suffice for all, and its number: those with the
+    lowest, or none, come first"""
     attempts: int = 0
     """failed attempts since something was last placed"""
     not_before: float = 0.0
@@ -223,6 +226,7 @@ class SchedulingQueue:
         entry = self._entries[key]
         del entry.pods[uid]
         entry.left_over.discard(uid)
+        entry.looked_at.pop(uid, None)
         if not entry.pods:
             del self._entries[key]
             self._unschedulable.pop(key, None)

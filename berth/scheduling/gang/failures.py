@@ -1,12 +1,13 @@
 """Why pods of a joint plan have no node: the gang engine's answer with the filters' own rejections put back.
 
-The engine sees the filters only as one mask.
+The engine sees the filters only as one mask, and the pods not at all that it had no time for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from berth.kube.objects import Pod
 from berth.network.groups import Group
 from berth.scheduling.decision import Failure
 from berth.scheduling.framework.framework import FilterResult
@@ -36,6 +37,18 @@ def joint_failures(group: Group, unplaced: Sequence[Unplaced], candidates: Seque
             problem="no joint placement was found" if item.cause is Cause.NO_JOINT_PLACEMENT else "",
         )
     return list(found.values())
+
+
+def unplanned(pod: Pod, group: Group | None) -> Failure:
+    """The pod was not looked at for lack of time."""
+    return Failure(pod, group=group.key if group is not None else None, unplanned=True)
+
+
+def all_fail(group: Group, pods: Iterable[Pod], failures: Sequence[Failure]) -> tuple[Failure, ...]:
+    """Add the pods that would fit but wait for the others."""
+    named = {failure.pod.metadata.uid for failure in failures}
+    waiting = (Failure(pod, group=group.key, waits_for=failures[0]) for pod in pods if pod.metadata.uid not in named)
+    return (*failures, *waiting)
 
 
 def _with_filters(rejections: Iterable[Rejection], result: FilterResult) -> tuple[Rejection, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -88,10 +89,10 @@ class TestLeftOver:
         planner = stage.cycle.planners["berth-scheduler"]
         place_group = planner.place_group
 
-        def odd(group: Group, pods: Sequence[Pod], costs: NetworkCosts, *, partial: bool) -> Outcome:
+        def odd(group: Group, pods: Sequence[Pod], costs: NetworkCosts, *, partial: bool, **more: Any) -> Outcome:
             if partial:
                 raise RuntimeError("odd")
-            return place_group(group, pods, costs, partial=partial)
+            return place_group(group, pods, costs, partial=partial, **more)
 
         stage.add(member("a2", "a", cpu="1"), member("b2", "b", cpu="1"))
         monkeypatch.setattr(planner, "place_group", odd)
