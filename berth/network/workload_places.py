@@ -50,3 +50,5 @@ class WorkloadPlaces:
             nodes[member.node] -= 1
             if not nodes[member.node]:
                 del nodes[member.node]
+            if not nodes:
+                del self._nodes[member.workload]

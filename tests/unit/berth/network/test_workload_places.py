@@ -28,6 +28,14 @@ def test_an_unknown_group_has_no_pods() -> None:
     assert counted(GroupMembers().places(KEY)) == {"a": (0, {}), "b": (0, {})}
 
 
+def test_workloads_that_nobody_has_any_more_take_no_memory() -> None:
+    members = GroupMembers()
+    for number in range(100):
+        members.update(member("a1", f"w{number}"), node="n1")
+    places = members.places(KEY)
+    assert list(places._nodes) == list(places._replicas) == ["w99"]
+
+
 @given(
     st.lists(
         st.tuples(
