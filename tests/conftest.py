@@ -7,6 +7,11 @@ import inspect
 from collections.abc import AsyncIterator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says nothing on a machine that has other things to do.
+settings.register_profile("berth", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("berth")
 
 
 @pytest.fixture

@@ -24,6 +24,11 @@ from hack.localcluster.errors import ClusterError
 MARK = "BERTH_LOCAL_CLUSTER"
 """Environment variable that every process of an instance carries: the instance's directory."""
 
+EXEC_SECONDS = 0.5
+"""For so long a process without an environment may be one whose program the kernel is starting."""
+
+_KERNEL_THREAD = 0x00200000
+"""PF_KTHREAD in the flags of /proc/PID/stat."""
 _CHILD = Path(__file__).with_name("child.py")
 _PROC = Path("/proc")
 
@@ -114,14 +119,33 @@ def start_stamp(pid: int) -> str | None:
 def marked(mark: str) -> list[int]:
     """Pids of the running processes whose environment carries *mark* as value of `MARK`."""
     wanted = f"{MARK}={mark}".encode()
+    names = [entry.name for entry in _PROC.iterdir()] if _PROC.is_dir() else []
+    pids = [int(name) for name in names if name.isdigit() and int(name) != os.getpid()]
     found: list[int] = []
-    for entry in _PROC.iterdir() if _PROC.is_dir() else ():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            # Other users' processes are unreadable, and processes end while we look.
-            with contextlib.suppress(OSError):
-                if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
+    deadline = time.monotonic() + EXEC_SECONDS
+    while pids:
+        environments = {pid: _environment(pid) for pid in pids}
+        found += [pid for pid, environment in environments.items() if wanted in environment.split(b"\0")]
+        pids = [pid for pid, environment in environments.items() if not environment and _in_user_space(pid)]
+        if time.monotonic() > deadline:
+            break
+        if pids:
+            time.sleep(0.005)
     return [pid for pid in found if start_stamp(pid) is not None]
+
+
+def _environment(pid: int) -> bytes:
+    """Environment of a process, empty while the kernel starts its program."""
+    try:
+        return (_PROC / str(pid) / "environ").read_bytes()
+    except OSError:  # another user's, or ended while we look
+        return b"-"
+
+
+def _in_user_space(pid: int) -> bool:
+    """Whether the process is neither a zombie nor a thread of the kernel, which have no environment."""
+    fields = _stat_fields(pid)
+    return fields is not None and fields[0] not in "ZX" and not int(fields[6]) & _KERNEL_THREAD
 
 
 def spawn(

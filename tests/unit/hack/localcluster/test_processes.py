@@ -133,6 +133,29 @@ def test_marked_finds_processes_without_any_record(spawn: Spawn, tmp_path: Path)
     assert not record.alive
 
 
+def test_marked_looks_again_at_a_process_that_is_just_becoming_its_program(
+    spawn: Spawn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """During exec a process is there and has no environment: for tens of milliseconds on a busy machine."""
+    record, real, looks = spawn(), processes._environment, iter(range(3))
+
+    def environment(pid: int) -> bytes:
+        return b"" if pid == record.pid and next(looks, None) is not None else real(pid)
+
+    monkeypatch.setattr(processes, "_environment", environment)
+    assert processes.marked(str(tmp_path)) == [record.pid]
+    assert next(looks, None) is None
+
+
+def test_a_process_without_an_environment_is_not_waited_for_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "EXEC_SECONDS", 0.05)
+    with subprocess.Popen(SLEEP, env={}) as bare:
+        assert processes.marked(str(tmp_path)) == []
+        bare.kill()
+
+
 def test_die_with_parent(tmp_path: Path) -> None:
     script = (
         "import sys, time; from pathlib import Path; from hack.localcluster import processes; home = Path(sys.argv[1]);"
