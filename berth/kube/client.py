@@ -10,6 +10,7 @@ refused one had no effect.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -69,8 +70,7 @@ def _name_of(item: Any) -> str:
 
 
 def _selection(label_selector: str | None, field_selector: str | None) -> dict[str, str]:
-    selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
-    return {name: value for name, value in selectors.items() if value}
+    return {name: text for name, text in (("labelSelector", label_selector), ("fieldSelector", field_selector)) if text}
 
 
 class ApiClient:
@@ -90,7 +90,7 @@ class ApiClient:
         max_connections: int = 64,
         timeout: float = 30.0,
         retries: int = 4,
-        before_write: Callable[[], None] | None = None,
+        before_write: Callable[[], float] | None = None,
     ) -> None:
         """Prepare; the session opens on entering the context.
 
@@ -100,7 +100,7 @@ class ApiClient:
             max_connections: upper bound of simultaneous requests, apart from watches; at least 1.
             timeout: seconds that one request (not a watch) may take.
             retries: how often a repeatable request is tried again.
-            before_write: called immediately before every request that is no read; when it raises, nothing is sent.
+            before_write: says, just before every request that is no read, how many seconds it may take; or raises.
         """
         if max_connections < 1:
             raise ValueError(f"max_connections {max_connections} lets no request through")
@@ -109,7 +109,7 @@ class ApiClient:
         # Not the connector's limit: what waits there has passed `before_write` already.
         self._slots = asyncio.Semaphore(max_connections)
         self._before_write = before_write
-        self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=5.0)
+        self._seconds = timeout
         self._retries = retries
         self._session: aiohttp.ClientSession | None = None
         self._encoder = msgspec.json.Encoder()
@@ -290,11 +290,11 @@ class ApiClient:
             **_selection(label_selector, field_selector),
         }
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=5.0, sock_read=silence_seconds)
-        session = self._open_session()
         url = URL(self.connection.server + resource.path(namespace), encoded=True)
         generation = self.connection.generation
         headers = await self.connection.headers()
         try:
+            session = self._open_session()
             response = await session.get(url, params=params, headers=headers, timeout=timeout, **self._route())
         except aiohttp.ClientSSLError:
             await self._renew(generation)
@@ -347,26 +347,26 @@ class ApiClient:
         return answer
 
     async def _send(self, request: _Request) -> tuple[int, bytes, str | None]:
-        session = self._open_session()
         async with self._slots:
             headers = await self.connection.headers()
-            data = None
             if request.body is not None:
                 headers["Content-Type"] = request.content_type
-                data = self._encoder.encode(request.body)
+            data = None if request.body is None else self._encoder.encode(request.body)
             url = URL(self.connection.server + request.path, encoded=True)
             verb, plural = request.verb or request.method, request.resource.plural
-            if self._before_write is not None and request.method != "GET":
-                self._before_write()
+            limit = self._before_write if request.method != "GET" else None
+            seconds = self._seconds if limit is None else min(self._seconds, limit())
+            # Not rounded up to whole seconds: a write that ends too late would be one without leadership.
+            timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=5.0, ceil_threshold=math.inf)
             started = time.perf_counter()
             try:
-                async with session.request(
+                async with self._open_session().request(
                     request.method,
                     url,
                     params=request.params,
                     data=data,
                     headers=headers,
-                    timeout=self._timeout,
+                    timeout=timeout,
                     **self._route(),
                 ) as response:
                     answer = await response.read()

@@ -2,7 +2,8 @@
 
 The Lease is renewed in a thread of its own, over a connection of its own: an event loop that plans for long, or has a
 thousand requests in flight, does not lose it. Conversely nothing is written by virtue of a Lease that has run out:
-:meth:`LeaderElection.check` is asked before every write, so a process that stood still writes nothing when it wakes.
+:meth:`LeaderElection.check` is asked before every write, so a process that stood still writes nothing when it wakes,
+and no write outlasts the Lease that it was sent under.
 """
 
 from __future__ import annotations
@@ -77,14 +78,16 @@ class LeaderElection:
         """True while the Lease is held, by the boot clock."""
         return self._lock is not None and self._lock.held
 
-    def check(self) -> None:
-        """Allow a write that only the leader may make.
+    def check(self) -> float:
+        """Allow a write that only the leader may make, and say how many seconds it may take: then others may lead.
 
         Raises:
             LeadershipLost: the Lease is not held, or not any more.
         """
-        if not self.is_leader:
+        left = self._lock.left if self._lock is not None else 0.0
+        if left <= 0:
             raise LeadershipLost(f"lease {self._namespace}/{self._name} is not held, nothing is written")
+        return left
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """Wait for leadership, run `work`, and return when `work` ends or leadership is lost.

@@ -107,7 +107,12 @@ class LeaseLock:
     @property
     def held(self) -> bool:
         """True until the renew deadline, by a clock that goes on while the process or the machine stands still."""
-        return boot_clock() < self._deadline
+        return self.left > 0
+
+    @property
+    def left(self) -> float:
+        """Seconds until the renew deadline, by that clock; not positive when the Lease is not held."""
+        return self._deadline - boot_clock()
 
     async def acquire(self) -> None:
         """Wait for the Lease."""
@@ -129,8 +134,7 @@ class LeaseLock:
         """
         try:
             while True:
-                left = self._deadline - boot_clock()
-                await asyncio.sleep(max(0.0, min(self._timing.retry_period, left)))
+                await asyncio.sleep(max(0.0, min(self._timing.retry_period, self.left)))
                 await self._renew()
         finally:
             self._deadline = -math.inf

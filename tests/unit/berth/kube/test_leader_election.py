@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from berth.kube import lease as lease_module
@@ -68,7 +71,7 @@ async def test_the_lease_is_renewed_while_the_event_loop_is_blocked(server: ApiS
         seen = server.count("PUT")
         assert server.wait(lambda: server.count("PUT") >= seen + 3)  # blocks this event loop
         assert election.is_leader
-        election.check()
+        assert 0 < election.check() <= TIMING.renew_deadline
 
     await election.run(work)
     assert not election.is_leader
@@ -124,9 +127,10 @@ async def test_a_write_that_waited_too_long_for_its_turn_is_not_sent() -> None:
         held = False  # while the first is under way and the second waits for the only connection
         return Answer(200, {"metadata": {"resourceVersion": "1"}} if request.method == "GET" else {})
 
-    def check() -> None:
+    def check() -> float:
         if not held:
             raise LeadershipLost("gone")
+        return 60.0
 
     with api_server(answer) as server:
         async with ApiClient(server.connection(), max_connections=1, before_write=check) as client:
@@ -136,6 +140,52 @@ async def test_a_write_that_waited_too_long_for_its_turn_is_not_sent() -> None:
             assert isinstance(second, LeadershipLost)
             assert await client.list_all(CONFIGMAPS.raw) == []  # reads need no leadership
         assert server.count("POST") == 1
+
+
+async def test_a_write_is_given_up_before_anybody_else_may_lead() -> None:
+    answered = threading.Event()
+
+    def answer(request: Request) -> Answer:
+        if request.method != "GET":
+            assert answered.wait(30)
+        return Answer(200, {"metadata": {"resourceVersion": "1"}})
+
+    with api_server(answer) as server:
+        # The client itself would wait for thirty seconds.
+        async with ApiClient(server.connection(), before_write=lambda: 0.05) as client:
+            begun = time.monotonic()
+            with pytest.raises(TimeoutError):
+                await client.create(CONFIGMAPS, {"metadata": {"name": "late"}}, namespace="ns")
+            assert time.monotonic() - begun < 10
+            assert await client.list_all(CONFIGMAPS.raw) == []  # reads may take their time
+        answered.set()
+
+
+@pytest.mark.parametrize(
+    ("left", "seconds"),
+    [
+        pytest.param(7.3, 7.3, id="less-than-a-request-may-take"),
+        pytest.param(40.0, 30.0, id="more-than-a-request-may-take"),
+    ],
+)
+async def test_a_write_may_take_no_longer_than_the_lease_lasts(
+    left: float, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[aiohttp.ClientTimeout] = []
+
+    def refuse(_session: aiohttp.ClientSession, *_: object, timeout: aiohttp.ClientTimeout, **__: object) -> None:
+        asked.append(timeout)
+        raise OSError("no server here")
+
+    monkeypatch.setattr(aiohttp.ClientSession, "request", refuse)
+    with api_server(lambda _: Answer()) as server:
+        async with ApiClient(server.connection(), before_write=lambda: left, timeout=30.0, retries=0) as client:
+            with pytest.raises(OSError, match="no server here"):
+                await client.merge_patch(CONFIGMAPS, "c", {}, namespace="ns")
+            with pytest.raises(OSError, match="no server here"):
+                await client.get(CONFIGMAPS, "c", namespace="ns")
+    # Rounded up to whole seconds, as aiohttp does with long ones, it would end after the Lease.
+    assert [(each.total, each.ceil_threshold) for each in asked] == [(seconds, math.inf), (30.0, math.inf)]
 
 
 async def test_before_it_was_leader_nothing_may_be_written(server: ApiServer, tmp_path: Path) -> None:
