@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any, Generic, Protocol, TypeVar
 
+import aiohttp
 import msgspec
 import structlog
 
@@ -281,6 +282,8 @@ class Reflector(Generic[T]):
                     heard = True
                     if time.monotonic() - started >= 1.0:  # a server that lets go at once is not to be hammered
                         self._failures = 0
+        except aiohttp.ConnectionTimeoutError:
+            raise  # a server that was not reached says nothing about the version
         except TimeoutError:
             if not heard:
                 self._version = ""

@@ -5,8 +5,6 @@ The loop around it (lists, watches, restarts, 410) runs against a real server: t
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import msgspec
@@ -16,7 +14,6 @@ from hypothesis import strategies as st
 from kubernetes_asyncio.client import Configuration
 from prometheus_client import REGISTRY
 
-from berth.kube import reflector as reflector_module
 from berth.kube.client import ApiClient
 from berth.kube.connection import Connection
 from berth.kube.errors import ApiError
@@ -24,8 +21,7 @@ from berth.kube.meta import object_key
 from berth.kube.objects import ConfigMap, ObjectMeta, Pod
 from berth.kube.reflector import Reflector
 from berth.kube.resources import CONFIGMAPS, PODS
-from tests.support.api_server import Answer, Request, api_server
-from tests.support.kube import ChangeType, running
+from tests.support.kube import ChangeType
 
 ADDED, MODIFIED, DELETED = ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED
 Seen = list[tuple[ChangeType, str, str, str]]
@@ -219,64 +215,6 @@ def test_an_error_in_the_stream_is_raised(closed_client: ApiClient, resource: An
     status = {"code": 500, "reason": "InternalError", "message": "etcd", "status": "Failure", "metadata": {}}
     with pytest.raises(ApiError, match="500 InternalError: etcd"):
         reflector._apply(msgspec.json.encode({"type": "ERROR", "object": status}))
-
-
-@pytest.mark.parametrize(
-    ("code", "times", "lists"),
-    [
-        pytest.param(500, 1, 1, id="server trouble: from the last version"),
-        pytest.param(504, 1, 1, id="timeout: from the last version"),
-        pytest.param(429, 6, 1, id="overloaded: never listed again, however often"),
-        pytest.param(500, 4, 2, id="refused again and again: listed again"),
-        pytest.param(410, 1, 2, id="expired: listed again"),
-    ],
-)
-async def test_after_an_error_in_the_stream_the_watch_goes_on(
-    code: int, times: int, lists: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reflector_module, "backoff", lambda *_, **__: 0.0)
-    refusals = iter([msgspec.json.encode({"type": "ERROR", "object": {"code": code}}) + b"\n"] * times)
-
-    def answer(request: Request) -> Answer:
-        if "watch=true" in request.path:
-            return Answer(200, next(refusals, line("ADDED", name="late", resourceVersion="9") + b"\n"))
-        return Answer(200, {"metadata": {"resourceVersion": "5"}, "items": []})
-
-    with api_server(answer) as server:
-        async with ApiClient(server.connection()) as client:
-            reflector = Reflector(client, CONFIGMAPS)
-            arrived = asyncio.Event()
-            reflector.add_handler(lambda _old, _new: arrived.set())
-            async with running(reflector.run()):
-                await asyncio.wait_for(arrived.wait(), 20)
-        paths = [request.path for request in server.requests]
-    assert len([path for path in paths if "watch=true" not in path]) == lists
-    watches = [path for path in paths if "watch=true" in path][: times + 1]
-    assert all("resourceVersion=5" in path for path in watches)
-    assert len(watches) == times + 1
-
-
-async def test_watches_that_expire_at_once_are_not_listed_again_without_a_pause(
-    reflector: Reflector[ConfigMap], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def chunks(*_: object, **__: object) -> AsyncGenerator[list[bytes], None]:
-        yield [bookmark("9")]
-        yield [msgspec.json.encode({"type": "ERROR", "object": {"code": 410}})]
-
-    async def listed() -> None:
-        reflector._version = "5"
-
-    pauses: list[Exception] = []
-
-    async def pause(error: Exception) -> None:
-        pauses.append(error)
-
-    monkeypatch.setattr(reflector._client, "watch_chunks", chunks)
-    monkeypatch.setattr(reflector, "_list", listed)
-    monkeypatch.setattr(reflector, "_pause", pause)
-    for _ in range(5):
-        await reflector._step()
-    assert len(pauses) == 4  # the first end may be the ordinary end of an old version
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,113 @@
+"""Where a watch goes on after it broke: at the version it had reached, or with a new list."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import aiohttp
+import msgspec
+import pytest
+
+from berth.kube import reflector as reflector_module
+from berth.kube.client import ApiClient
+from berth.kube.objects import ConfigMap
+from berth.kube.reflector import Reflector
+from berth.kube.resources import CONFIGMAPS
+from tests.support.api_server import Answer, Request, api_server
+from tests.support.kube import running
+
+
+@pytest.fixture
+def reflector(closed_client: ApiClient) -> Reflector[ConfigMap]:
+    return Reflector(closed_client, CONFIGMAPS)
+
+
+def line(kind: str, **about: object) -> bytes:
+    return msgspec.json.encode({"type": kind, "object": about}) + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "times", "lists"),
+    [
+        pytest.param(500, 1, 1, id="server trouble: from the last version"),
+        pytest.param(504, 1, 1, id="timeout: from the last version"),
+        pytest.param(429, 6, 1, id="overloaded: never listed again, however often"),
+        pytest.param(500, 4, 2, id="refused again and again: listed again"),
+        pytest.param(410, 1, 2, id="expired: listed again"),
+    ],
+)
+async def test_after_an_error_in_the_stream_the_watch_goes_on(
+    code: int, times: int, lists: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reflector_module, "backoff", lambda *_, **__: 0.0)
+    refusals = iter([line("ERROR", code=code)] * times)
+    late = line("ADDED", metadata={"namespace": "ns", "name": "late", "uid": "u1", "resourceVersion": "9"})
+
+    def answer(request: Request) -> Answer:
+        if "watch=true" in request.path:
+            return Answer(200, next(refusals, late))
+        return Answer(200, {"metadata": {"resourceVersion": "5"}, "items": []})
+
+    with api_server(answer) as server:
+        async with ApiClient(server.connection()) as client:
+            reflector = Reflector(client, CONFIGMAPS)
+            arrived = asyncio.Event()
+            reflector.add_handler(lambda _old, _new: arrived.set())
+            async with running(reflector.run()):
+                await asyncio.wait_for(arrived.wait(), 20)
+        paths = [request.path for request in server.requests]
+    assert len([path for path in paths if "watch=true" not in path]) == lists
+    watches = [path for path in paths if "watch=true" in path][: times + 1]
+    assert all("resourceVersion=5" in path for path in watches)
+    assert len(watches) == times + 1
+
+
+@pytest.mark.parametrize(
+    ("error", "version"),
+    [
+        pytest.param(aiohttp.ConnectionTimeoutError("connect"), "5", id="nobody was reached: from the last version"),
+        pytest.param(aiohttp.ClientConnectionError("refused"), "5", id="refused: from the last version"),
+        pytest.param(aiohttp.SocketTimeoutError("read"), "", id="silent from the start: listed again"),
+        pytest.param(TimeoutError(), "", id="any other timeout: listed again"),
+    ],
+)
+async def test_where_a_watch_goes_on_after_a_broken_connection(
+    reflector: Reflector[ConfigMap], monkeypatch: pytest.MonkeyPatch, error: Exception, version: str
+) -> None:
+    async def chunks(*_: object, **__: object) -> AsyncGenerator[list[bytes], None]:
+        raise error
+        yield []
+
+    async def pause(_: Exception) -> None: ...
+
+    monkeypatch.setattr(reflector._client, "watch_chunks", chunks)
+    monkeypatch.setattr(reflector, "_pause", pause)
+    reflector._version = "5"
+    for _ in range(5):
+        await reflector._step()
+        assert reflector._version == version
+        reflector._version = "5"
+
+
+async def test_watches_that_expire_at_once_are_not_listed_again_without_a_pause(
+    reflector: Reflector[ConfigMap], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def chunks(*_: object, **__: object) -> AsyncGenerator[list[bytes], None]:
+        yield [line("BOOKMARK", metadata={"resourceVersion": "9"}).rstrip()]
+        yield [line("ERROR", code=410).rstrip()]
+
+    async def listed() -> None:
+        reflector._version = "5"
+
+    pauses: list[Exception] = []
+
+    async def pause(error: Exception) -> None:
+        pauses.append(error)
+
+    monkeypatch.setattr(reflector._client, "watch_chunks", chunks)
+    monkeypatch.setattr(reflector, "_list", listed)
+    monkeypatch.setattr(reflector, "_pause", pause)
+    for _ in range(5):
+        await reflector._step()
+    assert len(pauses) == 4  # the first end may be the ordinary end of an old version
