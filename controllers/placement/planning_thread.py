@@ -2,17 +2,22 @@
 
 Cache and queue have no locks. While a plan is made they belong to the planning thread, at all other times to the event
 loop: what would touch them in between is deferred, in its order, until the plan is made.
+
+The thread is a daemon. Whoever stops the process need not wait for a plan: nobody would carry it out.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
+from queue import SimpleQueue
 from typing import ParamSpec, TypeVar, cast
 
 import structlog
@@ -36,7 +41,7 @@ class PlanningThread:
 
     def __init__(self) -> None:
         """Start no thread yet."""
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="planning")
+        self._jobs: SimpleQueue[_Job | None] | None = None
         self._planning = False
         self._idle = asyncio.Event()
         self._idle.set()
@@ -71,7 +76,7 @@ class PlanningThread:
         self._planning = True
         self._idle.clear()
         try:
-            await asyncio.get_running_loop().run_in_executor(self._executor, plan)
+            await self._in_thread(plan)
         except asyncio.CancelledError:
             self._deferred.clear()  # the thread may plan on, so nobody else may touch cache and queue any more
             raise
@@ -79,6 +84,16 @@ class PlanningThread:
             await self._end()
             raise
         await self._end()
+
+    def _in_thread(self, plan: Callable[[], None]) -> asyncio.Future[None]:
+        if self._jobs is None:
+            self._jobs = SimpleQueue()
+            threading.Thread(target=_work, args=(self._jobs,), name="planning", daemon=True).start()
+            weakref.finalize(self, self._jobs.put, None)
+        loop = asyncio.get_running_loop()
+        made: asyncio.Future[None] = loop.create_future()
+        self._jobs.put((plan, loop, made))
+        return made
 
     async def _end(self) -> None:
         await self._catch_up()
@@ -103,6 +118,33 @@ class PlanningThread:
             if time.perf_counter() - turn > TURN:
                 await asyncio.sleep(0)
                 turn = time.perf_counter()
+
+
+_Job = tuple[Callable[[], None], asyncio.AbstractEventLoop, "asyncio.Future[None]"]
+
+
+def _work(jobs: SimpleQueue[_Job | None]) -> None:
+    """Make one plan after another."""
+    while (job := jobs.get()) is not None:
+        plan, loop, made = job
+        problem: BaseException | None = None
+        try:
+            plan()
+        except BaseException as error:
+            problem = error
+        with suppress(RuntimeError):  # the event loop has ended meanwhile, and nobody waits any more
+            loop.call_soon_threadsafe(_settle, made, problem)
+        del job, plan, made, problem  # nothing of a plan is kept while the next is waited for
+
+
+def _settle(made: asyncio.Future[None], problem: BaseException | None) -> None:
+    if made.cancelled():
+        return
+    if problem is None:
+        made.set_result(None)
+    else:
+        # A future takes no StopIteration, and whoever waits for one that is never done waits for ever.
+        made.set_exception(RuntimeError(repr(problem)) if isinstance(problem, StopIteration) else problem)
 
 
 class _Deferring:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import subprocess
+import sys
 import threading
 from functools import partial
 
@@ -90,15 +93,16 @@ def test_after_a_cancellation_nobody_touches_the_cache_any_more() -> None:
     asyncio.run(scenario())
 
 
-def test_a_plan_that_fails_gives_the_cache_back() -> None:
+@pytest.mark.parametrize("error", [ValueError("odd pod"), StopIteration("odd pod")], ids=["an-error", "no-next"])
+def test_a_plan_that_fails_gives_the_cache_back(error: Exception) -> None:
     async def scenario() -> None:
         thread, calls = PlanningThread(), list[str]()
 
         def plan() -> None:
             thread.deferring(calls.append)("said before")
-            raise ValueError("odd pod")
+            raise error
 
-        with pytest.raises(ValueError, match="odd pod"):
+        with pytest.raises((ValueError, RuntimeError), match="odd pod"):
             await thread.run(plan)
         assert calls == ["said before"]
         await thread.idle()
@@ -155,3 +159,41 @@ def test_a_plan_in_the_thread_is_handed_to_binding(desk: Desk) -> None:
         assert desk.controller.binding._unbound.waiting("default") == 1
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("plan", ["threading.Event().wait()", "(lambda: [0 for _ in iter(int, 1)])()"])
+def test_a_plan_under_way_does_not_keep_the_process(plan: str) -> None:
+    script = f"""
+import asyncio, threading
+from controllers.placement.planning_thread import PlanningThread
+
+async def scenario():
+    begun = threading.Event()
+    def plan():
+        begun.set()
+        {plan}
+    task = asyncio.create_task(PlanningThread().run(plan))
+    while not begun.is_set():
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait({{task}})
+    assert task.cancelled()
+
+asyncio.run(scenario())
+"""
+    assert subprocess.run([sys.executable, "-c", script], timeout=60, check=False).returncode == 0
+
+
+def test_the_thread_ends_with_its_object() -> None:
+    async def scenario() -> threading.Thread:
+        thread, found = PlanningThread(), list[threading.Thread]()
+        await thread.run(lambda: found.append(threading.current_thread()))
+        await thread.run(lambda: found.append(threading.current_thread()))
+        assert found[0] is found[1]
+        assert found[0].daemon
+        return found[0]
+
+    thread = asyncio.run(scenario())
+    gc.collect()
+    thread.join(10)
+    assert not thread.is_alive()
