@@ -8,7 +8,7 @@ makes of a node asks here, for a pod placed alone and for a member of a joint pl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,11 @@ import numpy.typing as npt
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32] | npt.NDArray[np.intp]
+Amounts = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+"""bit/s: whole numbers, which are compared exactly, or floats of the gang engine"""
+
+_MOST = 2**62
+"""bit/s at which sums saturate."""
 
 
 def edge_costs(origins: Ints, targets: Ints, *, location: Ints, location_cost: Floats) -> Floats:
@@ -66,45 +71,55 @@ def beyond_limits(homes: Ints, outward: Floats, inward: Floats, *, location: Int
     return beyond
 
 
-def short_of_bandwidth(homes: Ints, demand: Floats, *, free: Floats, peers_free: Floats) -> Bools:
+def _received(homes: Ints, demand: Amounts) -> dict[int, float]:
+    """Bandwidth of all edges to each node that holds peers; Python's integers do not overflow."""
+    received: dict[int, float] = {}
+    for home, amount in zip(homes.tolist(), demand.tolist(), strict=True):
+        if amount:
+            received[home] = received.get(home, 0) + amount
+    return received
+
+
+def short_of_bandwidth(homes: Ints, demand: Amounts, *, free: Amounts, peers_free: Amounts) -> Bools:
     """Return bool[N], the nodes from which the edges' bandwidth would exceed the budget of either end.
 
     Args:
         homes: int[K], node of each peer.
-        demand: float64[K], bandwidth of each edge.
-        free: float64[N], what the pod may take from each node's budget.
-        peers_free: float64[N], what its peers may.
+        demand: [K], bandwidth of each edge.
+        free: [N], what the pod may take from each node's budget.
+        peers_free: [N], what its peers may.
 
     A node whose budget is overdrawn already still takes a pod that adds nothing to it.
     """
-    received = np.bincount(homes, weights=demand, minlength=len(free))
-    need = demand.sum() - received
-    short: Bools = (need > free) & (need > 0)
-    full = np.flatnonzero((received > peers_free) & (received > 0))
-    if full.size:
+    received = _received(homes, demand)
+    total = sum(received.values())
+    short: Bools = free < min(total, _MOST) if total else np.zeros(len(free), dtype=np.bool_)
+    for home, amount in received.items():
+        short[home] = total > amount and min(total - amount, _MOST) > free[home].item()
+    full = [home for home, amount in received.items() if amount > peers_free[home].item()]
+    if full:
         # A peer's node that cannot carry its end takes the pod itself, or nobody does.
         elsewhere = np.ones(len(free), dtype=np.bool_)
-        if full.size == 1:
+        if len(full) == 1:
             elsewhere[full] = False
         short |= elsewhere
     return short
 
 
 def over_links(
-    homes: Ints, demand: Floats, *, path: Callable[[int, int], Iterable[int]], free: Floats, among: Bools
+    homes: Ints, demand: Amounts, *, path: Callable[[int, int], Iterable[int]], free: Sequence[float], among: Bools
 ) -> Bools:
     """Return bool[N], the nodes of `among` from which the edges' bandwidth would exceed a physical link on its way.
 
     Args:
         homes: int[K], node of each peer.
-        demand: float64[K], bandwidth of each edge.
+        demand: [K], bandwidth of each edge.
         path: the links that traffic between two nodes uses, none inside a node.
-        free: float64[P], what is left of each link.
+        free: P amounts, what is left of each link.
         among: bool[N], the nodes to look at.
     """
     over = np.zeros(len(among), dtype=np.bool_)
-    received = np.bincount(homes, weights=demand)
-    peers = [(home, received[home]) for home in np.flatnonzero(received).tolist()]
+    peers = _received(homes, demand).items()
     for node in np.flatnonzero(among).tolist():
         load: dict[int, float] = {}
         for home, amount in peers:

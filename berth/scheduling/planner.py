@@ -18,7 +18,6 @@ from berth.network.costs import NetworkCosts
 from berth.network.edge_costs import EdgeTotals, edge_totals
 from berth.network.groups import Group
 from berth.scheduling.cache.cache import Cache
-from berth.scheduling.cache.pod_templates import PodInfo
 from berth.scheduling.cache.volumes import claim_keys, disk_uses
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import ALONE, Alternative, Decision, Failure, Outcome
@@ -28,6 +27,7 @@ from berth.scheduling.framework.plugin import Plugin
 from berth.scheduling.gang.application import Candidate, build_application
 from berth.scheduling.gang.batches import batches
 from berth.scheduling.gang.budget import Budget
+from berth.scheduling.gang.exact import fits
 from berth.scheduling.gang.failures import all_fail, joint_failures, unplanned
 from berth.scheduling.gang.infrastructure import InfrastructureView
 from berth.scheduling.gang.outcome import Plan
@@ -39,7 +39,7 @@ from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
 from berth.scheduling.queue import pod_order
 from berth.scheduling.single import choose, cycle_of
-from berth.scheduling.turns import Turns
+from berth.scheduling.turns import Turns, depends_on_others
 
 NOBODY: Mapping[str, int] = {}
 """No pod, by uid."""
@@ -214,7 +214,8 @@ class Planner:
     ) -> list[Failure]:
         """Plan batch after batch and assume the decisions, which are added to `settled`; returns who gets no node.
 
-        Pods with rules about other pods are checked once these are assumed, and moved if need be.
+        Pods with rules about other pods are checked once these are assumed, and moved if need be; so are those for
+        which the plan, made of floats, has left too little room.
         """
         failures: list[Failure] = []
         unmet: list[Failure] = []
@@ -238,7 +239,8 @@ class Planner:
                 return failures
             infrastructure.observe(application)
             for decision in _decisions(group, batch, answer, infrastructure.infrastructure.names):
-                if _depends_on_others(self._state.info(decision.pod)):
+                info, slot = self._state.info(decision.pod), self._state.node_index[decision.node]
+                if depends_on_others(info) or not fits(self._state, infrastructure.exact, slot, info.template):
                     held.append(decision)
                 else:
                     self._cache.assume(decision.pod, decision.node)
@@ -375,15 +377,3 @@ def _beyond_template(pod: Pod) -> tuple[object, ...]:
     if not spec.volumes and not spec.resource_claims and spec.scheduling_group is None:
         return ()
     return (claim_keys(pod), disk_uses(pod), bool(spec.resource_claims), spec.scheduling_group is not None)
-
-
-def _depends_on_others(info: PodInfo) -> bool:
-    """Whether the pod's rules look at other pods, so that a joint plan may break them."""
-    template = info.template
-    return bool(
-        template.terms
-        or template.hard_spread
-        or template.host_ports
-        or claim_keys(info.pod)
-        or (info.pod.spec.volumes and disk_uses(info.pod))
-    )

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from berth.scheduling.cache.volumes import claim_keys, disk_uses
+
 if TYPE_CHECKING:
     from berth.scheduling.cache.pod_templates import PodInfo, PodTemplateInfo
     from berth.scheduling.cache.state import ClusterState
@@ -52,3 +54,15 @@ class Turns:
             rules.namespace == template.namespace and constraint.selector.matches(template.labels)
             for constraint in rules.hard_spread
         )
+
+
+def depends_on_others(info: PodInfo) -> bool:
+    """Whether the pod's rules look at other pods, so that a joint plan may break them."""
+    template = info.template
+    return bool(
+        template.terms
+        or template.hard_spread
+        or template.host_ports
+        or claim_keys(info.pod)
+        or (info.pod.spec.volumes and disk_uses(info.pod))
+    )

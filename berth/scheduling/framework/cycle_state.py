@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from berth.scheduling.cache.units import LIMIT
+
 if TYPE_CHECKING:
     from berth.scheduling.cache.pod_templates import PodInfo, PodTemplateInfo
     from berth.scheduling.cache.state import ClusterState
@@ -27,19 +29,19 @@ class PeerEdges:
     """bool[K], True when the pod depends on the placed ones, False when it is the other way round"""
     max_cost: npt.NDArray[np.float64]
     """float64[K], limit on the network cost of each edge, infinite for none"""
-    bandwidth: npt.NDArray[np.float64]
-    """float64[K], bit/s of all edges of the bundle"""
+    bandwidth: npt.NDArray[np.int64]
+    """int64[K], bit/s of all edges of the bundle"""
     count: npt.NDArray[np.float64]
     """float64[K], number of edges of the bundle"""
 
     @classmethod
-    def of(cls, edges: Sequence[tuple[int, bool, float, float, int]] = ()) -> PeerEdges:
+    def of(cls, edges: Sequence[tuple[int, bool, float, int, int]] = ()) -> PeerEdges:
         """Make it from (node slot, outward, limit, bandwidth, count) rows."""
         return cls(
             np.array([edge[0] for edge in edges], dtype=np.intp),
             np.array([edge[1] for edge in edges], dtype=np.bool_),
             np.array([edge[2] for edge in edges], dtype=np.float64),
-            np.array([edge[3] for edge in edges], dtype=np.float64),
+            np.array([min(edge[3], LIMIT) for edge in edges], dtype=np.int64),
             np.array([edge[4] for edge in edges], dtype=np.float64),
         )
 
@@ -76,9 +78,9 @@ class CycleState:
         return cast("T", self._computed[key])
 
     @property
-    def request(self) -> npt.NDArray[np.float64]:
-        """float64[R], the pod's requests by resource column."""
-        return self.once("request", lambda: self.cluster.request_vector(self.pod.template).astype(np.float64))
+    def request(self) -> npt.NDArray[np.int64]:
+        """int64[R], the pod's requests by resource column."""
+        return self.once("request", lambda: self.cluster.request_vector(self.pod.template))
 
     @property
     def names_nodes(self) -> bool:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from berth.network.peers import cost_towards
-from berth.scheduling.gang.placement_state import SLACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +52,7 @@ class CandidateNodes:
         """bool[N], nodes with room for the whole application, for every component by masks."""
         for r in self.kinds.tolist():
             column = self.usable[:, r]
-            slack = SLACK * infrastructure.capacity[:, r]
+            slack = instance.slack * infrastructure.capacity[:, r]
             if least[r] > 0:
                 self.partly &= column + slack >= least[r]
             self.wholly &= column + slack >= self.total[r]

@@ -12,7 +12,6 @@ Node settings by annotation (Liqo virtual nodes stand for whole clusters, with t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -26,6 +25,7 @@ from berth.network.edges import BandwidthAllocations
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.units import resource_units
 from berth.scheduling.configuration import Profile
+from berth.scheduling.gang.exact import UNLIMITED, WIDEST, ExactAmounts, share_of
 from berth.scheduling.gang.links import LinkModel
 from berth.scheduling.gang.problem import Infrastructure
 from berth.scheduling.gang.state import InfrastructureState
@@ -121,6 +121,7 @@ class InfrastructureView:
         self._costs: NetworkCosts | None = None
         self._built: tuple[int, int, int] | None = None
         self._allocatable: npt.NDArray[np.int64] | None = None
+        self._exact: ExactAmounts
         self._current: InfrastructureState | None = None
         self.problems: tuple[str, ...] = ()
         """What is wrong in the nodes' annotations, as of the last rebuild."""
@@ -160,15 +161,23 @@ class InfrastructureView:
         if previous is not None and previous is not self._current and self._current is not None:
             self._current.adopt(previous)
         assert self._current is not None  # noqa: S101 - built above when it was missing
-        current = self._current
+        current, exact = self._current, self._exact
+        current.exact = exact
         np.subtract(state.allocatable, state.used, out=current.free, casting="unsafe")
-        current.bandwidth_free[:] = self._bandwidth_left(current.infrastructure.bandwidth_capacity, placement.nodes)
+        column, index = state.resources.get(RESOURCE_BANDWIDTH), state.node_index
+        requested = state.used[:, column] if column is not None else None
+        exact.take(requested, ((index[name], amount) for name, amount in placement.nodes.items() if name in index))
+        current.bandwidth_free[:] = exact.bandwidth_left
         if current.infrastructure.links is not None:
-            current.link_free[:] = self._links_left(current.infrastructure.links, placement)
+            exact.link_free = self._links_left(current.infrastructure.links, placement)
+            current.link_free[:] = np.minimum(exact.link_free, WIDEST)
+        if current.has_thresholds:
+            np.subtract(state.allocatable, exact.open, out=current.reserve, casting="unsafe")
+            current.bandwidth_reserve[:] = exact.bandwidth_kept
         return current
 
-    def _links_left(self, links: LinkModel, placement: BandwidthAllocations) -> Floats:
-        left = links.capacity.copy()
+    def _links_left(self, links: LinkModel, placement: BandwidthAllocations) -> tuple[int, ...]:
+        left = [int(capacity) for capacity in links.capacity.tolist()]
         assert self._current is not None  # noqa: S101 - only called for a built infrastructure
         location = self._current.infrastructure.location
         for (first, second), amount in placement.pairs.items():
@@ -176,21 +185,7 @@ class InfrastructureView:
             if ends[0] is not None and ends[1] is not None:
                 for link in links.path(ends[0], ends[1], location):
                     left[link] -= amount
-        return left
-
-    def _bandwidth_left(self, capacity: Floats, used: Mapping[str, float]) -> Floats:
-        left = capacity.copy()
-        if not np.isfinite(capacity).any():
-            # Nothing is taken from what has no bound, however many edges there are.
-            return left
-        column = self._state.resources.get(RESOURCE_BANDWIDTH)
-        if column is not None:
-            left -= self._state.used[:, column]
-        for name, amount in used.items():
-            slot = self._state.node_index.get(name)
-            if slot is not None:
-                left[slot] -= amount
-        return left
+        return tuple(left)
 
     def _build(self, costs: NetworkCosts) -> Infrastructure:
         state, profile = self._state, self._profile
@@ -203,9 +198,9 @@ class InfrastructureView:
             price[:, column] = profile.prices.get(resource, 0.0) / units_per_price(resource)
         bandwidth_price = np.full(size, profile.prices.get(BANDWIDTH_PRICE, 0.0) / GIGABIT)
         threshold = np.full(size, profile.usage_threshold)
-        max_unit = np.full((size, len(resources)), np.inf)
+        max_unit = np.full((size, len(resources)), UNLIMITED, dtype=np.int64)
         bandwidth_column = state.resources.get(RESOURCE_BANDWIDTH)
-        bandwidth = np.full(size, np.inf)
+        bandwidth = np.full(size, UNLIMITED, dtype=np.int64)
         places: dict[Place, int] = {}
         location = np.zeros(size, dtype=np.int32)
         problems: list[str] = []
@@ -215,7 +210,7 @@ class InfrastructureView:
                 continue
             location[slot] = places.setdefault(Place.of(node.metadata.labels), len(places))
             if bandwidth_column is not None and RESOURCE_BANDWIDTH in node.status.allocatable:
-                bandwidth[slot] = capacity[slot, bandwidth_column]
+                bandwidth[slot] = state.allocatable[slot, bandwidth_column]
             if not any(name.startswith(BERTH_PREFIX) for name in node.metadata.annotations):
                 continue
             settings = read_settings(node)
@@ -236,15 +231,21 @@ class InfrastructureView:
             places[Place()] = 0
         self.places = tuple(places)
         self.problems = tuple(problems)
+        self._exact = ExactAmounts(
+            open=share_of(state.allocatable, threshold),
+            max_unit=max_unit,
+            bandwidth=bandwidth,
+            bandwidth_kept=np.where(bandwidth < UNLIMITED, bandwidth - share_of(bandwidth, threshold), 0),
+        )
         return Infrastructure.of(
             [node.metadata.name if node is not None else "" for node in nodes],
             resources,
             capacity,
             price=price,
-            bandwidth_capacity=bandwidth,
+            bandwidth_capacity=np.where(bandwidth < UNLIMITED, np.minimum(bandwidth, WIDEST), np.inf),
             bandwidth_price=bandwidth_price,
             threshold=threshold,
-            max_unit=max_unit,
+            max_unit=np.where(max_unit < UNLIMITED, max_unit, np.inf),
             location=location,
             location_cost=costs.matrix(self.places),
             links=self._links(),
@@ -268,7 +269,8 @@ class InfrastructureView:
                 used = by_zone.get((min(origin.zone, other.zone), max(origin.zone, other.zone)))
                 if used:
                     by_location[row, column] = tuple(used)
-        capacity = np.array([float(parse_quantity(link.capacity)) for link in self._profile.links])
+        # A link carries no part of a bit; as floats these whole numbers are exact.
+        capacity = np.array([float(min(int(parse_quantity(link.capacity)), WIDEST)) for link in self._profile.links])
         return LinkModel(
             names=tuple(link.name for link in self._profile.links),
             capacity=capacity,

@@ -23,6 +23,11 @@ Ints = npt.NDArray[np.int32]
 Indices = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
 
+SLACK = 1e-12
+"""Relative tolerance of budget comparisons where amounts are fractions, or so large that floats round."""
+_FLOATS_END = 2.0**53
+"""Whole numbers below it are exact floats, and so are their sums."""
+
 
 class Instance:
     """What the strategies read of infrastructure, application and weights."""
@@ -37,6 +42,8 @@ class Instance:
         self.weights = weights
         self.budget = budget
         """Time for the search."""
+        self.slack = 0.0 if _exact(state, application) else SLACK
+        """Relative tolerance of budget comparisons."""
         self.components = application.size
         """J, the number of components that want a node."""
         self.requests: Floats = application.requests
@@ -115,6 +122,23 @@ class Instance:
             rows[index, one] = rows[index, other] = 1.0
             self._pairs = (one, other, rows)
         return self._pairs
+
+
+def _exact(state: InfrastructureState, application: Application) -> bool:
+    """Whether all amounts that budgets are compared with are whole numbers that floats hold exactly."""
+    return all(
+        bool(((amounts == np.floor(amounts)) & ((np.abs(amounts) < _FLOATS_END) | np.isinf(amounts))).all())
+        for amounts in (
+            state.free,
+            state.reserve,
+            state.bandwidth_free,
+            state.bandwidth_reserve,
+            state.link_free,
+            application.requests,
+            application.bandwidth,
+            application.placed_peers.bandwidth,
+        )
+    )
 
 
 def _sum_of(costs: list[NodeCosts]) -> NodeCosts | None:

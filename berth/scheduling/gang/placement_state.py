@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 FILTERS = "Filters"
 """Plugin name of what `Application.allowed` rules out; the filters that made the masks know the reasons."""
 
-SLACK = 1e-12
-"""Relative tolerance of budget comparisons: absorbs rounding, stays below one byte of a terabyte."""
-
 
 class PlacementState:
     """Budgets of all nodes during one planning call."""
@@ -42,9 +39,9 @@ class PlacementState:
         self.nodes: Indices = np.full(instance.components, -1, dtype=np.intp)
         """int[J], node of each component or -1."""
         self._where = np.concatenate([self.nodes, instance.peer_nodes.astype(np.intp)])
-        self._slack = SLACK * np.abs(infrastructure.capacity)
+        self._slack = instance.slack * np.abs(infrastructure.capacity)
         with np.errstate(invalid="ignore"):
-            self._bandwidth_slack = np.nan_to_num(SLACK * infrastructure.bandwidth_capacity, posinf=0.0)
+            self._bandwidth_slack = np.nan_to_num(instance.slack * infrastructure.bandwidth_capacity, posinf=0.0)
 
     def _peers(self, component: int) -> Indices:
         """Return the rows of the instance that `component` has an edge with and that are placed."""
@@ -104,7 +101,7 @@ class PlacementState:
         yield reasons.BANDWIDTH, reasons.TOO_LITTLE_BANDWIDTH, short
         links = infrastructure.links
         if links is not None:
-            free = self.link + SLACK * links.capacity
+            free = (self.link + instance.slack * links.capacity).tolist()
             over = over_links(homes, demand, path=partial(links.path, location=where), free=free, among=~short)
             yield reasons.BANDWIDTH, reasons.LINK_TOO_NARROW, over
 

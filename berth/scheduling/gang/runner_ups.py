@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from berth.scheduling.gang.outcome import RunnerUp
-from berth.scheduling.gang.placement_state import SLACK, PlacementState
+from berth.scheduling.gang.placement_state import PlacementState
 from berth.scheduling.gang.problem import OBJECTIVE_TERMS
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class _View:
         self.homes: Indices = self.where[self.placed]
         self.used, self.at = np.unique(self.homes, return_inverse=True)
         """The distinct nodes in use and, for each placed component, which of them it is on."""
-        self.free: Floats = (instance.state.free + SLACK * np.abs(infrastructure.capacity)).T.copy()
+        self.free: Floats = (instance.state.free + instance.slack * np.abs(infrastructure.capacity)).T.copy()
         """float64[R, N], what is left, with the tolerance of comparisons."""
         ours = np.flatnonzero(nodes >= 0)
         np.subtract.at(self.free.T, nodes[ours], instance.requests[ours])

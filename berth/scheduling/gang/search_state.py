@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from berth.scheduling.gang.heuristics import Balance, Waste, static_heuristics
-from berth.scheduling.gang.placement_state import SLACK
 
 if TYPE_CHECKING:
     from berth.scheduling.gang.instance import Bools, Floats, Indices, Instance
@@ -44,7 +43,7 @@ class SearchState:
         self.requests: Floats = instance.requests
         if size > components:
             self.requests = np.pad(instance.requests, ((0, size - components), (0, 0)))
-        free = np.maximum((state.free[columns] + SLACK * infrastructure.capacity[columns]).T, 0.0, order="C")
+        free = np.maximum((state.free[columns] + instance.slack * infrastructure.capacity[columns]).T, 0.0, order="C")
         self.spare: Floats = free
         """float64[R, K], free below the threshold after what was placed."""
         if state.has_thresholds:
@@ -90,7 +89,9 @@ class SearchState:
         """float64[J', J'], bandwidth demand; None when there is none, or when it is neither limited nor charged."""
         if instance.has_traffic:
             self.bandwidth_price: Floats = weights.bandwidth * infrastructure.bandwidth_price[columns]
-            self.bandwidth: Floats = state.bandwidth_free[columns] * (1 + SLACK) - state.bandwidth_reserve[columns]
+            self.bandwidth: Floats = (
+                state.bandwidth_free[columns] * (1 + instance.slack) - state.bandwidth_reserve[columns]
+            )
             """float64[K], free bandwidth below the threshold; a component that names the node gets no more here."""
             if links is not None or self.bandwidth_price.any() or not np.isposinf(self.bandwidth).all():
                 self.traffic = instance.traffic
@@ -118,7 +119,7 @@ class SearchState:
         self.paths: Floats | None = None
         if links is not None and self.traffic is not None:
             self.paths = links.incidence(columns.astype(np.int32), infrastructure.location).astype(np.float64)
-            self.link: Floats = state.link_free + SLACK * links.capacity
+            self.link: Floats = state.link_free + instance.slack * links.capacity
 
     def place(self, component: int, column: int) -> None:
         """Put `component` on the node of `column`."""

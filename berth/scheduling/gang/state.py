@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    from berth.scheduling.gang.exact import ExactAmounts
     from berth.scheduling.gang.problem import Application, Infrastructure
 
 Floats = npt.NDArray[np.float64]
@@ -37,6 +38,8 @@ class InfrastructureState:
         self.typical: Floats = np.zeros(len(infrastructure.resources))
         """float64[R], mean request of the components seen so far."""
         self._seen = 0
+        self.exact: ExactAmounts
+        """The same as whole numbers, for who must not round; only where it was made from a cluster."""
         self.named_score: Floats = np.zeros(infrastructure.size)
         """float64[N], how many placed components named the node, each spread over the nodes it named."""
         self.has_named = False

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from berth.network.peers import over_links, short_of_bandwidth
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 from berth.scheduling.framework.reasons import BANDWIDTH, LINK_TOO_NARROW, TOO_LITTLE_BANDWIDTH
@@ -28,15 +26,14 @@ class Bandwidth(FilterPlugin):
         edges, infrastructure = cycle.edges, cycle.infrastructure
         if infrastructure is None or not edges.bandwidth.any():
             return ()
-        model = infrastructure.infrastructure
-        if model.links is None and not np.isfinite(model.bandwidth_capacity).any():
+        model, exact = infrastructure.infrastructure, infrastructure.exact
+        if model.links is None and not exact.limited.any():
             return ()
-        reserve = 0.0 if cycle.names_nodes else infrastructure.bandwidth_reserve
-        free = infrastructure.bandwidth_free - reserve
+        free = exact.bandwidth_free if cycle.names_nodes else exact.bandwidth_free - exact.bandwidth_kept
         short = short_of_bandwidth(edges.nodes, edges.bandwidth, free=free, peers_free=free)
         rejected = [RejectedNodes(TOO_LITTLE_BANDWIDTH, short)]
         if model.links is not None:
             path, among = partial(model.links.path, location=model.location), cycle.cluster.alive & ~short
-            over = over_links(edges.nodes, edges.bandwidth, path=path, free=infrastructure.link_free, among=among)
+            over = over_links(edges.nodes, edges.bandwidth, path=path, free=exact.link_free, among=among)
             rejected.append(RejectedNodes(LINK_TOO_NARROW, over))
         return rejected

@@ -26,8 +26,9 @@ class MaxUnit(FilterPlugin):
         infrastructure = cycle.infrastructure
         if infrastructure is None or not infrastructure.has_max_unit:
             return ()
-        model, request = infrastructure.infrastructure, cycle.request
+        resources, request = infrastructure.infrastructure.resources, cycle.request
+        max_unit = infrastructure.exact.max_unit
         return tuple(
-            RejectedNodes(above_max_unit(model.resources[r]), np.asarray(request[r] > model.max_unit[:, r]))
+            RejectedNodes(above_max_unit(resources[r]), np.asarray(request[r] > max_unit[:, r]))
             for r in np.flatnonzero(request > 0)
         )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SCORED_RESOURCES: Mapping[str, int] = {"cpu": 1, "memory": 1}
 """Resources in scores, with their weights."""
 _DEFAULTED = {"cpu": 0, "memory": 1}
+_LARGEST_FOR_PERCENT = np.iinfo(np.int64).max // 100
 
 
 class NodeResourcesFit(FilterPlugin, ScorePlugin):
@@ -65,7 +66,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
                 continue
             allocatable, used, request = amounts
             has, capacity = allocatable > 0, np.maximum(allocatable, 1)
-            share = np.maximum(capacity - (used + request), 0) * 100 // capacity
+            share = percent(np.maximum(capacity - (used + request), 0), capacity)
             total += np.where(has, share * weight, 0)
             weights += np.where(has, weight, 0)
         return (total // np.maximum(weights, 1)).astype(np.float64)
@@ -73,6 +74,14 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
     def normalize_score(self, raw: Floats, feasible: Bools) -> Floats:
         """Raw values are percentages already."""
         return percentages(raw, feasible)
+
+
+def percent(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Whole percentages, rounded down; `part` is at most `whole`, which may be so large that 100 times it overflows."""
+    if whole.max(initial=0) > _LARGEST_FOR_PERCENT:
+        exact: NDArray[np.int64] = (part.astype(object) * 100 // whole).astype(np.int64)
+        return exact
+    return part * 100 // whole
 
 
 def resource_amounts(

@@ -28,7 +28,7 @@ class UsageThreshold(FilterPlugin):
             return ()
         request = cycle.request
         resources = infrastructure.infrastructure.resources
-        open_to_it = infrastructure.free - infrastructure.reserve
+        open_to_it = infrastructure.exact.open - cycle.cluster.used
         return tuple(
             RejectedNodes(filled_to_threshold(resources[r]), np.asarray(open_to_it[:, r] < request[r]))
             for r in np.flatnonzero(request > 0)

@@ -181,3 +181,25 @@ def test_three_units_of_bandwidth_to_each_peer(homes: list[int], free: list[floa
     left = np.array(free, dtype=np.float64)
     found = short_of_bandwidth(np.array(homes), np.full(len(homes), 3.0), free=left, peers_free=left)
     assert found.tolist() == short
+
+
+@SOME
+@given(
+    edges=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**61)), max_size=5),
+    free=st.lists(st.integers(-(2**61), 2**62), min_size=4, max_size=4),
+)
+def test_whole_numbers_are_compared_exactly_however_large(edges: list[tuple[int, int]], free: list[int]) -> None:
+    homes, demand = (np.array([edge[n] for edge in edges], dtype=np.int64) for n in (0, 1))
+    left = np.array(free, dtype=np.int64)
+    found = short_of_bandwidth(homes, demand, free=left, peers_free=left)
+    capacity = [max(0, amount) for amount in free]
+    over = over_links(homes, demand, path=lambda one, other: {one, other}, free=capacity, among=np.ones(4, np.bool_))
+    for node in range(4):
+        away = [(home, amount) for home, amount in edges if home != node]
+        need = sum(amount for _, amount in away)
+        by_home = {home: sum(amount for other, amount in away if other == home) for home, _ in away}
+        full = any(0 < amount > free[home] for home, amount in by_home.items())
+        # Nothing is wider than 2**62: where more is needed, no budget counts as enough.
+        assert found[node] == (full or 0 < min(need, 2**62) > free[node])
+        load = {link: sum(a for h, a in edges if link in {node, h}) for link in range(4)}
+        assert over[node] == any(load[link] > capacity[link] for link in (node, *(h for h, amount in edges if amount)))

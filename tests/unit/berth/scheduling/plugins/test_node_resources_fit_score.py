@@ -29,6 +29,21 @@ def test_allocation(score: ScorePlugin, cpu: str | None, expected: int) -> None:
     assert scores(score, pod("new", containers=[container(**requests)]), state) == {"n": expected}
 
 
+@pytest.mark.parametrize(
+    ("requested", "expected"),
+    [
+        pytest.param(2**60, 50, id="half"),
+        pytest.param(2**60 + 1, 49, id="a-byte-more-than-half"),
+        pytest.param(2**61, 0, id="all"),
+        pytest.param(1, 99, id="a-byte"),
+    ],
+)
+def test_allocation_of_a_node_so_large_that_percentages_would_overflow(requested: int, expected: int) -> None:
+    state = cluster([node("n", cpu="4", memory=str(2**61))])
+    new = pod("new", containers=[container(memory=str(requested))])
+    assert scores(NodeResourcesFit(resources={"memory": 1}), new, state) == {"n": expected}
+
+
 def test_allocation_counts_pods_there_with_their_defaults() -> None:
     state = cluster([node("n", cpu="1", memory="2000Mi")], [pod("there", on="n")])
     # cpu: (1000 - 100 - 100) / 1000 = 80, memory: (2000 - 200 - 200) / 2000 = 80
