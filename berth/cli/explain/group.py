@@ -10,15 +10,17 @@ from berth.api.labels import LABEL_APPGROUP
 from berth.cli.explain.pod import event_rows, parse_time, pod_document
 from berth.kube.objects import CustomObject, Node, Pod
 from berth.network.costs import NetworkCosts, Place
-from berth.network.edge_costs import edge_summary, edge_totals, group_edges, node_places, workload_edges
+from berth.network.edge_costs import edge_summary, edge_totals, node_places
 from berth.network.groups import read_group
 from berth.network.members import GroupMembers
+from berth.network.workload_edges import workload_edges
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
 from berth.scheduling.planner import workload_of
 
 KIND = "AppGroupExplanation"
-VERSION = 1
+VERSION = 2
+"""Version of the document; 1 listed the edges of every pair of pods as ``edgeCosts``."""
 MAX_EVENTS = 10
 
 
@@ -45,14 +47,14 @@ def group_document(
         schedulers: scheduler names that are Berth's.
         now: for ages.
     """
-    events = list(events)
+    told = _by_object(events)
     group = read_group(obj)
     own = [pod for pod in pods if pod.metadata.labels.get(LABEL_APPGROUP) == obj.metadata.name and not pod.finished]
     members = GroupMembers()
     for pod in own:
         members.update(pod, node=pod.spec.node_name)
     places = node_places(list(nodes))
-    rows = [_pod(pod, places, events, schedulers=schedulers, now=now) for pod in own]
+    rows = [_pod(pod, places, told.get(pod.metadata.uid, ()), schedulers=schedulers, now=now) for pod in own]
     rows.sort(key=lambda row: (group.index.get(row["selector"], len(group.index) + 1), row["name"]))
     document: dict[str, Any] = {
         "kind": KIND,
@@ -63,7 +65,7 @@ def group_document(
         "pods": rows,
         "placed": sum(1 for row in rows if row["node"]),
         "conditions": _conditions(obj),
-        "events": event_rows(_about(events, obj.metadata.uid), uid=obj.metadata.uid, now=now)[:MAX_EVENTS],
+        "events": event_rows(told.get(obj.metadata.uid, ()), uid=obj.metadata.uid, now=now)[:MAX_EVENTS],
     }
     if group.problem:
         return {**document, "problem": group.problem}
@@ -72,17 +74,19 @@ def group_document(
     document["ordered"] = bool(obj.status.get("topologyOrder"))
     document["missingWorkloads"] = [selector for selector in group.selectors if selector not in workloads]
     costs, network = _network(obj.metadata.namespace, topologies, profile, now)
-    edges = group_edges(group, members.of(group.key), places, costs)
     total, _ = edge_totals(group, members.places(group.key), places, costs)
     document["network"] = network
     document |= edge_summary(total)
-    document["dependencies"] = workload_edges(group, edges)
-    document["edgeCosts"] = [edge.document() for edge in edges]
+    document["dependencies"] = workload_edges(group, members.places(group.key), places, costs)
     return document
 
 
-def _about(events: Iterable[Mapping[str, Any]], uid: str) -> list[Mapping[str, Any]]:
-    return [event for event in events if (event.get("regarding") or {}).get("uid") == uid]
+def _by_object(events: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Events by the uid of what they are about."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for event in events:
+        found.setdefault(str((event.get("regarding") or {}).get("uid", "")), []).append(event)
+    return found
 
 
 def _pod(
@@ -93,7 +97,7 @@ def _pod(
     schedulers: Collection[str],
     now: datetime,
 ) -> dict[str, Any]:
-    explained = pod_document(pod, _about(events, pod.metadata.uid), schedulers=schedulers, now=now)
+    explained = pod_document(pod, events, schedulers=schedulers, now=now)
     place = places.get(pod.spec.node_name, Place())
     row = {
         "name": pod.metadata.name,

@@ -9,6 +9,7 @@ from berth.api.text import listed
 from berth.cli.plan.tables import Page, number
 
 MAX_EDGES = 60
+MAX_PODS = 60
 MAX_EVENTS = 5
 
 
@@ -126,6 +127,24 @@ def group_page(document: Mapping[str, Any], *, width: int, color: bool = False) 
     else:
         page.fields(_group_fields(document))
     if pods:
+        _members(page, document)
+    _without_node(page, pods)
+    if document.get("dependencies"):
+        _edges(page, document["dependencies"])
+    conditions = [("AppGroup", item) for item in document["conditions"]]
+    conditions += [("NetworkTopology", item) for item in document.get("network", {}).get("conditions", ())]
+    if conditions:
+        page.heading("CONDITIONS")
+        found = [(of, item["type"], item["status"], item["reason"], item["message"]) for of, item in conditions]
+        page.table(("OF", "TYPE", "STATUS", "REASON", "MESSAGE"), found, fold=("MESSAGE",))
+    _events(page, document["events"])
+    return page.text()
+
+
+def _members(page: Page, document: Mapping[str, Any]) -> None:
+    """Each pod; of many, a row for each workload."""
+    pods = document["pods"]
+    if len(pods) <= MAX_PODS:
         page.heading("PODS")
         rows = [
             (
@@ -139,17 +158,24 @@ def group_page(document: Mapping[str, Any], *, width: int, color: bool = False) 
             for row in pods
         ]
         page.table(("ORDER", "WORKLOAD", "POD", "PHASE", "NODE", "ZONE"), rows)
-    _without_node(page, pods)
-    if document.get("dependencies"):
-        _edges(page, document["dependencies"])
-    conditions = [("AppGroup", item) for item in document["conditions"]]
-    conditions += [("NetworkTopology", item) for item in document.get("network", {}).get("conditions", ())]
-    if conditions:
-        page.heading("CONDITIONS")
-        found = [(of, item["type"], item["status"], item["reason"], item["message"]) for of, item in conditions]
-        page.table(("OF", "TYPE", "STATUS", "REASON", "MESSAGE"), found, fold=("MESSAGE",))
-    _events(page, document["events"])
-    return page.text()
+        return
+    page.heading("WORKLOADS")
+    together: dict[str, list[Mapping[str, Any]]] = {}
+    for row in pods:
+        together.setdefault(row["selector"], []).append(row)
+    summaries = [
+        (
+            str(_place(document, selector)),
+            selector,
+            f"{sum(1 for row in alike if row['node'])} of {len(alike)}",
+            str(len({row["node"] for row in alike if row["node"]})),
+            listed(sorted({row["zone"] for row in alike if row["zone"]}), limit=6),
+        )
+        for selector, alike in together.items()
+    ]
+    page.table(("ORDER", "WORKLOAD", "PODS WITH A NODE", "NODES", "ZONES"), summaries[:MAX_PODS], fold=("ZONES",))
+    more = f"and {len(summaries) - MAX_PODS} more workloads; " if len(summaries) > MAX_PODS else ""
+    page.line(f"{more}-o json lists every pod")
 
 
 def _place(document: Mapping[str, Any], selector: str) -> int | str:
@@ -191,19 +217,40 @@ def _edges(page: Page, edges: Sequence[Mapping[str, Any]]) -> None:
     page.heading("DEPENDENCIES")
     rows = [
         (
-            edge["from"],
-            edge["to"],
-            str(edge["pairs"]),
-            "" if not edge["pairs"] else number(edge["meanCost"]) + ("" if edge["known"] else "?"),
+            f"{edge['from']} > {edge['to']}",
+            f"{edge['callers']} x {edge['called']}",
+            *_costs(edge),
             number(edge.get("maxNetworkCost")),
-            f"{edge['pairsOverLimit']} over" if edge.get("pairsOverLimit") else "",
+            f"{edge['pairsOverLimit']} pairs" if edge.get("pairsOverLimit") else "",
+            *_shares(edge),
             _worst(edge),
         )
         for edge in edges[:MAX_EDGES]
     ]
-    page.table(("CALLER", "CALLED", "PAIRS", "MEAN COST", "LIMIT", "", "FARTHEST PAIR"), rows, fold=("FARTHEST PAIR",))
+    columns = ("EDGE", "PODS", "MEAN", "MIN", "MAX", "LIMIT", "OVER", "NODE", "ZONE", "ELSE", "FARTHEST PAIR")
+    shown = [index for index, name in enumerate(columns) if name != "OVER" or any(row[index] for row in rows)]
+    page.table(
+        [columns[index] for index in shown],
+        [[row[index] for index in shown] for row in rows],
+        fold=("EDGE", "FARTHEST PAIR"),
+    )
+    page.line("costs and shares are of pairs of pods: on the same node, in the same zone, elsewhere")
     if len(edges) > MAX_EDGES:
         page.line(f"and {len(edges) - MAX_EDGES} more; -o json lists them all")
+
+
+def _costs(edge: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Mean, lowest and highest; ``?`` where a cost is not known."""
+    if not edge["pairs"]:
+        return "", "", ""
+    mean = number(edge["meanCost"]) + ("" if edge["known"] else "?")
+    return mean, number(edge["lowestCost"]), number(edge["highestCost"])
+
+
+def _shares(edge: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(
+        f"{edge[near] / edge['pairs']:.0%}" if edge.get(near) else "" for near in ("sameNode", "sameZone", "elsewhere")
+    )
 
 
 def _worst(edge: Mapping[str, Any]) -> str:
