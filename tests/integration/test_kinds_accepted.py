@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -35,11 +37,15 @@ def test_example_applies_without_a_warning(path: Path, kubectl: Kubectl) -> None
     kubectl("apply", "-f", str(path))
 
 
-def test_example_four_applies_after_example_two(kubectl: Kubectl) -> None:
+def test_the_command_in_example_four_makes_example_two_use_it(kubectl: Kubectl) -> None:
+    text = (REPOSITORY / "examples" / "04-configmap-netperf.yaml").read_text()
+    [command] = re.findall(r"^#   kubectl (patch .*)$", text, re.MULTILINE)
     for name in ("02-networktopology.yaml", "04-configmap-netperf.yaml"):
         kubectl("apply", "-f", str(REPOSITORY / "examples" / name))
+    kubectl(*shlex.split(command))
     [only] = kubectl.get("nt")["items"]
-    assert only["spec"]["configmapName"] == "netperf-metrics"
+    source = only["spec"]["configmapName"]
+    assert len(kubectl.get("configmap", source)["data"]) == 12
 
 
 LENIENT = [

@@ -43,8 +43,8 @@ def deployments() -> dict[str, dict[str, Any]]:
     return {item["metadata"]["name"]: item for item in documents("03-online-boutique-deployments.yaml")}
 
 
-def topology(name: str) -> NetworkTopology:
-    [raw] = [item for item in documents(name) if item["kind"] == "NetworkTopology"]
+def topology() -> NetworkTopology:
+    [raw] = documents("02-networktopology.yaml")
     return NetworkTopology.parse(raw)
 
 
@@ -89,9 +89,8 @@ def test_requests_are_those_of_the_release(deployments: dict[str, Any]) -> None:
     assert found == REQUESTS
 
 
-@pytest.mark.parametrize("name", ["02-networktopology.yaml", "04-configmap-netperf.yaml"])
-def test_costs_cover_the_demo_cluster(name: str) -> None:
-    weights = topology(name).weight_set("UserDefined")
+def test_costs_cover_the_demo_cluster() -> None:
+    weights = topology().weight_set("UserDefined")
     assert weights is not None
     regions = demo_zones()
     pairs = {(origin, to) for origin, to, _ in iter_costs(weights, LABEL_REGION)}
@@ -101,7 +100,7 @@ def test_costs_cover_the_demo_cluster(name: str) -> None:
 
 
 def test_no_edge_of_the_application_is_impossible(group: AppGroup) -> None:
-    weights = topology("02-networktopology.yaml").weight_set("UserDefined")
+    weights = topology().weight_set("UserDefined")
     assert weights is not None
     cheapest = min(cost.network_cost or 0 for _, _, cost in iter_costs(weights, LABEL_ZONE))
     limits = [edge.max_network_cost for item in group.spec.workloads for edge in item.dependencies]
@@ -109,15 +108,20 @@ def test_no_edge_of_the_application_is_impossible(group: AppGroup) -> None:
 
 
 def test_measurements_are_in_upstreams_form_and_cover_every_pair_of_zones() -> None:
-    [source] = [item for item in documents("04-configmap-netperf.yaml") if item["kind"] == "ConfigMap"]
-    assert topology("04-configmap-netperf.yaml").spec.configmap_name == source["metadata"]["name"]
+    [source] = documents("04-configmap-netperf.yaml")
+    assert (
+        f'"configmapName":"{source["metadata"]["name"]}"' in (ROOT / "examples/04-configmap-netperf.yaml").read_text()
+    )
     nodes = [f"{zone}-01" for zones in demo_zones().values() for zone in zones]
     wanted = {f"netperf.p90.latency.milliseconds.origin.{a}.destination.{b}" for a in nodes for b in nodes if a != b}
     assert set(source["data"]) == wanted
     assert all(int(value) > 0 for value in source["data"].values())
 
 
-def test_example_four_replaces_example_two() -> None:
-    two, four = topology("02-networktopology.yaml"), topology("04-configmap-netperf.yaml")
-    assert two.metadata.name == four.metadata.name
-    assert two.spec.weights == four.spec.weights
+def test_no_two_examples_state_the_same_object() -> None:
+    stated = [
+        (item["kind"], item["metadata"]["name"])
+        for path in sorted((ROOT / "examples").glob("*.yaml"))
+        for item in documents(path.name)
+    ]
+    assert len(stated) == len(set(stated))

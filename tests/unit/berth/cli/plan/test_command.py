@@ -6,6 +6,7 @@ With one: tests/integration/test_plan_cluster.py. What is planned: test_run.py b
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,25 @@ def test_the_examples_plan_out_of_the_box() -> None:
         "pods": 11, "placed": 11, "notPlaced": 0, "nodes": 24, "nodesUsed": 1, "ignoredPods": 0,
     }  # fmt: skip
     assert document["appGroups"][0]["meanEdgeCost"] < 2
+
+
+def commands_of_the_docs() -> list[str]:
+    """Every `berth plan` command of README and docs that needs files of this repository alone."""
+    command = re.compile(r"^ *(?:\.venv/bin/|kubectl )?berth plan (-f examples[^#\n|]*)", re.MULTILINE)
+    files = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "berth" / "cli" / "plan" / "command.py"]
+    return sorted({found.strip() for file in files for found in command.findall(file.read_text())})
+
+
+@pytest.mark.parametrize("command", commands_of_the_docs())
+def test_plans_of_the_docs_have_nothing_to_remark(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    result = run(*command.split(), "-o", "json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["notes"] == []
+
+
+def test_the_docs_show_plans_of_the_examples() -> None:
+    assert len(commands_of_the_docs()) >= 2
 
 
 def test_the_example_nodes_are_those_of_the_demo_cluster() -> None:
