@@ -1,0 +1,76 @@
+"""The command line: manifests and plans in, a table out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bench.replicas.__main__ import documents, main
+from bench.replicas.report import page, table
+from tests.support.replicas import EXAMPLES, SMALL, group, placed
+from tests.support.replicas import boutique as placed_boutique
+
+EDGE = group(("web", "db"))
+
+
+def written(directory: Path, *manifests: dict[str, Any]) -> str:
+    path = directory / "snapshot.yaml"
+    path.write_text(yaml.safe_dump_all(manifests))
+    return str(path)
+
+
+def rows(text: str) -> list[list[str]]:
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_a_snapshot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["evaluate", "-f", written(tmp_path, *SMALL, EDGE, *placed(web=["a1-1", "a1-2"], db=["a1-1", "a2-1"]))])
+    (row,) = rows(capsys.readouterr().out)
+    assert row[:9] == [
+        "default/shop", "4 on 3", "2.75", "2.75", "50%", "0.50", "2 of 2", "1 of 2", "1.00 / 1.00",
+    ]  # fmt: skip
+
+
+def test_a_plan_of_the_examples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = [item for item in documents([str(EXAMPLES)]) if item["kind"] == "Deployment"]
+    names = [item["metadata"]["name"] for item in found]
+    pods = [
+        {"namespace": "default", "name": f"{name}-1", "workload": f"Deployment/{name}", "node": "eu-west-a-01"}
+        for name in names
+    ]
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"pods": pods}))
+    main(["evaluate", "-f", str(EXAMPLES), "--plan", str(plan)])
+    text = capsys.readouterr().out
+    assert rows(text)[0][:3] == ["default/online-boutique", "11 on 1", "0.00"]
+    assert "Hard rules broken: none" in text
+
+
+def test_lists_and_json_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "all.json"
+    path.write_text(json.dumps({"kind": "List", "items": [*SMALL, EDGE, *placed(web=["a1-1"], db=["a1-1"])]}))
+    main(["evaluate", "-f", str(path)])
+    assert rows(capsys.readouterr().out)[0][1] == "2 on 1"
+
+
+def test_hard_rules_that_are_broken_are_named() -> None:
+    cluster = placed_boutique(["eu-west-a-01"] * 3)
+    text = page(cluster)
+    assert "Hard rules broken: none" in text
+    for pod in cluster.pods:
+        pod.spec["containers"][0]["resources"]["requests"]["cpu"] = "1"
+    assert "Hard rules broken: 1 resources\n- resources: eu-west-a-01: cpu: 33 of 4" in page(cluster)
+
+
+def test_groups_without_pods_have_no_row() -> None:
+    cluster = placed_boutique([])
+    assert rows(page(cluster)) == []
+
+
+def test_tables_are_markdown() -> None:
+    assert table(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
