@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bench.replicas.cluster import SAME_ZONE_COST, Cluster, Edge, Manifest, Pod, amount
+from bench.replicas.cluster import GROUP_LABEL, SAME_ZONE_COST, WORKLOAD_LABEL, Cluster, Edge, Manifest, Pod, amount
 from bench.replicas.evaluator import Group, reached, routing
 from bench.replicas.selection import admits, same_domain, spread_counts, term_selects, tolerates
 
@@ -37,7 +37,7 @@ class Violation:
 
 def violations(cluster: Cluster) -> list[Violation]:
     """Every hard rule that the pods of a cluster break."""
-    found = [*_resources(cluster), *_affinity(cluster)]
+    found = [*_resources(cluster), *affinity_violations(cluster)]
     for pod in cluster.pods:
         found += _alone(cluster, pod)
         found += _spread(cluster, pod)
@@ -86,15 +86,16 @@ def _alone(cluster: Cluster, pod: Pod) -> Iterator[Violation]:
 
 
 def _pair(cluster: Cluster, pod: Pod, other: Pod) -> Iterator[Violation]:
-    if pod.node == other.node and any(_clash(one, two) for one in _ports(pod) for two in _ports(other)):
+    if pod.node == other.node and any(ports_clash(one, two) for one in host_ports(pod) for two in host_ports(other)):
         yield Violation("hostPorts", pod.name, other.name)
     for owner, target in ((pod, other), (other, pod)):
-        for term in _terms(owner, "podAntiAffinity", _REQUIRED):
+        for term in terms_of(owner, "podAntiAffinity", _REQUIRED):
             if same_domain(cluster, term["topologyKey"], owner, target) and term_selects(cluster, term, owner, target):
                 yield Violation("antiAffinity", owner.name, target.name)
 
 
-def _ports(pod: Pod) -> list[tuple[str, str, int]]:
+def host_ports(pod: Pod) -> list[tuple[str, str, int]]:
+    """Address, protocol and port of every host port."""
     return [
         (port.get("hostIP") or "0.0.0.0", port.get("protocol") or "TCP", port["hostPort"])
         for container in pod.spec.get("containers") or ()
@@ -103,18 +104,20 @@ def _ports(pod: Pod) -> list[tuple[str, str, int]]:
     ]
 
 
-def _clash(one: tuple[str, str, int], other: tuple[str, str, int]) -> bool:
+def ports_clash(one: tuple[str, str, int], other: tuple[str, str, int]) -> bool:
+    """Whether two host ports cannot be on one node."""
     return one[1:] == other[1:] and (one[0] == other[0] or "0.0.0.0" in (one[0], other[0]))
 
 
-def _terms(pod: Pod, kind: str, strength: str) -> Sequence[Any]:
+def terms_of(pod: Pod, kind: str, strength: str) -> Sequence[Any]:
+    """Terms of a pod's podAffinity or podAntiAffinity, required or preferred."""
     return ((pod.spec.get("affinity") or {}).get(kind) or {}).get(strength) or ()
 
 
-def _affinity(cluster: Cluster) -> Iterator[Violation]:
+def affinity_violations(cluster: Cluster) -> Iterator[Violation]:
     """Pods that come to their nodes in no order: each needs one before it that all of its terms mean."""
-    there = [pod for pod in cluster.pods if not _terms(pod, "podAffinity", _REQUIRED)]
-    waiting = [pod for pod in cluster.pods if _terms(pod, "podAffinity", _REQUIRED)]
+    there = [pod for pod in cluster.pods if not terms_of(pod, "podAffinity", _REQUIRED)]
+    waiting = [pod for pod in cluster.pods if terms_of(pod, "podAffinity", _REQUIRED)]
     while waiting:
         ready = next((pod for pod in waiting if _near(cluster, pod, there)), None)
         if ready is None:
@@ -127,7 +130,7 @@ def _affinity(cluster: Cluster) -> Iterator[Violation]:
 
 def _near(cluster: Cluster, pod: Pod, there: Sequence[Pod]) -> bool:
     """Whether required affinity lets the pod come when these are there; the first of its kind may come anywhere."""
-    terms = _terms(pod, "podAffinity", _REQUIRED)
+    terms = terms_of(pod, "podAffinity", _REQUIRED)
     labels = cluster.nodes[pod.node].labels
     if any(term["topologyKey"] not in labels for term in terms):
         return False
@@ -139,7 +142,7 @@ def _near(cluster: Cluster, pod: Pod, there: Sequence[Pod]) -> bool:
 
 
 def _spread(cluster: Cluster, pod: Pod) -> Iterator[Violation]:
-    hard = _constraints(pod, "DoNotSchedule")
+    hard = constraints_of(pod, "DoNotSchedule")
     for constraint in hard:
         counts = spread_counts(cluster, constraint, [item["topologyKey"] for item in hard], pod)
         labels = cluster.nodes[pod.node].labels
@@ -154,9 +157,13 @@ def _spread(cluster: Cluster, pod: Pod) -> Iterator[Violation]:
             yield Violation("topologySpread", pod.name, f"{constraint['topologyKey']}: skew {skew}")
 
 
-def _constraints(pod: Pod, when: str) -> list[Any]:
+def constraints_of(pod: Pod, when: str, default_spread: Sequence[Manifest] = ()) -> list[Any]:
+    """Topology spread constraints of a pod, DoNotSchedule or ScheduleAnyway; default ones if it states none."""
     found = pod.spec.get("topologySpreadConstraints") or ()
-    return [item for item in found if (item.get("whenUnsatisfiable") or "DoNotSchedule") == when]
+    if found or when == "DoNotSchedule":
+        return [item for item in found if (item.get("whenUnsatisfiable") or "DoNotSchedule") == when]
+    labels = {key: value for key, value in pod.labels.items() if key in (GROUP_LABEL, WORKLOAD_LABEL)}
+    return [{**item, "labelSelector": {"matchLabels": labels}} for item in default_spread]
 
 
 def _limits(cluster: Cluster, group: Group, edges: Sequence[Edge]) -> Iterator[Violation]:
@@ -198,7 +205,7 @@ def soft_rules(cluster: Cluster, group: Group, *, default_spread: Sequence[Manif
     members = cluster.members(group)
     for pod in (pod for replicas in members.values() for pod in replicas):
         for kind, together in (("podAntiAffinity", True), ("podAffinity", False)):
-            for item in _terms(pod, kind, _PREFERRED):
+            for item in terms_of(pod, kind, _PREFERRED):
                 term = item["podAffinityTerm"]
                 count = sum(
                     other is not pod
@@ -215,10 +222,7 @@ def soft_rules(cluster: Cluster, group: Group, *, default_spread: Sequence[Manif
 
 def _excess(cluster: Cluster, replicas: Sequence[Pod], default_spread: Sequence[Manifest]) -> float:
     pod = replicas[0]
-    constraints = _constraints(pod, "ScheduleAnyway")
-    if not pod.spec.get("topologySpreadConstraints"):
-        labels = {key: value for key, value in pod.labels.items() if key.startswith("appgroup.diktyo.x-k8s.io")}
-        constraints = [{**item, "labelSelector": {"matchLabels": labels}} for item in default_spread]
+    constraints = constraints_of(pod, "ScheduleAnyway", default_spread)
     keys = [item["topologyKey"] for item in constraints]
     excess = 0.0
     for constraint in constraints:
