@@ -1,0 +1,188 @@
+"""The books of a search: counts by column, room, and what one more pod of a set would change on every column at once.
+
+A broken rule that a later move may mend (a hard spread constraint, a required affinity term, a limit on the network
+cost, a node's bandwidth) is a penalty far above any cost; one that no later move mends (room, masks, anti-affinity,
+host ports) rules a column out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from berth.scheduling.replicas.model import Model
+from berth.scheduling.replicas.problem import Bools, Floats, Ints
+from berth.scheduling.replicas.rule import Affinity, AntiAffinity
+from berth.scheduling.replicas.terms.affinity import PreferredAffinityTerm, RequiredAffinityTerm
+from berth.scheduling.replicas.terms.anti_affinity import AntiAffinityTerm
+from berth.scheduling.replicas.terms.bandwidth import Bandwidth
+from berth.scheduling.replicas.terms.load import Load
+from berth.scheduling.replicas.terms.network import Network
+from berth.scheduling.replicas.terms.spread import SpreadTerm
+from berth.scheduling.replicas.terms.survival import Survival
+
+RuleTerm = AntiAffinityTerm | PreferredAffinityTerm | RequiredAffinityTerm | SpreadTerm
+
+
+class Books:
+    """What is planned, and what it costs."""
+
+    def __init__(self, model: Model) -> None:
+        """Begin with what is placed."""
+        self.model = model
+        self.planned: Ints = np.zeros((len(model.workload), model.size), dtype=np.int64)
+        """int64[M, K], pods of each set by column"""
+        self.x: Floats = model.placed.copy()
+        """float64[W, K], replicas by column, placed ones among them"""
+        self.by_location: Floats = _summed(self.x, model.location, model.locations)
+        """float64[W, L]"""
+        self.by_zone: Floats = _summed(self.x, model.zone, model.zones)
+        """float64[W, Z]"""
+        self.total: list[float] = self.x.sum(axis=1).tolist()
+        """replicas of each workload"""
+        self.free: Ints = model.problem.nodes.free[model.columns]
+        """int64[K, R]; negative where a node is over-committed"""
+        self._room: Bools = np.empty((len(model.workload), model.size), dtype=np.bool_)
+        for row in range(len(model.workload)):
+            self._room[row] = model.allowed[row] & self._fits(row)
+        self.network = Network(model, self.x, self.by_location, self.total)
+        self.load = Load(model, self.x, self.by_location, self.total)
+        self.bandwidth = Bandwidth(model, self.x)
+        self.survival = Survival(model, self.x, self.by_zone, self.total)
+        self.rules: list[RuleTerm] = []
+        self._rules_of: list[list[RuleTerm]] = [[] for _ in model.workload]
+        self._masks_of: list[list[AntiAffinityTerm | RequiredAffinityTerm | SpreadTerm]] = [[] for _ in model.workload]
+        self._compile_rules()
+        for workload, count in enumerate(self.total):
+            if count:
+                self._sync(workload)
+
+    def _compile_rules(self) -> None:
+        model = self.model
+        for rule in model.problem.rules:
+            term: RuleTerm
+            if isinstance(rule, AntiAffinity):
+                term = AntiAffinityTerm(model, rule)
+            elif isinstance(rule, Affinity):
+                term = (RequiredAffinityTerm if rule.weight is None else PreferredAffinityTerm)(model, rule)
+            else:
+                term = SpreadTerm(model, rule)
+            self.rules.append(term)
+            for row in {*rule.subjects, *rule.selects}:
+                self._rules_of[row].append(term)
+                if not isinstance(term, PreferredAffinityTerm) and term.required:
+                    self._masks_of[row].append(term)
+
+    def _fits(self, row: int) -> Bools:
+        """bool[K]; an over-committed node still takes a pod that asks for nothing of what is short."""
+        request = self.model.request[row]
+        asked = np.flatnonzero(request > 0)
+        free = self.free[:, asked]
+        if self.model.reserve is not None and self.model.reserved[row]:
+            free = free - self.model.reserve[:, asked]
+        fits: Bools = np.logical_and.reduce(free >= request[asked], axis=1)
+        return fits
+
+    def can(self, row: int) -> Bools:
+        """bool[K], columns that take one more pod of the set."""
+        able: Bools = self._room[row]
+        for term in self._masks_of[row]:
+            allowed = term.allowed(row)
+            if allowed is not None:
+                able = able & allowed
+        return able
+
+    def costs(self, row: int) -> Floats:
+        """float64[K], exact change of the objective for one more pod of the set on each column."""
+        workload = self.model.workload[row]
+        network = self.network
+        change = network.add(workload) + self.survival.add(workload)
+        if self.load.callees:
+            change = change + self.load.add(workload, network.share[workload], network.location_share[workload])
+        if self.bandwidth.active:
+            change = change + self.bandwidth.add(workload)
+        for term in self._rules_of[row]:
+            if not isinstance(term, AntiAffinityTerm) or not term.required:
+                change = change + term.add(row)
+        charge = self.model.charge[row]
+        if charge is not None:
+            change = change + charge
+        return change if isinstance(change, np.ndarray) else np.full(self.model.size, change)
+
+    def add(self, row: int) -> Floats:
+        """float64[K], the same, infinite on columns that do not take the pod."""
+        change: Floats = np.where(self.can(row), self.costs(row), np.inf)
+        return change
+
+    def moves(self, row: int, column: int) -> Floats:
+        """float64[K], exact change of the objective if a pod of the set moved from a column to each other one."""
+        self._count(row, column, -1)
+        change = self.costs(row)
+        able = self.can(row)
+        now = change[column]
+        change = np.where(able, change - now, np.inf)
+        change[column] = 0.0
+        self._count(row, column, 1)
+        return change
+
+    def insert(self, row: int, column: int, count: int = 1) -> None:
+        """Plan pods of a set on a column."""
+        self._count(row, column, count)
+        self._settle(row, column, count)
+        self._sync(self.model.workload[row])
+
+    def remove(self, row: int, column: int, count: int = 1) -> None:
+        """Take planned pods of a set off a column."""
+        self.insert(row, column, -count)
+
+    def move(self, row: int, column: int, target: int) -> None:
+        """Move a planned pod of a set."""
+        self._count(row, column, -1)
+        self._settle(row, column, -1)
+        self._count(row, target, 1)
+        self._settle(row, target, 1)
+        self._sync(self.model.workload[row])
+
+    def _count(self, row: int, column: int, count: int) -> None:
+        model = self.model
+        workload = model.workload[row]
+        self.planned[row, column] += count
+        self.x[workload, column] += count
+        self.by_location[workload, model.location[column]] += count
+        self.by_zone[workload, model.zone[column]] += count
+        self.total[workload] += count
+        for term in self._rules_of[row]:
+            term.change(row, column, count)
+
+    def _settle(self, row: int, column: int, count: int) -> None:
+        model = self.model
+        self.free[column] -= count * model.request[row]
+        self._room[:, column] = model.allowed[:, column] & self._takes(column)
+
+    def _takes(self, column: int) -> Bools:
+        """bool[M], pod sets that have room on a column."""
+        model, free = self.model, self.free[column]
+        fits: Bools = ((free >= model.request) | (model.request == 0)).all(axis=1)
+        if model.reserve is not None:
+            kept = ((free - model.reserve[column] >= model.request) | (model.request == 0)).all(axis=1)
+            fits = np.where(model.reserved, kept, fits)
+        return fits
+
+    def _sync(self, workload: int) -> None:
+        change, location_change = self.network.sync(workload)
+        self.load.sync(workload, change, location_change)
+
+    def value(self) -> float:
+        """The whole objective, penalties of broken rules included."""
+        charges = sum(
+            float(self.planned[row] @ charge) for row, charge in enumerate(self.model.charge) if charge is not None
+        )
+        terms = sum(self.survival.value(w) + self.load.value(w) for w in range(len(self.total)))
+        rules = sum(term.value() for term in self.rules if not (isinstance(term, AntiAffinityTerm) and term.required))
+        return self.network.value() + self.bandwidth.value() + terms + rules + charges
+
+
+def _summed(x: Floats, place: Ints, places: int) -> Floats:
+    """float64[W, places]: counts by column added up by place."""
+    table: Floats = np.zeros((len(x), places))
+    np.add.at(table.T, place, x.T)
+    return table

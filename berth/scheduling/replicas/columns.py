@@ -1,0 +1,136 @@
+"""Which nodes the search looks at: of nodes that are alike only as many as a plan can use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from berth.scheduling.replicas.problem import Bools, Ints, Problem
+from berth.scheduling.replicas.rule import Spread
+
+SPARE = 2
+"""Nodes of a class beyond what its pods need."""
+MOST = 1500
+"""Columns at most in the first attempt."""
+
+
+def choose_columns(problem: Problem) -> Iterator[Ints]:
+    """Yield nodes to look at, int64[K]: the promising ones, then all, in case those do not do."""
+    size = problem.nodes.size
+    if not size:
+        return
+    needed = _needed(problem)
+    first = _of_classes(problem, needed)
+    yield first
+    if len(first) < size:
+        yield np.arange(size)
+
+
+def _needed(problem: Problem) -> Bools:
+    """bool[N], nodes with placed replicas: what is on one node costs nothing."""
+    needed = np.zeros(problem.nodes.size, dtype=np.bool_)
+    for workload in problem.workloads:
+        needed[list(workload.placed)] = True
+    return needed
+
+
+def _of_classes(problem: Problem, needed: Bools) -> Ints:
+    """Nodes of each class in order, as many as its pods need and some to spare."""
+    kind = _classes(problem)
+    order = np.argsort(kind, kind="stable")
+    sorted_kind = kind[order]
+    start = np.flatnonzero(np.append(True, sorted_kind[1:] != sorted_kind[:-1]))
+    rank = np.arange(len(order)) - np.repeat(start, np.diff(np.append(start, len(order))))
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = rank
+    class_of = np.empty(len(order), dtype=np.int64)
+    class_of[order] = np.repeat(np.arange(len(start)), np.diff(np.append(start, len(order))))
+    cap = _nodes_used(problem)[order[start]][class_of]
+    keep = (number < cap) | needed
+    if keep.sum() > MOST:
+        keep = _best_of_locations(problem, keep) | needed
+    return np.flatnonzero(keep)
+
+
+def _nodes_used(problem: Problem) -> Ints:
+    """int64[N], how many nodes like each one a plan uses at most, roughly."""
+    free = np.maximum(problem.nodes.free, 0)
+    need = np.zeros(free.shape[1])
+    replicas = 0
+    for pod_set in problem.pod_sets:
+        need += pod_set.replicas * pod_set.request
+        replicas = max(replicas, pod_set.replicas)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        filled = np.where(need > 0, need / free, 0.0).max(axis=1, initial=0.0)
+    filled = np.where(np.isfinite(filled), filled, 0.0)
+    used: Ints = np.minimum(np.ceil(1.25 * filled) + SPARE + replicas, problem.pods).astype(np.int64)
+    return used
+
+
+def _classes(problem: Problem) -> Ints:
+    """int64[N], equal for nodes that the problem does not tell apart."""
+    nodes = problem.nodes
+    rng = np.random.default_rng(7)
+    kind = np.zeros(nodes.size, dtype=np.uint64)
+
+    def mix(values: npt.NDArray[np.generic]) -> None:
+        nonlocal kind
+        factor = rng.integers(1, 2**63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        bits = np.ascontiguousarray(values).astype(np.float64).view(np.uint64)
+        with np.errstate(over="ignore"):
+            kind = (kind ^ (bits + (bits >> np.uint64(31)))) * factor
+            kind ^= kind >> np.uint64(29)
+
+    for resource in nodes.free.T:
+        mix(resource)
+    mix(nodes.location)
+    mix(nodes.zone)
+    if nodes.bandwidth is not None:
+        mix(nodes.bandwidth)
+    if nodes.reserve is not None:
+        for resource in nodes.reserve.T:
+            mix(resource)
+    seen: set[int] = set()
+    for pod_set in problem.pod_sets:
+        for values in (pod_set.mask, pod_set.cost):
+            if values is not None and id(values) not in seen:
+                seen.add(id(values))
+                mix(values)
+    for rule in problem.rules:
+        if id(rule.domain) not in seen:
+            seen.add(id(rule.domain))
+            if not _every_node_its_own(rule.domain):
+                mix(rule.domain)
+        counted = rule.eligible if isinstance(rule, Spread) else rule.placed_subjects
+        for more in (rule.placed, counted):
+            if more is not None and id(more) not in seen:
+                seen.add(id(more))
+                mix(more)
+    return kind.astype(np.int64)
+
+
+def _every_node_its_own(domain: Ints) -> bool:
+    """Whether the domains are the nodes: they tell no two nodes apart."""
+    keyed = domain[domain >= 0]
+    return len(keyed) == len(domain) and bool((np.bincount(keyed) <= 1).all())
+
+
+def _best_of_locations(problem: Problem, keep: Bools) -> Bools:
+    """The emptiest and the cheapest nodes of every location."""
+    nodes = problem.nodes
+    need = np.maximum(sum((pod_set.replicas * pod_set.request for pod_set in problem.pod_sets), np.zeros(1)), 1)
+    room = (np.maximum(nodes.free, 0) / need).min(axis=1)
+    charge = np.zeros(nodes.size)
+    for pod_set in problem.pod_sets:
+        if pod_set.cost is not None:
+            charge += pod_set.replicas * pod_set.cost
+    chosen = np.zeros(nodes.size, dtype=np.bool_)
+    locations = np.unique(nodes.location[keep])
+    each = max(8, MOST // (2 * len(locations)))
+    for location in locations:
+        here = np.flatnonzero(keep & (nodes.location == location))
+        chosen[here[np.argsort(-room[here], kind="stable")[:each]]] = True
+        chosen[here[np.argsort(charge[here], kind="stable")[:each]]] = True
+    return chosen

@@ -1,0 +1,183 @@
+"""What a plan in counts is asked: nodes, workloads with replicas, edges, rules and prices, all as data.
+
+Shapes use N nodes, R resources, L network locations. Identical pods are one *pod set*: a plan says how many of them go
+to each node. Pods of one workload with different templates (a rollout) are two pod sets of one workload: edges,
+survival and load belong to the workload, requests, masks and rules to the pod set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class ProblemError(ValueError):
+    """A problem that contradicts itself: names the object, the field and what would be right."""
+
+
+class Routing(Enum):
+    """Which endpoints of a workload a caller reaches; a property of the called workload's Service."""
+
+    ALL = "All"
+    """every endpoint alike: no setting, no Service, headless"""
+    ZONE = "PreferSameZone"
+    """those of the caller's zone; all where it has none"""
+    NODE = "PreferSameNode"
+    """those of the caller's node, else of its zone, else all"""
+    LOCAL = "Local"
+    """those of the caller's node or nothing (internalTrafficPolicy)"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """Weights of the objective's terms, in units of network cost."""
+
+    network: float = 1.0
+    """per edge and unit of mean cost"""
+    failover: float = 0.05
+    """share of the all-endpoints cost in the cost of an edge whose callee's Service keeps calls near"""
+    survive_node: float = 5.0
+    """per workload of two or more replicas that dies with one node"""
+    survive_zone: float = 1.0
+    """per workload of two or more replicas that dies with one zone"""
+    soft_affinity: float = 5.0
+    """per broken preferred term of weight 100"""
+    soft_spread: float = 5.0
+    """per pod beyond maxSkew of a ScheduleAnyway constraint"""
+    load: float = 5.0
+    """per unit by which the mean square of an endpoint's load exceeds 1"""
+    lost_calls: float | None = None
+    """per caller, as a share of the edge, that finds no endpoint on its node under internalTrafficPolicy Local; None:
+    the highest cost between two locations. Calls that are dropped would otherwise be the cheapest of all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nodes:
+    """The nodes of a plan."""
+
+    free: Ints
+    """int64[N, R], what is not requested; a pod slot per node is a resource like others"""
+    location: Ints
+    """int64[N], row of `location_cost`"""
+    location_cost: Floats
+    """float64[L, L], cost from location to location; the diagonal is the cost between two nodes of one location"""
+    zone: Ints
+    """int64[N], what fails together: the node's label topology.kubernetes.io/zone as a number; a number of its own for
+    a node without the label"""
+    zoned: Bools | None = None
+    """bool[L], locations with a zone: Services keep calls there; None: all"""
+    reserve: Ints | None = None
+    """int64[N, R], what only pods that name the node may take; None: nothing"""
+    bandwidth: Floats | None = None
+    """float64[N], bit/s left of each node's budget, before the edges of this problem take any; None: unlimited"""
+
+    @property
+    def size(self) -> int:
+        """Number of nodes N."""
+        return len(self.location)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """An end of edges: replicas that survive together and are called by one Service."""
+
+    name: str
+    routing: Routing = Routing.ALL
+    placed: Mapping[int, int] = field(default_factory=dict)
+    """replicas that have a node, by node; they stay"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSet:
+    """Identical pods to be placed."""
+
+    workload: int
+    """index of its workload; a pod without edges has one as well"""
+    replicas: int
+    """how many are to be placed"""
+    request: Ints
+    """int64[R]"""
+    mask: Bools | None = None
+    """bool[N], nodes it may use whatever else is planned; pod sets may share the array; None: all"""
+    cost: Floats | None = None
+    """float64[N], what plugins charge per pod, weighted; None: nothing"""
+    names_nodes: bool = False
+    """whether `Nodes.reserve` is open to it"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """A workload that calls another."""
+
+    caller: int
+    callee: int
+    max_cost: float = np.inf
+    """highest cost between a caller and an endpoint that it reaches (maxNetworkCost)"""
+    bandwidth: float = 0.0
+    """bit/s of each caller, split over the endpoints that it reaches (minBandwidth)"""
+
+
+Rule = AntiAffinity | Affinity | Spread
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One question to the planner. Checks shapes and indices when it is made.
+
+    Raises:
+        ProblemError: a shape or an index does not fit, or a workload calls itself.
+    """
+
+    nodes: Nodes
+    workloads: Sequence[Workload]
+    pod_sets: Sequence[PodSet]
+    edges: Sequence[Edge] = ()
+    rules: Sequence[Rule] = ()
+    prices: Prices = field(default_factory=Prices)
+
+    def __post_init__(self) -> None:
+        """Check."""
+        nodes, size = self.nodes, self.nodes.size
+        locations = len(nodes.location_cost)
+        _check("Nodes", "free", nodes.free, (size, nodes.free.shape[1] if nodes.free.ndim == 2 else 0))
+        _check("Nodes", "zone", nodes.zone, (size,))
+        _check("Nodes", "location_cost", nodes.location_cost, (locations, locations))
+        if size and not 0 <= nodes.location.min() <= nodes.location.max() < locations:
+            raise ProblemError(f"Nodes.location names {int(nodes.location.max())}, location_cost has {locations} rows")
+        if nodes.location_cost.size and not nodes.location_cost.min() >= 0:
+            raise ProblemError("Nodes.location_cost holds a negative cost or NaN; costs are >= 0")
+        for name, pod_set in enumerate(self.pod_sets):
+            owner = f"PodSet {name}"
+            _check(owner, "request", pod_set.request, (nodes.free.shape[1],))
+            for title, value in (("mask", pod_set.mask), ("cost", pod_set.cost)):
+                if value is not None:
+                    _check(owner, title, value, (size,))
+            if not 0 <= pod_set.workload < len(self.workloads):
+                raise ProblemError(f"{owner}.workload is {pod_set.workload}, there are {len(self.workloads)}")
+        for edge in self.edges:
+            if not (0 <= edge.caller < len(self.workloads) and 0 <= edge.callee < len(self.workloads)):
+                raise ProblemError(f"Edge {edge.caller} -> {edge.callee}: there are {len(self.workloads)} workloads")
+            if edge.caller == edge.callee:
+                raise ProblemError(f"Edge {edge.caller} -> {edge.callee}: a workload does not call itself")
+        for rule in self.rules:
+            _check(type(rule).__name__, "domain", rule.domain, (size,))
+
+    @property
+    def pods(self) -> int:
+        """How many pods are to be placed."""
+        return sum(pod_set.replicas for pod_set in self.pod_sets)
+
+
+def _check(owner: str, name: str, value: npt.NDArray[np.generic], shape: tuple[int, ...]) -> None:
+    if value.shape != shape:
+        raise ProblemError(f"{owner}.{name} has shape {value.shape}, expected {shape}")

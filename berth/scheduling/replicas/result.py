@@ -1,0 +1,103 @@
+"""What became of a plan: counts by node, what it costs term by term, and what it survives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from berth.scheduling.replicas.books import Books
+from berth.scheduling.replicas.problem import Floats, Ints
+from berth.scheduling.replicas.search.draft import Draft
+from berth.scheduling.replicas.terms.anti_affinity import AntiAffinityTerm
+from berth.scheduling.replicas.terms.survival import survives
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """The objective, term by term, weighted."""
+
+    network: Floats
+    """float64[edges], in the order of the problem's edges"""
+    survival: Floats
+    """float64[W]"""
+    load: Floats
+    """float64[W], of workloads whose Service keeps calls near"""
+    rules: Floats
+    """float64[rules], preferred terms and ScheduleAnyway constraints, in the order of the problem's rules"""
+    charges: Floats
+    """float64[M], what plugins charge for the pods of each set"""
+
+    @property
+    def objective(self) -> float:
+        """The sum."""
+        parts = (self.network, self.survival, self.load, self.rules, self.charges)
+        return float(sum(part.sum() for part in parts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The answer to a problem."""
+
+    counts: tuple[Mapping[int, int], ...]
+    """pods by node, one mapping per pod set"""
+    missing: tuple[int, ...]
+    """pods without a node, per pod set; without `partial` all of them as soon as one has none"""
+    terms: Terms
+    """what the plan costs"""
+    survives_node: tuple[bool, ...]
+    """per workload: whether a replica is left when any one node fails; true below two replicas"""
+    survives_zone: tuple[bool, ...]
+    """likewise for zones"""
+    cut_short: bool
+    """whether time was over before everything was tried"""
+
+    @property
+    def objective(self) -> float:
+        """The sum of all terms."""
+        return self.terms.objective
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pod has a node."""
+        return not any(self.missing)
+
+
+def terms_of(books: Books) -> Terms:
+    """The objective of what is planned in the books."""
+    model, network = books.model, books.network
+    edges = model.problem.edges
+    cost = np.zeros(len(edges))
+    for number, edge in enumerate(edges):
+        cost[number] = network.edge_value(edge.caller, model.target_of[number])
+    return Terms(
+        network=cost,
+        survival=np.array([books.survival.value(w) for w in range(len(books.total))]),
+        load=np.array([books.load.value(w) for w in range(len(books.total))]),
+        rules=np.array(
+            [0.0 if isinstance(term, AntiAffinityTerm) and term.required else term.value() for term in books.rules]
+        ),
+        charges=np.array(
+            [0.0 if charge is None else float(books.planned[m] @ charge) for m, charge in enumerate(model.charge)]
+        ),
+    )
+
+
+def result_of(draft: Draft, valid: bool, *, cut_short: bool) -> Plan:
+    """Read a plan off a draft; one that breaks a rule places nothing."""
+    books = draft.books
+    if not valid:
+        draft.clear(range(len(draft.missing)), range(draft.model.size))
+    planned: Ints = books.planned
+    counts: list[dict[int, int]] = [{} for _ in draft.missing]
+    for row, column in np.argwhere(planned).tolist():
+        counts[row][int(draft.model.columns[column])] = int(planned[row, column])
+    return Plan(
+        counts=tuple(counts),
+        missing=tuple(draft.missing),
+        terms=terms_of(books),
+        survives_node=tuple(survives(x) for x in books.x),
+        survives_zone=tuple(survives(x) for x in books.by_zone),
+        cut_short=cut_short,
+    )

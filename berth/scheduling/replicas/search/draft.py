@@ -1,0 +1,79 @@
+"""A plan in the making: the books, who has no node yet, and the objective as of now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from berth.scheduling.replicas.books import Books
+from berth.scheduling.replicas.problem import Bools, Floats, Ints
+
+Columns = Sequence[tuple[int, int]]
+
+
+class Draft:
+    """Books with pods that are still missing."""
+
+    def __init__(self, books: Books) -> None:
+        """Begin with everything missing."""
+        self.books = books
+        self.model = books.model
+        self.missing = [
+            count - int(placed) for count, placed in zip(books.model.replicas, books.planned.sum(axis=1), strict=True)
+        ]
+        """pods without a node, by set"""
+
+    @property
+    def standing(self) -> tuple[int, float]:
+        """What decides between drafts: first how many pods are missing, then the objective with its penalties."""
+        return sum(self.missing), self.books.value()
+
+    def place(self, row: int, within: Bools | None = None) -> bool:
+        """Put a missing pod of a set on its cheapest column of those within; False if there is none."""
+        able = self.books.can(row)
+        if within is not None:
+            able = able & within
+        if not able.any():
+            return False
+        self.put(row, int(np.where(able, self.books.costs(row), np.inf).argmin()))
+        return True
+
+    def put(self, row: int, column: int, count: int = 1) -> None:
+        """Put missing pods of a set on a column."""
+        self.books.insert(row, column, count)
+        self.missing[row] -= count
+
+    def clear(self, rows: Sequence[int], columns: Sequence[int]) -> list[tuple[int, int, int]]:
+        """Take the pods of the given sets off the given columns; returns set, column and count of what was there."""
+        block = self.books.planned[np.ix_(rows, columns)]
+        taken = [
+            (rows[i], columns[k], int(block[i, k]))
+            for i, k in zip(*(part.tolist() for part in block.nonzero()), strict=True)
+        ]
+        for row, column, count in taken:
+            self.put(row, column, -count)
+        return taken
+
+    def snapshot(self) -> Ints:
+        """int64[M, K], the plan as of now."""
+        return self.books.planned.copy()
+
+    def restore(self, planned: Ints) -> None:
+        """Go back to a snapshot."""
+        change = planned - self.books.planned
+        rows, columns = change.nonzero()
+        # Pods come off first: room that both plans use is not overdrawn in between.
+        for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+            if change[row, column] < 0:
+                self.put(row, column, int(change[row, column]))
+        for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+            if change[row, column] > 0:
+                self.put(row, column, int(change[row, column]))
+
+
+def cheapest(costs: Floats, able: Bools) -> int:
+    """The first of the cheapest columns, -1 if there is none."""
+    if not able.any():
+        return -1
+    return int(np.where(able, costs, np.inf).argmin())

@@ -1,0 +1,83 @@
+"""Zone patterns: in which locations the slices of an application go, the r-th slice into ``pattern[r % len(pattern)]``.
+
+For every location its nearest 1, 2, ... locations; ranked by an estimate of the objective of complete slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from berth.scheduling.replicas.books import Books
+from berth.scheduling.replicas.problem import Floats, Routing
+
+WIDEST = 6
+"""Locations of a pattern at most."""
+
+Pattern = tuple[int, ...]
+
+
+def patterns(books: Books, limit: int) -> list[Pattern]:
+    """The most promising patterns, at most `limit`; the best one of every width is among them if the limit allows."""
+    model = books.model
+    slices = max(model.replicas, default=0)
+    rows = [row for row, count in enumerate(model.replicas) if count]
+    base = np.full((len(rows), model.locations), np.inf)
+    for position, row in enumerate(rows):
+        np.minimum.at(base[position], model.location, books.add(row))
+    open_to = np.isfinite(base).any(axis=0)
+    places = np.flatnonzero(open_to)
+    base = np.where(np.isfinite(base), base, model.penalty)
+    weights = np.array([model.replicas[row] for row in rows], dtype=np.float64)
+    distance = (model.cost + model.cost.T) / 2
+    order = np.argsort(
+        distance[:, places] + np.where(places == np.arange(model.locations)[:, None], -1e-9, 0), axis=1, kind="stable"
+    )
+    room = _slices_per_location(books, rows)
+    ranked: dict[Pattern, float] = {}
+    for place in places.tolist():
+        near = [place, *(int(places[k]) for k in order[place] if places[k] != place)]
+        for width in range(1, min(slices, WIDEST, len(near)) + 1):
+            pattern = tuple(near[:width])
+            key = tuple(sorted(pattern))
+            if key not in ranked:
+                ranked[key] = _estimate(books, pattern, slices, base, weights, room)
+    first: dict[int, Pattern] = {}
+    order_of = sorted(ranked, key=lambda pattern: (ranked[pattern], pattern))
+    for pattern in order_of:
+        first.setdefault(len(pattern), pattern)
+    chosen = dict.fromkeys([*sorted(first.values(), key=lambda pattern: (ranked[pattern], pattern)), *order_of])
+    return list(chosen)[:limit]
+
+
+def _slices_per_location(books: Books, rows: Sequence[int]) -> Floats:
+    """float64[L], roughly how many complete slices have room in each location."""
+    model = books.model
+    need = model.request[rows].sum(axis=0).astype(np.float64)
+    free = np.zeros((model.locations, len(need)))
+    np.add.at(free, model.location, np.maximum(books.free, 0))
+    asked = need > 0
+    if not asked.any():
+        return np.full(model.locations, np.inf)
+    room: Floats = (free[:, asked] / need[asked]).min(axis=1)
+    return room
+
+
+def _estimate(books: Books, pattern: Pattern, slices: int, base: Floats, weights: Floats, room: Floats) -> float:
+    """Objective of complete slices spread evenly over the pattern."""
+    model, prices = books.model, books.model.problem.prices
+    width = len(pattern)
+    counts = np.array([len(range(j, slices, width)) for j in range(width)], dtype=np.float64)
+    share = counts / slices
+    block = model.cost[np.ix_(pattern, pattern)]
+    everywhere = float(share @ block @ share) - float((share * share) @ block.diagonal()) / max(1.0, counts.max())
+    total = 0.0
+    for calls in model.calls:
+        for number in calls:
+            near = model.targets[number].routing is not Routing.ALL
+            total += prices.network * everywhere * (prices.failover if near else 1.0)
+    if width == 1 and slices > 1:
+        total += prices.survive_zone * len(weights)
+    crowded = np.maximum(counts - room[list(pattern)], 0.0).sum()
+    return total + float(weights @ (base[:, pattern] @ share)) + model.penalty * float(crowded)

@@ -1,0 +1,121 @@
+"""Affinity: a price for every pod with a preferred term and no other selected pod in its domain; required terms.
+
+A required term is a price as well while the search may still mend it: one for every domain that subjects use and that
+holds no *anchor*, a selected pod that does not have the rule itself. One such domain is free while no selected pod is
+placed anywhere and subjects are selected themselves: somebody must be the first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from berth.scheduling.replicas.model import Model
+from berth.scheduling.replicas.problem import Bools, Floats
+from berth.scheduling.replicas.rule import Affinity
+from berth.scheduling.replicas.terms.domains import DomainCounts
+
+
+class PreferredAffinityTerm:
+    """One preferred term and the counts of its pods by domain."""
+
+    required = False
+
+    def __init__(self, model: Model, rule: Affinity) -> None:
+        """Begin with the pods that are placed."""
+        self._subjects, self._selects = frozenset(rule.subjects), frozenset(rule.selects)
+        self._price = model.problem.prices.soft_affinity * (rule.weight or 0) / 100
+        domains = DomainCounts(model, rule.domain)
+        self._column, self._size = domains.column, domains.size
+        self._matching = domains.table(rule.placed)
+        self._owners, self._alike = domains.table(rule.placed_subjects), domains.table(None)
+        self._lost = 0.0
+        """subjects on nodes without the key"""
+        # Placed subjects are not told apart: those of a rule that selects its own subjects are selected themselves.
+        if self._subjects and self._subjects <= self._selects:
+            self._alike, self._owners = self._owners, self._alike
+
+    def change(self, row: int, column: int, count: int) -> None:
+        """Count pods of a set that came (or went)."""
+        domain = self._column[column]
+        subject, selected = row in self._subjects, row in self._selects
+        if domain < 0:
+            self._lost += count * subject
+            return
+        if selected:
+            self._matching[domain] += count
+        if subject:
+            (self._alike if selected else self._owners)[domain] += count
+
+    @staticmethod
+    def _unmet(matching: Floats, owners: Floats, alike: Floats) -> Floats:
+        unmet: Floats = owners * (matching == 0) + alike * (matching == 1)
+        return unmet
+
+    def add(self, row: int) -> Floats | float:
+        """float64[K], exact change for one more pod of the set on each column."""
+        subject, selected = row in self._subjects, row in self._selects
+        now = self._unmet(self._matching, self._owners, self._alike)
+        after = self._unmet(
+            self._matching + selected, self._owners + (subject and not selected), self._alike + (subject and selected)
+        )
+        change = after - now
+        change[-1] = subject
+        return self._price * change.take(self._column, mode="wrap")
+
+    def value(self) -> float:
+        """What the rule costs now."""
+        return self._price * (float(self._unmet(self._matching, self._owners, self._alike)[:-1].sum()) + self._lost)
+
+
+class RequiredAffinityTerm:
+    """One required term and the counts of its pods by domain."""
+
+    required = True
+
+    def __init__(self, model: Model, rule: Affinity) -> None:
+        """Begin with the pods that are placed."""
+        self._subjects, self._selects = frozenset(rule.subjects), frozenset(rule.selects)
+        self._price = model.penalty
+        domains = DomainCounts(model, rule.domain)
+        self._column = domains.column
+        self._keyed: Bools = self._column >= 0
+        self._anchors, self._users = domains.table(rule.placed), domains.table(None)
+        self._exempt = self._subjects <= self._selects and not (rule.placed is not None and rule.placed.any())
+
+    def change(self, row: int, column: int, count: int) -> None:
+        """Count pods of a set that came (or went)."""
+        domain = self._column[column]
+        if domain >= 0:
+            if row in self._subjects:
+                self._users[domain] += count
+            elif row in self._selects:
+                self._anchors[domain] += count
+
+    def allowed(self, row: int) -> Bools | None:
+        """bool[K], columns that have the key; None for sets without the rule."""
+        return self._keyed if row in self._subjects else None
+
+    def broken(self) -> float:
+        """Domains with subjects and without anchors, beyond the one that may be first."""
+        lonely = float(np.count_nonzero((self._users > 0) & (self._anchors == 0)))
+        return max(0.0, lonely - self._exempt)
+
+    def add(self, row: int) -> Floats | float:
+        """float64[K], change of the penalty for one more pod of the set on each column."""
+        lonely = (self._users > 0) & (self._anchors == 0)
+        count = float(np.count_nonzero(lonely))
+        if row in self._subjects:
+            after = count + (~lonely & (self._anchors == 0))
+        elif row in self._selects:
+            after = count - lonely
+        else:
+            return 0.0
+        allowance = float(self._exempt)
+        change = np.maximum(after - allowance, 0.0) - max(count - allowance, 0.0)
+        change[-1] = 0.0
+        by_column: Floats = self._price * change.take(self._column, mode="wrap")
+        return by_column
+
+    def value(self) -> float:
+        """Penalty as of now."""
+        return self._price * self.broken()

@@ -1,0 +1,111 @@
+"""Bandwidth: what calls between nodes take from the budget of both ends, a penalty while a budget is overdrawn.
+
+A caller's demand is split over the endpoints that it reaches, in whole bit/s rounded up for every pair of pods, so that
+sums are those of the cluster's own account. How calls are routed changes with every endpoint, so this is no mask.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from berth.scheduling.replicas.model import Model
+from berth.scheduling.replicas.problem import Edge, Floats, Routing
+
+CHUNK = 1 << 20
+"""Numbers that are looked at together at most."""
+
+
+class Bandwidth:
+    """Demand of all edges on the budgets of nodes."""
+
+    def __init__(self, model: Model, x: Floats) -> None:
+        """Share the counts with the books, float64[W, K]."""
+        self._model, self._x = model, x
+        problem = model.problem
+        self._edges = [edge for edge in problem.edges if edge.bandwidth > 0]
+        budget = problem.nodes.bandwidth
+        self._budget: Floats = np.zeros(0) if budget is None else budget[model.columns]
+        """float64[K]"""
+        self.active = bool(self._edges) and bool(np.isfinite(self._budget).any()) and not self._plenty()
+        """whether some budget may be too small"""
+        self._price = model.penalty / max((edge.bandwidth for edge in self._edges), default=1.0)
+        self._of = [[edge for edge in self._edges if w in (edge.caller, edge.callee)] for w in range(len(x))]
+        self._incidence = (model.location[:, None] == np.arange(model.locations)).astype(np.float64)
+
+    def _plenty(self) -> bool:
+        """Whether every budget carries the calls of all replicas."""
+        model = self._model
+        count = model.placed.sum(axis=1)
+        for workload, replicas in zip(model.workload, model.replicas, strict=True):
+            count[workload] += replicas
+        # Rounding adds less than one bit/s per pair of pods.
+        most = sum(count[e.caller] * (e.bandwidth + count[e.callee]) for e in self._edges)
+        return bool(self._budget.min() >= 2 * most)
+
+    def _usage(self, edge: Edge, callers: Floats, endpoints: Floats) -> Floats:
+        """float64[..., K], demand on each column; counts are float64[..., K]."""
+        model, routing = self._model, self._model.problem.workloads[edge.callee].routing
+        if routing is Routing.LOCAL:
+            return np.zeros(model.size)
+        total = endpoints.sum(axis=-1, keepdims=True)
+        everybody = np.ceil(edge.bandwidth / np.maximum(total, 1))
+        if routing is Routing.ALL:
+            usage: Floats = everybody * (
+                callers * (total - endpoints) + endpoints * (callers.sum(axis=-1, keepdims=True) - callers)
+            )
+            return usage
+        if routing is Routing.NODE:
+            callers = callers * (endpoints == 0)
+        here = endpoints @ self._incidence
+        served = (here > 0) & model.zoned
+        inside = np.ceil(edge.bandwidth / np.maximum(here, 1)) * served
+        calling = callers @ self._incidence
+        place = model.location
+        near: Floats = inside[..., place] * (
+            callers * (here[..., place] - endpoints) + endpoints * (calling[..., place] - callers)
+        )
+        spilled = callers * ~served[..., place]
+        far = everybody * (spilled * (total - endpoints) + endpoints * (spilled.sum(axis=-1, keepdims=True) - spilled))
+        near += far
+        return near
+
+    def _overdrawn(self, usage: Floats) -> Floats:
+        """bit/s beyond the budgets; one that is overdrawn by others carries nothing more."""
+        over: Floats = np.maximum(usage - np.maximum(self._budget, 0.0), 0.0).sum(axis=-1)
+        return over
+
+    def usage(self) -> Floats:
+        """float64[K], demand on each column as of now."""
+        total: Floats = np.zeros(self._model.size)
+        for edge in self._edges:
+            total += self._usage(edge, self._x[edge.caller], self._x[edge.callee])
+        return total
+
+    def broken(self) -> float:
+        """bit/s beyond the budgets."""
+        return float(self._overdrawn(self.usage())) if self.active else 0.0
+
+    def add(self, workload: int) -> Floats | float:
+        """float64[K], exact change of the penalty for one more replica on each column."""
+        edges, size = self._of[workload], self._model.size
+        if not self.active or not edges:
+            return 0.0
+        usage = self.usage()
+        fixed = usage - sum(self._usage(e, self._x[e.caller], self._x[e.callee]) for e in edges)
+        result: Floats = np.empty(size)
+        step = max(1, CHUNK // size)
+        for start in range(0, size, step):
+            rows = np.arange(start, min(size, start + step))
+            counts = np.repeat(self._x[workload][None, :], len(rows), axis=0)
+            counts[np.arange(len(rows)), rows] += 1
+            after = np.repeat(fixed[None, :], len(rows), axis=0)
+            for edge in edges:
+                callers = counts if edge.caller == workload else self._x[edge.caller]
+                endpoints = counts if edge.callee == workload else self._x[edge.callee]
+                after += self._usage(edge, callers, endpoints)
+            result[rows] = self._overdrawn(after)
+        return self._price * (result - float(self._overdrawn(usage)))
+
+    def value(self) -> float:
+        """Penalty as of now."""
+        return self._price * self.broken()

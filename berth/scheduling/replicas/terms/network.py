@@ -1,0 +1,179 @@
+"""The network term: what the calls between workloads cost, by how the callee's Service routes them.
+
+Callers and endpoints enter as counts by column and by location, so an edge costs one evaluation per pair of locations
+whatever the number of replicas. All callers of one target add up to one distribution (`q`), each caller workload
+with sum 1; what a caller would pay on each column is kept per target (`reach`) until the endpoints move.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from berth.scheduling.replicas.model import Model, Target
+from berth.scheduling.replicas.problem import Bools, Floats, Routing
+
+
+class Network:
+    """Calls of all workloads, kept up to date with their counts."""
+
+    def __init__(self, model: Model, x: Floats, by_location: Floats, total: list[float]) -> None:
+        """Share the counts with the books: float64[W, K], float64[W, L] and replicas per workload."""
+        self._model, self._x, self._by_location, self._total = model, x, by_location, total
+        self._location = model.location
+        count = len(model.targets)
+        self.share: Floats = np.zeros_like(x)
+        """float64[W, K], replicas by column as shares of all"""
+        self.location_share: Floats = np.zeros_like(by_location)
+        """float64[W, L], likewise by location"""
+        self._q: Floats = np.zeros((count, model.size))
+        self._by_place: Floats = np.zeros((count, model.locations))
+        self._reach: Floats = np.zeros((count, model.size))
+        self._known = [False] * count
+        self._calls = [np.array(targets, dtype=np.intp) for targets in model.calls]
+        self._spread_diagonal = [target.spread_cost.diagonal()[self._location] for target in model.targets]
+
+    def sync(self, workload: int) -> tuple[Floats, Floats]:
+        """Take over a workload's changed counts; returns the change of its shares by column and by location."""
+        total = self._total[workload] or 1.0
+        share, by_location = self._x[workload] / total, self._by_location[workload] / total
+        change, location_change = share - self.share[workload], by_location - self.location_share[workload]
+        self.share[workload], self.location_share[workload] = share, by_location
+        calls = self._model.calls[workload]
+        for target in calls:
+            self._q[target] += change
+            self._by_place[target] += location_change
+        for target in self._model.called[workload]:
+            self._known[target] = False
+        return change, location_change
+
+    def reach(self, number: int) -> Floats:
+        """float64[K], what a caller of this target pays on each column."""
+        if not self._known[number]:
+            self._reach[number] = self.reached(self._model.targets[number])
+            self._known[number] = True
+        reach: Floats = self._reach[number]
+        return reach
+
+    def callers(self, number: int) -> Floats:
+        """float64[K], all callers of a target, each workload with sum 1."""
+        callers: Floats = self._q[number]
+        return callers
+
+    def reached(self, target: Target) -> Floats:
+        """float64[K], what a caller pays on each column for the endpoints that it reaches there."""
+        total = self._total[target.callee]
+        if not total:
+            return np.zeros(self._model.size)
+        x, here = self._x[target.callee], self._by_location[target.callee]
+        mean = target.spread_cost @ here
+        mean /= total
+        own = target.spread_cost.diagonal() / total
+        paid: Floats
+        if target.near_cost is None or target.routing is Routing.LOCAL:
+            paid = mean.take(self._location) - own.take(self._location) * x
+            if target.near_cost is not None:
+                paid += self._model.lost * (x == 0)
+            return paid
+        served: Bools = (here > 0) & self._model.zoned
+        diagonal = target.near_cost.diagonal()
+        near = np.where(served, diagonal, (target.near_cost @ here) / total)
+        near_own = diagonal / np.where(served, here, total)
+        if target.routing is Routing.NODE:
+            paid = mean.take(self._location) - own.take(self._location) * x
+            paid += near.take(self._location) * (x == 0)
+            return paid
+        mean += near
+        own += near_own
+        paid = mean.take(self._location) - own.take(self._location) * x
+        return paid
+
+    def add(self, workload: int) -> Floats | float:
+        """float64[K], exact change of the term for one more replica of the workload on each column.
+
+        The workload's own counts may differ from what `sync` last saw, those of others may not.
+        """
+        model, total = self._model, self._total[workload]
+        calls, called = model.calls[workload], model.called[workload]
+        if not calls and not called:
+            return 0.0
+        for number in calls:
+            if not self._known[number]:
+                self.reach(number)
+        paid: Floats
+        if len(calls) == 1:
+            paid = self._reach[calls[0]].copy()
+        elif calls:
+            paid = np.add.reduce(self._reach[self._calls[workload]], axis=0)
+        else:
+            paid = np.zeros(model.size)
+        routed: Floats | None = None
+        for number in called:
+            target = model.targets[number]
+            place = self._by_place[number]
+            paid += (place @ target.spread_cost).take(self._location)
+            paid -= self._spread_diagonal[number] * self._q[number]
+            if target.near_cost is not None:
+                change = self._endpoint(number, target)
+                routed = change if routed is None else routed + change
+        if total:
+            paid -= (self._x[workload] @ paid) / total
+            paid /= total + 1
+        if routed is not None:
+            paid += routed
+        return paid
+
+    def _endpoint(self, number: int, target: Target) -> Floats:
+        """Change of what the Service's routing costs its callers for one more endpoint on each column."""
+        model, cost = self._model, target.near_cost
+        if cost is None:
+            raise TypeError("target without routing of its own")
+        total = self._total[target.callee]
+        x, here = self._x[target.callee], self._by_location[target.callee]
+        q: Floats = self._q[number]
+        place: Floats = self._by_place[number]
+        if target.routing is Routing.LOCAL:
+            alone = q * (x == 0)
+            lost: Floats = -model.lost * alone if total else model.lost * (q.sum() - q)
+            return lost
+        served, zoned, diagonal = here > 0, model.zoned, cost.diagonal()
+        served &= zoned
+        on_node = target.routing is Routing.NODE
+        if on_node:
+            q = q * (x == 0)
+            place = self._summed(q)
+            together = np.zeros(model.locations)
+        else:
+            together = self._summed(q * x)
+        spilled = place * ~served
+        towards = spilled @ cost
+        outside = cost @ here
+        carried = float(towards @ here) - float((diagonal * together)[~zoned].sum())
+        crowd = np.where(served, here, 1.0)
+        inside = float((diagonal * (place - together / crowd))[served].sum())
+        now = inside + carried / total if total else 0.0
+        step = total + 1
+        base = inside + (carried + towards) / step
+        gain = np.where(served, diagonal * together * (1 / crowd - 1 / (crowd + 1)), 0.0)
+        opened = zoned & ~served
+        gain += np.where(opened, diagonal * place - (place * outside + place * diagonal) / step, 0.0)
+        if on_node:
+            slope = np.where(zoned, diagonal, (outside + diagonal) / step)
+        else:
+            slope = np.where(served, diagonal / (crowd + 1), np.where(zoned, diagonal, diagonal / step))
+        change: Floats = (base + gain - now).take(self._location) - slope.take(self._location) * q
+        return change
+
+    def _summed(self, by_column: Floats) -> Floats:
+        """float64[L]: amounts by column added up by location."""
+        summed: Floats = np.bincount(self._location, weights=by_column, minlength=self._model.locations).astype(
+            np.float64, copy=False
+        )
+        return summed
+
+    def edge_value(self, caller: int, number: int) -> float:
+        """What a workload's calls to one target cost."""
+        return float(self.share[caller] @ self.reach(number))
+
+    def value(self) -> float:
+        """The whole term."""
+        return sum(float(self._q[number] @ self.reach(number)) for number in range(len(self._model.targets)))
