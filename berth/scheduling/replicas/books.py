@@ -39,11 +39,9 @@ class Books:
         """float64[W, Z]"""
         self.total: list[float] = self.x.sum(axis=1).tolist()
         """replicas of each workload"""
-        self.free: Ints = model.problem.nodes.free[model.columns]
+        self.free: Ints = np.asfortranarray(model.problem.nodes.free[model.columns])
         """int64[K, R]; negative where a node is over-committed"""
-        self._room: Bools = np.empty((len(model.workload), model.size), dtype=np.bool_)
-        for row in range(len(model.workload)):
-            self._room[row] = model.allowed[row] & self._fits(row)
+        self._needs = [self._need(row) for row in range(len(model.workload))]
         self.network = Network(model, self.x, self.by_location, self.total)
         self.load = Load(model, self.x, self.by_location, self.total)
         self.bandwidth = Bandwidth(model, self.x)
@@ -72,19 +70,21 @@ class Books:
                 if not isinstance(term, PreferredAffinityTerm) and term.required:
                     self._masks_of[row].append(term)
 
-    def _fits(self, row: int) -> Bools:
-        """bool[K]; an over-committed node still takes a pod that asks for nothing of what is short."""
-        request = self.model.request[row]
-        asked = np.flatnonzero(request > 0)
-        free = self.free[:, asked]
-        if self.model.reserve is not None and self.model.reserved[row]:
-            free = free - self.model.reserve[:, asked]
-        fits: Bools = np.logical_and.reduce(free >= request[asked], axis=1)
-        return fits
+    def _need(self, row: int) -> list[tuple[int, int | Ints]]:
+        """What a pod of the set wants free of each resource that it requests at all; the rest may be over-committed."""
+        reserve = self.model.reserve if self.model.reserved[row] else None
+        return [
+            (resource, amount if reserve is None else amount + reserve[:, resource])
+            for resource, amount in enumerate(self.model.request[row].tolist())
+            if amount > 0
+        ]
 
     def can(self, row: int) -> Bools:
         """bool[K], columns that take one more pod of the set."""
-        able: Bools = self._room[row]
+        able: Bools = self.model.allowed[row]
+        free = self.free
+        for resource, amount in self._needs[row]:
+            able = able & (free[:, resource] >= amount)
         for term in self._masks_of[row]:
             allowed = term.allowed(row)
             if allowed is not None:
@@ -127,7 +127,7 @@ class Books:
     def insert(self, row: int, column: int, count: int = 1) -> None:
         """Plan pods of a set on a column."""
         self._count(row, column, count)
-        self._settle(row, column, count)
+        self.free[column] -= count * self.model.request[row]
         self._sync(self.model.workload[row])
 
     def remove(self, row: int, column: int, count: int = 1) -> None:
@@ -137,9 +137,9 @@ class Books:
     def move(self, row: int, column: int, target: int) -> None:
         """Move a planned pod of a set."""
         self._count(row, column, -1)
-        self._settle(row, column, -1)
+        self.free[column] += self.model.request[row]
         self._count(row, target, 1)
-        self._settle(row, target, 1)
+        self.free[target] -= self.model.request[row]
         self._sync(self.model.workload[row])
 
     def _count(self, row: int, column: int, count: int) -> None:
@@ -152,20 +152,6 @@ class Books:
         self.total[workload] += count
         for term in self._rules_of[row]:
             term.change(row, column, count)
-
-    def _settle(self, row: int, column: int, count: int) -> None:
-        model = self.model
-        self.free[column] -= count * model.request[row]
-        self._room[:, column] = model.allowed[:, column] & self._takes(column)
-
-    def _takes(self, column: int) -> Bools:
-        """bool[M], pod sets that have room on a column."""
-        model, free = self.model, self.free[column]
-        fits: Bools = ((free >= model.request) | (model.request == 0)).all(axis=1)
-        if model.reserve is not None:
-            kept = ((free - model.reserve[column] >= model.request) | (model.request == 0)).all(axis=1)
-            fits = np.where(model.reserved, kept, fits)
-        return fits
 
     def _sync(self, workload: int) -> None:
         change, location_change = self.network.sync(workload)

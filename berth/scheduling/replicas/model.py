@@ -45,8 +45,12 @@ class Model:
         self.cost: Floats = np.asarray(nodes.location_cost, dtype=np.float64)
         self.locations = len(self.cost)
         self.zoned: Bools = np.ones(self.locations, dtype=np.bool_) if nodes.zoned is None else nodes.zoned
+        self.zone_list: list[bool] = self.zoned.tolist()
+        """locations with a zone"""
         self.workload = [pod_set.workload for pod_set in problem.pod_sets]
         self.replicas = [pod_set.replicas for pod_set in problem.pod_sets]
+        self.incidence: Floats = (self.location[:, None] == np.arange(self.locations)).astype(np.float64)
+        """float64[K, L], 1 where a column is in a location: amounts by column times this are amounts by location"""
         self.request: Ints = np.array([pod_set.request for pod_set in problem.pod_sets], dtype=np.int64)
         self.request = self.request.reshape(len(problem.pod_sets), nodes.free.shape[1])
         self.reserve = None if nodes.reserve is None else nodes.reserve[columns]
@@ -112,3 +116,23 @@ class Model:
             self.target_of.append(known[key])
             self.calls[edge.caller].append(known[key])
             self.callees[edge.caller].append(edge.callee)
+        self.related: list[set[int]] = [set() for _ in problem.pod_sets]
+        """pod sets whose costs depend on where pods of each set are"""
+        self._relate(problem)
+
+    def _relate(self, problem: Problem) -> None:
+        sets: list[list[int]] = [[] for _ in problem.workloads]
+        for row, workload in enumerate(self.workload):
+            sets[workload].append(row)
+        for own in sets:
+            for row in own:
+                self.related[row].update(own)
+        for edge in problem.edges:
+            for row in sets[edge.caller]:
+                self.related[row].update(sets[edge.callee])
+            for row in sets[edge.callee]:
+                self.related[row].update(sets[edge.caller])
+        for rule in problem.rules:
+            concerned = {*rule.subjects, *rule.selects}
+            for row in concerned:
+                self.related[row] |= concerned

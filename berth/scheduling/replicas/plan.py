@@ -14,6 +14,7 @@ from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Ints, Problem
 from berth.scheduling.replicas.result import Plan, result_of
 from berth.scheduling.replicas.search.draft import Draft
+from berth.scheduling.replicas.search.exact import Exact
 from berth.scheduling.replicas.search.fill import complete, fill
 from berth.scheduling.replicas.search.improve import improve
 from berth.scheduling.replicas.search.kicks import kick
@@ -31,6 +32,8 @@ class Effort:
     """starts that are improved"""
     kicks: int = 30
     """rounds of kicks for a small problem; fewer for larger ones"""
+    steps: int = 20_000
+    """of exact search, for problems small enough"""
     seed: int = 0
     """of kicks"""
 
@@ -74,9 +77,11 @@ def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generat
     if not starts:
         complete(draft)
         return draft
-    starts.sort(key=lambda start: start[0])
+    distinct: dict[tuple[int, float], Ints] = {}
+    for (missing, value), planned in sorted(starts, key=lambda start: start[0]):
+        distinct.setdefault((missing, round(value, 6)), planned)
     best, standing = starts[0][1], None
-    for _, planned in starts[: effort.improved]:
+    for planned in list(distinct.values())[: effort.improved]:
         draft.restore(planned)
         improve(draft, budget)
         complete(draft)
@@ -85,6 +90,9 @@ def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generat
         if budget.over:
             break
     draft.restore(best)
+    exact = Exact(draft, budget, effort.steps)
+    if exact.run() and exact.proved:
+        return draft
     kick(draft, budget, rng, _rounds(model, effort))
     return draft
 

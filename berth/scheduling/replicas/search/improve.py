@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from berth.scheduling.gang.budget import Budget
@@ -11,85 +13,111 @@ GAIN = 1e-7
 """Least gain of a move, relative to the objective: less may be rounding."""
 TARGETS = 3
 """Nodes that are tried for the contents of another."""
+MARGIN = 0.1
+"""By how much nodes may look dearer than they are when each of several pods is looked at by itself."""
 
 
-def improve(draft: Draft, budget: Budget, *, thorough: bool = True) -> None:
+def improve(draft: Draft, budget: Budget) -> None:
     """Move pods while that helps and there is time."""
+    singles(draft, budget)
     while not budget.over:
-        if singles(draft, budget):
-            continue
-        if not thorough or not (contents(draft, budget) or swaps(draft, budget)):
+        moved = contents(draft, budget) | swaps(draft, budget)
+        if not moved:
             return
+        singles(draft, budget, moved)
 
 
-def _occupied(draft: Draft) -> list[tuple[int, int]]:
-    return [(int(row), int(column)) for row, column in np.argwhere(draft.books.planned)]
+def singles(draft: Draft, budget: Budget, rows: Iterable[int] | None = None) -> None:
+    """Each replica to its best node; one replica stands for all of its set on a node.
+
+    Args:
+        draft: the plan.
+        budget: time.
+        rows: pod sets that moved since all others were in their best place; None: everybody is looked at.
+    """
+    books, related = draft.books, draft.model.related
+    queue: dict[int, None] = {}
+    if rows is None:
+        queue = dict.fromkeys(range(len(related)))
+    else:
+        for row in rows:
+            queue.update(dict.fromkeys(sorted(related[row])))
+    while queue and not budget.over:
+        row = next(iter(queue))
+        del queue[row]
+        moved = False
+        for column in np.flatnonzero(books.planned[row]).tolist():
+            while books.planned[row, column]:
+                change = books.moves(row, column)
+                target = int(change.argmin())
+                if not change[target] < -GAIN:
+                    break
+                books.move(row, column, target)
+                moved = True
+        if moved:
+            queue.update(dict.fromkeys(sorted(related[row])))
 
 
-def singles(draft: Draft, budget: Budget) -> bool:
-    """Each replica to its best node; one replica stands for all of its set on a node."""
-    books, moved = draft.books, False
-    for row, column in _occupied(draft):
-        while books.planned[row, column]:
-            change = books.moves(row, column)
-            target = int(change.argmin())
-            if not change[target] < -GAIN:
-                break
-            books.move(row, column, target)
-            moved = True
-        if budget.over:
-            return False
-    return moved
-
-
-def contents(draft: Draft, budget: Budget) -> bool:
-    """All pods of a node to another node."""
-    books, model = draft.books, draft.model
-    rows = range(len(model.workload))
-    better = False
+def contents(draft: Draft, budget: Budget) -> set[int]:
+    """All pods of a node to another node; returns the pod sets that moved."""
+    books = draft.books
+    moved: set[int] = set()
     for column in np.flatnonzero(books.planned.any(axis=0)).tolist():
         if budget.over:
-            return False
+            break
+        rows = np.flatnonzero(books.planned[:, column]).tolist()
         before = books.value()
         taken = draft.clear(rows, [column])
-        need = sum(count * model.request[row] for row, _, count in taken)
-        able = ((books.free >= need) | (need == 0)).all(axis=1)
-        able[column] = False
-        costs = np.zeros(model.size)
-        for row, _, count in taken:
-            able &= books.can(row)
-            costs += count * books.costs(row)
-        order = np.argsort(np.where(able, costs, np.inf), kind="stable")[:TARGETS].tolist()
-        for target in order:
-            if not able[target]:
+        for target in _destinations(draft, taken, column):
+            held = books.planned[rows, target].tolist()
+            if _put_all(draft, taken, target) and books.value() < before - GAIN:
+                moved.update(rows)
                 break
-            put = []
-            for row, _, count in taken:
-                for _ in range(count):
-                    if books.can(row)[target]:
-                        draft.put(row, target)
-                        put.append(row)
-            if not any(draft.missing[row] for row, _, _ in taken) and books.value() < before - GAIN:
-                better = True
-                break
-            for row in put:
-                draft.put(row, target, -1)
+            for row, count in zip(rows, held, strict=True):
+                if surplus := int(books.planned[row, target]) - count:
+                    draft.put(row, target, -surplus)
         else:
             for row, _, count in taken:
                 draft.put(row, column, count)
-            continue
-        if any(draft.missing[row] for row, _, _ in taken):
-            for row, _, count in taken:
-                draft.put(row, column, count)
-    return better
+    return moved
 
 
-def swaps(draft: Draft, budget: Budget) -> bool:
-    """A pod takes the place of another one, which goes to its own best node."""
-    books, better = draft.books, False
-    for row, column in _occupied(draft):
+def _destinations(draft: Draft, taken: list[tuple[int, int, int]], column: int) -> list[int]:
+    """The most promising nodes for pods that were taken off a column; of nodes that promise the same only one."""
+    books, model = draft.books, draft.model
+    need = sum(count * model.request[row] for row, _, count in taken)
+    able = ((books.free >= need) | (need == 0)).all(axis=1)
+    costs = np.zeros(model.size)
+    for row, _, count in taken:
+        able &= books.can(row)
+        costs += count * books.costs(row)
+    home = costs[column]
+    able[column] = False
+    chosen: dict[float, int] = {}
+    for target in np.argsort(np.where(able, costs, np.inf), kind="stable").tolist():
+        if len(chosen) == TARGETS or not able[target] or costs[target] > home + MARGIN * abs(home):
+            break
+        chosen.setdefault(round(float(costs[target]), 6), target)
+    return list(chosen.values())
+
+
+def _put_all(draft: Draft, taken: list[tuple[int, int, int]], target: int) -> bool:
+    """Put the pods on a column; False, with some of them there, if it does not take all."""
+    for row, _, count in taken:
+        for _ in range(count):
+            if not draft.books.can(row)[target]:
+                return False
+            draft.put(row, target)
+    return True
+
+
+def swaps(draft: Draft, budget: Budget) -> set[int]:
+    """A pod takes the place of another one, which goes to its own best node; returns the pod sets that moved."""
+    books = draft.books
+    moved: set[int] = set()
+    for row, column in np.argwhere(books.planned).tolist():
         if budget.over:
-            return False
+            break
         if not books.planned[row, column]:
             continue
         books._count(row, column, -1)
@@ -102,13 +130,15 @@ def swaps(draft: Draft, budget: Budget) -> bool:
         for target in np.argsort(wish, kind="stable")[:TARGETS].tolist():
             if not wish[target] < -GAIN:
                 break
-            if _swapped(draft, row, column, target):
-                better = True
+            other = _swapped(draft, row, column, target)
+            if other is not None:
+                moved |= {row, other}
                 break
-    return better
+    return moved
 
 
-def _swapped(draft: Draft, row: int, column: int, target: int) -> bool:
+def _swapped(draft: Draft, row: int, column: int, target: int) -> int | None:
+    """The pod set that made room, None if none did that at a gain."""
     books = draft.books
     before = books.value()
     for other in np.flatnonzero(books.planned[:, target]).tolist():
@@ -123,9 +153,9 @@ def _swapped(draft: Draft, row: int, column: int, target: int) -> bool:
             if np.isfinite(change[home]):
                 books.insert(other, home)
                 if books.value() < before - GAIN:
-                    return True
+                    return other
                 books.remove(other, home)
             books.remove(row, target)
         books.insert(other, target)
         books.insert(row, column)
-    return False
+    return None

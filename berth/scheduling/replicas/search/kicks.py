@@ -6,7 +6,7 @@ import numpy as np
 
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.replicas.search.draft import Draft
-from berth.scheduling.replicas.search.improve import GAIN, improve
+from berth.scheduling.replicas.search.improve import GAIN, improve, singles
 
 
 def kick(draft: Draft, budget: Budget, rng: np.random.Generator, rounds: int) -> None:
@@ -22,12 +22,12 @@ def kick(draft: Draft, budget: Budget, rng: np.random.Generator, rounds: int) ->
         if rng.random() < 0.5:
             used = np.flatnonzero(draft.books.planned.any(axis=0))
             columns = rng.permutation(used)[: int(rng.integers(1, 4))].tolist()
-            draft.clear(range(len(model.workload)), columns)
+            taken = draft.clear(range(len(model.workload)), columns)
         else:
             chosen = rng.permutation(rows)[: int(rng.integers(1, 4))].tolist()
-            draft.clear(chosen, range(model.size))
+            taken = draft.clear(chosen, range(model.size))
         _refill(draft, rng)
-        improve(draft, budget, thorough=False)
+        singles(draft, budget, {row for row, _, _ in taken})
         _refill(draft, rng)
         found = draft.standing
         if found[0] < standing[0] or (found[0] == standing[0] and found[1] < standing[1] - GAIN):

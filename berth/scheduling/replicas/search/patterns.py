@@ -19,7 +19,10 @@ Pattern = tuple[int, ...]
 
 
 def patterns(books: Books, limit: int) -> list[Pattern]:
-    """The most promising patterns, at most `limit`; the best one of every width is among them if the limit allows."""
+    """The most promising patterns, at most `limit`; the best one of every width is among them if the limit allows.
+
+    Of patterns that promise the same to the last digit only one: they are the same but for names.
+    """
     model = books.model
     slices = max(model.replicas, default=0)
     rows = [row for row, count in enumerate(model.replicas) if count]
@@ -43,11 +46,14 @@ def patterns(books: Books, limit: int) -> list[Pattern]:
             key = tuple(sorted(pattern))
             if key not in ranked:
                 ranked[key] = _estimate(books, pattern, slices, base, weights, room)
+    distinct: dict[tuple[int, float], Pattern] = {}
+    for pattern in sorted(ranked, key=lambda pattern: (ranked[pattern], pattern)):
+        distinct.setdefault((len(pattern), round(ranked[pattern], 6)), pattern)
+    in_order = list(distinct.values())
     first: dict[int, Pattern] = {}
-    order_of = sorted(ranked, key=lambda pattern: (ranked[pattern], pattern))
-    for pattern in order_of:
+    for pattern in in_order:
         first.setdefault(len(pattern), pattern)
-    chosen = dict.fromkeys([*sorted(first.values(), key=lambda pattern: (ranked[pattern], pattern)), *order_of])
+    chosen = dict.fromkeys([*first.values(), *in_order])
     return list(chosen)[:limit]
 
 

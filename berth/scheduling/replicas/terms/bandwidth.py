@@ -30,7 +30,6 @@ class Bandwidth:
         """whether some budget may be too small"""
         self._price = model.penalty / max((edge.bandwidth for edge in self._edges), default=1.0)
         self._of = [[edge for edge in self._edges if w in (edge.caller, edge.callee)] for w in range(len(x))]
-        self._incidence = (model.location[:, None] == np.arange(model.locations)).astype(np.float64)
 
     def _plenty(self) -> bool:
         """Whether every budget carries the calls of all replicas."""
@@ -56,10 +55,10 @@ class Bandwidth:
             return usage
         if routing is Routing.NODE:
             callers = callers * (endpoints == 0)
-        here = endpoints @ self._incidence
+        here = endpoints @ model.incidence
         served = (here > 0) & model.zoned
         inside = np.ceil(edge.bandwidth / np.maximum(here, 1)) * served
-        calling = callers @ self._incidence
+        calling = callers @ model.incidence
         place = model.location
         near: Floats = inside[..., place] * (
             callers * (here[..., place] - endpoints) + endpoints * (calling[..., place] - callers)

@@ -15,14 +15,69 @@ import numpy as np
 from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Bools, Floats, Routing
 
+NOTHING = 1e-12
+"""Calls that may be rounding."""
+
 Amount = Floats | float
+Parts = tuple[Floats, Amount, Amount, Bools, Floats, Floats]
+"""E by location, S, T, served locations, and calls by location from columns with and without endpoints."""
 
 
 def _term(endpoints: float, energy: Amount, spilled: Amount, arrived: Amount) -> Amount:
     """The term of one callee; 0 where nothing arrives."""
     some = np.maximum(arrived, 1e-100)
     value = (endpoints * energy + spilled * (2 * arrived - spilled)) / (some * some) - 1
-    return np.where(np.asarray(arrived) > 1e-12, value, 0.0)
+    return np.where(np.asarray(arrived) > NOTHING, value, 0.0)
+
+
+def parts_of(model: Model, routing: Routing, x: Floats, here: Floats, q: Floats, place: Floats) -> Parts:
+    """What the term of a callee is made of.
+
+    Args:
+        model: locations.
+        routing: of the callee's Service.
+        x: float64[..., K], endpoints by column.
+        here: float64[..., L], by location.
+        q: float64[..., K], calls by column.
+        place: float64[..., L], by location.
+    """
+    served = (here > 0) & model.zoned
+    inside: Floats = np.zeros(model.locations)
+    energy: Floats = np.zeros(model.locations)
+    if routing is not Routing.ZONE:
+        held = x > 0
+        inside = (q * held) @ model.incidence
+        energy = np.where(held, q * q / np.where(held, x, 1.0), 0.0) @ model.incidence
+    if routing is Routing.LOCAL:
+        return energy, 0.0, inside.sum(axis=-1), served, inside, np.zeros(model.locations)
+    outside = place - inside
+    energy = energy + np.where(served, (2 * inside + outside) * outside / np.where(served, here, 1.0), 0.0)
+    spilled = np.where(served, 0.0, outside).sum(axis=-1)
+    return energy, spilled, place.sum(axis=-1), served, inside, outside
+
+
+def load_of(endpoints: float, parts: Parts) -> Amount:
+    """The term of a callee with so many endpoints."""
+    energy, spilled, arrived, *_ = parts
+    return _term(endpoints, energy.sum(axis=-1), spilled, arrived)
+
+
+def _zone_parts(calls: list[float], here: list[float], zoned: list[bool]) -> tuple[float, float, float]:
+    """E, S and T where calls are kept in zones."""
+    energy = spilled = 0.0
+    for amount, count, kept in zip(calls, here, zoned, strict=True):
+        if count and kept:
+            energy += amount * amount / count
+        else:
+            spilled += amount
+    return energy, spilled, sum(calls)
+
+
+def _number(endpoints: float, energy: float, spilled: float, arrived: float) -> float:
+    """The term of one callee as a plain number."""
+    if arrived <= NOTHING:
+        return 0.0
+    return (endpoints * energy + spilled * (2 * arrived - spilled)) / (arrived * arrived) - 1
 
 
 class Load:
@@ -35,6 +90,7 @@ class Load:
         near = [workload.routing is not Routing.ALL for workload in model.problem.workloads]
         self.callees = [row for row, kept in enumerate(near) if kept and model.called[row]]
         """workloads that have such a term"""
+        self._routing = [workload.routing for workload in model.problem.workloads]
         self._row = {callee: row for row, callee in enumerate(self.callees)}
         self._q: Floats = np.zeros((len(self.callees), model.size))
         self._place: Floats = np.zeros((len(self.callees), model.locations))
@@ -46,7 +102,8 @@ class Load:
     def sync(self, workload: int, change: Floats, location_change: Floats) -> None:
         """Take over the change of a workload's shares by column and by location."""
         for callee, times in self._calls[workload]:
-            self._q[self._row[callee]] += times * change
+            if self._routing[callee] is not Routing.ZONE:
+                self._q[self._row[callee]] += times * change
             self._place[self._row[callee]] += times * location_change
 
     def add(self, workload: int, share: Floats, location_share: Floats) -> Amount:
@@ -56,54 +113,84 @@ class Load:
         """
         if not self._price or not self.callees:
             return 0.0
+        total, routing = self._total[workload], self._routing
+        level = [0.0] * self._model.locations
         change: Amount = 0.0
-        if workload in self._row and self._total[workload]:
-            change = self._endpoint(workload)
-        total = self._total[workload]
+        if workload in self._row and total:
+            if routing[workload] is Routing.ZONE:
+                level = self._zone_endpoint(workload)
+            else:
+                change = self._endpoint(workload)
+        here, seen = self._by_location[workload].tolist(), location_share.tolist()
         for callee, times in self._calls[workload]:
             if not self._total[callee]:
                 continue
             row = self._row[callee]
+            if routing[callee] is Routing.ZONE:
+                more = self._zone_caller(callee, times, total, here, seen)
+                level = [a + b for a, b in zip(level, more, strict=True)]
+                continue
             q = self._q[row] + times * (self._x[workload] / (total or 1) - share)
             place = self._place[row] + times * (self._by_location[workload] / (total or 1) - location_share)
             change = change + self._caller(callee, workload, q, place, times)
+        if any(level):
+            change = change + np.array(level).take(self._model.location)
         return self._price * change if isinstance(change, np.ndarray) else change
+
+    def _zone_endpoint(self, callee: int) -> list[float]:
+        """Change for one more endpoint in each location, calls kept in zones; in plain numbers as there are few."""
+        total, zoned = self._total[callee], self._model.zone_list
+        calls, here = self._place[self._row[callee]].tolist(), self._by_location[callee].tolist()
+        energy, spilled, arrived = _zone_parts(calls, here, zoned)
+        now = _number(total, energy, spilled, arrived)
+        level = []
+        for z, (amount, count) in enumerate(zip(calls, here, strict=True)):
+            if not zoned[z]:
+                level.append(_number(total + 1, energy, spilled, arrived) - now)
+            elif count:
+                gain = amount * amount * (1 / (count + 1) - 1 / count)
+                level.append(_number(total + 1, energy + gain, spilled, arrived) - now)
+            else:
+                level.append(_number(total + 1, energy + amount * amount, spilled - amount, arrived) - now)
+        return level
+
+    def _zone_caller(self, callee: int, times: int, total: float, mine: list[float], seen: list[float]) -> list[float]:
+        """Change for one more caller in each location, calls kept in zones.
+
+        `mine` are the callers by location, `seen` their shares that are part of the calls as of now.
+        """
+        endpoints, zoned = self._total[callee], self._model.zone_list
+        calls, here = self._place[self._row[callee]].tolist(), self._by_location[callee].tolist()
+        before = [c + times * (m / (total or 1) - s) for c, m, s in zip(calls, mine, seen, strict=True)]
+        after = [c + times * (m / (total + 1) - s) for c, m, s in zip(calls, mine, seen, strict=True)]
+        now = _number(endpoints, *_zone_parts(before, here, zoned))
+        energy, spilled, arrived = _zone_parts(after, here, zoned)
+        step = times / (total + 1)
+        level = []
+        for z, (amount, count) in enumerate(zip(after, here, strict=True)):
+            if count and zoned[z]:
+                gain = (2 * amount * step + step * step) / count
+                level.append(_number(endpoints, energy + gain, spilled, arrived + step) - now)
+            else:
+                level.append(_number(endpoints, energy, spilled + step, arrived + step) - now)
+        return level
 
     def value(self, callee: int) -> float:
         """What the callee costs now."""
         if callee not in self._row or not self._total[callee]:
             return 0.0
         row = self._row[callee]
+        if self._routing[callee] is Routing.ZONE:
+            calls, here = self._place[row].tolist(), self._by_location[callee].tolist()
+            return self._price * _number(self._total[callee], *_zone_parts(calls, here, self._model.zone_list))
         return self._price * float(self._now(callee, self._q[row], self._place[row]))
 
     def _now(self, callee: int, q: Floats, place: Floats) -> Amount:
-        energy, spilled, arrived, *_ = self._parts(callee, q, place)
-        return _term(self._total[callee], float(energy.sum()), spilled, arrived)
+        return load_of(self._total[callee], self._parts(callee, q, place))
 
-    def _parts(self, callee: int, q: Floats, place: Floats) -> tuple[Floats, float, float, Bools, Floats, Floats]:
-        """E by location, S, T, served locations, and calls by location from columns with and without endpoints."""
-        model, routing = self._model, self._model.problem.workloads[callee].routing
-        x, here = self._x[callee], self._by_location[callee]
-        served = (here > 0) & model.zoned
-        inside: Floats = np.zeros(model.locations)
-        energy: Floats = np.zeros(model.locations)
-        if routing is not Routing.ZONE:
-            held = x > 0
-            inside = self._summed(q * held)
-            squares = np.where(held, q * q / np.where(held, x, 1.0), 0.0)
-            energy = self._summed(squares)
-        if routing is Routing.LOCAL:
-            return energy, 0.0, float(inside.sum()), served, inside, np.zeros(model.locations)
-        outside = place - inside
-        energy = energy + np.where(served, (2 * inside + outside) * outside / np.where(served, here, 1.0), 0.0)
-        return energy, float(outside[~served].sum()), float(place.sum()), served, inside, outside
-
-    def _summed(self, by_column: Floats) -> Floats:
-        """float64[L]: amounts by column added up by location."""
-        summed: Floats = np.bincount(self._model.location, weights=by_column, minlength=self._model.locations).astype(
-            np.float64, copy=False
-        )
-        return summed
+    def _parts(self, callee: int, q: Floats, place: Floats) -> Parts:
+        routing = self._model.problem.workloads[callee].routing
+        return parts_of(self._model, routing, self._x[callee], self._by_location[callee], q, place)
 
     def _endpoint(self, callee: int) -> Amount:
         """Change for one more endpoint of the callee on each column."""
@@ -111,20 +198,13 @@ class Load:
         q, place = self._q[row], self._place[row]
         energy, spilled, arrived, served, inside, outside = self._parts(callee, q, place)
         total = self._total[callee]
-        if arrived <= 1e-12 and not (q > 1e-12).any():
+        if arrived <= NOTHING and not (q > NOTHING).any():
             return 0.0
         now = _term(total, float(energy.sum()), spilled, arrived)
         routing = model.problem.workloads[callee].routing
         location = model.location
         x, here = self._x[callee], self._by_location[callee]
         after = here + 1
-        if routing is Routing.ZONE:
-            opened = model.zoned & ~served
-            gain = np.where(served, place * place * (1 / after - 1 / np.where(served, here, 1.0)), 0.0)
-            gain += np.where(opened, place * place, 0.0)
-            less = np.where(opened, place, 0.0)
-            changed = _term(total + 1, float(energy.sum()) + gain, spilled - less, arrived)
-            return np.asarray(changed - now)[location]
         held = x > 0
         alone = np.where(held, 0.0, q)
         own = np.where(held, q * q * (1 / (x + 1) - 1 / np.where(held, x, 1.0)), q * q)
@@ -152,11 +232,6 @@ class Load:
         x, here = self._x[callee], self._by_location[callee]
         routing, location = model.problem.workloads[callee].routing, model.location
         crowd = np.where(served, here, 1.0)
-        if routing is Routing.ZONE:
-            gain = np.where(served, (2 * place * step + step * step) / crowd, 0.0)
-            more = np.where(served, 0.0, step)
-            changed = _term(endpoints, sum_energy + gain, spilled + more, arrived + step)
-            return np.asarray(changed - now)[location]
         held = x > 0
         own = np.where(held, (2 * q * step + step * step) / np.where(held, x, 1.0), 0.0)
         if routing is Routing.LOCAL:

@@ -64,28 +64,7 @@ class Network:
         total = self._total[target.callee]
         if not total:
             return np.zeros(self._model.size)
-        x, here = self._x[target.callee], self._by_location[target.callee]
-        mean = target.spread_cost @ here
-        mean /= total
-        own = target.spread_cost.diagonal() / total
-        paid: Floats
-        if target.near_cost is None or target.routing is Routing.LOCAL:
-            paid = mean.take(self._location) - own.take(self._location) * x
-            if target.near_cost is not None:
-                paid += self._model.lost * (x == 0)
-            return paid
-        served: Bools = (here > 0) & self._model.zoned
-        diagonal = target.near_cost.diagonal()
-        near = np.where(served, diagonal, (target.near_cost @ here) / total)
-        near_own = diagonal / np.where(served, here, total)
-        if target.routing is Routing.NODE:
-            paid = mean.take(self._location) - own.take(self._location) * x
-            paid += near.take(self._location) * (x == 0)
-            return paid
-        mean += near
-        own += near_own
-        paid = mean.take(self._location) - own.take(self._location) * x
-        return paid
+        return paid(self._model, target, self._x[target.callee], self._by_location[target.callee], total)
 
     def add(self, workload: int) -> Floats | float:
         """float64[K], exact change of the term for one more replica of the workload on each column.
@@ -135,40 +114,24 @@ class Network:
             alone = q * (x == 0)
             lost: Floats = -model.lost * alone if total else model.lost * (q.sum() - q)
             return lost
-        served, zoned, diagonal = here > 0, model.zoned, cost.diagonal()
-        served &= zoned
         on_node = target.routing is Routing.NODE
         if on_node:
             q = q * (x == 0)
-            place = self._summed(q)
-            together = np.zeros(model.locations)
+            place = q @ model.incidence
+            together = [0.0] * model.locations
         else:
-            together = self._summed(q * x)
-        spilled = place * ~served
-        towards = spilled @ cost
-        outside = cost @ here
-        carried = float(towards @ here) - float((diagonal * together)[~zoned].sum())
-        crowd = np.where(served, here, 1.0)
-        inside = float((diagonal * (place - together / crowd))[served].sum())
-        now = inside + carried / total if total else 0.0
-        step = total + 1
-        base = inside + (carried + towards) / step
-        gain = np.where(served, diagonal * together * (1 / crowd - 1 / (crowd + 1)), 0.0)
-        opened = zoned & ~served
-        gain += np.where(opened, diagonal * place - (place * outside + place * diagonal) / step, 0.0)
-        if on_node:
-            slope = np.where(zoned, diagonal, (outside + diagonal) / step)
-        else:
-            slope = np.where(served, diagonal / (crowd + 1), np.where(zoned, diagonal, diagonal / step))
-        change: Floats = (base + gain - now).take(self._location) - slope.take(self._location) * q
-        return change
-
-    def _summed(self, by_column: Floats) -> Floats:
-        """float64[L]: amounts by column added up by location."""
-        summed: Floats = np.bincount(self._location, weights=by_column, minlength=self._model.locations).astype(
-            np.float64, copy=False
+            together = ((q * x) @ model.incidence).tolist()
+        served = (here > 0) & model.zoned
+        towards = (np.where(served, 0.0, place) @ cost).tolist()
+        outside = (cost @ here).tolist()
+        level, slope = _per_location(
+            total, here.tolist(), place.tolist(), together, towards, outside, cost.diagonal().tolist(), model.zone_list
         )
-        return summed
+        if on_node:
+            pairs = zip(cost.diagonal().tolist(), outside, model.zone_list, strict=True)
+            slope = [near if kept else (far + near) / (total + 1) for near, far, kept in pairs]
+        change: Floats = np.array(level).take(self._location) - np.array(slope).take(self._location) * q
+        return change
 
     def edge_value(self, caller: int, number: int) -> float:
         """What a workload's calls to one target cost."""
@@ -177,3 +140,84 @@ class Network:
     def value(self) -> float:
         """The whole term."""
         return sum(float(self._q[number] @ self.reach(number)) for number in range(len(self._model.targets)))
+
+
+def paid(model: Model, target: Target, x: Floats, here: Floats, total: float) -> Floats:
+    """What a caller pays on each column for the endpoints that it reaches there.
+
+    Args:
+        model: locations and what dropped calls cost.
+        target: the callee as the caller sees it.
+        x: float64[..., K], its endpoints by column.
+        here: float64[..., L], by location.
+        total: how many there are, at least one.
+
+    Returns:
+        float64[..., K].
+    """
+    place = model.location
+    mean = here @ target.spread_cost.T
+    mean /= total
+    own = target.spread_cost.diagonal() / total
+    cost: Floats
+    if target.near_cost is not None and target.routing is not Routing.LOCAL:
+        served: Bools = (here > 0) & model.zoned
+        diagonal = target.near_cost.diagonal()
+        near = np.where(served, diagonal, (here @ target.near_cost.T) / total)
+        if target.routing is Routing.NODE:
+            cost = mean.take(place, axis=-1) - own.take(place) * x
+            cost += near.take(place, axis=-1) * (x == 0)
+            return cost
+        mean += near
+        own = own + diagonal / np.where(served, here, total)
+    cost = mean.take(place, axis=-1) - own.take(place, axis=-1) * x
+    if target.routing is Routing.LOCAL:
+        cost += model.lost * (x == 0)
+    return cost
+
+
+def _per_location(
+    total: float,
+    here: list[float],
+    place: list[float],
+    together: list[float],
+    towards: list[float],
+    outside: list[float],
+    inside: list[float],
+    zoned: list[bool],
+) -> tuple[list[float], list[float]]:
+    """What one more endpoint in each location changes, and how much less per caller on its node.
+
+    Plain numbers: there are few locations, and an array operation costs as much as a loop over them.
+
+    Args:
+        total: endpoints.
+        here: endpoints by location.
+        place: callers by location.
+        together: pairs of callers and endpoints on one node by location.
+        towards: cost from all callers that are not served near them, by location of the endpoint.
+        outside: sum of the cost to all endpoints, by location of the caller.
+        inside: cost between two nodes of each location.
+        zoned: locations that keep calls.
+    """
+    near, carried, step = 0.0, 0.0, total + 1
+    for z, count in enumerate(here):
+        if count and zoned[z]:
+            near += inside[z] * (place[z] - together[z] / count)
+        elif count:
+            carried -= inside[z] * together[z]
+        carried += towards[z] * count
+    now = near + carried / total if total else 0.0
+    level, slope = [], []
+    for z, count in enumerate(here):
+        value, less = near + (carried + towards[z]) / step - now, inside[z]
+        if not zoned[z]:
+            less /= step
+        elif count:
+            less /= count + 1
+            value += inside[z] * together[z] * (1 / count - 1 / (count + 1))
+        else:
+            value += inside[z] * place[z] - (place[z] * outside[z] + place[z] * inside[z]) / step
+        level.append(value)
+        slope.append(less)
+    return level, slope

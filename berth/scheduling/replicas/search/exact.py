@@ -1,0 +1,178 @@
+"""Exact search of small problems: depth first over all ways to place one workload after another.
+
+What two workloads cost together is tabled, and whatever else they share is added as soon as all but one of those who
+share it are placed. A branch ends where the sum of what is placed and the least of what is not cannot beat the best
+plan. So a plan is found whenever one exists, and the cheapest one unless time or steps run out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from berth.scheduling.gang.budget import Budget
+from berth.scheduling.replicas.books import Books
+from berth.scheduling.replicas.hard import keeps_rules
+from berth.scheduling.replicas.problem import Floats, Ints
+from berth.scheduling.replicas.rule import Affinity
+from berth.scheduling.replicas.search.draft import Draft
+from berth.scheduling.replicas.search.improve import GAIN
+from berth.scheduling.replicas.search.options import Options
+
+
+class Exact:
+    """One search, from an empty draft or with a plan to beat."""
+
+    def __init__(self, draft: Draft, budget: Budget, steps: int) -> None:
+        """Take a draft whose plan is to be beaten; it is empty afterwards, until `finish` is called."""
+        self._draft, self._budget, self._steps = draft, budget, steps
+        model = draft.model
+        complete = not any(draft.missing) and keeps_rules(draft.books)
+        self.best: Ints | None = draft.snapshot() if complete else None
+        """int64[M, K], the best plan so far"""
+        self.lowest = draft.books.value() if complete else np.inf
+        self.proved = False
+        """whether nothing better exists"""
+        self._tied = draft.books.bandwidth.active or any(
+            isinstance(rule, Affinity) and rule.weight is None for rule in model.problem.rules
+        )
+
+    def run(self) -> bool:
+        """Search; False if the problem is too large to begin with."""
+        draft = self._draft
+        kept = draft.snapshot()
+        draft.restore(np.zeros_like(kept))
+        rows = Options.few(draft.books)
+        if rows is None or any(
+            draft.missing[row] and not rows.get(draft.model.workload[row]) for row in range(len(draft.missing))
+        ):
+            draft.restore(kept)
+            return False
+        options = self._options = Options(draft.books, rows)
+        books = draft.books
+        base = _constant(books)
+        self._free, self._chosen = books.free.copy(), dict[int, int]()
+        costs = {workload: options.alone[workload] for workload in options.workloads}
+        self._least = {pair: table.min(axis=1, initial=np.inf) for pair, table in options.together.items()}
+        ready = {w: self._fitting(w, costs[w], self._free) for w in options.workloads}
+        self.proved = self._descend(base, ready)
+        draft.restore(kept if self.best is None else self.best)
+        return True
+
+    def _fitting(self, workload: int, costs: Floats, free: Ints) -> Floats:
+        """The costs, infinite for ways that have no room."""
+        options, model = self._options, self._draft.model
+        usage = options.usage[workload]
+        if model.reserve is None:
+            return np.where(((usage <= free) | (usage == 0)).all(axis=(1, 2)), costs, np.inf)
+        able = np.ones(len(usage), dtype=np.bool_)
+        for row in options.rows[workload]:
+            left = free - usage
+            if model.reserved[row]:
+                left = left - model.reserve
+            asks = (options.counts[row] > 0)[:, :, None] & (model.request[row] > 0)
+            able &= ~(asks & (left < 0)).any(axis=(1, 2))
+        return np.where(able, costs, np.inf)
+
+    def _bounds(self, costs: dict[int, Floats]) -> dict[int, Floats]:
+        """Per workload, its costs and the least of what each pair with a later one costs: a pair counts once."""
+        bounds = {}
+        for workload, own in costs.items():
+            bound = own
+            for other in costs:
+                if other > workload and (workload, other) in self._least:
+                    bound = bound + self._least[workload, other]
+            bounds[workload] = bound
+        return bounds
+
+    def _descend(self, value: float, costs: dict[int, Floats]) -> bool:
+        """Place the rest; False if steps or time ran out."""
+        if not costs:
+            return self._take(value)
+        bounds = self._bounds(costs)
+        least = {workload: float(bound.min(initial=np.inf)) for workload, bound in bounds.items()}
+        floor = value + sum(least.values())
+        if not floor < self.lowest - GAIN:
+            return True
+        slack = {w: floor - least[w] + bound for w, bound in bounds.items()}
+        workload = min(costs, key=lambda w: (int(np.count_nonzero(slack[w] < self.lowest - GAIN)), w))
+        for number in np.argsort(slack[workload], kind="stable").tolist():
+            if not slack[workload][number] < self.lowest - GAIN:
+                break
+            self._steps -= 1
+            if self._steps < 0 or (not self._steps & 63 and self._budget.over):
+                return False
+            if not self._place(workload, number, value, costs):
+                return False
+        return True
+
+    def _place(self, workload: int, number: int, value: float, costs: dict[int, Floats]) -> bool:
+        options, free = self._options, self._free
+        self._chosen[workload] = number
+        self._free = free - options.usage[workload][number]
+        after = {}
+        for other, own in costs.items():
+            if other == workload:
+                continue
+            cost = own
+            if (workload, other) in options.together:
+                cost = cost + options.together[workload, other][number]
+            for among, part in options.parts:
+                if workload in among and other in among and all(w == other or w in self._chosen for w in among):
+                    cost = cost + part(self._counts(among, other))
+            after[other] = self._fitting(other, cost, self._free)
+            if not np.isfinite(after[other]).any():
+                break
+        else:
+            done = self._descend(value + float(costs[workload][number]), after)
+            self._free = free
+            del self._chosen[workload]
+            return done
+        self._free = free
+        del self._chosen[workload]
+        return True
+
+    def _counts(self, among: set[int], varying: int) -> dict[int, Floats]:
+        options = self._options
+        counts = {}
+        for workload in among:
+            for row in options.rows[workload]:
+                table = options.counts[row]
+                counts[row] = table if workload == varying else table[self._chosen[workload]]
+        return counts
+
+    def _take(self, value: float) -> bool:
+        options = self._options
+        planned = np.zeros_like(self._draft.books.planned)
+        for workload, number in self._chosen.items():
+            for row in options.rows[workload]:
+                planned[row] = options.counts[row][number].astype(np.int64)
+        if self._tied:
+            # Budgets of bandwidth and orders of binding are judged for whole plans only.
+            self._draft.restore(planned)
+            valid = keeps_rules(self._draft.books)
+            self._draft.restore(np.zeros_like(planned))
+            if not valid:
+                return True
+        self.lowest, self.best = value, planned
+        return True
+
+
+def _constant(books: Books) -> float:
+    """What the plan costs with nothing planned: edges, load and survival among what is placed."""
+    waiting = {books.model.workload[row] for row, count in enumerate(books.model.replicas) if count}
+    model = books.model
+    total = 0.0
+    for edge, number in zip(model.problem.edges, model.target_of, strict=True):
+        if edge.caller not in waiting and edge.callee not in waiting:
+            total += books.network.edge_value(edge.caller, number)
+    for workload, called in enumerate(model.called):
+        callers = {w for w, callees in enumerate(model.callees) if workload in callees}
+        if workload not in waiting:
+            total += books.survival.value(workload)
+            if called and not callers & waiting:
+                total += books.load.value(workload)
+    moved = {row for row, count in enumerate(model.replicas) if count}
+    for rule, term in zip(model.problem.rules, books.rules, strict=True):
+        if not moved & {*rule.subjects, *rule.selects} and not term.required:
+            total += term.value()
+    return total

@@ -1,0 +1,159 @@
+"""All ways to place one workload, and what each costs by itself and together with each way to place another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations_with_replacement
+from math import comb
+
+import numpy as np
+
+from berth.scheduling.replicas.books import Books
+from berth.scheduling.replicas.model import Model
+from berth.scheduling.replicas.problem import Floats, Ints, Routing
+from berth.scheduling.replicas.search.joint_rules import Counts, Part, load_part, rule_part
+from berth.scheduling.replicas.terms.network import paid
+
+MOST = 400
+"""Ways to place one workload at most."""
+
+
+class Options:
+    """Ways to place every workload that has pods to place."""
+
+    def __init__(self, books: Books, rows: dict[int, list[int]]) -> None:
+        """Work out all ways of the books' empty plan; `rows` are the pod sets of each workload."""
+        self.model: Model = books.model
+        self.rows = rows
+        self.workloads = sorted(rows)
+        self.counts: dict[int, Floats] = {}
+        """float64[P, K] by pod set, the ways of its workload"""
+        self.total: dict[int, Floats] = {}
+        """float64[P, K] by workload, replicas with the placed ones"""
+        self.usage: dict[int, Ints] = {}
+        """int64[P, K, R] by workload, what its pods request"""
+        for workload in self.workloads:
+            self._enumerate(books, workload)
+        self.alone = {workload: self._unary(workload) for workload in self.workloads}
+        """float64[P] by workload, what each way costs whatever the others do; infinite where it breaks a rule"""
+        self.together = self._pairs()
+        """float64[P, P'] by pair of workloads, both orders, what two ways cost together"""
+        self.parts = list(self._parts())
+        """terms of several workloads, and which"""
+        for workload in self.workloads:
+            for among, part in self.parts:
+                if among == {workload}:
+                    self.alone[workload] = self.alone[workload] + part(self.of(workload))
+        self.parts = [(among, part) for among, part in self.parts if len(among) > 1]
+
+    @staticmethod
+    def few(books: Books) -> dict[int, list[int]] | None:
+        """The pod sets of each workload; None if there are too many ways to place one."""
+        model = books.model
+        rows: dict[int, list[int]] = {}
+        ways: dict[int, int] = {}
+        for row, count in enumerate(model.replicas):
+            if count:
+                workload = model.workload[row]
+                able = int(np.count_nonzero(books.can(row)))
+                rows.setdefault(workload, []).append(row)
+                ways[workload] = ways.get(workload, 1) * comb(able + count - 1, count)
+                if ways[workload] > MOST:
+                    return None
+        return rows
+
+    def of(self, workload: int) -> Counts:
+        """Counts of a workload's pod sets, all ways."""
+        return {row: self.counts[row] for row in self.rows[workload]}
+
+    def _enumerate(self, books: Books, workload: int) -> None:
+        model = self.model
+        sets = []
+        for row in self.rows[workload]:
+            able = np.flatnonzero(books.can(row)).tolist()
+            ways = list(combinations_with_replacement(able, model.replicas[row]))
+            table = np.zeros((len(ways), model.size))
+            for number, way in enumerate(ways):
+                np.add.at(table[number], list(way), 1.0)
+            sets.append(table)
+        index = np.indices([len(table) for table in sets]).reshape(len(sets), -1)
+        total = np.repeat(model.placed[workload][None, :], index.shape[1], axis=0)
+        usage = np.zeros((*total.shape, model.request.shape[1]), dtype=np.int64)
+        for row, table, chosen in zip(self.rows[workload], sets, index, strict=True):
+            self.counts[row] = table[chosen]
+            total = total + self.counts[row]
+            usage += self.counts[row].astype(np.int64)[:, :, None] * model.request[row]
+        self.total[workload], self.usage[workload] = total, usage
+
+    def _unary(self, workload: int) -> Floats:
+        model, prices = self.model, self.model.problem.prices
+        x = self.total[workload]
+        cost: Floats = np.zeros(len(x))
+        for row in self.rows[workload]:
+            charge = model.charge[row]
+            if charge is not None:
+                cost = cost + self.counts[row] @ charge
+        if len(x) and x[0].sum() >= 2:
+            by_zone = x @ (model.zone[:, None] == np.arange(model.zones))
+            cost = cost + prices.survive_node * ((x > 0).sum(axis=1) == 1)
+            cost = cost + prices.survive_zone * ((by_zone > 0).sum(axis=1) == 1)
+        for edge, number in zip(model.problem.edges, model.target_of, strict=True):
+            if edge.caller == workload and edge.callee not in self.total:
+                cost = cost + self._edge(number, x, model.placed[edge.callee][None, :])[:, 0]
+            elif edge.callee == workload and edge.caller not in self.total:
+                cost = cost + self._edge(number, model.placed[edge.caller][None, :], x)[0]
+        return cost
+
+    def _pairs(self) -> dict[tuple[int, int], Floats]:
+        model = self.model
+        table: dict[tuple[int, int], Floats] = {}
+        for edge, number in zip(model.problem.edges, model.target_of, strict=True):
+            if edge.caller in self.total and edge.callee in self.total:
+                cost = self._edge(number, self.total[edge.caller], self.total[edge.callee])
+                for pair, values in (((edge.caller, edge.callee), cost), ((edge.callee, edge.caller), cost.T)):
+                    table[pair] = table[pair] + values if pair in table else values
+        return table
+
+    def _edge(self, number: int, callers: Floats, endpoints: Floats) -> Floats:
+        """float64[P, P']: cost of an edge for all ways of its callers and endpoints; infinite beyond its limit."""
+        model, target = self.model, self.model.targets[number]
+        here = endpoints @ model.incidence
+        total = float(endpoints[0].sum()) if len(endpoints) else 0.0
+        calling = callers.sum(axis=1, keepdims=True)
+        if not total:
+            return np.zeros((len(callers), len(endpoints)))
+        share = callers / np.maximum(calling, 1.0)
+        cost = model.problem.prices.network * model.cost
+        failover, beyond = model.problem.prices.failover, model.beyond[number]
+        if target.near_cost is not None:
+            plain = replace(target, spread_cost=failover * cost, near_cost=(1 - failover) * cost)
+        else:
+            plain = replace(target, spread_cost=cost)
+        value: Floats = share @ paid(model, plain, endpoints, here, total).T
+        if beyond is not None and target.routing is not Routing.LOCAL:
+            limit = replace(target, spread_cost=beyond)
+            if target.near_cost is not None:
+                limit = replace(target, spread_cost=np.zeros_like(beyond), near_cost=beyond)
+            broken = share @ paid(model, limit, endpoints, here, total).T
+            value = np.where(broken > 1e-9 / max(1.0, total * float(calling.max())), np.inf, value)
+        return value
+
+    def _parts(self) -> Iterator[tuple[set[int], Part]]:
+        model = self.model
+        for rule in model.problem.rules:
+            among = {model.workload[row] for row in (*rule.subjects, *rule.selects) if model.replicas[row]}
+            if among:
+                yield among, self._padded(rule_part(model, rule))
+        if model.problem.prices.load:
+            for callee, called in enumerate(model.called):
+                callers = [w for w, callees in enumerate(model.callees) for other in callees if other == callee]
+                among = {callee, *callers} & set(self.workloads)
+                if called and among and model.problem.workloads[callee].routing is not Routing.ALL:
+                    yield among, load_part(model, callee, callers, self.rows)
+
+    def _padded(self, part: Part) -> Part:
+        """The part with counts of pod sets that have nothing to place."""
+        model = self.model
+        nothing = {row: np.zeros(model.size) for row, count in enumerate(model.replicas) if not count}
+        return (lambda counts: part({**nothing, **counts})) if nothing else part
