@@ -95,11 +95,6 @@ class Failure:
     """True when the time was over before the pod was looked at"""
 
     @property
-    def permanent(self) -> bool:
-        """True when only a change of the pod itself can help."""
-        return bool(self.blocker)
-
-    @property
     def message(self) -> str:
         """One sentence in kube-scheduler's words: who was rejected by what."""
         if self.waits_for is not None and self.group is not None:

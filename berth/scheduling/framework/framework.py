@@ -26,10 +26,8 @@ class FilterResult:
     """number of live nodes that were looked at"""
     rejections: list[Rejection] = field(default_factory=list)
     """in the order of the plugins; a node counts for the first plugin that rejects it, and there for each reason"""
-    blocked_by: str | None = None
-    """plugin that blocks the pod whatever the nodes"""
     blocker: str | None = None
-    """why it does"""
+    """why the pod is blocked, whatever the nodes"""
 
     @property
     def feasible(self) -> int:
@@ -73,7 +71,7 @@ class Framework:
             blocker = plugin.pre_filter(cycle)
             if blocker is not None:
                 mask[:] = False
-                result.blocked_by, result.blocker = plugin.name, blocker
+                result.blocker = blocker
                 return result
         remaining = result.nodes
         for plugin in active:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from berth.scheduling.gang.instance import Bools, Floats, Indices, Instance
+    from berth.scheduling.gang.problem import NodeCosts, NodeMasks
 
 _WHOLE = 8
 """Nodes that hold the whole application in every shortlist."""
@@ -245,26 +246,23 @@ class CandidateNodes:
         if masks is not None and len(masks.masks) > 1:
             # A class with enough nodes in the shortlist has its cheapest ones there already.
             enough = np.count_nonzero(masks.masks[:, chosen[0]], axis=1) >= _PER_CLASS
-            chosen.extend(self._of_class(row) for row in np.flatnonzero(~enough).tolist())
+            chosen.extend(self._of_class(masks, row) for row in np.flatnonzero(~enough).tolist())
         costs = self.instance.node_costs
         if costs is not None and len(costs.values) > 1:
-            chosen.extend(self._cheapest_for(row, nodes) for row in np.unique(costs.group).tolist())
+            chosen.extend(self._cheapest_for(costs, row, nodes) for row in np.unique(costs.group).tolist())
         if len(chosen) == 1:
             return chosen[0]
         return np.array(list(dict.fromkeys(np.concatenate(chosen).tolist())), dtype=np.intp)
 
-    def _of_class(self, row: int) -> Indices:
+    def _of_class(self, masks: NodeMasks, row: int) -> Indices:
         """Return the cheapest nodes that a class of masks admits."""
-        masks = self.instance.application.allowed
-        assert masks is not None  # noqa: S101
         if row not in self._classes:
             self._classes[row] = self._cheapest(np.flatnonzero(masks.masks[row] & self.partly), _PER_CLASS)
         return self._classes[row]
 
-    def _cheapest_for(self, row: int, nodes: Indices) -> Indices:
+    def _cheapest_for(self, costs: NodeCosts, row: int, nodes: Indices) -> Indices:
         """Return the cheapest of `nodes` for a class of components with costs of its own."""
-        instance, costs = self.instance, self.instance.node_costs
-        assert costs is not None  # noqa: S101
+        instance = self.instance
         request = instance.requests[costs.group == row].mean(axis=0)
         cost = costs.values[row, nodes] + instance.infrastructure.price[nodes] @ (instance.weights.price * request)
         return nodes[np.argsort(cost, kind="stable")[:_PER_CLASS]]

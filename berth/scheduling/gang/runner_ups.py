@@ -102,15 +102,14 @@ class _View:
             row, other = np.nonzero(instance.separate[components][:, self.placed])
             feasible[row, self.homes[other]] = False
         if instance.limit is not None:
-            self._reject_far(components, feasible)
+            self._reject_far(instance.limit, components, feasible)
         if instance.has_traffic and not self._unlimited():
             self._reject_by_bandwidth(components, feasible)
         return feasible
 
-    def _reject_far(self, components: Indices, feasible: Bools) -> None:
+    def _reject_far(self, limit: Floats, components: Indices, feasible: Bools) -> None:
         """Clear the nodes where a hard limit on the network cost to a placed component would be broken."""
-        assert self.instance.limit is not None  # noqa: S101
-        limit, where = self.instance.limit, self.instance.infrastructure.location
+        where = self.instance.infrastructure.location
         distance = self.instance.infrastructure.location_cost
         row, other = np.nonzero(self.instance.linked[components][:, self.placed])
         component, peer, place = components[row], self.placed[other], where[self.homes[other]]

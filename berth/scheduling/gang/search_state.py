@@ -100,10 +100,9 @@ class SearchState:
             """float64[J', K], traffic of each component with the components on each node."""
             self.total_received: Floats = np.zeros(instance.size)
             """float64[J'], traffic of each component with all placed components."""
-        self.distance: Floats | None = None
         if instance.limit is not None or instance.has_network:
             places = infrastructure.location[columns]
-            self.distance = infrastructure.location_cost[places[:, None], places]
+            self.distance: Floats = infrastructure.location_cost[places[:, None], places]
             np.fill_diagonal(self.distance, 0.0)
         self.network: Floats | None = None
         """float64[J', K], weighted network cost of each component's edges to placed ones, were it on each node."""
@@ -113,7 +112,7 @@ class SearchState:
             self.mutual: Floats = self.weight + self.weight.T
         self.limits: tuple[Indices, Indices, Floats] | None = None
         # No limit can be broken among nodes that are all near enough, such as those of one location.
-        if instance.limit is not None and self.distance is not None and instance.limit.min() < self.distance.max():
+        if instance.limit is not None and instance.limit.min() < self.distance.max():
             origin, target = np.nonzero(np.isfinite(instance.limit))
             self.limits = (origin, target, instance.limit[origin, target])
         self.paths: Floats | None = None
@@ -149,7 +148,6 @@ class SearchState:
             self.received[:, column] += share
             self.total_received += share
         if self.network is not None:
-            assert self.distance is not None  # noqa: S101
             rows = self.instance.neighbours(component)
             if self.instance.state.symmetric:
                 self.network[rows] += (sign * self.mutual[rows, component, None]) * self.distance[column]
@@ -238,8 +236,7 @@ class SearchState:
 
     def _beyond_limits_of(self, component: int) -> Bools:
         """Return bool[K]: would a hard limit between `component` and a placed component be broken?"""
-        assert self.instance.limit is not None  # noqa: S101
-        assert self.distance is not None  # noqa: S101
+        assert self.instance.limit is not None  # noqa: S101 - asked where there are limits, which are made of it
         others = self.instance.neighbours(component)
         homes = self.where[others]
         others, homes = others[homes >= 0], homes[homes >= 0]
@@ -253,8 +250,7 @@ class SearchState:
 
         `blocks` is a 0/1 matrix [B, J'] of the components of each block.
         """
-        assert self.limits is not None  # noqa: S101
-        assert self.distance is not None  # noqa: S101
+        assert self.limits is not None  # noqa: S101 - asked where there are any
         origin, target, limit = self.limits
         broken = np.zeros((len(blocks), len(self.columns)))
         for inside, outside, table in ((origin, target, self.distance), (target, origin, self.distance.T)):

@@ -185,7 +185,6 @@ def _changes(
         forbidden |= extra > search.bandwidth
         forbidden |= (2 * at_home - total > search.bandwidth[homes])[:, None]
     if network is not None:
-        assert search.distance is not None  # noqa: S101
         near, internal = network
         cost += near - internal[:, None] * (search.distance[homes] + search.distance[:, homes].T)
         stay += near[index, homes]

@@ -77,7 +77,6 @@ def _costs_between(search: SearchState, placed: Indices) -> Floats:
     if search.traffic is not None:
         cost += search.traffic[among] * (search.bandwidth_price[homes][:, None] + search.bandwidth_price[homes]) / 2
     if search.network is not None:
-        assert search.distance is not None  # noqa: S101
         cost += search.weight[among] * search.distance[homes[:, None], homes]
     return cost
 

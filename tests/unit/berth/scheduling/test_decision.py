@@ -75,29 +75,29 @@ class TestFailure:
         return Failure(lone("big"), GroupKey("default", "shop"), nodes=3, rejections=self.CPU)
 
     @pytest.mark.parametrize(
-        ("fields", "message", "permanent"),
+        ("fields", "message"),
         [
             pytest.param(
                 {"nodes": 3, "rejections": CPU},
                 "0/3 nodes are available: 1 taint, 2 Insufficient cpu.",
-                False,
                 id="nodes",
             ),
-            pytest.param({"nodes": 0}, "0/0 nodes are available.", False, id="no-nodes"),
+            pytest.param({"nodes": 0}, "0/0 nodes are available.", id="no-nodes"),
             pytest.param(
                 {"nodes": 3, "blocker": "spec.x is not implemented"},
                 "0/3 nodes are available: spec.x is not implemented.",
-                True,
                 id="blocked",
             ),
             pytest.param(
-                {"problem": "no joint placement was found"}, "no joint placement was found", False, id="other"
+                {"unplanned": True, "nodes": 3},
+                "planning ran out of time (gang.planningSeconds) before this pod was looked at",
+                id="no-time",
             ),
+            pytest.param({"problem": "no joint placement was found"}, "no joint placement was found", id="other"),
         ],
     )
-    def test_words_are_made_of_the_data(self, fields: dict[str, Any], message: str, permanent: bool) -> None:
-        failure = Failure(lone("p"), **fields)
-        assert (failure.message, failure.permanent) == (message, permanent)
+    def test_words_are_made_of_the_data(self, fields: dict[str, Any], message: str) -> None:
+        assert Failure(lone("p"), **fields).message == message
 
     def test_who_waits_quotes_the_one_that_fits_nowhere(self) -> None:
         waiting = Failure(lone("p"), GroupKey("default", "shop"), waits_for=self.stuck())

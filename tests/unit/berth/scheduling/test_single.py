@@ -71,7 +71,7 @@ class TestNetwork:
             "Insufficient cpu": 1,
             "node(s) exceeded maxNetworkCost towards a placed dependency": 3,
         }
-        assert not outcome.failures[0].permanent
+        assert not outcome.failures[0].blocker
         assert lab.cache.state.record("pod-default-a1") is None
 
     def test_without_costs_the_limit_is_not_judged(self) -> None:
@@ -117,11 +117,10 @@ class TestScore:
             "Insufficient cpu": 1,
         }
 
-    def test_a_feature_that_is_not_implemented_is_permanent(self) -> None:
+    def test_a_feature_that_is_not_implemented_blocks_the_pod(self) -> None:
         lab = Lab([zoned("n1")])
         outcome = lab.place_alone(lone("p", spec={"resourceClaims": [{"name": "gpu"}]}))
-        assert outcome.failures[0].permanent
-        assert "spec.resourceClaims" in outcome.failures[0].message
+        assert "spec.resourceClaims" in outcome.failures[0].blocker
 
 
 class TestAdmitted:
