@@ -67,7 +67,7 @@ def _row(edge: GroupEdge, placed: WorkloadPlaces, places: Mapping[str, Place], c
     if not math.isinf(edge.max_cost):
         row["maxNetworkCost"] = edge.max_cost
     if edge.bandwidth and total:
-        row["bandwidth"] = pair_bandwidth(edge, placed.replicas(edge.dependency))
+        row["bandwidth"] = pair_bandwidth(edge.bandwidth, placed.replicas(edge.dependency))
     if pairs:
         worst = max(pairs, key=lambda item: item.cost)
         row["meanCost"] = round(sum(item.count * item.cost for item in pairs) / total, 6)
