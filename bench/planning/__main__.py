@@ -23,6 +23,7 @@ from berth.network.groups import Group
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
 from berth.scheduling.planner import Planner
+from berth.scheduling.planning import finish
 
 HOST = "kubernetes.io/hostname"
 ZONES = tuple(f"zone-{number}" for number in range(5))
@@ -121,7 +122,7 @@ def measure(*case: Any) -> dict[str, float]:
     planner, group, pods = prepare(*case)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
-    outcome = planner.place_group(group, pods, COSTS, partial=False)
+    outcome = finish(planner.place_group(group, pods, COSTS, partial=False))
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {

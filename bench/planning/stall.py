@@ -8,6 +8,7 @@ import time
 
 from bench.planning.__main__ import CASES, COSTS, prepare
 from berth.kube.memory import settle_memory
+from berth.scheduling.planning import finish
 from controllers.placement.planning_thread import PlanningThread
 
 
@@ -27,7 +28,7 @@ async def measure(name: str) -> tuple[float, float]:
     ticking = asyncio.create_task(tick())
     await asyncio.sleep(0)
     start = time.perf_counter()
-    await thread.run(lambda: print(name, len(planner.place_group(group, pods, COSTS, partial=False).decisions)))
+    await thread.run(lambda: print(name, len(finish(planner.place_group(group, pods, COSTS, partial=False)).decisions)))
     seconds = time.perf_counter() - start
     ticking.cancel()
     return seconds, longest

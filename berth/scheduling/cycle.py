@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from berth.kube.objects import Pod
 from berth.network.costs import NetworkCosts
@@ -18,9 +17,12 @@ from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import AfterWait, PlacementConfiguration, Profile
 from berth.scheduling.decision import Decision, Failure, Outcome
 from berth.scheduling.messages import Message
-from berth.scheduling.planner import Planner, workload_of
-from berth.scheduling.queue import POD, QueueEntry, SchedulingQueue, Told, pod_order
+from berth.scheduling.planner import Planner
+from berth.scheduling.planning import Attempt, Planning, PlanUnderWay
+from berth.scheduling.queue import SchedulingQueue
+from berth.scheduling.queue_entry import POD, EntryKey, QueueEntry, Told, pod_order
 from berth.scheduling.settling import SettlingWindow
+from berth.scheduling.single import workload_of
 
 TELL_AGAIN = 30.0
 """Seconds after which an AppGroup that still waits, and its pods, are told so again."""
@@ -54,36 +56,6 @@ class CycleListener:
         """The time budget ended the planning of an entry."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """An entry with what its pods are placed by."""
-
-    entry: QueueEntry
-    pods: list[Pod]
-    profile: Profile
-    planner: Planner
-    costs: NetworkCosts
-    group: Group | None
-    """its AppGroup as it is known, None for a single pod too"""
-    waited: float
-    """seconds since its first pod came"""
-
-    @property
-    def over(self) -> bool:
-        """True when a group has waited long enough."""
-        return self.waited >= self.profile.gang.wait_seconds
-
-    @property
-    def partial(self) -> bool:
-        """True when what fits of the group is placed without the rest."""
-        return self.over and self.profile.gang.after_wait is AfterWait.PLACE_WHAT_FITS
-
-    @property
-    def usable_group(self) -> Group | None:
-        """The AppGroup by whose dependencies the pods are placed."""
-        return None if self.group is None or self.group.problem else self.group
-
-
 class SchedulingCycle:
     """Schedules queue entries, one after another."""
 
@@ -107,11 +79,15 @@ class SchedulingCycle:
         self._configuration = configuration
         self._listener = listener
         self._timer = timer
+        self._under_way: dict[EntryKey, PlanUnderWay] = {}
         self.planners = {profile.scheduler_name: Planner(cache, profile) for profile in configuration.profiles}
         """One planner per scheduler name."""
 
     def schedule_one(self, entry: QueueEntry) -> None:
-        """Place the entry's pods, or say why not and when to try again; its namespace is charged for the time."""
+        """Place the entry's pods, or say why not and when to try again; its namespace is charged for the time.
+
+        A plan that takes long is made in several turns: the entry stays active until the last.
+        """
         started = self._timer()
         try:
             self._schedule(entry)
@@ -119,39 +95,82 @@ class SchedulingCycle:
             self._queue.charge(entry, self._timer() - started)
 
     def _schedule(self, entry: QueueEntry) -> None:
-        attempt = self._begin(entry)
-        if attempt is None:
+        under_way = self._resumed(entry)
+        if not self._queue.holds(entry):
             return
-        if self._waits(attempt):
-            self._listener.attempted(entry.key.kind, "waiting")
-            return
-        entry.told = Told()
+        if under_way is None:
+            attempt = self._begin(entry)
+            if attempt is None:
+                return
+            if self._waits(attempt):
+                self._listener.attempted(entry.key.kind, "waiting")
+                return
+            entry.told = Told()
+            under_way = PlanUnderWay(attempt, self._plan(attempt))
         started = self._timer()
-        outcome = self._plan(attempt)
-        seconds = self._timer() - started
+        try:
+            next(under_way.planning)
+        except StopIteration as end:
+            self._planned(under_way, end.value, under_way.seconds + self._timer() - started)
+        else:
+            under_way.seconds += self._timer() - started
+            self._under_way[entry.key] = under_way
+            self._queue.put_back(entry)
+
+    def _resumed(self, entry: QueueEntry) -> PlanUnderWay | None:
+        """The plan of the entry that is under way; one of something that has changed or gone is given up."""
+        gone = [key for key, plan in self._under_way.items() if not self._queue.holds(plan.attempt.entry)]
+        for key in gone:
+            self._under_way.pop(key).planning.close()
+        plan = self._under_way.pop(entry.key, None)
+        if plan is None or plan.holds(entry, self._group(entry), self._costs(entry, plan.attempt.profile)):
+            return plan
+        plan.planning.close()
+        self._sort_out(entry)
+        return None
+
+    def _sort_out(self, entry: QueueEntry) -> None:
+        """Move pods to the entries they belong to: labels may change while a plan is under way."""
+        for pod in list(entry.pods.values()):
+            key = EntryKey.of(pod, self._cache.members.group_of(pod.metadata.uid))
+            if key != entry.key:
+                self._queue.add(pod, key)
+
+    def _planned(self, under_way: PlanUnderWay, outcome: Outcome, seconds: float) -> None:
+        attempt, entry = under_way.attempt, under_way.attempt.entry
         self._listener.planned(entry.key.kind, pods=len(attempt.pods), seconds=seconds)
         result = "placed" if outcome.complete else "partly" if outcome.decisions else "unschedulable"
         self._listener.attempted(entry.key.kind, result)
         self._finish(attempt, outcome)
+        if under_way.seconds:
+            # What came while others had their turns was not looked at: pods, and changes that may help.
+            self._sort_out(entry)
+            self._queue.look_again(entry)
 
-    def _begin(self, entry: QueueEntry) -> _Attempt | None:
+    def _group(self, entry: QueueEntry) -> Group | None:
+        key = entry.key.group
+        return self._cache.groups.get(key) if key is not None else None
+
+    def _costs(self, entry: QueueEntry, profile: Profile) -> NetworkCosts:
+        return self._cache.costs_for(entry.key.namespace, profile)
+
+    def _begin(self, entry: QueueEntry) -> Attempt | None:
         """None when the pods are none of our schedulers'."""
         pods = sorted(entry.pods.values(), key=lambda pod: pod_order(pod, 0))
         profile = self._configuration.profile_for(pods[0].spec.scheduler_name)
         if profile is None:
             return None
-        key = entry.key.group
-        return _Attempt(
+        return Attempt(
             entry,
             pods,
             profile,
             self.planners[profile.scheduler_name],
-            self._cache.costs_for(entry.key.namespace, profile),
-            group=self._cache.groups.get(key) if key is not None else None,
+            self._costs(entry, profile),
+            group=self._group(entry),
             waited=self._cache.clock() - entry.first_seen,
         )
 
-    def _waits(self, attempt: _Attempt) -> bool:
+    def _waits(self, attempt: Attempt) -> bool:
         """Whether a group is to be waited for, or its members; says so, and what is wrong with the group."""
         group, gang = attempt.group, attempt.profile.gang
         if attempt.entry.key.kind == POD:
@@ -190,7 +209,7 @@ class SchedulingCycle:
                 self._listener.about_pod(pod, messages.workload_unknown(group, workload_of(pod)))
         return False
 
-    def _settles(self, attempt: _Attempt, group: Group) -> bool:
+    def _settles(self, attempt: Attempt, group: Group) -> bool:
         """Whether the first pods of a group with dependencies wait for network data that may be on its way."""
         if self._settling is None or not group.edges:
             return False
@@ -202,32 +221,32 @@ class SchedulingCycle:
             self._queue.retry_at(attempt.entry, again)
         return again is not None
 
-    def _plan(self, attempt: _Attempt) -> Outcome:
+    def _plan(self, attempt: Attempt) -> Planning:
         """Place the pods together by their group's dependencies, or one by one when there are none to go by."""
         group, planner, looked_at = attempt.usable_group, attempt.planner, attempt.entry.looked_at
         if group is None:
             pods = sorted(attempt.pods, key=lambda pod: looked_at.get(pod.metadata.uid, 0))
-            return planner.place_each(pods, attempt.costs)
+            return (yield from planner.place_each(pods, attempt.costs))
         if attempt.partial:
-            return planner.place_group(group, attempt.pods, attempt.costs, partial=True, looked_at=looked_at)
+            return (
+                yield from planner.place_group(group, attempt.pods, attempt.costs, partial=True, looked_at=looked_at)
+            )
         # What an earlier batch left over must not hold up this one, nor have it placed in part.
         left_over = attempt.entry.left_over
         batch = [pod for pod in attempt.pods if pod.metadata.uid not in left_over]
         rest = [pod for pod in attempt.pods if pod.metadata.uid in left_over]
         outcomes: list[Outcome] = []
         try:
-            outcomes.extend(
-                planner.place_group(group, pods, attempt.costs, partial=pods is rest, looked_at=looked_at)
-                for pods in (batch, rest)
-                if pods
-            )
-        except Exception:
+            for part in filter(None, (batch, rest)):
+                planning = planner.place_group(group, part, attempt.costs, partial=part is rest, looked_at=looked_at)
+                outcomes.append((yield from planning))
+        except BaseException:
             for outcome in outcomes:
                 planner.forget(outcome.decisions)
             raise
         return _together(outcomes)
 
-    def _finish(self, attempt: _Attempt, outcome: Outcome) -> None:
+    def _finish(self, attempt: Attempt, outcome: Outcome) -> None:
         """Hand over the decisions, report the failures, and see to it that the entry is tried again."""
         entry, group = attempt.entry, attempt.usable_group
         for decision in outcome.decisions:
@@ -258,14 +277,14 @@ class SchedulingCycle:
         if group is not None and not attempt.over:
             self._retry_after_wait(attempt)
 
-    def _retry_after_wait(self, attempt: _Attempt) -> None:
+    def _retry_after_wait(self, attempt: Attempt) -> None:
         self._queue.retry_at(attempt.entry, attempt.entry.first_seen + attempt.profile.gang.wait_seconds)
 
-    def _tell_pods(self, attempt: _Attempt, message: Message) -> None:
+    def _tell_pods(self, attempt: Attempt, message: Message) -> None:
         for pod in attempt.pods:
             self._listener.about_pod(pod, message)
 
-    def _tell_waiting(self, attempt: _Attempt, message: Message) -> None:
+    def _tell_waiting(self, attempt: Attempt, message: Message) -> None:
         """Tell an AppGroup and its pods why they wait: a pod when it comes, all of them now and then."""
         entry, now = attempt.entry, self._cache.clock()
         if entry.told.reason != message.reason or now >= entry.told.until:

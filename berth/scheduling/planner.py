@@ -7,12 +7,11 @@ assumed, and moved by filter and score where the joint choice breaks a rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from berth.api.labels import membership
 from berth.kube.objects import Pod
 from berth.network.costs import NetworkCosts
 from berth.network.edge_costs import EdgeTotals, edge_totals
@@ -34,11 +33,12 @@ from berth.scheduling.gang.outcome import Plan
 from berth.scheduling.gang.plan import plan
 from berth.scheduling.gang.problem import Weights
 from berth.scheduling.gang.state import InfrastructureState
+from berth.scheduling.planning import Planning
 from berth.scheduling.plugins import PLUGINS
 from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
-from berth.scheduling.queue import pod_order
-from berth.scheduling.single import choose, cycle_of
+from berth.scheduling.queue_entry import pod_order
+from berth.scheduling.single import choose, cycle_of, workload_of
 from berth.scheduling.turns import Turns, depends_on_others
 
 NOBODY: Mapping[str, int] = {}
@@ -111,8 +111,8 @@ class Planner:
         *,
         partial: bool,
         looked_at: Mapping[str, int] = NOBODY,
-    ) -> Outcome:
-        """Plan the waiting pods of an AppGroup together and assume what was decided.
+    ) -> Planning:
+        """Plan the waiting pods of an AppGroup together and assume what was decided, in turns.
 
         Args:
             group: the AppGroup.
@@ -126,22 +126,22 @@ class Planner:
         if len(ordered) == 1:
             return self.place_pod(ordered[0], group, costs)
         budget = self._budget()
-        candidates, failures = self._candidates(group, ordered, costs, budget)
+        candidates, failures = yield from self._candidates(group, ordered, costs, budget)
         settled: list[Decision] = []
         try:
             if partial or not failures:
-                failures += self._place_batches(group, candidates, settled, costs, budget, partial=partial)
+                failures += yield from self._place_batches(group, candidates, settled, costs, budget, partial=partial)
             if not failures or partial:
                 return self._with_edges(group, settled, failures, costs, cut_short=budget.cut_short)
-        except Exception:
+        except BaseException:  # GeneratorExit too: then nobody wants the plan any more
             self.forget(settled)
             raise
         self.forget(settled)
         failed = all_fail(group, (candidate.info.pod for candidate in candidates), failures)
         return Outcome(failures=failed, cut_short=budget.cut_short)
 
-    def place_each(self, pods: Sequence[Pod], costs: NetworkCosts) -> Outcome:
-        """Place pods without an AppGroup one by one, in this order, as many as the time budget allows."""
+    def place_each(self, pods: Sequence[Pod], costs: NetworkCosts) -> Planning:
+        """Place pods without an AppGroup one by one, in this order, as many as the time budget allows; in turns."""
         budget = self._budget()
         decisions: list[Decision] = []
         failures: list[Failure] = []
@@ -150,10 +150,11 @@ class Planner:
                 if (decisions or failures) and budget.exhausted:
                     failures.append(unplanned(pod, None))
                     continue
+                yield from budget.pause()
                 outcome = self.place_pod(pod, None, costs)
                 decisions.extend(outcome.decisions)
                 failures.extend(outcome.failures)
-        except Exception:
+        except BaseException:
             self.forget(decisions)
             raise
         return Outcome(decisions=tuple(decisions), failures=tuple(failures), cut_short=budget.cut_short)
@@ -173,8 +174,8 @@ class Planner:
         return group.index.get(workload_of(pod), len(group.index) + 1)
 
     def _candidates(
-        self, group: Group, pods: Sequence[Pod], costs: NetworkCosts, budget: Budget
-    ) -> tuple[list[Candidate], list[Failure]]:
+        self, group: Group, pods: Sequence[Pod], costs: NetworkCosts, budget: Budget, *, pause: bool = True
+    ) -> Generator[None, None, tuple[list[Candidate], list[Failure]]]:
         """Filter every pod, once per template; pods that fit nowhere become failures."""
         framework = self._framework
         infrastructure = self._infrastructure(costs)
@@ -190,6 +191,8 @@ class Planner:
                 failures.append(unplanned(pod, group))
                 continue
             if like is None:
+                if pause:
+                    yield from budget.pause()
                 cycle = CycleState(info, self._state, infrastructure=infrastructure, recently_rejected=rejected)
                 result = framework.filter(cycle, skip=framework.judged_jointly)
                 if not result.feasible and info.template.terms_of("affinity"):
@@ -211,7 +214,7 @@ class Planner:
         budget: Budget,
         *,
         partial: bool,
-    ) -> list[Failure]:
+    ) -> Generator[None, None, list[Failure]]:
         """Plan batch after batch and assume the decisions, which are added to `settled`; returns who gets no node.
 
         Pods with rules about other pods are checked once these are assumed, and moved if need be; so are those for
@@ -221,11 +224,20 @@ class Planner:
         unmet: list[Failure] = []
         held: list[Decision] = []
         planned = False
-        for batch in batches(candidates, lambda candidate: workload_of(candidate.info.pod)):
+        for filtered in batches(candidates, lambda candidate: workload_of(candidate.info.pod)):
+            batch = filtered
             if planned and budget.exhausted:
                 failures.extend(unplanned(candidate.info.pod, group) for candidate in batch)
                 continue
             planned = True
+            yield from budget.pause()
+            if budget.pauses:
+                # Others may have been placed, and nodes have come and gone, since the candidates were filtered.
+                pods = [candidate.info.pod for candidate in batch]
+                batch, lost = yield from self._candidates(group, pods, costs, budget, pause=False)
+                failures.extend(lost)
+                if lost and not partial:
+                    return failures
             infrastructure = self._infrastructure(costs)
             application = build_application(
                 group, batch, self._cache.members.of(group.key), self._state, enforce_limits=costs.available
@@ -245,7 +257,7 @@ class Planner:
                 else:
                     self._cache.assume(decision.pod, decision.node)
                     settled.append(decision)
-            held, unmet = self._settle_held(group, held, settled, costs, budget)
+            held, unmet = yield from self._settle_held(group, held, settled, costs, budget)
         return [*failures, *unmet]
 
     def forget(self, decisions: Iterable[Decision]) -> None:
@@ -255,7 +267,7 @@ class Planner:
 
     def _settle_held(
         self, group: Group, held: list[Decision], settled: list[Decision], costs: NetworkCosts, budget: Budget
-    ) -> tuple[list[Decision], list[Failure]]:
+    ) -> Generator[None, None, tuple[list[Decision], list[Failure]]]:
         """Assume pods with rules about others where these hold; one whose rule needs a later pod gets another turn.
 
         Its turn comes when a pod that its rules select has been assumed since; when nobody's turn has come, all are
@@ -275,9 +287,11 @@ class Planner:
                 if not everybody and not turns.due(info):
                     later.append(decision)
                     continue
+                yield from budget.pause()
                 cycle, result = self._judge(decision.pod, group, costs)
                 turns.judged(info)
-                if result.mask[self._state.node_index[decision.node]]:
+                slot = self._state.node_index.get(decision.node)
+                if slot is not None and result.mask[slot]:
                     self._cache.assume(decision.pod, decision.node)
                     settled.append(decision)
                 else:
@@ -322,12 +336,6 @@ class Planner:
             edge_cost=total.cost,
             cut_short=cut_short,
         )
-
-
-def workload_of(pod: Pod) -> str:
-    """The workload selector in a pod's labels, empty when it has none."""
-    place = membership(pod.metadata.labels)
-    return place.workload if place is not None else ""
 
 
 def _failure(pod: Pod, group: Group | None, result: FilterResult) -> Failure:

@@ -13,6 +13,8 @@ An entry that could not be placed backs off (1 s doubling to 10 s, kube-schedule
 until something changes that may help: a node, a pod that ended, a group, a network cost. At the latest after
 `FLUSH_AFTER` it is tried again anyway, so that a change nobody noticed cannot strand it.
 
+A plan may take several turns; its entry is active in between (:meth:`SchedulingQueue.put_back`).
+
 Every entry is active, or has a time at which it becomes active, or is being scheduled just now; whoever schedules one
 ends with :meth:`SchedulingQueue.back_off`, :meth:`SchedulingQueue.retry_at`, or by deleting its pods.
 """
@@ -21,8 +23,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from cachetools import TTLCache
 
@@ -30,6 +30,7 @@ from berth.kube.objects import Pod
 from berth.network.groups import Group, GroupKey
 from berth.scheduling.cache.volumes import claim_keys, disk_uses
 from berth.scheduling.planning_share import PlanningShare
+from berth.scheduling.queue_entry import EntryKey, QueueEntry, Rank, looks_at_pods
 
 INITIAL_BACKOFF = 1.0
 MAX_BACKOFF = 10.0
@@ -40,111 +41,6 @@ AGEING_TURNS = 4
 """Every so many attempts one is for the entry that has been active longest."""
 REMEMBER_REFUSALS = 300.0
 """Seconds for which a refused binding lengthens the pod's next backoff."""
-GROUP, POD = "group", "pod"
-"""Kinds of queue entries."""
-
-
-class EntryKey(NamedTuple):
-    """Identity of a queue entry, and the last tie-break of the order."""
-
-    kind: str
-    """GROUP or POD"""
-    namespace: str
-    """of the AppGroup or of the pod"""
-    name: str
-    """of the AppGroup or of the pod"""
-    scheduler: str = ""
-    """scheduler name of a group's pods: those of another scheduler name are an entry of their own"""
-    uid: str = ""
-    """of the pod"""
-
-    @classmethod
-    def of(cls, pod: Pod, group: GroupKey | None) -> EntryKey:
-        """The entry that a waiting pod belongs to: that of its AppGroup, or its own."""
-        if group is None:
-            return cls(POD, pod.metadata.namespace, pod.metadata.name, uid=pod.metadata.uid)
-        return cls.of_group(group, pod.spec.scheduler_name)
-
-    @classmethod
-    def of_group(cls, group: GroupKey, scheduler: str) -> EntryKey:
-        """The entry of an AppGroup's pods of one scheduler name."""
-        return cls(GROUP, group.namespace, group.name, scheduler)
-
-    @property
-    def group(self) -> GroupKey | None:
-        """The AppGroup, None for a single pod."""
-        return GroupKey(self.namespace, self.name) if self.kind == GROUP else None
-
-
-_Rank = tuple[int, int, str, EntryKey]
-"""(negated priority, turn, arrival, identity)"""
-
-
-@dataclass(slots=True)
-class Told:
-    """What was last told about a waiting entry."""
-
-    reason: str = ""
-    """of the message"""
-    until: float = 0.0
-    """monotonic time from which it is told again"""
-    pods: set[str] = field(default_factory=set)
-    """pods, by uid, that it was told to"""
-
-
-@dataclass(slots=True)
-class QueueEntry:
-    """What is placed in one go."""
-
-    key: EntryKey
-    """identity"""
-    first_seen: float
-    """monotonic time of the first waiting pod that is not left over: the group's wait counts from here"""
-    turn: int
-    """attempts at any entry before this one came, or last failed"""
-    pods: dict[str, Pod] = field(default_factory=dict)
-    """waiting pods by uid"""
-    left_over: set[str] = field(default_factory=set)
-    """waiting pods, by uid, without a node when what fits was placed: those that come later are a new batch"""
-    looked_at: dict[str, int] = field(default_factory=dict)
-    """waiting pods, by uid, that a plan looked at whose time did not suffice for all, and its number: those with the
-    lowest, or none, come first"""
-    attempts: int = 0
-    """failed attempts since something was last placed"""
-    not_before: float = 0.0
-    """monotonic time at which its backoff is over"""
-    unschedulable: bool = False
-    """waits for a change (True) or for its time only (False)"""
-    follows_pods: bool = False
-    """some pod has affinity or spread rules: pods that get a node elsewhere may help it"""
-    follows_volumes: bool = False
-    """some pod has claims or disks: storage objects may help it"""
-    due: float | None = None
-    """monotonic time at which it becomes active by itself; None while it is active or being scheduled"""
-    rank: _Rank | None = None
-    """place among the active entries, None while it is not active"""
-    outranked: bool = False
-    """pods were deleted since, so that the rank may be too high; found out when it is the first"""
-    active_since: float = 0.0
-    """monotonic time at which it became active"""
-    told: Told = field(default_factory=Told)
-    """why it waits, as its pods have been told"""
-
-    @property
-    def priority(self) -> int:
-        """Highest priority among the waiting pods."""
-        return max((pod.spec.priority for pod in self.pods.values()), default=0)
-
-    @property
-    def arrival(self) -> str:
-        """Creation time of the oldest waiting pod, RFC 3339 text, which sorts as time."""
-        return min((pod.metadata.creation_timestamp for pod in self.pods.values()), default="")
-
-
-def pod_order(pod: Pod, index: int) -> tuple[int, int, str, str, str]:
-    """Sort key of a pod inside its group; `index` is its workload's place in the order."""
-    meta = pod.metadata
-    return (-pod.spec.priority, index, meta.creation_timestamp, meta.namespace, meta.name)
 
 
 class SchedulingQueue:
@@ -158,7 +54,7 @@ class SchedulingQueue:
         self._entry_of: dict[str, EntryKey] = {}
         self._unschedulable: dict[EntryKey, QueueEntry] = {}
         # What is in these heaps is good only while it equals its entry's rank, active or due time.
-        self._active: dict[str, list[_Rank]] = {}
+        self._active: dict[str, list[Rank]] = {}
         self._oldest: list[tuple[float, EntryKey]] = []
         self._share = PlanningShare()
         self._turn = 0
@@ -214,7 +110,7 @@ class SchedulingQueue:
         entry.pods[uid] = pod
         self._entry_of[uid] = key
         if before is None or before.spec != pod.spec:
-            entry.follows_pods = entry.follows_pods or _looks_at_pods(pod)
+            entry.follows_pods = entry.follows_pods or looks_at_pods(pod)
             entry.follows_volumes = entry.follows_volumes or bool(claim_keys(pod) or disk_uses(pod))
         return entry, before
 
@@ -256,6 +152,28 @@ class SchedulingQueue:
         self._turn += 1
         entry.rank = None
         return entry
+
+    def put_back(self, entry: QueueEntry) -> None:
+        """The entry needs another turn: it is active again, behind those that wait for their first."""
+        if self.holds(entry):
+            entry.turn = self._turn
+            self._push(entry)
+
+    def holds(self, entry: QueueEntry) -> bool:
+        """Whether the entry is still in the queue."""
+        return self._entries.get(entry.key) is entry
+
+    def look_again(self, entry: QueueEntry) -> None:
+        """Try the entry again once its backoff is over, if it has one, whether something changes or not."""
+        if self.holds(entry):
+            self._wake(entry)
+
+    def refresh(self, pod: Pod) -> bool:
+        """Note the newest content of a pod that a plan under way has given a node; False for one not in the queue."""
+        key = self._entry_of.get(pod.metadata.uid)
+        if key is not None:
+            self._entries[key].pods[pod.metadata.uid] = pod
+        return key is not None
 
     def charge(self, entry: QueueEntry, seconds: float) -> None:
         """Planning an entry took so long: its namespace comes after those that have used less."""
@@ -338,7 +256,7 @@ class SchedulingQueue:
             self._share.enter(namespace)
         heapq.heappush(self._active[namespace], rank)
 
-    def _head(self, namespace: str) -> _Rank | None:
+    def _head(self, namespace: str) -> Rank | None:
         """The first active entry of a namespace; a namespace without any is dropped."""
         heap = self._active[namespace]
         while heap:
@@ -364,7 +282,7 @@ class SchedulingQueue:
             heapq.heappop(self._oldest)
         return None
 
-    def _rank(self, entry: QueueEntry, newcomer: Pod | None) -> _Rank:
+    def _rank(self, entry: QueueEntry, newcomer: Pod | None) -> Rank:
         """Place of an entry, from the place that it has if all that is new is one pod."""
         key = entry.key.group
         group = self._groups.get(key) if key is not None else None
@@ -381,9 +299,3 @@ class SchedulingQueue:
         while (when := self.next_due()) is not None and when <= now:
             _, key = heapq.heappop(self._timers)
             self._push(self._entries[key])
-
-
-def _looks_at_pods(pod: Pod) -> bool:
-    affinity = pod.spec.affinity
-    related = affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
-    return related or bool(pod.spec.topology_spread_constraints)

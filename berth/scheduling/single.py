@@ -24,6 +24,12 @@ from berth.scheduling.framework.framework import Framework
 from berth.scheduling.gang.state import InfrastructureState
 
 
+def workload_of(pod: Pod) -> str:
+    """The workload selector in a pod's labels, empty when it has none."""
+    place = membership(pod.metadata.labels)
+    return place.workload if place is not None else ""
+
+
 def peer_edges(workload: str, group: Group, members: GroupMembers, node_index: Mapping[str, int]) -> PeerEdges:
     """Edges between a waiting pod and the placed members of its AppGroup, one for all peers of a workload on a node.
 
@@ -70,9 +76,7 @@ def cycle_of(
     """
     edges = NO_EDGES
     if group is not None:
-        place = membership(pod.metadata.labels)
-        workload = place.workload if place is not None else ""
-        edges = peer_edges(workload, group, cache.members, cache.state.node_index)
+        edges = peer_edges(workload_of(pod), group, cache.members, cache.state.node_index)
     return CycleState(
         cache.state.info(pod),
         cache.state,

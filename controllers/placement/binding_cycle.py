@@ -21,7 +21,8 @@ from berth.scheduling.annotations import fits, write_decision
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.state import PodRecord
 from berth.scheduling.decision import Decision
-from berth.scheduling.queue import EntryKey, SchedulingQueue
+from berth.scheduling.queue import SchedulingQueue
+from berth.scheduling.queue_entry import EntryKey
 from controllers.placement import events
 from controllers.placement.binder import Binder, BindOutcome, BindResult
 from controllers.placement.binding_queue import BindingQueue

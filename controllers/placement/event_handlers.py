@@ -20,7 +20,8 @@ from berth.scheduling.cache.state import PodRecord
 from berth.scheduling.cache.volumes import StorageObject
 from berth.scheduling.configuration import PlacementConfiguration
 from berth.scheduling.gang.infrastructure import read_settings
-from berth.scheduling.queue import EntryKey, QueueEntry, SchedulingQueue
+from berth.scheduling.queue import SchedulingQueue
+from berth.scheduling.queue_entry import EntryKey, QueueEntry
 from controllers.placement import events
 from controllers.placement.metrics import NODE_REJECTIONS
 from controllers.placement.pod_conditions import PodConditions
@@ -99,9 +100,11 @@ class EventHandlers:
             waits = cache.update_pod(new)
         ours = self._configuration.profile_for(pod.spec.scheduler_name) is not None
         joined = cache.members.group_of(uid)
+        # A plan that is not made yet may have a node for it already.
+        planned = new is not None and cache.assumed(uid) and queue.refresh(new)
         if waits and ours:
             queue.add(pod, EntryKey.of(pod, joined))
-        else:
+        elif not planned:
             queue.delete(uid)
             self._conditions.forget(uid)
             if joined is not None and joined != group:

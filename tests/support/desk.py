@@ -13,7 +13,7 @@ from berth.kube.meta import object_key
 from berth.kube.objects import Pod
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
-from berth.scheduling.queue import QueueEntry
+from berth.scheduling.queue_entry import QueueEntry
 from controllers.placement.binding_cycle import Assumed
 from controllers.placement.controller import PlacementController
 from controllers.placement.settings import PlacementSettings

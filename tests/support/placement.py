@@ -21,6 +21,7 @@ from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import Outcome
 from berth.scheduling.planner import Planner
+from berth.scheduling.planning import finish
 from tests.support import builders, kinds
 
 
@@ -127,7 +128,7 @@ class Lab:
     def place(self, group: Group, *pods: Pod, partial: bool = False) -> Outcome:
         """Have pods known and plan them together."""
         self.see(*pods)
-        return self.planner.place_group(group, pods, self.costs, partial=partial)
+        return finish(self.planner.place_group(group, pods, self.costs, partial=partial))
 
     def place_alone(self, pod: Pod, group: Group | None = None) -> Outcome:
         """Have one pod known and plan it by itself."""

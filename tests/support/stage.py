@@ -12,7 +12,8 @@ from berth.scheduling.configuration import PlacementConfiguration, Profile
 from berth.scheduling.cycle import CycleListener, SchedulingCycle
 from berth.scheduling.decision import Decision, Failure
 from berth.scheduling.messages import Message, failed_scheduling
-from berth.scheduling.queue import EntryKey, SchedulingQueue
+from berth.scheduling.queue import SchedulingQueue
+from berth.scheduling.queue_entry import EntryKey
 from tests.support.placement import Clock, chain, group_object, zoned
 
 

@@ -16,7 +16,7 @@ from berth.network.members import GroupMembers
 from berth.network.workload_edges import workload_edges
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
-from berth.scheduling.planner import workload_of
+from berth.scheduling.single import workload_of
 
 KIND = "AppGroupExplanation"
 VERSION = 2

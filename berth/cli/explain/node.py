@@ -20,7 +20,7 @@ from berth.scheduling.cache.volumes import StorageObject
 from berth.scheduling.configuration import PlacementConfiguration, Profile
 from berth.scheduling.gang.infrastructure import read_settings
 from berth.scheduling.node_fit import NodeFit
-from berth.scheduling.planner import workload_of
+from berth.scheduling.single import workload_of
 
 KIND = "NodeExplanation"
 VERSION = 1

@@ -18,9 +18,9 @@ from berth.network.groups import GroupKey
 from berth.scheduling.annotations import write_decision
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.units import CPU
-from berth.scheduling.planner import workload_of
 from berth.scheduling.simulation.inputs import Inputs
 from berth.scheduling.simulation.simulate import Placed, Simulation, Unplaced
+from berth.scheduling.single import workload_of
 
 VERSION = 2
 KIND = "PlacementPlan"

@@ -102,6 +102,11 @@ class Cache:
         record = self.state.record(pod.metadata.uid)
         return record.node_name if record is not None else ""
 
+    def assumed(self, uid: str) -> bool:
+        """Whether a pod is assumed on a node, and not known to be bound."""
+        record = self.state.record(uid)
+        return record is not None and record.assumed
+
     def assume(self, pod: Pod, node: str) -> None:
         """Take what a waiting pod needs on a node: room, volumes, bandwidth.
 

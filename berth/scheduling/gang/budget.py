@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
+TURN_SECONDS = 0.25
+"""Planning of one queue entry at a stretch: then others get a turn."""
 _COMPLETION = 3.0
 """A first plan may take this many times the budget: all of a group or nothing, and half of it is nothing."""
 
 
 class Budget:
-    """Planning time of one queue entry.
+    """Planning time of one queue entry, without its pauses.
 
     When it is over, no plan is improved any more. Three times later the planning ends, with or without a node for
     every pod.
@@ -21,6 +23,9 @@ class Budget:
         self._clock = clock
         self._start = clock()
         self._seconds = seconds
+        self._turn = self._start
+        self.pauses = 0
+        """how often others have had a turn: what was found out about the cluster before may be old"""
         self.cut_short = False
         """True once somebody was told that the time is over, and left something out"""
 
@@ -33,6 +38,16 @@ class Budget:
     def exhausted(self) -> bool:
         """Whether to stop, even with pods that were not looked at."""
         return self._beyond(_COMPLETION * self._seconds)
+
+    def pause(self) -> Generator[None, None, None]:
+        """Yield once if the turn is over; the time until the generator is resumed does not count."""
+        now = self._clock()
+        if now - self._turn < TURN_SECONDS or math.isinf(self._seconds):
+            return
+        yield
+        self._turn = self._clock()
+        self._start += self._turn - now
+        self.pauses += 1
 
     def _beyond(self, seconds: float) -> bool:
         beyond = self._clock() - self._start >= seconds

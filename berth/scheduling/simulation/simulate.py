@@ -25,7 +25,8 @@ from berth.scheduling.gang.infrastructure import read_settings
 from berth.scheduling.messages import Message, failed_scheduling
 from berth.scheduling.plugins.node_affinity import NodeAffinity
 from berth.scheduling.plugins.taint_toleration import TaintToleration
-from berth.scheduling.queue import EntryKey, SchedulingQueue
+from berth.scheduling.queue import SchedulingQueue
+from berth.scheduling.queue_entry import EntryKey
 from berth.scheduling.simulation.daemons import add_daemon_tolerations, pin_to_node
 from berth.scheduling.simulation.defaults import DEFAULT_SCHEDULER
 from berth.scheduling.simulation.inputs import Inputs

@@ -7,7 +7,7 @@ import pytest
 from berth.kube.objects import Pod
 from berth.network.groups import GroupKey
 from berth.scheduling.cycle import TELL_AGAIN
-from berth.scheduling.queue import EntryKey
+from berth.scheduling.queue_entry import EntryKey
 from tests.support import kinds
 from tests.support.placement import chain, group_object, lone, member, zoned
 from tests.support.stage import Stage, shop

@@ -13,7 +13,8 @@ from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import PlacementConfiguration
 from berth.scheduling.cycle import CycleListener, SchedulingCycle
 from berth.scheduling.decision import Decision
-from berth.scheduling.queue import EntryKey, SchedulingQueue
+from berth.scheduling.queue import SchedulingQueue
+from berth.scheduling.queue_entry import EntryKey
 from berth.scheduling.settling import SETTLE_SECONDS, SettlingWindow
 from tests.support import kinds
 from tests.support.placement import Clock, chain, group_object, lone, member, zoned

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from berth.kube.objects import Pod
 from berth.network.groups import Group, GroupKey
-from berth.scheduling.queue import FLUSH_AFTER, MAX_BACKOFF, EntryKey, QueueEntry, SchedulingQueue, pod_order
+from berth.scheduling.queue import FLUSH_AFTER, MAX_BACKOFF, SchedulingQueue
+from berth.scheduling.queue_entry import EntryKey, QueueEntry, pod_order
 from tests.support import builders
 from tests.support.placement import Clock
 

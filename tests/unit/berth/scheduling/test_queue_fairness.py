@@ -5,15 +5,8 @@ from __future__ import annotations
 import pytest
 
 from berth.kube.objects import Pod
-from berth.scheduling.queue import (
-    AGEING_SECONDS,
-    AGEING_TURNS,
-    INITIAL_BACKOFF,
-    MAX_BACKOFF,
-    EntryKey,
-    QueueEntry,
-    SchedulingQueue,
-)
+from berth.scheduling.queue import AGEING_SECONDS, AGEING_TURNS, INITIAL_BACKOFF, MAX_BACKOFF, SchedulingQueue
+from berth.scheduling.queue_entry import EntryKey, QueueEntry
 from tests.support import builders
 from tests.support.placement import Clock
 

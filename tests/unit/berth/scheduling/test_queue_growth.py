@@ -8,7 +8,8 @@ import pytest
 
 from berth.kube.objects import Pod
 from berth.network.groups import GroupKey
-from berth.scheduling.queue import EntryKey, QueueEntry, SchedulingQueue
+from berth.scheduling.queue import SchedulingQueue
+from berth.scheduling.queue_entry import EntryKey, QueueEntry
 from tests.support import builders
 from tests.support.placement import Clock
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from berth.scheduling.gang.budget import UNLIMITED, Budget
+from berth.scheduling.gang.budget import TURN_SECONDS, UNLIMITED, Budget
 from tests.support.placement import Clock
 
 
@@ -36,3 +36,31 @@ def test_nobody_asked_nothing_cut_short() -> None:
 
 def test_unlimited() -> None:
     assert [UNLIMITED.over, UNLIMITED.exhausted, UNLIMITED.cut_short] == [False, False, False]
+
+
+def test_a_turn_ends_after_a_while() -> None:
+    clock = Clock()
+    budget = Budget(clock, 2.0)
+    assert list(budget.pause()) == []
+    clock.advance(TURN_SECONDS)
+    assert len(list(budget.pause())) == 1
+    assert list(budget.pause()) == []
+    assert budget.pauses == 1
+
+
+def test_pauses_do_not_count() -> None:
+    clock = Clock()
+    budget = Budget(clock, 2.0)
+    clock.advance(1.5)
+    for _ in budget.pause():
+        clock.advance(100.0)
+    assert not budget.over
+    clock.advance(0.5)
+    assert budget.over
+
+
+def test_without_a_limit_nobody_is_waiting() -> None:
+    clock = Clock()
+    budget = Budget(clock, float("inf"))
+    clock.advance(100.0)
+    assert list(budget.pause()) == []

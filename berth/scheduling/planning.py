@@ -1,0 +1,98 @@
+"""A plan in the making, in turns: between them others are scheduled and the cluster may change."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from berth.scheduling.configuration import AfterWait, Profile
+from berth.scheduling.decision import Outcome
+
+if TYPE_CHECKING:
+    from berth.kube.objects import Pod
+    from berth.network.costs import NetworkCosts
+    from berth.network.groups import Group
+    from berth.scheduling.planner import Planner
+    from berth.scheduling.queue_entry import QueueEntry
+
+Planning = Generator[None, None, Outcome]
+"""Yields where others may have a turn; returns the outcome. Closed before its end, it gives back what it assumed."""
+
+
+def finish(planning: Planning) -> Outcome:
+    """Make a plan to its end, without turns for others."""
+    while True:
+        try:
+            next(planning)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An entry with what its pods are placed by."""
+
+    entry: QueueEntry
+    """the entry"""
+    pods: list[Pod]
+    """its pods when the attempt began"""
+    profile: Profile
+    """of their scheduler name"""
+    planner: Planner
+    """of the profile"""
+    costs: NetworkCosts
+    """network costs of its application"""
+    group: Group | None
+    """its AppGroup as it is known, None for a single pod too"""
+    waited: float
+    """seconds since its first pod came"""
+
+    @property
+    def over(self) -> bool:
+        """True when a group has waited long enough."""
+        return self.waited >= self.profile.gang.wait_seconds
+
+    @property
+    def partial(self) -> bool:
+        """True when what fits of the group is placed without the rest."""
+        return self.over and self.profile.gang.after_wait is AfterWait.PLACE_WHAT_FITS
+
+    @property
+    def usable_group(self) -> Group | None:
+        """The AppGroup by whose dependencies the pods are placed."""
+        return None if self.group is None or self.group.problem else self.group
+
+
+@dataclass(slots=True)
+class PlanUnderWay:
+    """An attempt whose turn is over before its plan is made."""
+
+    attempt: Attempt
+    """what is planned"""
+    planning: Planning
+    """the plan"""
+    seconds: float = 0.0
+    """planning time so far"""
+
+    def holds(self, entry: QueueEntry, group: Group | None, costs: NetworkCosts) -> bool:
+        """Whether the plan is still one of these pods as they are, by this AppGroup and these costs.
+
+        Pods that came meanwhile are for a later plan.
+        """
+        attempt = self.attempt
+        return (
+            entry is attempt.entry
+            and group is attempt.group
+            and costs is attempt.costs
+            and all(_same(pod, entry.pods) for pod in attempt.pods)
+        )
+
+
+def _same(pod: Pod, now: Mapping[str, Pod]) -> bool:
+    """Whether a pod still waits, with the same spec and labels."""
+    current = now.get(pod.metadata.uid)
+    return current is pod or (
+        current is not None and current.spec == pod.spec and current.metadata.labels == pod.metadata.labels
+    )

@@ -1,0 +1,122 @@
+"""What waits in the queue: its identity, its place in the order, and what was told about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from berth.kube.objects import Pod
+from berth.network.groups import GroupKey
+
+GROUP, POD = "group", "pod"
+"""Kinds of queue entries."""
+
+
+class EntryKey(NamedTuple):
+    """Identity of a queue entry, and the last tie-break of the order."""
+
+    kind: str
+    """GROUP or POD"""
+    namespace: str
+    """of the AppGroup or of the pod"""
+    name: str
+    """of the AppGroup or of the pod"""
+    scheduler: str = ""
+    """scheduler name of a group's pods: those of another scheduler name are an entry of their own"""
+    uid: str = ""
+    """of the pod"""
+
+    @classmethod
+    def of(cls, pod: Pod, group: GroupKey | None) -> EntryKey:
+        """The entry that a waiting pod belongs to: that of its AppGroup, or its own."""
+        if group is None:
+            return cls(POD, pod.metadata.namespace, pod.metadata.name, uid=pod.metadata.uid)
+        return cls.of_group(group, pod.spec.scheduler_name)
+
+    @classmethod
+    def of_group(cls, group: GroupKey, scheduler: str) -> EntryKey:
+        """The entry of an AppGroup's pods of one scheduler name."""
+        return cls(GROUP, group.namespace, group.name, scheduler)
+
+    @property
+    def group(self) -> GroupKey | None:
+        """The AppGroup, None for a single pod."""
+        return GroupKey(self.namespace, self.name) if self.kind == GROUP else None
+
+
+Rank = tuple[int, int, str, EntryKey]
+"""(negated priority, turn, arrival, identity)"""
+
+
+@dataclass(slots=True)
+class Told:
+    """What was last told about a waiting entry."""
+
+    reason: str = ""
+    """of the message"""
+    until: float = 0.0
+    """monotonic time from which it is told again"""
+    pods: set[str] = field(default_factory=set)
+    """pods, by uid, that it was told to"""
+
+
+@dataclass(slots=True)
+class QueueEntry:
+    """What is placed in one go."""
+
+    key: EntryKey
+    """identity"""
+    first_seen: float
+    """monotonic time of the first waiting pod that is not left over: the group's wait counts from here"""
+    turn: int
+    """attempts at any entry before this one came, or last failed"""
+    pods: dict[str, Pod] = field(default_factory=dict)
+    """waiting pods by uid"""
+    left_over: set[str] = field(default_factory=set)
+    """waiting pods, by uid, without a node when what fits was placed: those that come later are a new batch"""
+    looked_at: dict[str, int] = field(default_factory=dict)
+    """waiting pods, by uid, that a plan looked at whose time did not suffice for all, and its number: those with the
+    lowest, or none, come first"""
+    attempts: int = 0
+    """failed attempts since something was last placed"""
+    not_before: float = 0.0
+    """monotonic time at which its backoff is over"""
+    unschedulable: bool = False
+    """waits for a change (True) or for its time only (False)"""
+    follows_pods: bool = False
+    """some pod has affinity or spread rules: pods that get a node elsewhere may help it"""
+    follows_volumes: bool = False
+    """some pod has claims or disks: storage objects may help it"""
+    due: float | None = None
+    """monotonic time at which it becomes active by itself; None while it is active or being scheduled"""
+    rank: Rank | None = None
+    """place among the active entries, None while it is not active"""
+    outranked: bool = False
+    """pods were deleted since, so that the rank may be too high; found out when it is the first"""
+    active_since: float = 0.0
+    """monotonic time at which it became active"""
+    told: Told = field(default_factory=Told)
+    """why it waits, as its pods have been told"""
+
+    @property
+    def priority(self) -> int:
+        """Highest priority among the waiting pods."""
+        return max((pod.spec.priority for pod in self.pods.values()), default=0)
+
+    @property
+    def arrival(self) -> str:
+        """Creation time of the oldest waiting pod, RFC 3339 text, which sorts as time."""
+        return min((pod.metadata.creation_timestamp for pod in self.pods.values()), default="")
+
+
+def pod_order(pod: Pod, index: int) -> tuple[int, int, str, str, str]:
+    """Sort key of a pod inside its group; `index` is its workload's place in the order."""
+    meta = pod.metadata
+    return (-pod.spec.priority, index, meta.creation_timestamp, meta.namespace, meta.name)
+
+
+def looks_at_pods(pod: Pod) -> bool:
+    """Whether a pod has rules about other pods."""
+    affinity = pod.spec.affinity
+    related = affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
+    return related or bool(pod.spec.topology_spread_constraints)
