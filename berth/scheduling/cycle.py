@@ -24,8 +24,10 @@ from berth.scheduling.queue_entry import POD, EntryKey, QueueEntry, Told, pod_or
 from berth.scheduling.settling import SettlingWindow
 from berth.scheduling.single import workload_of
 
-TELL_AGAIN = 30.0
-"""Seconds after which an AppGroup that still waits, and its pods, are told so again."""
+TELL_GROUP_AGAIN = 30.0
+"""Seconds after which an AppGroup that still waits is told so again, with the numbers of that moment."""
+TELL_PODS_AGAIN = 1800.0
+"""Seconds after which the pods of an AppGroup that still waits are told so again: their Events do not run out."""
 
 
 class CycleListener:
@@ -286,14 +288,15 @@ class SchedulingCycle:
 
     def _tell_waiting(self, attempt: Attempt, message: Message) -> None:
         """Tell an AppGroup and its pods why they wait: a pod when it comes, all of them now and then."""
-        entry, now = attempt.entry, self._cache.clock()
-        if entry.told.reason != message.reason or now >= entry.told.until:
-            entry.told = Told(message.reason, now + TELL_AGAIN)
-            if attempt.group is not None:
-                self._listener.about_group(attempt.group, message)
+        told, now = attempt.entry.told, self._cache.clock()
+        if told.reason != message.reason or now >= told.pods_until:
+            told = attempt.entry.told = Told(message.reason, pods_until=now + TELL_PODS_AGAIN)
+        if attempt.group is not None and now >= told.group_until:
+            told.group_until = now + TELL_GROUP_AGAIN
+            self._listener.about_group(attempt.group, message)
         for pod in attempt.pods:
-            if pod.metadata.uid not in entry.told.pods:
-                entry.told.pods.add(pod.metadata.uid)
+            if pod.metadata.uid not in told.pods:
+                told.pods.add(pod.metadata.uid)
                 self._listener.waiting(pod, message)
 
 

@@ -123,6 +123,7 @@ class SchedulingQueue:
         del entry.pods[uid]
         entry.left_over.discard(uid)
         entry.looked_at.pop(uid, None)
+        entry.told.pods.discard(uid)
         if not entry.pods:
             del self._entries[key]
             self._unschedulable.pop(key, None)

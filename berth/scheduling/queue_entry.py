@@ -54,8 +54,10 @@ class Told:
 
     reason: str = ""
     """of the message"""
-    until: float = 0.0
-    """monotonic time from which it is told again"""
+    group_until: float = 0.0
+    """monotonic time from which the AppGroup is told again"""
+    pods_until: float = 0.0
+    """monotonic time from which all pods are told again"""
     pods: set[str] = field(default_factory=set)
     """pods, by uid, that it was told to"""
 

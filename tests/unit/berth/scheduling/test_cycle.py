@@ -6,7 +6,7 @@ import pytest
 
 from berth.kube.objects import Pod
 from berth.network.groups import GroupKey
-from berth.scheduling.cycle import TELL_AGAIN
+from berth.scheduling.cycle import TELL_GROUP_AGAIN, TELL_PODS_AGAIN
 from berth.scheduling.queue_entry import EntryKey
 from tests.support import kinds
 from tests.support.placement import chain, group_object, lone, member, zoned
@@ -162,15 +162,32 @@ class TestMissingMembers:
         assert stage.groups_told == ["shop"]
         assert stage.waiting_told == [f"a{number}" for number in range(199)]
 
-    def test_a_group_that_still_waits_is_told_again_after_a_while(self) -> None:
-        stage = Stage(wait=600)
+    @pytest.mark.parametrize(
+        ("after", "pods"),
+        [(TELL_GROUP_AGAIN, ["a0", "a1", "a2"]), (TELL_PODS_AGAIN, ["a0", "a0", "a1", "a0", "a1", "a2"])],
+        ids=["a while", "a long while"],
+    )
+    def test_what_still_waits_is_told_again(self, after: float, pods: list[str]) -> None:
+        stage = Stage(wait=99999)
         stage.group(shop(numMembers=9))
         for number in range(3):
             stage.add(member(f"a{number}", "a"))
             stage.schedule()
-            stage.clock.advance(TELL_AGAIN)
+            stage.clock.advance(after)
         assert stage.groups_told == ["shop"] * 3
-        assert stage.waiting_told == ["a0", "a0", "a1", "a0", "a1", "a2"]
+        assert stage.waiting_told == pods
+
+    def test_pods_that_come_and_go_leave_nothing_behind(self) -> None:
+        stage = Stage(wait=600)
+        stage.group(shop(numMembers=9))
+        stage.add(member("stays", "a"))
+        for number in range(20):
+            pod = member(f"a{number}", "a")
+            stage.add(pod)
+            stage.schedule()
+            stage.queue.delete(pod.metadata.uid)
+        (entry,) = stage.queue.entries()
+        assert entry.told.pods == entry.pods.keys()
 
     def test_a_group_that_waits_for_something_else_now_is_told_so(self) -> None:
         stage = Stage(wait=600)
