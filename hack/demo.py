@@ -1,8 +1,9 @@
 """``make demo``: Berth's main job on a real control plane, from nothing to a placed application.
 
-Starts the local cluster (or uses the one of a kubeconfig), lets kube-scheduler place Online Boutique, then
-Berth, and shows orders, weights, places and the cost of both placements. The cluster and the controllers stay
-up; ``make demo-down`` stops them.
+Starts the local cluster (or uses the one of a kubeconfig), whose nodes are too small for the whole of Online Boutique.
+Lets kube-scheduler place it, then Berth with and without spread constraints, and shows orders, weights, places, what
+each placement costs and what survives the loss of a node or a zone. The cluster and the controllers stay up;
+``make demo-down`` stops them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,19 +25,23 @@ from typing import Any
 import msgspec
 import yaml
 
+from berth.api.labels import LABEL_ZONE
 from berth.api.networktopology import API_VERSION, KIND, NetworkTopology
 from berth.kube.objects import CustomObject, Node, Pod
 from berth.network.costs import read_costs
 from hack.harness.observe import Judgement, judge
+from hack.harness.survival import Survival, survival
 from hack.localcluster import ClusterError, LocalCluster, processes
 from hack.localcluster.paths import REPOSITORY, clusters_root
 from hack.localcluster.tools import ensure
 
 CLUSTER = "demo"
 NAMESPACE = "berth-demo"
-PEER_NAMESPACE = "berth-demo-kube-scheduler"
 EXAMPLES = REPOSITORY / "examples"
-TOPOLOGY = REPOSITORY / "hack" / "topologies" / "demo.yaml"
+TOPOLOGY = REPOSITORY / "hack" / "topologies" / "demo-small-nodes.yaml"
+BERTH = "berth-scheduler"
+REPLICAS = {"redis-cart": 1}
+"""Replicas of workloads; 2 of all others. The cart's database is one pod, as in the published release."""
 CONTROLLERS = ("appgroup", "networktopology", "placement")
 PATIENCE = 120.0
 
@@ -149,20 +155,55 @@ def wait_for(done: Callable[[], bool], *, what: str, hint: str) -> None:
         time.sleep(0.2)
 
 
-def deploy(target: Target, namespace: str, *, scheduler: str) -> None:
-    """Apply AppGroup, NetworkTopology and Deployments, with another schedulerName if asked for."""
-    target.run("apply", "-f", "-", text=f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n")
-    for name in ("01-appgroup-online-boutique.yaml", "02-networktopology.yaml"):
-        target.run("apply", "-n", namespace, "-f", str(EXAMPLES / name))
-    manifests = list(yaml.safe_load_all((EXAMPLES / "03-online-boutique-deployments.yaml").read_text()))
-    for manifest in manifests:
-        if manifest["kind"] == "Deployment":
-            manifest["spec"]["template"]["spec"]["schedulerName"] = scheduler
-    target.run("apply", "-n", namespace, "-f", "-", text=yaml.safe_dump_all(manifests))
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What came of one way to place the application."""
+
+    name: str
+    """who placed it, and how"""
+    pods: int
+    """pods of the application"""
+    cost: Judgement
+    """network cost of its edges"""
+    survival: Survival
+    """what is left when a node or a zone fails"""
 
 
-def running(target: Target, namespace: str) -> Callable[[], bool]:
-    """Whether all eleven pods run; says how many when that changes."""
+def manifests(*, scheduler: str, spread: bool) -> tuple[list[Any], int]:
+    """AppGroup, NetworkTopology and Deployments with replicas, and the number of pods.
+
+    Args:
+        scheduler: schedulerName of the pods.
+        spread: keep the replicas of a workload in different zones by topologySpreadConstraints.
+    """
+    found = [
+        item
+        for name in ("01-appgroup-online-boutique", "02-networktopology", "03-online-boutique-deployments")
+        for item in yaml.safe_load_all((EXAMPLES / f"{name}.yaml").read_text())
+    ]
+    deployments = [item for item in found if item["kind"] == "Deployment"]
+    for item in deployments:
+        name, template = item["metadata"]["name"], item["spec"]["template"]["spec"]
+        item["spec"]["replicas"] = REPLICAS.get(name, 2)
+        template["schedulerName"] = scheduler
+        if spread:
+            template["topologySpreadConstraints"] = [
+                {
+                    "maxSkew": 1,
+                    "topologyKey": LABEL_ZONE,
+                    "whenUnsatisfiable": "DoNotSchedule",
+                    "labelSelector": item["spec"]["selector"],
+                }
+            ]
+    pods = sum(item["spec"]["replicas"] for item in deployments)
+    for item in found:
+        if item["kind"] == "AppGroup":
+            item["spec"]["numMembers"] = pods
+    return found, pods
+
+
+def running(target: Target, namespace: str, wanted: int) -> Callable[[], bool]:
+    """Whether all pods run; says how many when that changes."""
     last = -1
 
     def check() -> bool:
@@ -170,18 +211,20 @@ def running(target: Target, namespace: str) -> Callable[[], bool]:
         pods = target.items("pods", namespace)
         count: int = sum(pod["status"].get("phase") == "Running" for pod in pods)
         if count != last:
-            say(f"{namespace}: {count} of 11 pods running")
+            say(f"{namespace}: {count} of {wanted} pods running")
             last = count
-        return count >= 11
+        return count >= wanted
 
     return check
 
 
-def place(target: Target, namespace: str, *, scheduler: str) -> Judgement:
+def place(target: Target, name: str, *, namespace: str, scheduler: str, spread: bool = False) -> Placement:
     """Deploy the application, wait until it runs, judge where it is."""
-    deploy(target, namespace, scheduler=scheduler)
+    objects, count = manifests(scheduler=scheduler, spread=spread)
+    target.run("apply", "-f", "-", text=f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n")
+    target.run("apply", "-n", namespace, "-f", "-", text=yaml.safe_dump_all(objects))
     wait_for(
-        running(target, namespace),
+        running(target, namespace, count),
         what=f"the pods in {namespace} to run",
         hint=f"kubectl describe pods -n {namespace} says why",
     )
@@ -189,22 +232,20 @@ def place(target: Target, namespace: str, *, scheduler: str) -> Judgement:
     costs = read_costs(
         NetworkTopology.parse({**topology, "apiVersion": API_VERSION, "kind": KIND}), weight_sets=["UserDefined"]
     )
-    return judge(
-        msgspec.convert(target.items("pods", namespace), list[Pod]),
-        msgspec.convert(target.items("appgroups", namespace), list[CustomObject]),
-        msgspec.convert(target.items("nodes"), list[Node]),
-        costs,
-    )
+    pods = msgspec.convert(target.items("pods", namespace), list[Pod])
+    nodes = msgspec.convert(target.items("nodes"), list[Node])
+    groups = msgspec.convert(target.items("appgroups", namespace), list[CustomObject])
+    return Placement(name, count, judge(pods, groups, nodes, costs), survival(pods, nodes))
 
 
-def show_results(target: Target, peer: Judgement, ours: Judgement) -> None:
-    """What Berth computed and decided, read back with kubectl."""
+def show_results(target: Target, placements: Sequence[Placement]) -> None:
+    """What Berth computed and decided, read back with kubectl, and how the placements compare."""
     show("kubectl get ag,nt", target.run("get", "ag,nt", "-n", NAMESPACE))
     order = '{range .status.topologyOrder[*]}{.index}{"  "}{.workload.selector}{"\\n"}{end}'
     lines = target.run("get", "ag", "-n", NAMESPACE, "online-boutique", "-o", f"jsonpath={order}").splitlines()
     # The status lists them by selector.
     lines.sort(key=lambda line: int(line.split()[0]))
-    show("Order of the workloads (KahnSort)", "\n".join(lines))
+    show("Order of the workloads (KahnSort)", "\n".join(f"{line:>2}  {name}" for line, name in map(str.split, lines)))
     weights = (
         '{range .spec.weights[?(@.name=="Dijkstra")].topologyList[*]}{.topologyKey}{"\\n"}{range .originList[*]}'
         '{"  from "}{.origin}{":"}{range .costList[*]}{"  "}{.destination}{"="}{.networkCost}{end}{"\\n"}{end}{end}'
@@ -213,24 +254,56 @@ def show_results(target: Target, peer: Judgement, ours: Judgement) -> None:
         "Computed weights (Dijkstra)",
         target.run("get", "nt", "-n", NAMESPACE, "net-topology", "-o", f"jsonpath={weights}"),
     )
-    columns = "POD:.metadata.labels.app,NODE:.spec.nodeName,PHASE:.status.phase"
-    show("Where each pod is", target.run("get", "pods", "-n", NAMESPACE, "-o", f"custom-columns={columns}"))
-    rows = [("", "mean cost per dependency edge", "edges", "nodes used")]
-    rows += [
-        (name, f"{result.mean_edge_cost:.2f}", str(result.edges), str(result.nodes_used))
-        for name, result in (("kube-scheduler", peer), ("Berth", ours))
+    show("Where Berth put the pods", "\n".join(by_node(target.items("pods", NAMESPACE))))
+    show("The same application on the same cluster", "\n".join(comparison(placements)))
+
+
+def by_node(pods: Sequence[Any]) -> list[str]:
+    """A line for every node: the workloads of its pods."""
+    nodes: dict[str, Counter[str]] = {}
+    for pod in pods:
+        nodes.setdefault(pod["spec"].get("nodeName", "(none)"), Counter())[pod["metadata"]["labels"]["app"]] += 1
+    return [
+        f"{node}  {', '.join(name if count == 1 else f'{name} x{count}' for name, count in sorted(apps.items()))}"
+        for node, apps in sorted(nodes.items())
     ]
-    show("The same application on the same cluster", "\n".join(f"{a:<16}{b:>30}{c:>8}{d:>12}" for a, b, c, d in rows))
+
+
+def comparison(placements: Sequence[Placement]) -> list[str]:
+    """The table of all placements, and how to read it."""
+    lines = [
+        f"{'':<26}{'mean cost':>9}{'nodes':>7}   workloads that keep a replica",
+        f"{'':<26}{'per edge':>9}{'used':>7}   if a node fails  if a zone fails",
+    ]
+    for item in placements:
+        of = item.survival.workloads
+        node, zone = f"{item.survival.worst_node} of {of}", f"{item.survival.worst_zone} of {of}"
+        lines.append(
+            f"{item.name:<26}{item.cost.mean_edge_cost:>9.2f}{item.cost.nodes_used:>7}   {node:<16} {zone}".rstrip()
+        )
+    first = placements[0]
+    return [
+        *lines,
+        "",
+        f"{first.pods} pods, {first.cost.edges} edges between them. The node and zone are those whose loss hurts most;",
+        f"{', '.join(REPLICAS)} has one replica, which goes with its node. Berth does not spread replicas by itself",
+        "yet: it puts pods where calls are short. topologySpreadConstraints spread them (last line).",
+    ]
 
 
 def show_next(target: Target) -> None:
     """How to go on."""
+    path = [str(Path(sys.executable).parent)]
+    if shutil.which("kubectl") is None:
+        path.append(str(Path(target.kubectl).parent))
     show(
         "Look around",
         f"""export KUBECONFIG={target.kubeconfig}
-{target.kubectl} get events -n {NAMESPACE} --field-selector reason=Scheduled
-{target.kubectl} get pods -n {NAMESPACE} -l app=frontend -o jsonpath='{{.items[0].metadata.annotations}}'
-{target.kubectl} scale -n {NAMESPACE} deployment/frontend --replicas=3
+export PATH={":".join(path)}:$PATH
+kubectl berth explain appgroup online-boutique -n {NAMESPACE}
+kubectl berth explain node {target.items("pods", NAMESPACE)[0]["spec"]["nodeName"]}
+kubectl get events -n {NAMESPACE} --field-selector reason=Scheduled
+kubectl scale -n {NAMESPACE} deployment/frontend --replicas=3
 
 The controllers' log: {target.home / "logs" / "berth.log"}
 Stop everything:     make demo-down""",
@@ -261,24 +334,28 @@ def main() -> int:
         target.run("apply", "--server-side", "--force-conflicts", "-f", str(REPOSITORY / "crds"))
         wait_for(lambda: bool(target.run("api-resources", "--api-group=appgroup.diktyo.x-k8s.io", "-o", "name")),
                  what="the kinds to be served", hint="kubectl get crd")  # fmt: skip
+        placements = []
         say("kube-scheduler places Online Boutique, to compare with")
-        peer = place(target, PEER_NAMESPACE, scheduler="default-scheduler")
-        target.run("delete", "namespace", PEER_NAMESPACE, "--timeout=90s")
+        placements.append(place(target, "kube-scheduler", namespace=f"{NAMESPACE}-peer", scheduler="default-scheduler"))
+        target.run("delete", "namespace", f"{NAMESPACE}-peer", "--timeout=90s")
         start_controllers(target)
-        say("Berth places Online Boutique")
-        ours = place(target, NAMESPACE, scheduler="berth-scheduler")
+        say("Berth places Online Boutique, replicas spread over zones by topologySpreadConstraints")
+        spread = place(target, "Berth, replicas spread", namespace=f"{NAMESPACE}-spread", scheduler=BERTH, spread=True)
+        target.run("delete", "namespace", f"{NAMESPACE}-spread", "--timeout=90s")
+        say("Berth places Online Boutique as it is")
+        placements += [place(target, "Berth", namespace=NAMESPACE, scheduler=BERTH), spread]
         wait_for(
             lambda: (
                 "Dijkstra" in target.run("get", "nt", "-n", NAMESPACE, "net-topology", "-o", "json")
                 and target.run(
                     "get", "ag", "-n", NAMESPACE, "online-boutique", "-o", "jsonpath={.status.runningWorkloads}"
                 )
-                == "11"
+                == str(placements[-1].pods)
             ),
             what="order and weights",
             hint="see the controllers' log",
         )
-        show_results(target, peer, ours)
+        show_results(target, placements)
         show_next(target)
     except (ClusterError, OSError) as error:
         print(f"demo: {error}", file=sys.stderr)

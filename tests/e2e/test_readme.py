@@ -42,9 +42,23 @@ def test_every_command_succeeds(shell: subprocess.CompletedProcess[str]) -> None
 
 
 def test_the_demo_ends_with_the_comparison(shell: subprocess.CompletedProcess[str]) -> None:
-    found = re.search(r"^Berth +(\d+\.\d\d) +15 ", shell.stdout, flags=re.MULTILINE)
-    assert found is not None, shell.stdout[-4000:]
-    assert float(found[1]) < 2
+    row = r"^{} {{2,}}(\d+\.\d\d) +(\d+) +(\d+) of 11 +(\d+) of 11$"
+    found = {
+        name: re.search(row.format(name), shell.stdout, flags=re.MULTILINE)
+        for name in ("kube-scheduler", "Berth", "Berth, replicas spread")
+    }
+    assert all(found.values()), shell.stdout[-4000:]
+    costs = {name: float(match[1]) for name, match in found.items() if match}
+    assert costs["Berth"] < 1 < costs["Berth, replicas spread"] < 5 < costs["kube-scheduler"]
+    kept = {name: (int(match[3]), int(match[4])) for name, match in found.items() if match}
+    assert kept["Berth, replicas spread"] == (10, 10)
+
+
+def test_the_readme_shows_what_the_demo_prints(shell: subprocess.CompletedProcess[str]) -> None:
+    [shown] = [block for block in blocks("text") if "kube-scheduler" in block]
+    # Where kube-scheduler puts pods is left to chance.
+    lines = [line for line in shown.splitlines() if not line.startswith("kube-scheduler")]
+    assert [line for line in lines if line not in shell.stdout.splitlines()] == []
 
 
 def test_explain_names_the_members(shell: subprocess.CompletedProcess[str]) -> None:

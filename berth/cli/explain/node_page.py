@@ -24,7 +24,8 @@ def node_page(document: Mapping[str, Any], *, width: int, color: bool = False) -
         (name, *(_amount(name, found[field]) for field in ("allocatable", "used", "free")))
         for name, found in document["resources"].items()
     ]
-    page.table(("RESOURCE", "ALLOCATABLE", "TAKEN", "FREE"), rows)
+    columns = ("RESOURCE", "ALLOCATABLE", "TAKEN", "FREE")
+    page.table(columns, rows, right=columns[1:])
     if pods:
         page.heading("PLACED BY BERTH")
         _placed(page, pods)
@@ -92,9 +93,12 @@ def _placed(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _why(decision: Mapping[str, Any]) -> str:
+    """The terms, with their sum where there are several or none."""
     scale = "score" if "score" in decision else "cost"
-    terms = terms_text({name: value or 0.0 for name, value in decision["terms"].items()})
-    return f"{scale} {number(decision[scale]) or '0'}" + (f": {terms}" if terms != "-" else "")
+    terms = {name: value for name, value in decision["terms"].items() if value}
+    if len(terms) == 1 and scale == "cost":
+        return terms_text(terms)
+    return f"{scale} {number(decision[scale]) or '0'}" + (f": {terms_text(terms)}" if terms else "")
 
 
 def _next_best(decision: Mapping[str, Any]) -> str:

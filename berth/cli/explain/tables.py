@@ -228,7 +228,7 @@ def _edges(page: Page, edges: Sequence[Mapping[str, Any]]) -> None:
         for edge in edges[:MAX_EDGES]
     ]
     columns = ("EDGE", "PODS", "MEAN", "MIN", "MAX", "LIMIT", "OVER", "NODE", "ZONE", "ELSE", "FARTHEST PAIR")
-    shown = [index for index, name in enumerate(columns) if name != "OVER" or any(row[index] for row in rows)]
+    shown = [index for index, name in enumerate(columns) if any(row[index] for row in rows)]
     page.table(
         [columns[index] for index in shown],
         [[row[index] for index in shown] for row in rows],
@@ -257,6 +257,6 @@ def _worst(edge: Mapping[str, Any]) -> str:
     if not edge["pairs"]:
         return "no pair has nodes yet"
     worst = edge["worst"]
-    if worst["fromNode"] == worst["toNode"]:
-        return "same node"
+    if not edge["elsewhere"]:
+        return ""
     return f"{worst['fromNode']} > {worst['toNode']}"

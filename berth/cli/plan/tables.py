@@ -66,13 +66,20 @@ class Page:
         self._console.print(table)
         self._empty = False
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], *, fold: Sequence[str] = ()) -> None:
-        """Columns as wide as they need; those in `fold` are broken over lines, numbers stand right."""
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[str]],
+        *,
+        fold: Sequence[str] = (),
+        right: Sequence[str] = (),
+    ) -> None:
+        """Columns as wide as they need, broken over lines if in `fold`; numbers and columns in `right` stand right."""
         rows = [tuple(row) for row in rows]
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for number, name in enumerate(columns):
             cells = [row[number] for row in rows]
-            numeric = bool(cells) and all(_is_number(cell) for cell in cells if cell)
+            numeric = name in right or (bool(cells) and all(_is_number(cell) for cell in cells if cell))
             table.add_column(
                 name,
                 justify="right" if numeric else "left",

@@ -25,7 +25,7 @@ def test_the_page_of_a_busy_node() -> None:
         "Node n1: 2 pods placed by Berth, 1 by others",
         "Others   1 of default-scheduler, in namespace default; they request nothing",
         "3 jointly",
-        "cost 3:",
+        "network 3",
         "n2 (5)",
         "10, 1 over limit",
         "1 of 2",
