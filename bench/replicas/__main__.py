@@ -3,9 +3,12 @@
     .venv/bin/python -m bench.replicas evaluate -f snapshot.yaml
     .venv/bin/berth plan -f examples -o json > plan.json
     .venv/bin/python -m bench.replicas evaluate -f examples --plan plan.json
+    .venv/bin/python -m bench.replicas boutique
+    .venv/bin/python -m bench.replicas grow
+    .venv/bin/python -m bench.replicas compare --problems 500
 
 A snapshot is what ``kubectl get nodes,pods,services,appgroups,networktopologies -A -o yaml`` prints. The columns are
-those of docs/concepts/replicas.md.
+those of docs/concepts/replicas.md; figures are in docs/benchmarks/replicas.md.
 """
 
 from __future__ import annotations
@@ -17,8 +20,9 @@ from pathlib import Path
 
 import yaml
 
+from bench.replicas import boutique, comparison, growth
 from bench.replicas.cluster import Manifest, read_cluster
-from bench.replicas.report import page
+from bench.replicas.report import COLUMNS, cells, page, table
 
 
 def documents(names: Sequence[str]) -> Iterator[Manifest]:
@@ -33,6 +37,40 @@ def documents(names: Sequence[str]) -> Iterator[Manifest]:
                 yield from (item for item in yaml.load_all(file.read_text(), Loader=yaml.CSafeLoader) if item)
 
 
+def boutique_page(cases: Sequence[boutique.Case] = boutique.CASES) -> str:
+    """A row for every case of Online Boutique."""
+    rows = []
+    for case in cases:
+        found = boutique.run(case)
+        services = case.prefer or "all endpoints"
+        broken = f"{len(found.broken)}" if found.broken else "none"
+        more = [str(found.waiting), broken, f"{found.seconds:.2f}"]
+        rows.append([case.name, case.rule, services, *cells(found.evaluation), *more])
+    return table(["case", "rules", "Services", *COLUMNS, "waiting", "rules broken", "seconds"], rows)
+
+
+GROWN = tuple(
+    boutique.Case(rule=rule, prefer=prefer) for rule in list(boutique.RULES)[:2] for prefer in ("", "PreferSameZone")
+)
+"""Cases whose applications live on."""
+
+
+def growth_page(cases: Sequence[boutique.Case] = GROWN) -> str:
+    """A row for every step in the life of an application, with figures of as many replicas placed from scratch."""
+    rows = []
+    for case in cases:
+        for step in growth.grow(case):
+            pairs = [
+                (f"{found.cost:.2f}", str(found.survive_node), str(found.survive_zone))
+                for found in (step.lived, step.fresh)
+            ]
+            both = [f"{lived} / {fresh}" for lived, fresh in zip(*pairs, strict=True)]
+            more = [str(step.waiting), str(step.broken) if step.broken else "none"]
+            rows.append([case.rule, case.prefer or "all endpoints", step.name, *both, *more])
+    header = ["rules", "Services", "step", "mean edge cost / from scratch", "survive node", "survive zone"]
+    return table([*header, "waiting", "rules broken"], rows)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a subcommand."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -40,9 +78,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     evaluation = commands.add_parser("evaluate", help="evaluate pods as they are bound, or as a plan would bind them")
     evaluation.add_argument("-f", "--filename", action="append", required=True, help="manifests; repeatable")
     evaluation.add_argument("--plan", type=Path, help="output of `berth plan -o json` over these manifests")
+    commands.add_parser("boutique", help="plan Online Boutique with replicas, Services and rules")
+    commands.add_parser("grow", help="let Online Boutique grow, shrink and be rolled out")
+    compared = commands.add_parser("compare", help="`berth plan` beside the optimum of generated problems")
+    compared.add_argument("--problems", type=int, default=500, help="how many; default: 500")
+    compared.add_argument("--first", type=int, default=0, help="seed of the first; default: 0")
+    compared.add_argument("--grown", action="store_true", help="some replicas have a node already")
     options = parser.parse_args(arguments)
-    plan = json.loads(options.plan.read_text()) if options.plan is not None else None
-    print(page(read_cluster(documents(options.filename), plan)))
+    if options.command == "boutique":
+        print(boutique_page())
+    elif options.command == "grow":
+        print(growth_page())
+    elif options.command == "compare":
+        seeds = range(options.first, options.first + options.problems)
+        print(comparison.page(comparison.compare(seeds, grown=options.grown)))
+    else:
+        plan = json.loads(options.plan.read_text()) if options.plan is not None else None
+        print(page(read_cluster(documents(options.filename), plan)))
 
 
 if __name__ == "__main__":

@@ -273,7 +273,8 @@ class _Search:
         """What only a whole placement shows: infinite if it breaks a hard rule."""
         if self.followers or self.joint:
             placement = self._placement(chosen)
-            if violations(placement) if self.joint else list(affinity_violations(placement)):
+            before = self.cluster.pods
+            if violations(placement, before) if self.joint else list(affinity_violations(placement, before)):
                 return np.inf
             if self.joint:
                 return objective(placement, self.group, self.weights) - self._decomposed(chosen)

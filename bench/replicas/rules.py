@@ -35,9 +35,14 @@ class Violation:
     """with what"""
 
 
-def violations(cluster: Cluster) -> list[Violation]:
-    """Every hard rule that the pods of a cluster break."""
-    found = [*_resources(cluster), *affinity_violations(cluster)]
+def violations(cluster: Cluster, before: Sequence[Pod] = ()) -> list[Violation]:
+    """Every hard rule that the pods of a cluster break.
+
+    Args:
+        cluster: nodes and pods.
+        before: pods of it that were there before the others came.
+    """
+    found = [*_resources(cluster), *affinity_violations(cluster, before)]
     for pod in cluster.pods:
         found += _alone(cluster, pod)
         found += _spread(cluster, pod)
@@ -114,18 +119,53 @@ def terms_of(pod: Pod, kind: str, strength: str) -> Sequence[Any]:
     return ((pod.spec.get("affinity") or {}).get(kind) or {}).get(strength) or ()
 
 
-def affinity_violations(cluster: Cluster) -> Iterator[Violation]:
-    """Pods that come to their nodes in no order: each needs one before it that all of its terms mean."""
-    there = [pod for pod in cluster.pods if not terms_of(pod, "podAffinity", _REQUIRED)]
-    waiting = [pod for pod in cluster.pods if terms_of(pod, "podAffinity", _REQUIRED)]
-    while waiting:
-        ready = next((pod for pod in waiting if _near(cluster, pod, there)), None)
-        if ready is None:
-            break
+def affinity_violations(cluster: Cluster, before: Sequence[Pod] = ()) -> Iterator[Violation]:
+    """Pods whose required affinity no order of coming meets, once those of `before` are there."""
+    for pod in _unmet(cluster, before, []):
+        yield Violation("affinity", pod.name, pod.node)
+
+
+def _unmet(cluster: Cluster, before: Sequence[Pod], first: Sequence[Pod]) -> list[Pod]:
+    """The fewest pods that find nobody to be near to, when these come first, one after another.
+
+    A pod may come anywhere while nobody is there whom its terms mean, if they mean itself. So it can help one to come
+    before others that it would have to be near to afterwards.
+    """
+    fewest = _follow(cluster, before, first)
+    tried: set[tuple[str, str]] = set()
+    for pod in list(fewest):
+        rule = str(terms_of(pod, "podAffinity", _REQUIRED))
+        if (rule, pod.node) in tried or rule in {str(terms_of(other, "podAffinity", _REQUIRED)) for other in first}:
+            continue
+        tried.add((rule, pod.node))
+        if all(str(terms_of(other, "podAffinity", _REQUIRED)) == rule for other in _meant(cluster, pod, cluster.pods)):
+            continue
+        for order in ([pod, *first], [*first, pod]):
+            if all(_near(cluster, one, [*before, *order[:at]]) for at, one in enumerate(order)):
+                left = _unmet(cluster, before, order)
+                if not left:
+                    return []
+                fewest = min(fewest, left, key=len)
+    return fewest
+
+
+def _follow(cluster: Cluster, before: Sequence[Pod], first: Sequence[Pod]) -> list[Pod]:
+    """Pods that find nobody to be near to, when all others have come in the best order after these."""
+    come = [*before, *first]
+    known = {(pod.namespace, pod.name) for pod in come}
+    rest = [pod for pod in cluster.pods if (pod.namespace, pod.name) not in known]
+    there = [*come, *(pod for pod in rest if not terms_of(pod, "podAffinity", _REQUIRED))]
+    waiting = [pod for pod in rest if terms_of(pod, "podAffinity", _REQUIRED)]
+    while (ready := next((pod for pod in waiting if _near(cluster, pod, there)), None)) is not None:
         waiting.remove(ready)
         there.append(ready)
-    for pod in waiting:
-        yield Violation("affinity", pod.name, pod.node)
+    return waiting
+
+
+def _meant(cluster: Cluster, pod: Pod, others: Sequence[Pod]) -> list[Pod]:
+    """Pods that all required affinity terms of a pod mean."""
+    terms = terms_of(pod, "podAffinity", _REQUIRED)
+    return [other for other in others if all(term_selects(cluster, term, pod, other) for term in terms)]
 
 
 def _near(cluster: Cluster, pod: Pod, there: Sequence[Pod]) -> bool:
@@ -134,7 +174,7 @@ def _near(cluster: Cluster, pod: Pod, there: Sequence[Pod]) -> bool:
     labels = cluster.nodes[pod.node].labels
     if any(term["topologyKey"] not in labels for term in terms):
         return False
-    meant = [other for other in there if all(term_selects(cluster, term, pod, other) for term in terms)]
+    meant = _meant(cluster, pod, there)
     if all(any(same_domain(cluster, term["topologyKey"], pod, other) for other in meant) for term in terms):
         return True
     known = any(term["topologyKey"] in cluster.nodes[other.node].labels for other in meant for term in terms)

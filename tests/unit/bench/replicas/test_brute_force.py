@@ -139,7 +139,7 @@ def test_no_placement_is_better(seed: int) -> None:
     cluster, waiting = read_cluster(documents), waiting_pods(documents)
     while size(cluster, waiting) > 400:
         waiting.pop()
-    allowed = (found for found in placements(cluster, waiting) if not violations(found))
+    allowed = (found for found in placements(cluster, waiting) if not violations(found, cluster.pods))
     best = min((objective(found, GROUP) for found in allowed), default=inf)
     found = optimum(cluster, GROUP, waiting)
     assert (found.value if found is not None else inf) == pytest.approx(best)
@@ -153,6 +153,6 @@ def test_the_evaluator_agrees(seed: int) -> None:
     if found is None:
         return
     there = with_nodes(cluster, waiting, found.nodes)
-    assert violations(there) == []
+    assert violations(there, cluster.pods) == []
     assert objective(there, GROUP) == pytest.approx(found.value)
     assert optimum(cluster, GROUP, waiting) == found

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from bench.replicas.__main__ import documents, main
+from bench.replicas.__main__ import boutique_page, documents, growth_page, main
+from bench.replicas.boutique import Case
 from bench.replicas.report import page, table
 from tests.support.replicas import EXAMPLES, SMALL, group, placed
 from tests.support.replicas import boutique as placed_boutique
@@ -74,3 +75,21 @@ def test_groups_without_pods_have_no_row() -> None:
 
 def test_tables_are_markdown() -> None:
     assert table(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
+
+
+def test_cases_of_online_boutique_have_a_row_each() -> None:
+    (row,) = rows(boutique_page([Case(prefer="PreferSameZone")]))
+    assert row[:4] == ["3 replicas, 24 nodes of 4 cores", "none", "PreferSameZone", row[3]]
+    assert row[3].startswith("33 on ")
+    assert row[-3:-1] == ["0", "none"]
+
+
+def test_steps_of_a_life_have_a_row_each() -> None:
+    found = rows(growth_page([Case(rule="required anti-affinity by host")]))
+    assert [row[2] for row in found] == ["3 replicas", "grown to 6", "shrunk to 2", "rolled out"]
+    assert all(row[4].startswith("11 / 11") for row in found)
+
+
+def test_problems_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["compare", "--problems", "2", "--first", "3"])
+    assert "| problems | 2 |" in capsys.readouterr().out

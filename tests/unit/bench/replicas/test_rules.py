@@ -22,6 +22,11 @@ def term(key: str, app: str | None, **more: Any) -> Manifest:
     return {"topologyKey": key, "labelSelector": selector, **more}
 
 
+def either(*apps: str) -> Manifest:
+    expression = {"key": "app", "operator": "In", "values": list(apps)}
+    return {"topologyKey": ZONE, "labelSelector": {"matchExpressions": [expression]}}
+
+
 def required(kind: str, *terms: Manifest) -> Manifest:
     return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}}
 
@@ -156,6 +161,7 @@ class TestAntiAffinity:
 class TestAffinity:
     NEAR = required("podAffinity", term(ZONE, "db"))
     OWN = required("podAffinity", term(ZONE, "web"))
+    BOTH = required("podAffinity", either("web", "db"))
 
     @pytest.mark.parametrize(
         ("pods", "subjects"),
@@ -167,7 +173,7 @@ class TestAffinity:
             pytest.param(placed(OWN, web=["a1-1", "a2-1"]), ["web-2"], id="the-second-must-follow"),
             pytest.param(
                 [*placed(OWN, web=["a1-1", "a2-1"]), pod("web", "a2-2", 3)],
-                ["web-1"],
+                [],
                 id="one-was-there-without-a-rule",
             ),
             pytest.param(
@@ -183,11 +189,23 @@ class TestAffinity:
                 ["web-1"],
                 id="all-terms-must-mean-the-same-pod",
             ),
+            pytest.param([pod("web", "a1-1", **BOTH), pod("db", "a2-1")], [], id="it-came-before-the-others"),
+            pytest.param(
+                [*placed(BOTH, web=["a1-1", "a2-1"]), pod("db", "b1-1")],
+                ["web-2"],
+                id="one-alone-came-before-the-others",
+            ),
             pytest.param(placed(required("podAffinity", term("rack", "web")), web=["a1-1"]), ["web-1"], id="no-label"),
         ],
     )
     def test_somebody_must_be_there_before(self, pods: list[Manifest], subjects: list[str]) -> None:
         assert broken(*pods) == [("affinity", name) for name in subjects]
+
+    def test_who_was_there_before_cannot_have_come_after(self) -> None:
+        cluster = read_cluster([*SMALL, pod("web", "a1-1", **self.BOTH), pod("db", "a2-1")])
+        assert violations(cluster) == []
+        (found,) = violations(cluster, [bound(cluster)["db-1"]])
+        assert (found.rule, found.subject) == ("affinity", "web-1")
 
 
 class TestSpread:
