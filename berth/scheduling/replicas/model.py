@@ -120,6 +120,22 @@ class Model:
         """pod sets whose costs depend on where pods of each set are"""
         self._relate(problem)
 
+    def components(self) -> list[list[int]]:
+        """Pod sets with something to place that are related, directly or through others, largest first."""
+        left = {row: None for row, count in enumerate(self.replicas) if count}
+        found: list[list[int]] = []
+        while left:
+            first = next(iter(left))
+            reached, queue = {first}, [first]
+            while queue:
+                near = self.related[queue.pop()] - reached
+                reached |= near
+                queue.extend(near)
+            found.append(sorted(row for row in reached if row in left))
+            for row in found[-1]:
+                del left[row]
+        return sorted(found, key=lambda rows: (-sum(self.replicas[row] for row in rows), rows))
+
     def _relate(self, problem: Problem) -> None:
         sets: list[list[int]] = [[] for _ in problem.workloads]
         for row, workload in enumerate(self.workload):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,9 @@ from berth.scheduling.replicas.search.improve import improve
 from berth.scheduling.replicas.search.kicks import kick
 from berth.scheduling.replicas.search.patterns import patterns
 from berth.scheduling.replicas.search.template import parts
+
+SMALL = 200
+"""Pods times columns up to which kicks are not cut down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,41 +67,47 @@ def plan(problem: Problem, *, partial: bool = False, budget: Budget = UNLIMITED,
 
 
 def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generator) -> Draft:
-    books = Books(model)
-    draft = Draft(books)
-    empty = draft.snapshot()
-    starts: list[tuple[tuple[int, float], Ints]] = []
-    template = parts(books)
-    for pattern in patterns(books, effort.patterns):
-        if starts and budget.over:
-            break
-        fill(draft, pattern, template)
-        starts.append((draft.standing, draft.snapshot()))
-        draft.restore(empty)
-    if not starts:
-        complete(draft)
-        return draft
-    distinct: dict[tuple[int, float], Ints] = {}
-    for (missing, value), planned in sorted(starts, key=lambda start: start[0]):
-        distinct.setdefault((missing, round(value, 6)), planned)
-    best, standing = starts[0][1], None
-    for planned in list(distinct.values())[: effort.improved]:
-        draft.restore(planned)
-        improve(draft, budget)
-        complete(draft)
-        if standing is None or draft.standing < standing:
-            best, standing = draft.snapshot(), draft.standing
-        if budget.over:
-            break
-    draft.restore(best)
+    """Place what belongs together, one component after another."""
+    draft = Draft(Books(model))
+    for rows in model.components():
+        _place(draft, rows, budget, effort)
     exact = Exact(draft, budget, effort.steps)
     if exact.run() and exact.proved:
         return draft
-    kick(draft, budget, rng, _rounds(model, effort))
+    for rows in model.components():
+        if any(draft.missing[row] for row in rows):
+            complete(draft, rows)
+            improve(draft, budget, rows)
+        kick(draft, budget, rng, rows, _rounds(model, rows, effort))
     return draft
 
 
-def _rounds(model: Model, effort: Effort) -> int:
+def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) -> None:
+    """The best of several starts, improved."""
+    books = draft.books
+    template = parts(books, rows)
+    empty = draft.snapshot()
+    starts: dict[tuple[int, float], Ints] = {}
+    for pattern in patterns(books, rows, effort.patterns):
+        if starts and budget.over:
+            break
+        draft.restore(empty)
+        fill(draft, pattern, template)
+        missing, value = draft.standing
+        starts.setdefault((missing, round(value, 6)), draft.snapshot())
+    found: list[tuple[tuple[int, float], Ints]] = []
+    for _, planned in sorted(starts.items(), key=lambda start: start[0])[: effort.improved]:
+        if found and budget.over:
+            break
+        draft.restore(planned)
+        improve(draft, budget, rows)
+        complete(draft, rows)
+        found.append((draft.standing, draft.snapshot()))
+    if found:
+        draft.restore(min(found, key=lambda end: end[0])[1])
+
+
+def _rounds(model: Model, rows: Sequence[int], effort: Effort) -> int:
     """Kicks by the size of the problem: they pay where a few moves reach everything."""
-    size = sum(model.replicas) * model.size
-    return effort.kicks if size <= 200 else effort.kicks * 200 // size
+    size = sum(model.replicas[row] for row in rows) * model.size
+    return effort.kicks if size <= SMALL else effort.kicks * SMALL // size

@@ -13,10 +13,11 @@ from berth.scheduling.replicas.search.template import Part
 
 
 def fill(draft: Draft, pattern: Pattern, parts: Sequence[Part]) -> None:
-    """Place what is missing; pods that fit nowhere stay missing."""
+    """Place what is missing of the parts' pod sets; pods that fit nowhere stay missing."""
     model = draft.model
     within = {place: model.location == place for place in pattern}
-    for number in range(max(draft.missing, default=0)):
+    everybody = sorted(row for part in parts for row in part)
+    for number in range(max(draft.missing[row] for row in everybody)):
         here = within[pattern[number % len(pattern)]]
         for part in parts:
             rows = [row for row in part if draft.missing[row] and model.replicas[row] > number]
@@ -25,7 +26,7 @@ def fill(draft: Draft, pattern: Pattern, parts: Sequence[Part]) -> None:
             for row in rows:
                 if draft.missing[row]:
                     _ = draft.place(row, here) or draft.place(row)
-    complete(draft)
+    complete(draft, everybody)
 
 
 def _whole(draft: Draft, rows: Sequence[int], here: Bools) -> bool:
@@ -50,9 +51,9 @@ def _whole(draft: Draft, rows: Sequence[int], here: Bools) -> bool:
     return True
 
 
-def complete(draft: Draft) -> None:
-    """Place what is missing pod by pod, each on its cheapest column."""
-    for row, count in enumerate(draft.missing):
-        for _ in range(count):
+def complete(draft: Draft, rows: Sequence[int]) -> None:
+    """Place what is missing of pod sets pod by pod, each on its cheapest column."""
+    for row in rows:
+        for _ in range(draft.missing[row]):
             if not draft.place(row):
                 break

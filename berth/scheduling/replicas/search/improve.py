@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,31 +17,23 @@ MARGIN = 0.1
 """By how much nodes may look dearer than they are when each of several pods is looked at by itself."""
 
 
-def improve(draft: Draft, budget: Budget) -> None:
-    """Move pods while that helps and there is time."""
-    singles(draft, budget)
+def improve(draft: Draft, budget: Budget, rows: Sequence[int]) -> None:
+    """Move pods of sets that belong together while that helps and there is time."""
+    singles(draft, budget, rows)
     while not budget.over:
-        moved = contents(draft, budget) | swaps(draft, budget)
+        moved = contents(draft, budget, rows) | swaps(draft, budget, rows)
         if not moved:
             return
-        singles(draft, budget, moved)
+        singles(draft, budget, sorted(set[int]().union(*(draft.model.related[row] for row in moved))))
 
 
-def singles(draft: Draft, budget: Budget, rows: Iterable[int] | None = None) -> None:
-    """Each replica to its best node; one replica stands for all of its set on a node.
+def singles(draft: Draft, budget: Budget, rows: Sequence[int]) -> None:
+    """Each replica to its best node, and again when something that it is related to has moved.
 
-    Args:
-        draft: the plan.
-        budget: time.
-        rows: pod sets that moved since all others were in their best place; None: everybody is looked at.
+    One replica stands for all of its set on a node.
     """
     books, related = draft.books, draft.model.related
-    queue: dict[int, None] = {}
-    if rows is None:
-        queue = dict.fromkeys(range(len(related)))
-    else:
-        for row in rows:
-            queue.update(dict.fromkeys(sorted(related[row])))
+    queue = dict.fromkeys(rows)
     while queue and not budget.over:
         row = next(iter(queue))
         del queue[row]
@@ -58,14 +50,14 @@ def singles(draft: Draft, budget: Budget, rows: Iterable[int] | None = None) -> 
             queue.update(dict.fromkeys(sorted(related[row])))
 
 
-def contents(draft: Draft, budget: Budget) -> set[int]:
-    """All pods of a node to another node; returns the pod sets that moved."""
+def contents(draft: Draft, budget: Budget, among: Sequence[int]) -> set[int]:
+    """All pods of a node, of the sets among which to look, to another node; returns the pod sets that moved."""
     books = draft.books
     moved: set[int] = set()
-    for column in np.flatnonzero(books.planned.any(axis=0)).tolist():
+    for column in np.flatnonzero(books.planned[among].any(axis=0)).tolist():
         if budget.over:
             break
-        rows = np.flatnonzero(books.planned[:, column]).tolist()
+        rows = [row for row in among if books.planned[row, column]]
         before = books.value()
         taken = draft.clear(rows, [column])
         for target in _destinations(draft, taken, column):
@@ -111,11 +103,12 @@ def _put_all(draft: Draft, taken: list[tuple[int, int, int]], target: int) -> bo
     return True
 
 
-def swaps(draft: Draft, budget: Budget) -> set[int]:
+def swaps(draft: Draft, budget: Budget, among: Sequence[int]) -> set[int]:
     """A pod takes the place of another one, which goes to its own best node; returns the pod sets that moved."""
     books = draft.books
     moved: set[int] = set()
-    for row, column in np.argwhere(books.planned).tolist():
+    for number, column in np.argwhere(books.planned[among]).tolist():
+        row = among[number]
         if budget.over:
             break
         if not books.planned[row, column]:

@@ -18,14 +18,15 @@ WIDEST = 6
 Pattern = tuple[int, ...]
 
 
-def patterns(books: Books, limit: int) -> list[Pattern]:
-    """The most promising patterns, at most `limit`; the best one of every width is among them if the limit allows.
+def patterns(books: Books, rows: Sequence[int], limit: int) -> list[Pattern]:
+    """The most promising patterns for pod sets that belong together, at most `limit`.
+
+    The best one of every width is among them if the limit allows.
 
     Of patterns that promise the same to the last digit only one: they are the same but for names.
     """
     model = books.model
-    slices = max(model.replicas, default=0)
-    rows = [row for row, count in enumerate(model.replicas) if count]
+    slices = max(model.replicas[row] for row in rows)
     base = np.full((len(rows), model.locations), np.inf)
     for position, row in enumerate(rows):
         np.minimum.at(base[position], model.location, books.add(row))
@@ -45,7 +46,7 @@ def patterns(books: Books, limit: int) -> list[Pattern]:
             pattern = tuple(near[:width])
             key = tuple(sorted(pattern))
             if key not in ranked:
-                ranked[key] = _estimate(books, pattern, slices, base, weights, room)
+                ranked[key] = _estimate(books, rows, pattern, slices, base, weights, room)
     distinct: dict[tuple[int, float], Pattern] = {}
     for pattern in sorted(ranked, key=lambda pattern: (ranked[pattern], pattern)):
         distinct.setdefault((len(pattern), round(ranked[pattern], 6)), pattern)
@@ -70,7 +71,9 @@ def _slices_per_location(books: Books, rows: Sequence[int]) -> Floats:
     return room
 
 
-def _estimate(books: Books, pattern: Pattern, slices: int, base: Floats, weights: Floats, room: Floats) -> float:
+def _estimate(
+    books: Books, rows: Sequence[int], pattern: Pattern, slices: int, base: Floats, weights: Floats, room: Floats
+) -> float:
     """Objective of complete slices spread evenly over the pattern."""
     model, prices = books.model, books.model.problem.prices
     width = len(pattern)
@@ -79,8 +82,8 @@ def _estimate(books: Books, pattern: Pattern, slices: int, base: Floats, weights
     block = model.cost[np.ix_(pattern, pattern)]
     everywhere = float(share @ block @ share) - float((share * share) @ block.diagonal()) / max(1.0, counts.max())
     total = 0.0
-    for calls in model.calls:
-        for number in calls:
+    for workload in dict.fromkeys(model.workload[row] for row in rows):
+        for number in model.calls[workload]:
             near = model.targets[number].routing is not Routing.ALL
             total += prices.network * everywhere * (prices.failover if near else 1.0)
     if width == 1 and slices > 1:

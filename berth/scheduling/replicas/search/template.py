@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from berth.scheduling.replicas.books import Books
@@ -10,11 +12,10 @@ from berth.scheduling.replicas.problem import Ints
 Part = tuple[int, ...]
 
 
-def parts(books: Books) -> list[Part]:
+def parts(books: Books, rows: Sequence[int]) -> list[Part]:
     """Pod sets by part, in the order in which they are to be placed."""
     model = books.model
-    rows = [row for row, count in enumerate(model.replicas) if count]
-    room = _typical_room(books)
+    room = _typical_room(books, rows)
     links: dict[tuple[int, int], float] = {}
     of_workload: dict[int, list[int]] = {}
     for row in rows:
@@ -50,10 +51,9 @@ def parts(books: Books) -> list[Part]:
     return sorted((tuple(sorted(rows)) for rows in content.values()), key=lambda part: (-len(part), part))
 
 
-def _typical_room(books: Books) -> Ints:
+def _typical_room(books: Books, rows: Sequence[int]) -> Ints:
     """int64[R], room of the column that is at the upper quarter of all, by its scarcest resource."""
-    model = books.model
-    need = np.maximum(model.request.sum(axis=0), 1)
+    need = np.maximum(books.model.request[rows].sum(axis=0), 1)
     fill = (books.free / need).min(axis=1)
     typical: Ints = books.free[np.argsort(fill, kind="stable")[(3 * len(fill)) // 4]]
     return typical
