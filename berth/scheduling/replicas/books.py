@@ -7,6 +7,8 @@ host ports) rules a column out.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from berth.scheduling.replicas.model import Model
@@ -113,16 +115,28 @@ class Books:
         change: Floats = np.where(self.can(row), self.costs(row), np.inf)
         return change
 
-    def moves(self, row: int, column: int) -> Floats:
-        """float64[K], exact change of the objective if a pod of the set moved from a column to each other one."""
+    def wishes(self, row: int, column: int) -> tuple[Floats, Bools]:
+        """Exact change of the objective if a pod of the set moved from a column to each one, and which take it."""
         self._count(row, column, -1)
         change = self.costs(row)
-        able = self.can(row)
-        now = change[column]
-        change = np.where(able, change - now, np.inf)
-        change[column] = 0.0
+        able = self.can(row).copy()
         self._count(row, column, 1)
+        change -= change[column]
+        return change, able
+
+    def moves(self, row: int, column: int) -> Floats:
+        """float64[K], the same, infinite on columns that do not take the pod."""
+        change, able = self.wishes(row, column)
+        able[column] = True
+        change[~able] = np.inf
         return change
+
+    def relief(self, row: int, column: int) -> float:
+        """Exact change of the objective if a planned pod of the set went."""
+        self._count(row, column, -1)
+        change = float(self.costs(row)[column])
+        self._count(row, column, 1)
+        return -change
 
     def insert(self, row: int, column: int, count: int = 1) -> None:
         """Plan pods of a set on a column."""
@@ -157,14 +171,29 @@ class Books:
         change, location_change = self.network.sync(workload)
         self.load.sync(workload, change, location_change)
 
-    def value(self) -> float:
-        """The whole objective, penalties of broken rules included."""
-        charges = sum(
-            float(self.planned[row] @ charge) for row, charge in enumerate(self.model.charge) if charge is not None
-        )
-        terms = sum(self.survival.value(w) + self.load.value(w) for w in range(len(self.total)))
-        rules = sum(term.value() for term in self.rules if not (isinstance(term, AntiAffinityTerm) and term.required))
-        return self.network.value() + self.bandwidth.value() + terms + rules + charges
+    def value(self, rows: Iterable[int] | None = None) -> float:
+        """The objective with penalties of broken rules: the whole, or all terms that some pod sets take part in."""
+        model = self.model
+        if rows is None:
+            targets: Iterable[int] = range(len(model.targets))
+            survivors: Iterable[int] = range(len(self.total))
+            callees: Iterable[int] = self.load.callees
+            rules: Iterable[RuleTerm] = self.rules
+            rows = range(len(model.workload))
+        else:
+            rows = list(rows)
+            survivors = dict.fromkeys(model.workload[row] for row in rows)
+            targets = {target for w in survivors for target in (*model.calls[w], *model.called[w])}
+            callees = {callee for w in survivors for callee in (w, *model.callees[w])} if self.load.callees else ()
+            rules = {id(term): term for row in rows for term in self._rules_of[row]}.values()
+        total = sum(self.network.target_value(number) for number in targets)
+        total += sum(self.survival.value(w) for w in survivors) + sum(self.load.value(w) for w in callees)
+        total += sum(term.value() for term in rules if not (isinstance(term, AntiAffinityTerm) and term.required))
+        for row in rows:
+            charge = model.charge[row]
+            if charge is not None:
+                total += float(self.planned[row] @ charge)
+        return total + (self.bandwidth.value() if self.bandwidth.active else 0.0)
 
 
 def _summed(x: Floats, place: Ints, places: int) -> Floats:

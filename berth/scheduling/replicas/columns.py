@@ -13,7 +13,13 @@ from berth.scheduling.replicas.rule import Spread
 SPARE = 2
 """Nodes of a class beyond what its pods need."""
 MOST = 1500
-"""Columns at most in the first attempt."""
+"""Columns at most in the first attempt, but for a few of every location."""
+CELLS = 2_500_000
+"""Pod sets times columns at most in the first attempt: every pair of them costs some 55 bytes."""
+FEW = 8
+"""Nodes of every location at least."""
+ROOM = 1.5
+"""How many times its pods the nodes of a location hold, if there are enough."""
 
 
 def choose_columns(problem: Problem) -> Iterator[Ints]:
@@ -24,8 +30,15 @@ def choose_columns(problem: Problem) -> Iterator[Ints]:
     needed = _needed(problem)
     first = _of_classes(problem, needed)
     yield first
-    if len(first) < size:
+    if len(first) == size:
+        return
+    most = 4 * CELLS // max(1, len(problem.pod_sets))
+    if size <= most:
         yield np.arange(size)
+    elif most > len(first):
+        room = problem.nodes.free.astype(np.float64) / np.maximum(problem.nodes.free.max(axis=0), 1)
+        needed[np.argsort(-room.min(axis=1), kind="stable")[:most]] = True
+        yield np.flatnonzero(needed)
 
 
 def _needed(problem: Problem) -> Bools:
@@ -49,8 +62,9 @@ def _of_classes(problem: Problem, needed: Bools) -> Ints:
     class_of[order] = np.repeat(np.arange(len(start)), np.diff(np.append(start, len(order))))
     cap = _nodes_used(problem)[order[start]][class_of]
     keep = (number < cap) | needed
-    if keep.sum() > MOST:
-        keep = _best_of_locations(problem, keep) | needed
+    most = min(MOST, CELLS // max(1, len(problem.pod_sets)))
+    if keep.sum() > most:
+        keep = _best_of_locations(problem, keep, most) | needed
     return np.flatnonzero(keep)
 
 
@@ -117,20 +131,23 @@ def _every_node_its_own(domain: Ints) -> bool:
     return len(keyed) == len(domain) and bool((np.bincount(keyed) <= 1).all())
 
 
-def _best_of_locations(problem: Problem, keep: Bools) -> Bools:
-    """The emptiest and the cheapest nodes of every location."""
+def _best_of_locations(problem: Problem, keep: Bools, most: int) -> Bools:
+    """The emptiest nodes of every location, enough for all pods, and a few of the cheapest."""
     nodes = problem.nodes
-    need = np.maximum(sum((pod_set.replicas * pod_set.request for pod_set in problem.pod_sets), np.zeros(1)), 1)
-    room = (np.maximum(nodes.free, 0) / need).min(axis=1)
+    need = sum((pod_set.replicas * pod_set.request for pod_set in problem.pod_sets), np.zeros(nodes.free.shape[1]))
+    room = (np.maximum(nodes.free, 0) / np.maximum(need, 1)).min(axis=1)
     charge = np.zeros(nodes.size)
     for pod_set in problem.pod_sets:
         if pod_set.cost is not None:
             charge += pod_set.replicas * pod_set.cost
     chosen = np.zeros(nodes.size, dtype=np.bool_)
     locations = np.unique(nodes.location[keep])
-    each = max(8, MOST // (2 * len(locations)))
+    each = max(FEW, most // len(locations))
+    spare = SPARE + max(pod_set.replicas for pod_set in problem.pod_sets)
     for location in locations:
         here = np.flatnonzero(keep & (nodes.location == location))
-        chosen[here[np.argsort(-room[here], kind="stable")[:each]]] = True
-        chosen[here[np.argsort(charge[here], kind="stable")[:each]]] = True
+        emptiest = here[np.argsort(-room[here], kind="stable")]
+        enough = int(np.searchsorted(np.cumsum(room[emptiest]), ROOM)) + spare
+        chosen[emptiest[: min(each, max(FEW, enough))]] = True
+        chosen[here[np.argsort(charge[here], kind="stable")[:FEW]]] = True
     return chosen

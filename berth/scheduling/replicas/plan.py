@@ -12,7 +12,7 @@ from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.columns import choose_columns
 from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.model import Model
-from berth.scheduling.replicas.problem import Ints, Problem
+from berth.scheduling.replicas.problem import Floats, Ints, Problem
 from berth.scheduling.replicas.result import Plan, result_of
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.exact import Exact
@@ -20,10 +20,13 @@ from berth.scheduling.replicas.search.fill import complete, fill
 from berth.scheduling.replicas.search.improve import improve
 from berth.scheduling.replicas.search.kicks import kick
 from berth.scheduling.replicas.search.patterns import patterns
+from berth.scheduling.replicas.search.repair import repair
 from berth.scheduling.replicas.search.template import parts
 
 SMALL = 200
 """Pods times columns up to which kicks are not cut down."""
+MANY = 400
+"""Pods that belong together from which on only the best start is improved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,8 @@ class Effort:
     """starts that are improved"""
     kicks: int = 30
     """rounds of kicks for a small problem; fewer for larger ones"""
+    rescue: int = 20
+    """rounds of kicks at least while some pod has no node"""
     steps: int = 20_000
     """of exact search, for problems small enough"""
     seed: int = 0
@@ -53,17 +58,36 @@ def plan(problem: Problem, *, partial: bool = False, budget: Budget = UNLIMITED,
     """
     effort = effort or Effort()
     rng = np.random.default_rng(effort.seed)
-    draft = None
+    best: Draft | None = None
     for columns in choose_columns(problem):
         draft = _search(Model(problem, columns), budget, effort, rng)
+        if partial and not keeps_rules(draft.books):
+            repair(draft)
+        if best is None or _quality(draft) < _quality(best):
+            best = draft
         if not any(draft.missing) and keeps_rules(draft.books):
             break
         if budget.exhausted:
             break
-    if draft is None:
-        raise ValueError("a problem without nodes has no plan")
-    valid = keeps_rules(draft.books) and (partial or not any(draft.missing))
-    return result_of(draft, valid, cut_short=budget.cut_short)
+    if best is None:
+        best = Draft(Books(Model(problem, np.zeros(0, dtype=np.int64))))
+    whole = keeps_rules(best.books) and not any(best.missing)
+    return result_of(best, keep=whole or partial, cut_short=budget.cut_short)
+
+
+def _quality(draft: Draft) -> tuple[bool, int, float]:
+    return not keeps_rules(draft.books), sum(draft.missing), draft.books.value()
+
+
+def node_costs(problem: Problem, pod_set: int = 0) -> Floats:
+    """float64[N]: exact change of the objective for one pod of a set on every node, infinite where a rule forbids it.
+
+    For pods that are placed one at a time: the same objective in the same units as a joint plan.
+    """
+    books = Books(Model(problem, np.arange(problem.nodes.size)))
+    costs = books.add(pod_set)
+    costs[costs - min(0.0, float(costs.min(initial=0.0))) > books.model.penalty * 1e-3] = np.inf
+    return costs
 
 
 def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generator) -> Draft:
@@ -74,11 +98,14 @@ def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generat
     exact = Exact(draft, budget, effort.steps)
     if exact.run() and exact.proved:
         return draft
+    failed = any(draft.missing) or not keeps_rules(draft.books)
     for rows in model.components():
-        if any(draft.missing[row] for row in rows):
+        rounds = _rounds(model, rows, effort)
+        if failed:
             complete(draft, rows)
             improve(draft, budget, rows)
-        kick(draft, budget, rng, rows, _rounds(model, rows, effort))
+            rounds = max(rounds, effort.rescue)
+        kick(draft, budget, rng, rows, rounds)
     return draft
 
 
@@ -86,25 +113,26 @@ def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) ->
     """The best of several starts, improved."""
     books = draft.books
     template = parts(books, rows)
-    empty = draft.snapshot()
+    empty = draft.snapshot(rows)
     starts: dict[tuple[int, float], Ints] = {}
     for pattern in patterns(books, rows, effort.patterns):
         if starts and budget.over:
             break
-        draft.restore(empty)
+        draft.restore(rows, empty)
         fill(draft, pattern, template)
-        missing, value = draft.standing
-        starts.setdefault((missing, round(value, 6)), draft.snapshot())
+        missing, value = draft.standing(rows)
+        starts.setdefault((missing, round(value, 6)), draft.snapshot(rows))
     found: list[tuple[tuple[int, float], Ints]] = []
-    for _, planned in sorted(starts.items(), key=lambda start: start[0])[: effort.improved]:
+    improved = effort.improved if sum(books.model.replicas[row] for row in rows) <= MANY else 1
+    for _, planned in sorted(starts.items(), key=lambda start: start[0])[:improved]:
         if found and budget.over:
             break
-        draft.restore(planned)
+        draft.restore(rows, planned)
         improve(draft, budget, rows)
         complete(draft, rows)
-        found.append((draft.standing, draft.snapshot()))
+        found.append((draft.standing(rows), draft.snapshot(rows)))
     if found:
-        draft.restore(min(found, key=lambda end: end[0])[1])
+        draft.restore(rows, min(found, key=lambda end: end[0])[1])
 
 
 def _rounds(model: Model, rows: Sequence[int], effort: Effort) -> int:

@@ -44,6 +44,8 @@ class Plan:
     """pods by node, one mapping per pod set"""
     missing: tuple[int, ...]
     """pods without a node, per pod set; without `partial` all of them as soon as one has none"""
+    blocked: tuple[int, ...]
+    """pods for which the search found no node, per pod set; none, with all pods missing, where a rule stays broken"""
     terms: Terms
     """what the plan costs"""
     survives_node: tuple[bool, ...]
@@ -84,10 +86,11 @@ def terms_of(books: Books) -> Terms:
     )
 
 
-def result_of(draft: Draft, valid: bool, *, cut_short: bool) -> Plan:
-    """Read a plan off a draft; one that breaks a rule places nothing."""
+def result_of(draft: Draft, *, keep: bool, cut_short: bool) -> Plan:
+    """Read a plan off a draft; one that is not to be kept places nothing."""
     books = draft.books
-    if not valid:
+    blocked = tuple(draft.missing)
+    if not keep:
         draft.clear(range(len(draft.missing)), range(draft.model.size))
     planned: Ints = books.planned
     counts: list[dict[int, int]] = [{} for _ in draft.missing]
@@ -96,6 +99,7 @@ def result_of(draft: Draft, valid: bool, *, cut_short: bool) -> Plan:
     return Plan(
         counts=tuple(counts),
         missing=tuple(draft.missing),
+        blocked=blocked,
         terms=terms_of(books),
         survives_node=tuple(survives(x) for x in books.x),
         survives_zone=tuple(survives(x) for x in books.by_zone),

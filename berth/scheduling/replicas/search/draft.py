@@ -24,10 +24,9 @@ class Draft:
         ]
         """pods without a node, by set"""
 
-    @property
-    def standing(self) -> tuple[int, float]:
-        """What decides between drafts: first how many pods are missing, then the objective with its penalties."""
-        return sum(self.missing), self.books.value()
+    def standing(self, rows: Sequence[int]) -> tuple[int, float]:
+        """What decides between drafts that differ in these pod sets: how many pods are missing, then the objective."""
+        return sum(self.missing[row] for row in rows), self.books.value(rows)
 
     def place(self, row: int, within: Bools | None = None) -> bool:
         """Put a missing pod of a set on its cheapest column of those within; False if there is none."""
@@ -55,21 +54,18 @@ class Draft:
             self.put(row, column, -count)
         return taken
 
-    def snapshot(self) -> Ints:
-        """int64[M, K], the plan as of now."""
-        return self.books.planned.copy()
+    def snapshot(self, rows: Sequence[int]) -> Ints:
+        """int64[rows, K], the plan of some pod sets as of now."""
+        planned: Ints = self.books.planned[rows]
+        return planned
 
-    def restore(self, planned: Ints) -> None:
+    def restore(self, rows: Sequence[int], planned: Ints) -> None:
         """Go back to a snapshot."""
-        change = planned - self.books.planned
-        rows, columns = change.nonzero()
+        change = planned - self.books.planned[rows]
+        moves = [(rows[i], k, int(change[i, k])) for i, k in np.argwhere(change).tolist()]
         # Pods come off first: room that both plans use is not overdrawn in between.
-        for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
-            if change[row, column] < 0:
-                self.put(row, column, int(change[row, column]))
-        for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
-            if change[row, column] > 0:
-                self.put(row, column, int(change[row, column]))
+        for row, column, count in sorted(moves, key=lambda move: move[2]):
+            self.put(row, column, count)
 
 
 def cheapest(costs: Floats, able: Bools) -> int:

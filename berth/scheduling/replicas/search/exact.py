@@ -18,6 +18,9 @@ from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.improve import GAIN
 from berth.scheduling.replicas.search.options import Options
 
+LARGEST = 5000
+"""Pods times columns of problems that are looked at at all."""
+
 
 class Exact:
     """One search, from an empty draft or with a plan to beat."""
@@ -25,9 +28,10 @@ class Exact:
     def __init__(self, draft: Draft, budget: Budget, steps: int) -> None:
         """Take a draft whose plan is to be beaten; it is empty afterwards, until `finish` is called."""
         self._draft, self._budget, self._steps = draft, budget, steps
+        self._rows = range(len(draft.missing))
         model = draft.model
         complete = not any(draft.missing) and keeps_rules(draft.books)
-        self.best: Ints | None = draft.snapshot() if complete else None
+        self.best: Ints | None = draft.snapshot(self._rows) if complete else None
         """int64[M, K], the best plan so far"""
         self.lowest = draft.books.value() if complete else np.inf
         self.proved = False
@@ -39,13 +43,15 @@ class Exact:
     def run(self) -> bool:
         """Search; False if the problem is too large to begin with."""
         draft = self._draft
-        kept = draft.snapshot()
-        draft.restore(np.zeros_like(kept))
+        if sum(draft.model.replicas) * draft.model.size > LARGEST:
+            return False
+        kept = draft.snapshot(self._rows)
+        draft.restore(self._rows, np.zeros_like(kept))
         rows = Options.few(draft.books)
         if rows is None or any(
             draft.missing[row] and not rows.get(draft.model.workload[row]) for row in range(len(draft.missing))
         ):
-            draft.restore(kept)
+            draft.restore(self._rows, kept)
             return False
         options = self._options = Options(draft.books, rows)
         books = draft.books
@@ -55,8 +61,13 @@ class Exact:
         self._least = {pair: table.min(axis=1, initial=np.inf) for pair, table in options.together.items()}
         ready = {w: self._fitting(w, costs[w], self._free) for w in options.workloads}
         self.proved = self._descend(base, ready)
-        draft.restore(kept if self.best is None else self.best)
+        draft.restore(self._rows, kept if self.best is None else self.best)
         return True
+
+    @property
+    def _late(self) -> bool:
+        """A first plan may take longer than a better one."""
+        return self._budget.over if self.best is not None else self._budget.exhausted
 
     def _fitting(self, workload: int, costs: Floats, free: Ints) -> Floats:
         """The costs, infinite for ways that have no room."""
@@ -99,7 +110,7 @@ class Exact:
             if not slack[workload][number] < self.lowest - GAIN:
                 break
             self._steps -= 1
-            if self._steps < 0 or (not self._steps & 63 and self._budget.over):
+            if self._steps < 0 or (not self._steps & 63 and self._late):
                 return False
             if not self._place(workload, number, value, costs):
                 return False
@@ -148,9 +159,9 @@ class Exact:
                 planned[row] = options.counts[row][number].astype(np.int64)
         if self._tied:
             # Budgets of bandwidth and orders of binding are judged for whole plans only.
-            self._draft.restore(planned)
+            self._draft.restore(self._rows, planned)
             valid = keeps_rules(self._draft.books)
-            self._draft.restore(np.zeros_like(planned))
+            self._draft.restore(self._rows, np.zeros_like(planned))
             if not valid:
                 return True
         self.lowest, self.best = value, planned

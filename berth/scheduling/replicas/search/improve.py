@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from berth.scheduling.gang.budget import Budget
+from berth.scheduling.replicas.problem import Floats
 from berth.scheduling.replicas.search.draft import Draft
 
 GAIN = 1e-7
@@ -58,11 +59,11 @@ def contents(draft: Draft, budget: Budget, among: Sequence[int]) -> set[int]:
         if budget.over:
             break
         rows = [row for row in among if books.planned[row, column]]
-        before = books.value()
+        before = books.value(rows)
         taken = draft.clear(rows, [column])
         for target in _destinations(draft, taken, column):
             held = books.planned[rows, target].tolist()
-            if _put_all(draft, taken, target) and books.value() < before - GAIN:
+            if _put_all(draft, taken, target) and books.value(rows) < before - GAIN:
                 moved.update(rows)
                 break
             for row, count in zip(rows, held, strict=True):
@@ -86,8 +87,10 @@ def _destinations(draft: Draft, taken: list[tuple[int, int, int]], column: int) 
     home = costs[column]
     able[column] = False
     chosen: dict[float, int] = {}
+    # Where calls go to all endpoints, what each pod changes by itself adds up but for what they change together.
+    margin = MARGIN * abs(home) if books.load.callees else -GAIN
     for target in np.argsort(np.where(able, costs, np.inf), kind="stable").tolist():
-        if len(chosen) == TARGETS or not able[target] or costs[target] > home + MARGIN * abs(home):
+        if len(chosen) == TARGETS or not able[target] or costs[target] > home + margin:
             break
         chosen.setdefault(round(float(costs[target]), 6), target)
     return list(chosen.values())
@@ -107,36 +110,48 @@ def swaps(draft: Draft, budget: Budget, among: Sequence[int]) -> set[int]:
     """A pod takes the place of another one, which goes to its own best node; returns the pod sets that moved."""
     books = draft.books
     moved: set[int] = set()
+    leaving: dict[tuple[int, int], tuple[Floats, Floats]] = {}
     for number, column in np.argwhere(books.planned[among]).tolist():
         row = among[number]
         if budget.over:
             break
         if not books.planned[row, column]:
             continue
-        books._count(row, column, -1)
-        wish = books.costs(row)
-        wish = wish - wish[column]
-        blocked = ~books.can(row) & draft.model.allowed[row]
-        books._count(row, column, 1)
-        blocked[column] = False
-        wish[~blocked] = np.inf
+        wish, able = books.wishes(row, column)
+        wish[able | ~draft.model.allowed[row]] = np.inf
+        wish[column] = np.inf
         for target in np.argsort(wish, kind="stable")[:TARGETS].tolist():
             if not wish[target] < -GAIN:
                 break
-            other = _swapped(draft, row, column, target)
+            other = _swapped(draft, row, column, target, float(wish[target]), leaving)
             if other is not None:
                 moved |= {row, other}
+                leaving.clear()
                 break
     return moved
 
 
-def _swapped(draft: Draft, row: int, column: int, target: int) -> int | None:
-    """The pod set that made room, None if none did that at a gain."""
-    books = draft.books
-    before = books.value()
+def _swapped(
+    draft: Draft, row: int, column: int, target: int, gain: float, leaving: dict[tuple[int, int], tuple[Floats, Floats]]
+) -> int | None:
+    """The pod set that made room on the target, None if none did that at a gain.
+
+    `leaving` keeps what it changes for pods to leave a node: on every column, and on those with room.
+    """
+    books, model = draft.books, draft.model
+    short = model.request[row] - books.free[target]
     for other in np.flatnonzero(books.planned[:, target]).tolist():
-        if other == row:
+        if other == row or (short > model.request[other]).any():
             continue
+        if (other, target) not in leaving:
+            change, able = books.wishes(other, target)
+            able[target] = False
+            leaving[other, target] = change, np.where(able, change, np.inf)
+        change, open_to = leaving[other, target]
+        # Pods that are related may gain from each other's move; of others the sum is exact.
+        if other not in model.related[row] and gain + min(float(open_to.min()), float(change[column])) > -GAIN:
+            continue
+        before = books.value((row, other))
         books.remove(row, column)
         books.remove(other, target)
         if books.can(row)[target]:
@@ -145,7 +160,7 @@ def _swapped(draft: Draft, row: int, column: int, target: int) -> int | None:
             home = int(change.argmin())
             if np.isfinite(change[home]):
                 books.insert(other, home)
-                if books.value() < before - GAIN:
+                if books.value((row, other)) < before - GAIN:
                     return other
                 books.remove(other, home)
             books.remove(row, target)

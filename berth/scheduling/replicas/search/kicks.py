@@ -14,7 +14,7 @@ from berth.scheduling.replicas.search.improve import GAIN, improve, singles
 def kick(draft: Draft, budget: Budget, rng: np.random.Generator, rows: Sequence[int], rounds: int) -> None:
     """Try so many times with pod sets that belong together, as long as there is time."""
     model = draft.model
-    best, standing = draft.snapshot(), draft.standing
+    best, standing = draft.snapshot(rows), draft.standing(rows)
     for _ in range(rounds):
         if budget.over:
             break
@@ -29,12 +29,12 @@ def kick(draft: Draft, budget: Budget, rng: np.random.Generator, rows: Sequence[
         touched = set[int]().union(*(model.related[row] for row, _, _ in taken))
         singles(draft, budget, sorted(touched))
         _refill(draft, rng, rows)
-        found = draft.standing
+        found = draft.standing(rows)
         if found[0] < standing[0] or (found[0] == standing[0] and found[1] < standing[1] - GAIN):
             improve(draft, budget, rows)
-            best, standing = draft.snapshot(), draft.standing
+            best, standing = draft.snapshot(rows), draft.standing(rows)
         else:
-            draft.restore(best)
+            draft.restore(rows, best)
 
 
 def _refill(draft: Draft, rng: np.random.Generator, rows: Sequence[int]) -> None:

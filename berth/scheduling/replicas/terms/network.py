@@ -137,9 +137,9 @@ class Network:
         """What a workload's calls to one target cost."""
         return float(self.share[caller] @ self.reach(number))
 
-    def value(self) -> float:
-        """The whole term."""
-        return sum(float(self._q[number] @ self.reach(number)) for number in range(len(self._model.targets)))
+    def target_value(self, number: int) -> float:
+        """What all calls to one target cost."""
+        return float(self._q[number] @ self.reach(number))
 
 
 def paid(model: Model, target: Target, x: Floats, here: Floats, total: float) -> Floats:

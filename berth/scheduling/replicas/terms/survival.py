@@ -35,7 +35,7 @@ class Survival:
     def value(self, workload: int) -> float:
         """What the workload costs now."""
         total = self._total[workload]
-        if total < 2:
+        if total < 2 or not (self._node or self._zone):
             return 0.0
         on_node = bool(self._x[workload].max() == total)
         in_zone = bool(self._by_zone[workload].max() == total)
