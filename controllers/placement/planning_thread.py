@@ -3,6 +3,8 @@
 Cache and queue have no locks. While a plan is made they belong to the planning thread, at all other times to the event
 loop: what would touch them in between is deferred, in its order, until the plan is made.
 
+The event loop stands still for short plans (PATIENCE), and goes on beside those that take longer.
+
 The thread is a daemon. Whoever stops the process need not wait for a plan: nobody would carry it out.
 """
 
@@ -32,6 +34,9 @@ log = structlog.get_logger(__name__)
 SWITCH_INTERVAL = 0.0005
 """Seconds until a thread that computes lets another one in. With Python's own 5 ms every request that the event loop
 sends while a plan is made would wait as long."""
+PATIENCE = 0.02
+"""Seconds for which the event loop stands still for a plan. Most plans are made by then, and two threads that compute
+at a time hand the interpreter to and fro, at twice the processor time."""
 TURN = 0.01
 """Seconds of deferred calls after which the event loop gets a turn."""
 
@@ -41,7 +46,7 @@ class PlanningThread:
 
     def __init__(self) -> None:
         """Start no thread yet."""
-        self._jobs: SimpleQueue[_Job | None] | None = None
+        self._plans: SimpleQueue[_Plan | None] | None = None
         self._planning = False
         self._idle = asyncio.Event()
         self._idle.set()
@@ -76,7 +81,7 @@ class PlanningThread:
         self._planning = True
         self._idle.clear()
         try:
-            await self._in_thread(plan)
+            await self._in_thread(plan).made()
         except asyncio.CancelledError:
             self._deferred.clear()  # the thread may plan on, so nobody else may touch cache and queue any more
             raise
@@ -85,15 +90,14 @@ class PlanningThread:
             raise
         await self._end()
 
-    def _in_thread(self, plan: Callable[[], None]) -> asyncio.Future[None]:
-        if self._jobs is None:
-            self._jobs = SimpleQueue()
-            threading.Thread(target=_work, args=(self._jobs,), name="planning", daemon=True).start()
-            weakref.finalize(self, self._jobs.put, None)
-        loop = asyncio.get_running_loop()
-        made: asyncio.Future[None] = loop.create_future()
-        self._jobs.put((plan, loop, made))
-        return made
+    def _in_thread(self, make: Callable[[], None]) -> _Plan:
+        if self._plans is None:
+            self._plans = SimpleQueue()
+            threading.Thread(target=_work, args=(self._plans,), name="planning", daemon=True).start()
+            weakref.finalize(self, self._plans.put, None)
+        plan = _Plan(make)
+        self._plans.put(plan)
+        return plan
 
     async def _end(self) -> None:
         await self._catch_up()
@@ -120,31 +124,57 @@ class PlanningThread:
                 turn = time.perf_counter()
 
 
-_Job = tuple[Callable[[], None], asyncio.AbstractEventLoop, "asyncio.Future[None]"]
+class _Plan:
+    """A plan on its way from the event loop to the thread and back."""
 
+    def __init__(self, make: Callable[[], None]) -> None:
+        self._make: Callable[[], None] | None = make
+        self._problem: BaseException | None = None
+        self._under_way = threading.Lock()
+        self._under_way.acquire()
+        self._waiting: tuple[asyncio.AbstractEventLoop, asyncio.Future[None]] | None = None
 
-def _work(jobs: SimpleQueue[_Job | None]) -> None:
-    """Make one plan after another."""
-    while (job := jobs.get()) is not None:
-        plan, loop, made = job
-        problem: BaseException | None = None
+    def make(self) -> None:
+        """Make the plan, in the thread."""
+        assert self._make is not None  # noqa: S101 - made once
         try:
-            plan()
+            self._make()
         except BaseException as error:
-            problem = error
-        with suppress(RuntimeError):  # the event loop has ended meanwhile, and nobody waits any more
-            loop.call_soon_threadsafe(_settle, made, problem)
-        del job, plan, made, problem  # nothing of a plan is kept while the next is waited for
+            self._problem = error
+        self._make = None  # nothing of a plan is kept while the next is waited for
+        self._under_way.release()
+        if self._waiting is not None:
+            loop, ended = self._waiting
+            with suppress(RuntimeError):  # the event loop has ended meanwhile, and nobody waits any more
+                loop.call_soon_threadsafe(_end, ended)
+
+    async def made(self) -> None:
+        """Wait for the plan, on the event loop: with the loop while that is cheaper than to let it go on.
+
+        Raises:
+            Exception: the plan did.
+        """
+        if not self._under_way.acquire(timeout=PATIENCE):
+            loop = asyncio.get_running_loop()
+            ended: asyncio.Future[None] = loop.create_future()
+            self._waiting = loop, ended
+            # The plan may have ended before it could see who waits.
+            if not self._under_way.acquire(blocking=False):
+                await ended
+        if self._problem is not None:
+            raise self._problem
 
 
-def _settle(made: asyncio.Future[None], problem: BaseException | None) -> None:
-    if made.cancelled():
-        return
-    if problem is None:
-        made.set_result(None)
-    else:
-        # A future takes no StopIteration, and whoever waits for one that is never done waits for ever.
-        made.set_exception(RuntimeError(repr(problem)) if isinstance(problem, StopIteration) else problem)
+def _end(ended: asyncio.Future[None]) -> None:
+    if not ended.done():
+        ended.set_result(None)
+
+
+def _work(plans: SimpleQueue[_Plan | None]) -> None:
+    """Make one plan after another."""
+    while (plan := plans.get()) is not None:
+        plan.make()
+        del plan
 
 
 class _Deferring:

@@ -12,6 +12,7 @@ from functools import partial
 import pytest
 
 from berth.kube.metrics import HANDLER_FAILURES
+from controllers.placement import planning_thread
 from controllers.placement.planning_thread import PlanningThread
 from tests.support.desk import Desk
 from tests.support.placement import lone
@@ -62,6 +63,52 @@ def test_the_loop_goes_on_and_calls_wait_in_their_order() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize(
+    ("patience", "turns"), [pytest.param(30.0, False, id="short-plan"), pytest.param(0.0, True, id="long-plan")]
+)
+def test_the_loop_goes_on_beside_long_plans_only(patience: float, turns: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads that compute at a time cost more than one after the other."""
+    monkeypatch.setattr(planning_thread, "PATIENCE", patience)
+
+    async def scenario() -> None:
+        thread, others = PlanningThread(), list[int]()
+        at_the_end = list[int]()
+
+        def plan() -> None:
+            # A long plan lasts until the loop has had turns, a short one does not wait for any.
+            while turns and len(others) < 3:
+                pass
+            at_the_end.append(len(others))
+
+        async def other() -> None:
+            while True:
+                others.append(1)
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(thread.run(plan))
+        ticking = asyncio.create_task(other())
+        await task
+        ticking.cancel()
+        assert (at_the_end[0] > 0) is turns
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("patience", [0.0, 1e-5, 1e-4], ids=str)
+def test_no_plan_is_lost_however_short(patience: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan may end at the very moment at which the loop begins to wait for it."""
+    monkeypatch.setattr(planning_thread, "PATIENCE", patience)
+
+    async def scenario() -> None:
+        thread, made = PlanningThread(), list[int]()
+        async with asyncio.timeout(60):
+            for number in range(1000):
+                await thread.run(partial(made.append, number))
+        assert made == list(range(1000))
+
+    asyncio.run(scenario())
+
+
 def test_what_the_plan_tells_is_told_on_the_loop() -> None:
     class Listener:
         def __init__(self) -> None:
@@ -93,8 +140,14 @@ def test_after_a_cancellation_nobody_touches_the_cache_any_more() -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("error", [ValueError("odd pod"), StopIteration("odd pod")], ids=["an-error", "no-next"])
-def test_a_plan_that_fails_gives_the_cache_back(error: Exception) -> None:
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        pytest.param(ValueError("odd pod"), "odd pod", id="an-error"),
+        pytest.param(StopIteration(), "raised StopIteration", id="no-next"),
+    ],
+)
+def test_a_plan_that_fails_gives_the_cache_back(error: Exception, told: str) -> None:
     async def scenario() -> None:
         thread, calls = PlanningThread(), list[str]()
 
@@ -102,7 +155,7 @@ def test_a_plan_that_fails_gives_the_cache_back(error: Exception) -> None:
             thread.deferring(calls.append)("said before")
             raise error
 
-        with pytest.raises((ValueError, RuntimeError), match="odd pod"):
+        with pytest.raises((ValueError, RuntimeError), match=told):
             await thread.run(plan)
         assert calls == ["said before"]
         await thread.idle()
