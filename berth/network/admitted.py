@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 Admitted = tuple[tuple[str, int], ...]
 """(dependency, bit/s > 0) in order of the dependencies' selectors."""
 
+MAX_DEPENDENCIES = 128
+"""Dependencies in the annotation: what pods carry in memory is bounded. With more, it is neither written nor read."""
 MAX_LENGTH = 16 * 1024
-"""Characters of the annotation: room for some hundred dependencies. A longer one is neither written nor read."""
+"""Characters of the annotation; a longer one is neither written nor read."""
 
 
 def stated(group: Group | None, workload: str) -> Admitted:
@@ -40,7 +42,7 @@ def stated(group: Group | None, workload: str) -> Admitted:
 def write_admitted(admitted: Admitted) -> str:
     """Text of the annotation; empty when it would be too long."""
     text = msgspec.json.encode(dict(admitted)).decode()
-    return text if len(text) <= MAX_LENGTH else ""
+    return text if len(text) <= MAX_LENGTH and len(admitted) <= MAX_DEPENDENCIES else ""
 
 
 def read_admitted(annotations: Mapping[str, str]) -> Admitted | None:
@@ -49,11 +51,13 @@ def read_admitted(annotations: Mapping[str, str]) -> Admitted | None:
     return _read(text) if 0 < len(text) <= MAX_LENGTH else None
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _read(text: str) -> Admitted | None:
     try:
         found = msgspec.json.decode(text, type=dict[str, int])
     except msgspec.MsgspecError:
+        return None
+    if len(found) > MAX_DEPENDENCIES:
         return None
     return tuple(sorted((name, min(amount, MAX_EDGE_BANDWIDTH)) for name, amount in found.items() if amount > 0))
 

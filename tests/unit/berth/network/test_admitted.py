@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.network.admitted import MAX_LENGTH, Admitted, Callers, read_admitted, stated, write_admitted
+from berth.network.admitted import (
+    MAX_DEPENDENCIES,
+    MAX_LENGTH,
+    Admitted,
+    Callers,
+    read_admitted,
+    stated,
+    write_admitted,
+)
 from berth.network.groups import MAX_EDGE_BANDWIDTH, read_group
 from berth.network.members import Member
 from tests.support import kinds
@@ -68,8 +76,19 @@ def test_what_is_read_of_an_annotation(text: str | None, admitted: Admitted | No
     assert read_admitted({} if text is None else {KEY: text}) == admitted
 
 
-def test_too_much_is_not_written() -> None:
-    assert write_admitted(tuple((f"{n:063}", 10**12) for n in range(MAX_LENGTH // 60))) == ""
+@pytest.mark.parametrize(
+    ("count", "digits", "kept"),
+    [
+        pytest.param(MAX_DEPENDENCIES, 1, True, id="as-many-as-are-kept"),
+        # Short ones take a hundred times their length in memory, for every pod.
+        pytest.param(MAX_DEPENDENCIES + 1, 1, False, id="too-many"),
+        pytest.param(MAX_DEPENDENCIES, MAX_LENGTH // MAX_DEPENDENCIES, False, id="too-long"),
+    ],
+)
+def test_too_much_is_neither_written_nor_read(count: int, digits: int, kept: bool) -> None:
+    admitted = tuple((f"{number:0{digits}}", 1) for number in range(count))
+    assert bool(write_admitted(tuple(sorted(admitted)))) is kept
+    assert (read_admitted({KEY: json.dumps(dict(admitted))}) is not None) is kept
 
 
 def test_callers_are_counted_where_they_are() -> None:
