@@ -15,10 +15,12 @@ from berth.network.groups import Group
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.volumes import claim_keys, disk_uses
 from berth.scheduling.configuration import Profile
+from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.framework.framework import Framework
 from berth.scheduling.framework.plugin import FilterPlugin
 from berth.scheduling.gang.infrastructure import InfrastructureView
 from berth.scheduling.plugins import PLUGINS
+from berth.scheduling.plugins.network_overhead import NetworkOverhead
 from berth.scheduling.single import cycle_of
 
 
@@ -32,6 +34,10 @@ class Fit:
     """how many of them find room there, one after another"""
     reasons: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """pods by (plugin, reason) that keeps them out, the commonest first; a pod counts for each of its reasons"""
+    edges: int = 0
+    """dependency edges of the first that is admitted, to pods that have a node"""
+    edge_cost: float = 0.0
+    """what these would cost there"""
 
 
 class NodeFit:
@@ -65,9 +71,14 @@ class NodeFit:
 
     def rejections(self, pod: Pod) -> tuple[tuple[str, str], ...]:
         """(plugin, reason) of every rule that keeps a waiting pod from the node, none when it would be admitted."""
+        return self._rejections(self._cycle(pod))
+
+    def _cycle(self, pod: Pod) -> CycleState:
         costs = self._cache.costs_for(pod.metadata.namespace, self._profile)
         infrastructure = self._view.current(costs, self._cache.bandwidth())
-        cycle = cycle_of(pod, self._group(pod), self._cache, infrastructure, limits_known=costs.available)
+        return cycle_of(pod, self._group(pod), self._cache, infrastructure, limits_known=costs.available)
+
+    def _rejections(self, cycle: CycleState) -> tuple[tuple[str, str], ...]:
         found: list[tuple[str, str]] = []
         for plugin in self._filters:
             blocker = plugin.pre_filter(cycle)
@@ -82,7 +93,8 @@ class NodeFit:
         admitted: list[Pod] = []
         reasons: Counter[tuple[str, str]] = Counter()
         known: dict[object, tuple[tuple[str, str], ...]] = {}
-        count = 0
+        count = edges = 0
+        edge_cost = 0.0
         try:
             for pod in pods:
                 count += 1
@@ -91,8 +103,11 @@ class NodeFit:
                 key: object = pod.key if pod.spec.volumes and (claim_keys(pod) or disk_uses(pod)) else template.key
                 rejected = known.get(key)
                 if rejected is None:
-                    rejected = self.rejections(pod)
+                    cycle = self._cycle(pod)
+                    rejected = self._rejections(cycle)
                     if not rejected:
+                        if not admitted and (network := NetworkOverhead().cost(cycle)) is not None:
+                            edges, edge_cost = len(cycle.edges), float(network[self._slot])
                         self._cache.assume(pod, self._node)
                         admitted.append(pod)
                         continue
@@ -101,7 +116,7 @@ class NodeFit:
         finally:
             for pod in admitted:
                 self._cache.forget(pod)
-        return Fit(count, len(admitted), dict(reasons.most_common()))
+        return Fit(count, len(admitted), dict(reasons.most_common()), edges, edge_cost)
 
     def _group(self, pod: Pod) -> Group | None:
         key = self._cache.members.group_of(pod.metadata.uid)

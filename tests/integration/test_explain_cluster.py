@@ -203,6 +203,7 @@ def test_a_node_names_those_that_others_put_there(shop: Shop) -> None:
 def test_a_stated_pod_is_judged_wherever_it_is(shop: Shop) -> None:
     [row] = shop.document("node", "us-east-a-02", "--pod", f"{SHOP}/direct")["waiting"]
     assert (row["workload"], row["fit"], row["pods"]) == ("Pod/direct", 1, 1)
+    assert "WOULD IT TAKE shop/direct?" in shop.explain("node", "us-east-a-02", "--pod", "direct").stdout
     there = shop.explain("node", "us-east-a-01", "--pod", "direct")
     assert there.exit_code == 2
     assert "pod shop/direct is on node us-east-a-01 already" in there.stderr

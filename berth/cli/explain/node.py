@@ -38,6 +38,8 @@ class NodeFacts:
     """RFC 3339 time at which pods got it, by uid"""
     waiting: Sequence[Pod] = ()
     """pods without a node that are to be judged"""
+    stated: bool = False
+    """whether the one waiting pod was asked for by name"""
     elsewhere: Sequence[Pod] = ()
     """pods of other nodes that matter: partners of those here, and what rules of waiting pods look at"""
     nodes: Sequence[Node] = ()
@@ -85,6 +87,7 @@ def node_document(facts: NodeFacts, configuration: PlacementConfiguration, *, no
         "resources": _resources(cache, name, configuration.profiles[0]),
         "pods": _placed(ours, facts, cache, configuration, now=now),
         "others": _others(others, cache),
+        **({"stated": facts.waiting[0].key} if facts.stated else {}),
         "waiting": _waiting(facts.waiting, cache, name, configuration),
     }
 
@@ -180,6 +183,8 @@ def _waiting(
         row: dict[str, Any] = {"namespace": namespace, "workload": workload, "pods": fit.pods, "fit": fit.admitted}
         if group:
             row["appGroup"] = group
+        if fit.edges:
+            row |= {"edges": fit.edges, "edgeCost": round(fit.edge_cost, 6)}
         row["rejected"] = [
             {"plugin": plugin, "reason": reason, "pods": count} for (plugin, reason), count in fit.reasons.items()
         ]

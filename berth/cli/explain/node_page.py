@@ -29,7 +29,7 @@ def node_page(document: Mapping[str, Any], *, width: int, color: bool = False) -
     if pods:
         page.heading("PLACED BY BERTH")
         _placed(page, pods)
-    page.heading("WOULD IT TAKE THE WAITING PODS OF BERTH?")
+    page.heading(f"WOULD IT TAKE {document.get('stated') or 'THE WAITING PODS OF BERTH'}?")
     if waiting:
         _waiting(page, waiting)
     else:
@@ -115,18 +115,21 @@ def _cost_now(pod: Mapping[str, Any]) -> str:
 
 
 def _waiting(page: Page, rows: Sequence[Mapping[str, Any]]) -> None:
-    columns = ("NAMESPACE", "APPGROUP", "WORKLOAD", "FIT", "WHAT REJECTS THE OTHERS")
+    columns = ("NAMESPACE", "APPGROUP", "WORKLOAD", "FIT", "EDGES", "COST", "WHAT REJECTS THE OTHERS")
     cells = [
         (
             row["namespace"],
             row.get("appGroup", ""),
             row["workload"],
             f"{row['fit']} of {row['pods']}",
+            str(row.get("edges", "")),
+            number(row.get("edgeCost")),
             "; ".join(f"{item['plugin']}: {item['reason']}" for item in row["rejected"]),
         )
         for row in rows[:MAX_ROWS]
     ]
-    page.table(*without_constant(columns, cells, ("NAMESPACE", "APPGROUP"), page), fold=(columns[-1],))
+    page.table(*without_constant(columns, cells, ("NAMESPACE", "APPGROUP"), page), fold=columns[-1:])
     if len(rows) > MAX_ROWS:
         page.line(f"and {len(rows) - MAX_ROWS} more; -o json lists them all")
-    page.line("each workload is judged by itself, towards the pods that have a node; a joint plan may choose otherwise")
+    page.line("each workload by itself, towards the pods that have a node; a joint plan may choose otherwise")
+    page.line("COST is the network cost of all edges of its first pod there")

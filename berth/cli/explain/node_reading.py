@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from berth.api.labels import ANNOTATION_DECISION, LABEL_APPGROUP, membership
+from berth.api.labels import LABEL_APPGROUP, membership
 from berth.cli.explain.node import NodeFacts
 from berth.cli.listing import list_or_nothing
 from berth.kube.client import ApiClient
@@ -55,8 +55,7 @@ async def read_node_facts(
     here = [pod for item in raw if not (pod := _pod(item)).finished]
     bound = {str(item["metadata"].get("uid", "")): _bound(item) for item in raw}
     waiting = [_as_waiting(stated)] if stated is not None else await _waiting(client, schedulers, namespace)
-    ours = [pod for pod in here if ANNOTATION_DECISION in pod.metadata.annotations]
-    names = _group_names((*ours, *waiting))
+    names = _group_names((*here, *waiting))
     if not names and not waiting:
         return NodeFacts(node, here, bound)
     elsewhere = await _members(client, names)
@@ -68,6 +67,7 @@ async def read_node_facts(
         here,
         bound,
         waiting,
+        stated=stated is not None,
         elsewhere=[pod for pod in elsewhere if pod.metadata.uid not in moved],
         nodes=await client.list_all(NODES),
         groups=await list_or_nothing(client, APP_GROUPS) if names else (),

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.kube.objects import CustomObject, Pod
+from berth.scheduling import node_fit
 from berth.scheduling.configuration import Profile
 from berth.scheduling.node_fit import Fit, NodeFit
+from berth.scheduling.single import cycle_of
 from tests.support import builders, plans
 from tests.support.placement import Lab, chain, group_object, lone, member, zoned
 
@@ -89,6 +91,7 @@ def test_members_are_judged_towards_their_placed_partners(node: str, admitted: i
     found = fit(made, member("a1", "a"), node=node)
     assert found.admitted == admitted
     assert [plugin for plugin, _ in found.reasons] == ([] if admitted else ["NetworkOverhead"])
+    assert (found.edges, found.edge_cost) == ((1, 5.0) if admitted else (0, 0.0))
 
 
 def test_thousands_that_are_alike_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,14 +99,13 @@ def test_thousands_that_are_alike_are_judged_once(monkeypatch: pytest.MonkeyPatc
     judge = NodeFit(made.cache, Profile(), "n1")
     pods = [lone(f"p{n}", cpu="2") for n in range(3000)]
     looked = 0
-    rejections = NodeFit.rejections
 
-    def counted(self: NodeFit, pod: Pod) -> Any:
+    def counted(*arguments: Any, **more: Any) -> Any:
         nonlocal looked
         looked += 1
-        return rejections(self, pod)
+        return cycle_of(*arguments, **more)
 
-    monkeypatch.setattr(NodeFit, "rejections", counted)
+    monkeypatch.setattr(node_fit, "cycle_of", counted)
     assert judge.fit(pods).admitted == 2
     assert looked == 3
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from berth.cli.explain.node_page import MAX_ROWS, node_page
@@ -52,6 +54,14 @@ def test_a_node_that_takes_nothing_says_why() -> None:
     text = page(node=builders.node("n1", unschedulable=True, taints=["a=b:NoSchedule"]), waiting=[pod("p")])
     for wanted in ("cordoned", "a=b:NoSchedule", "0 of 1", "NodeUnschedulable", "TaintToleration"):
         assert wanted in text
+
+
+def test_the_question_names_the_pod_that_was_stated() -> None:
+    back = pod("back-1", "back")
+    text = page(waiting=[back], stated=True, elsewhere=[placed("front-1", "front", on="n2")])
+    assert "WOULD IT TAKE default/back-1?" in text
+    assert re.search(r"^all in namespace default, appgroup shop\nWORKLOAD +FIT +EDGES +COST", text, re.MULTILINE)
+    assert re.search(r"^back +1 of 1 +1 +1$", text, re.MULTILINE)
 
 
 def test_the_tables_are_bounded() -> None:
