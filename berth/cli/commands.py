@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -15,6 +18,37 @@ BAD_INPUT = 2
 
 CLUSTER_ERRORS = (ApiError, *TRANSPORT_ERRORS)
 """What may go wrong with a live cluster."""
+
+
+class UnreadableFileError(ValueError):
+    """A file that the command line names cannot be read; the text names it and says why."""
+
+
+def read_file(path: Path | None) -> str:
+    """The text of a file; of standard input for None.
+
+    Raises:
+        UnreadableFileError: it is not there, not readable or no text.
+    """
+    name = "standard input" if path is None else str(path)
+    try:
+        return sys.stdin.read() if path is None else path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UnreadableFileError(f"{name}: not UTF-8 text") from error
+    except OSError as error:
+        raise UnreadableFileError(f"{name}: {(error.strerror or str(error)).lower()}") from error
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(version("kube-berth"))
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+]
+"""The option that every program has."""
 
 
 def fail(message: str) -> NoReturn:

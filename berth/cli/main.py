@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import typer
 
+from berth.cli.commands import Version
 from berth.cli.explain.command import explain
 from berth.cli.plan.command import plan
 from berth.cli.run import run
 
+HELP = {"help_option_names": ["-h", "--help"]}
+"""kubectl's names of the option, for all commands below."""
+
 app = typer.Typer(
     name="berth",
+    context_settings=HELP,
     help="Network-, interference- and latency-aware pod placement for Kubernetes.",
     no_args_is_help=True,
     add_completion=True,
@@ -23,6 +28,7 @@ app.add_typer(explain)
 
 kubectl_app = typer.Typer(
     name="kubectl berth",
+    context_settings=HELP,
     help="Ask Berth what it decided and why.",
     no_args_is_help=True,
     add_completion=False,
@@ -34,12 +40,12 @@ kubectl_app.command()(plan)
 
 
 @app.callback()
-def _berth() -> None:
+def _berth(version: Version = False) -> None:
     """Network-, interference- and latency-aware pod placement for Kubernetes."""
 
 
 @kubectl_app.callback()
-def _kubectl_berth() -> None:
+def _kubectl_berth(version: Version = False) -> None:
     """Ask Berth what it decided and why."""
 
 

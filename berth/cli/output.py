@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import IO, Any
 
 import typer
 import yaml
@@ -17,6 +18,11 @@ class Output(StrEnum):
     table = "table"
     yaml = "yaml"
     json = "json"
+
+
+def colored(stream: IO[str]) -> bool:
+    """Whether an answer may carry escape sequences: on a terminal, unless NO_COLOR or a dumb one says otherwise."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def print_document(document: Mapping[str, Any], output: Output, table: Callable[[], str]) -> None:

@@ -13,10 +13,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from berth.api.labels import LABEL_APPGROUP
-from berth.cli.commands import CLUSTER_ERRORS, cluster_problem, fail
+from berth.cli.commands import CLUSTER_ERRORS, UnreadableFileError, cluster_problem, fail, read_file
 from berth.cli.explain.types import TypeAndName
 from berth.cli.listing import USER_AGENT, list_or_nothing
-from berth.cli.output import Output, print_document
+from berth.cli.output import Output, colored, print_document
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
 from berth.kube.errors import ApiError
@@ -157,8 +157,8 @@ def _prepare(config: Path | None) -> tuple[Any, Any]:
     from berth.cli.explain import run as command
 
     try:
-        return command, command.profiles((str(config), config.read_text()) if config is not None else None)
-    except (OSError, UnicodeDecodeError, command.ConfigurationError) as error:
+        return command, command.profiles((str(config), read_file(config)) if config is not None else None)
+    except (UnreadableFileError, command.ConfigurationError) as error:
         _refuse(f"{error}; name the file that `berth run placement` was started with")
 
 
@@ -181,6 +181,8 @@ def _run(
 
 
 async def _get(client: ApiClient, resource: Any, name: str, namespace: str, plural: str) -> Any:
+    if not name:
+        _refuse(f"the name of the {resource.kind} is empty; `kubectl get {plural}` lists names")
     try:
         return await client.get(resource, name, namespace=namespace or None)
     except ApiError as error:
@@ -202,4 +204,4 @@ def _refuse(problem: str) -> NoReturn:
 
 def _print(document: dict[str, Any], output: Output, page: Callable[..., str]) -> None:
     width = shutil.get_terminal_size((110, 24)).columns
-    print_document(document, output, lambda: page(document, width=width, color=sys.stdout.isatty()))
+    print_document(document, output, lambda: page(document, width=width, color=colored(sys.stdout)))

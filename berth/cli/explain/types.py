@@ -24,4 +24,7 @@ class TypeAndName(TyperGroup):
         """Take ``TYPE/NAME`` apart; the API group that ``kubectl get -o name`` writes behind the type is left out."""
         kind, slash, name = args[0].partition("/")
         kind = kind.partition(".")[0].lower()
-        return super().resolve_command(ctx, [COMMANDS.get(kind, kind), *([name] if slash and name else []), *args[1:]])
+        command = COMMANDS.get(kind, kind)
+        if command not in self.commands:
+            ctx.fail(f"there is no type {kind!r} to explain; choose from: {', '.join(self.commands)}")
+        return super().resolve_command(ctx, [command, *([name] if slash and name else []), *args[1:]])

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from berth.api.base import format_timestamp
-from berth.cli.commands import CLUSTER_ERRORS, cluster_problem, fail
+from berth.cli.commands import CLUSTER_ERRORS, UnreadableFileError, cluster_problem, fail, read_file
 from berth.cli.listing import list_cluster
-from berth.cli.output import Output, print_document
+from berth.cli.output import Output, colored, print_document
 from berth.cli.progress import progress_on_stderr
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -90,8 +90,8 @@ def plan(
         fail("berth plan: nothing to plan; name manifests with -f FILE, or use --from-cluster")
     try:
         sources = read_sources(filename or [])
-        configuration = (str(config), config.read_text()) if config is not None else None
-    except (OSError, UnicodeDecodeError) as error:
+        configuration = (str(config), read_file(config)) if config is not None else None
+    except UnreadableFileError as error:
         fail(f"berth plan: {error}; name readable files with -f and --config")
     # Late, since `berth run` shares this program and has no use for the scheduling library.
     from berth.cli.plan import run as command
@@ -134,7 +134,7 @@ def plan(
             document,
             show=[section.value for section in show or ()],
             width=shutil.get_terminal_size((110, 24)).columns,
-            color=sys.stdout.isatty(),
+            color=colored(sys.stdout),
         ),
     )
     raise typer.Exit(command.exit_code(document))
@@ -144,19 +144,19 @@ def read_sources(names: list[str]) -> list[tuple[str, str]]:
     """(name, text) of every file; those of a directory and the ones below it by path, hidden ones left out.
 
     Raises:
-        OSError, UnicodeDecodeError: a file is not there or cannot be read.
+        UnreadableFileError: a file is not there or cannot be read.
     """
     sources: list[tuple[str, str]] = []
     for name in names:
         path = Path(name)
         if name == STDIN:
-            sources.append((STDIN, sys.stdin.read()))
+            sources.append((STDIN, read_file(None)))
         elif path.is_dir():
             chosen = [file for file in sorted(path.rglob("*")) if file.suffix in SUFFIXES and file.is_file()]
             chosen = [file for file in chosen if not any(p.startswith(".") for p in file.relative_to(path).parts)]
             if not chosen:
-                raise FileNotFoundError(f"directory {name} has no {', '.join(SUFFIXES)} file")
-            sources += [(str(file), file.read_text()) for file in chosen]
+                raise UnreadableFileError(f"directory {name} has no {', '.join(SUFFIXES)} file")
+            sources += [(str(file), read_file(file)) for file in chosen]
         else:
-            sources.append((name, path.read_text()))
+            sources.append((name, read_file(path)))
     return sources

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from importlib.metadata import version
 
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from berth.cli.main import app, kubectl_app
 from tests.support.probe import berth
 
 
@@ -13,3 +18,17 @@ def test_the_command_explains_itself(arguments: list[str]) -> None:
         output, errors = process.popen.communicate(timeout=30)
     assert "run" in output + errors
     assert "pod placement for Kubernetes" in output + errors
+
+
+@pytest.mark.parametrize("program", [app, kubectl_app], ids=["berth", "kubectl berth"])
+@pytest.mark.parametrize("command", [[], ["plan"], ["explain"], ["explain", "node"]], ids=" ".join)
+def test_help_has_the_short_name_that_kubectl_has(program: typer.Typer, command: list[str]) -> None:
+    result = CliRunner().invoke(program, [*command, "-h"])
+    assert result.exit_code == 0
+    assert result.stdout == CliRunner().invoke(program, [*command, "--help"]).stdout
+
+
+@pytest.mark.parametrize("program", [app, kubectl_app], ids=["berth", "kubectl berth"])
+def test_the_version_is_that_of_the_package(program: typer.Typer) -> None:
+    result = CliRunner().invoke(program, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"{version('kube-berth')}\n")

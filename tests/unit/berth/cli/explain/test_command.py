@@ -41,7 +41,7 @@ def test_a_cluster_that_does_not_answer_gives_2(program: typer.Typer, kind: str,
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "No such file"), ("profiles: 7", "profiles"), ("profiles: [", "not valid YAML")],
+    [(None, "c.yaml: no such file"), ("profiles: 7", "profiles"), ("profiles: [", "not valid YAML")],
     ids=["missing", "wrong", "syntax"],
 )
 def test_a_wrong_configuration_gives_2(tmp_path: Path, dead: str, content: str | None, said: str) -> None:
@@ -52,6 +52,13 @@ def test_a_wrong_configuration_gives_2(tmp_path: Path, dead: str, content: str |
     assert result.exit_code == 2
     assert said in result.stderr
     assert "name the file that `berth run placement` was started with" in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["pod", "appgroup", "node"])
+def test_an_empty_name_is_refused_before_anything_is_asked(kind: str, dead: str) -> None:
+    result = CliRunner().invoke(app, ["explain", kind, "", "--kubeconfig", dead])
+    assert result.exit_code == 2
+    assert "is empty; `kubectl get" in result.stderr
 
 
 def test_a_name_is_needed() -> None:

@@ -58,7 +58,7 @@ def test_an_object_is_named_as_kubectl_has_it(named: list[str], dead: str) -> No
     [
         (["pod/"], "Missing argument"),
         (["pod"], "Missing argument"),
-        (["service/web"], "No such command"),
+        (["service/web"], "no type 'service' to explain; choose from: pod, appgroup, node"),
         (["pod/web", "other"], "unexpected extra argument"),
     ],
     ids=["no name after the slash", "no name", "other type", "two names"],

@@ -116,12 +116,14 @@ BROKEN = plans.text(plans.pod("web", cpu="4x"))
     ("arguments", "said"),
     [
         pytest.param([], "nothing to plan; name manifests with -f FILE, or use --from-cluster", id="nothing"),
-        pytest.param(["-f", "none.yaml"], "none.yaml'; name readable files with -f", id="no such file"),
+        pytest.param(["-f", "none.yaml"], "none.yaml: no such file or directory; name readable", id="no such file"),
         pytest.param(["-f", "empty"], "directory empty has no .yaml, .yml, .json file", id="empty directory"),
-        pytest.param(["-f", "binary.yaml"], "name readable files with -f", id="no text"),
+        pytest.param(["-f", "binary.yaml"], "binary.yaml: not UTF-8 text; name readable", id="no text"),
         pytest.param(["-f", "broken.yaml"], "broken.yaml:13: Pod default/web: spec.containers[0]", id="bad manifest"),
         pytest.param(["-f", "shop.yaml", "--strategy", "magic"], "strategy 'magic' is unknown", id="strategy"),
-        pytest.param(["-f", "shop.yaml", "--config", "none.yaml"], "none.yaml'", id="no such configuration"),
+        pytest.param(
+            ["-f", "shop.yaml", "--config", "none.yaml"], "none.yaml: no such file", id="no such configuration"
+        ),
         pytest.param(
             ["--from-cluster", "--kubeconfig", "none"], "kubeconfig none: no such file; name a", id="no such kubeconfig"
         ),
