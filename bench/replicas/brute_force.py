@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.replicas.cluster import Cluster, Pod
-from bench.replicas.evaluator import LOCALITY, Group
+from bench.replicas.evaluator import ALL, Group
 from bench.replicas.objective import DEFAULT_WEIGHTS, Weights, objective
 from bench.replicas.rules import affinity_violations, constraints_of, requests, terms_of, violations
 from bench.replicas.selection import term_selects
@@ -29,6 +29,7 @@ from bench.replicas.tables import (
     counts_others,
     mode_of,
     pair,
+    shared_company,
     workload,
 )
 
@@ -150,24 +151,34 @@ class _Search:
         )
 
     def _affinity(self, item: Workload) -> None:
-        """Choices against required affinity that a workload has to itself, or to nobody."""
+        """Choices against required affinity to the own replicas, to pods that have a node, or to nobody."""
         terms, meant, outside = self._meant(item)
-        if not terms or outside or meant not in ([], [item]):
+        if meant not in ([], [item]):
             return
         for term in terms:
             used = self.problem.by_domain(term["topologyKey"], item.counts) > 0
+            there = self._there(term, outside)
+            # Pods that have a node came before: none of the replicas is the first of its kind where there are any.
+            lonely = (used & ~there).any(axis=1) if outside else (used.sum(axis=1) > 1) | (not meant)
             bare = item.counts[:, self.problem.domains(term["topologyKey"]) < 0].any(axis=1)
-            item.alone[(used.sum(axis=1) > 1) | bare | (not meant)] = np.inf
+            item.alone[lonely | bare] = np.inf
 
     def _sole_affinity(self, item: Workload) -> None:
-        """Choices against required affinity that a workload has to one other."""
+        """Choices against required affinity that a workload has to one other and to pods that have a node."""
         terms, meant, outside = self._meant(item)
-        if not terms or outside or len(meant) != 1 or meant[0] is item:
+        if len(meant) != 1 or meant[0] is item:
             return
         for term in terms:
             mine, theirs = (self.problem.by_domain(term["topologyKey"], one.counts) > 0 for one in (item, meant[0]))
-            missing = mine.astype(int) @ (~theirs).astype(int).T > 0
+            missing = mine.astype(int) @ (~(theirs | self._there(term, outside))).astype(int).T > 0
             self._add(item, meant[0], np.where(missing, np.inf, 0.0))
+
+    def _there(self, term: Any, pods: Sequence[Pod]) -> npt.NDArray[np.bool_]:
+        """bool[D], domains of a term with one of these pods."""
+        found: npt.NDArray[np.bool_] = (
+            self.problem.by_domain(term["topologyKey"], self.problem.at(pods)[None, :])[0] > 0
+        )
+        return found
 
     def _sole_caller(self, callee: Workload) -> None:
         """The load of a workload that one other calls."""
@@ -181,7 +192,7 @@ class _Search:
 
     def _callers(self, callee: Workload) -> list[Workload]:
         """Workloads that call it; none where its load does not count."""
-        if mode_of(self.problem, callee) not in LOCALITY:
+        if mode_of(self.problem, callee) == ALL:
             return []
         names = [edge.caller for edge in self.cluster.groups[self.group] if edge.callee == callee.name]
         return [next(item for item in self.workloads if item.name == name) for name in names if self._has(name)]
@@ -191,12 +202,11 @@ class _Search:
 
     @staticmethod
     def _variance(taken: Floats, counts: Counts) -> Floats:
-        """Mean over endpoints of (load - 1)^2; `taken` is what each node's endpoints get together, 1 in all."""
-        total = counts.sum(axis=-1, keepdims=True)
-        load = np.divide(
-            taken * total, counts, out=np.zeros(np.broadcast_shapes(taken.shape, counts.shape)), where=counts > 0
-        )
-        found: Floats = ((load - 1) ** 2 * counts).sum(axis=-1) / total[..., 0]
+        """Mean over endpoints of (load - 1)^2, 0 where no call arrives; `taken` is what each node's get together."""
+        total, arrived = counts.sum(axis=-1, keepdims=True), taken.sum(axis=-1, keepdims=True)
+        blank = np.zeros(np.broadcast_shapes(taken.shape, counts.shape))
+        load = np.divide(taken * total, counts * arrived, out=blank, where=(counts > 0) & (arrived > 0))
+        found: Floats = (np.where(arrived > 0, (load - 1) ** 2, 0.0) * counts).sum(axis=-1) / total[..., 0]
         return found
 
     def _add(self, one: Workload, other: Workload, table: Floats) -> None:
@@ -278,7 +288,9 @@ class _Search:
                 return np.inf
             if self.joint:
                 return objective(placement, self.group, self.weights) - self._decomposed(chosen)
-        return sum(self._several_callers(number, chosen) for number in range(len(chosen)))
+        rows = [item.counts[choice] for item, choice in zip(self.workloads, chosen, strict=True)]
+        loads = sum(self._several_callers(number, chosen) for number in range(len(chosen)))
+        return loads + shared_company(self.problem, self.workloads, rows)
 
     def _several_callers(self, number: int, chosen: list[int]) -> float:
         """The load of a workload that several others call."""

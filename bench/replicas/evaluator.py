@@ -117,9 +117,10 @@ def edge_results(cluster: Cluster, edges: Iterable[Edge], members: Mapping[str, 
 def endpoint_loads(
     cluster: Cluster, edges: Iterable[Edge], members: Mapping[str, Sequence[Pod]], workload: str
 ) -> dict[str, float]:
-    """Calls that each replica of a workload gets, by pod name, 1 being the even share; empty when nobody calls it.
+    """Calls that each replica of a workload gets, by pod name, 1 being the even share; empty when no call arrives.
 
-    Every edge brings as many calls, and every replica of a caller makes as many of them.
+    Every edge brings as many calls, and every replica of a caller makes as many of them. Those that reach nothing are
+    left out.
     """
     endpoints = members.get(workload, ())
     calling = [members[edge.caller] for edge in edges if edge.callee == workload and members.get(edge.caller)]
@@ -132,8 +133,8 @@ def endpoint_loads(
             met = reached(cluster, caller, endpoints, mode)
             for pod in met:
                 loads[pod.name] += 1 / len(callers) / len(met)
-    even = len(calling) / len(endpoints)
-    return {name: load / even for name, load in loads.items()}
+    even = sum(loads.values()) / len(endpoints)
+    return {name: load / even for name, load in loads.items()} if even else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,36 +228,44 @@ class SoftRules:
     anti_affinity: float = 0.0
     """preferred anti-affinity: sum of weight / 100 over (pod, term, other pod that it means in the domain)"""
     affinity: float = 0.0
-    """preferred affinity: sum of weight / 100 over (pod, term, other pod that it means outside the domain)"""
+    """preferred affinity: sum of weight / 100 over (pod, term) without another pod that it means in the domain"""
     skew: float = 0.0
     """ScheduleAnyway and default spreading: pods of each domain beyond the least and maxSkew, once a workload"""
 
 
 def soft_rules(cluster: Cluster, group: Group, *, default_spread: Sequence[Manifest] = DEFAULT_SPREAD) -> SoftRules:
-    """Sum up what the soft rules of an AppGroup's pods say.
+    """Sum up what soft rules say of an AppGroup's pods: their own, and terms of others that mean one of them.
 
     Args:
         cluster: nodes and all pods.
-        group: the AppGroup; rules of other pods do not count.
+        group: the AppGroup.
         default_spread: constraints of pods that state none.
     """
     apart = near = skew = 0.0
     members = cluster.members(group)
-    for pod in (pod for replicas in members.values() for pod in replicas):
-        for kind, together in (("podAntiAffinity", True), ("podAffinity", False)):
-            for item in terms_of(pod, kind, _PREFERRED):
-                term = item["podAffinityTerm"]
-                count = sum(
-                    other is not pod
-                    and term_selects(cluster, term, pod, other)
-                    and same_domain(cluster, term["topologyKey"], pod, other) is together
-                    for other in cluster.pods
-                )
-                apart += item["weight"] / 100 * count if together else 0
-                near += 0 if together else item["weight"] / 100 * count
+    for pod in cluster.pods:
+        for item in terms_of(pod, "podAntiAffinity", _PREFERRED):
+            for other in _together(cluster, pod, item["podAffinityTerm"]):
+                apart += item["weight"] / 100 * (group in (pod.group, other.group))
+        for item in terms_of(pod, "podAffinity", _PREFERRED):
+            term = item["podAffinityTerm"]
+            ours = any(other.group == group and term_selects(cluster, term, pod, other) for other in cluster.pods)
+            if (ours or pod.group == group) and not _together(cluster, pod, term):
+                near += item["weight"] / 100
     for replicas in members.values():
         skew += _excess(cluster, replicas, default_spread)
     return SoftRules(apart, near, skew)
+
+
+def _together(cluster: Cluster, pod: Pod, term: Manifest) -> list[Pod]:
+    """Other pods that a term of a pod means, in its domain."""
+    return [
+        other
+        for other in cluster.pods
+        if other is not pod
+        and term_selects(cluster, term, pod, other)
+        and same_domain(cluster, term["topologyKey"], pod, other)
+    ]
 
 
 def _excess(cluster: Cluster, replicas: Sequence[Pod], default_spread: Sequence[Manifest]) -> float:

@@ -213,20 +213,76 @@ def _at_replicas(problem: Problem, item: Any, keys: Sequence[str], made: Workloa
     return most
 
 
+def meant_workloads(problem: Problem, term: Any, owner: Pod) -> list[str]:
+    """Workloads of the group that a term means."""
+    return [pod.workload for pod in problem.members if term_selects(problem.cluster, term, owner, pod)]
+
+
 def _wishes(problem: Problem, made: Workload) -> Floats:
-    """Preferred terms that mean replicas of the own workload or pods outside the group."""
-    pod, counts, total = made.pod, made.counts, np.zeros(len(made.counts))
-    for kind, together in (("podAntiAffinity", True), ("podAffinity", False)):
-        for item in terms_of(pod, kind, PREFERRED):
+    """Preferred terms between replicas of the workload, and between these and pods outside the group, both ways."""
+    total = np.zeros(len(made.counts))
+    for item in terms_of(made.pod, "podAntiAffinity", PREFERRED):
+        term, price = item["podAffinityTerm"], problem.weights.soft_affinity * item["weight"] / 100
+        here = problem.by_domain(term["topologyKey"], made.counts)
+        if term_selects(problem.cluster, term, made.pod, made.pod):
+            total += price * (here * (here - 1)).sum(axis=1)
+        total += price * (here @ _outside(problem, term, made.pod, problem.others))
+    for other in problem.others:
+        for item in terms_of(other, "podAntiAffinity", PREFERRED):
             term, price = item["podAffinityTerm"], problem.weights.soft_affinity * item["weight"] / 100
-            here = problem.by_domain(term["topologyKey"], counts)
-            if term_selects(problem.cluster, term, pod, pod):
-                number = counts.sum(axis=1)
-                pairs = (here * (here - 1)).sum(axis=1)
-                total += price * (pairs if together else number * (number - 1) - pairs)
-            meant = problem.at([other for other in problem.others if term_selects(problem.cluster, term, pod, other)])
-            near = here @ problem.by_domain(term["topologyKey"], meant[None, :])[0]
-            total += price * (near if together else counts.sum(axis=1) * meant.sum() - near)
+            if term_selects(problem.cluster, term, other, made.pod):
+                near = problem.by_domain(term["topologyKey"], problem.at([other])[None, :])[0]
+                total += price * (problem.by_domain(term["topologyKey"], made.counts) @ near)
+    return total + _company(problem, made)
+
+
+def _outside(problem: Problem, term: Any, owner: Pod, others: Sequence[Pod]) -> Counts:
+    """int[D], pods among `others` that a term means, by domain."""
+    meant = problem.at([other for other in others if term_selects(problem.cluster, term, owner, other)])
+    found: Counts = problem.by_domain(term["topologyKey"], meant[None, :])[0]
+    return found
+
+
+def _company(problem: Problem, made: Workload) -> Floats:
+    """Preferred affinity that depends on one workload: its own to itself or to pods outside, and theirs to it."""
+    total = np.zeros(len(made.counts))
+    for item in terms_of(made.pod, "podAffinity", PREFERRED):
+        term, price = item["podAffinityTerm"], problem.weights.soft_affinity * item["weight"] / 100
+        meant = meant_workloads(problem, term, made.pod)
+        if meant in ([], [made.name]):
+            here = problem.by_domain(term["topologyKey"], made.counts)
+            alone = (here == 1) if meant else (here > 0)
+            lonely = np.where(alone & (_outside(problem, term, made.pod, problem.others) == 0), here, 0).sum(axis=1)
+            total += price * (lonely + made.counts.sum(axis=1) - here.sum(axis=1))
+    for other in problem.others:
+        for item in terms_of(other, "podAffinity", PREFERRED):
+            term, price = item["podAffinityTerm"], problem.weights.soft_affinity * item["weight"] / 100
+            if meant_workloads(problem, term, other) == [made.name]:
+                key = term["topologyKey"]
+                home = problem.by_domain(key, problem.at([other])[None, :])[0]
+                rest = _outside(problem, term, other, [pod for pod in problem.others if pod is not other])
+                total += price * ~(((problem.by_domain(key, made.counts) + rest) * home) > 0).any(axis=1)
+    return total
+
+
+def shared_company(problem: Problem, made: Sequence[Workload], rows: Sequence[Counts]) -> float:
+    """Preferred affinity that means several workloads of the group, of a whole placement: int[N] of each workload."""
+    total = 0.0
+    for owner in (*problem.members, *problem.others):
+        for item in terms_of(owner, "podAffinity", PREFERRED):
+            term = item["podAffinityTerm"]
+            names = meant_workloads(problem, term, owner)
+            if len(names) < 2:
+                continue
+            price = problem.weights.soft_affinity * item["weight"] / 100
+            own = next((row for one, row in zip(made, rows, strict=True) if one.pod is owner), problem.at([]))
+            if owner in problem.others:
+                own = problem.at([owner])
+            meant = sum((row for one, row in zip(made, rows, strict=True) if one.name in names), start=problem.at([]))
+            here, there = (problem.by_domain(term["topologyKey"], row[None, :])[0] for row in (own, meant))
+            there = there + _outside(problem, term, owner, [pod for pod in problem.others if pod is not owner])
+            itself = owner.workload in names and owner not in problem.others
+            total += price * float(here[there == int(itself)].sum() + own.sum() - here.sum())
     return total
 
 
@@ -244,20 +300,27 @@ def pair(problem: Problem, one: Workload, other: Workload) -> Floats:
 def _towards(problem: Problem, owner: Workload, target: Workload) -> Floats:
     """float64[O, P], the owner's terms that mean the target's pods, and its edges to the target."""
     total = np.zeros((len(owner.counts), len(target.counts)))
-    sizes = owner.counts.sum(axis=1)[:, None] * target.counts.sum(axis=1)[None, :]
+    cluster, price = problem.cluster, problem.weights.soft_affinity / 100
 
-    def together(key: str) -> Counts:
-        return problem.by_domain(key, owner.counts) @ problem.by_domain(key, target.counts).T
+    def by_domain(term: Any) -> tuple[Counts, Counts]:
+        key = term["topologyKey"]
+        return problem.by_domain(key, owner.counts), problem.by_domain(key, target.counts)
 
     for term in terms_of(owner.pod, "podAntiAffinity", REQUIRED):
-        if term_selects(problem.cluster, term, owner.pod, target.pod):
-            total += _infinite(together(term["topologyKey"]) > 0)
-    for kind, apart in (("podAntiAffinity", True), ("podAffinity", False)):
-        for item in terms_of(owner.pod, kind, PREFERRED):
-            term = item["podAffinityTerm"]
-            if term_selects(problem.cluster, term, owner.pod, target.pod):
-                pairs = together(term["topologyKey"])
-                total += problem.weights.soft_affinity * item["weight"] / 100 * (pairs if apart else sizes - pairs)
+        if term_selects(cluster, term, owner.pod, target.pod):
+            mine, theirs = by_domain(term)
+            total += _infinite(mine @ theirs.T > 0)
+    for item in terms_of(owner.pod, "podAntiAffinity", PREFERRED):
+        if term_selects(cluster, item["podAffinityTerm"], owner.pod, target.pod):
+            mine, theirs = by_domain(item["podAffinityTerm"])
+            total += price * item["weight"] * (mine @ theirs.T)
+    for item in terms_of(owner.pod, "podAffinity", PREFERRED):
+        term = item["podAffinityTerm"]
+        if meant_workloads(problem, term, owner.pod) == [target.name]:
+            mine, theirs = by_domain(term)
+            empty = (theirs + _outside(problem, term, owner.pod, problem.others)) == 0
+            bare = owner.counts.sum(axis=1) - mine.sum(axis=1)
+            total += price * item["weight"] * (mine @ empty.T.astype(np.int64) + bare[:, None])
     for edge in problem.cluster.groups[problem.group]:
         if (edge.caller, edge.callee) == (owner.name, target.name):
             total += _edge(problem, owner, target, edge.limit)
@@ -271,7 +334,7 @@ def _edge(problem: Problem, caller: Workload, callee: Workload, limit: float | N
     every = call_shares(problem, callee, ALL)
     costs = np.einsum("pnm,nm->pn", shares, problem.cost)
     costs[shares.sum(axis=2) == 0] = problem.cluster.worst_cost()
-    blend = problem.weights.failover if mode in LOCALITY else 0.0
+    blend = problem.weights.failover if mode != ALL else 0.0
     costs = (1 - blend) * costs + blend * np.einsum("pnm,nm->pn", every, problem.cost)
     total: Floats = caller.counts @ costs.T / caller.counts.sum(axis=1)[:, None]
     if limit is not None and (problem.cluster.zone_costs or problem.cluster.region_costs):

@@ -144,6 +144,19 @@ def test_loads(web: list[str], db: list[str], loads: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("web", "loads"),
+    [
+        pytest.param(["a1-1", "a1-2"], [2.0, 0.0], id="some-fail"),
+        pytest.param(["a1-2"], [], id="all-fail"),
+    ],
+)
+def test_calls_that_fail_load_nobody(web: list[str], loads: list[float]) -> None:
+    cluster = read_cluster([*SMALL, EDGE, LOCAL, *placed(web=web, db=["a1-1", "a2-1"])])
+    found = endpoint_loads(cluster, cluster.groups[GROUP], cluster.members(GROUP), "db")
+    assert list(found.values()) == loads
+
+
+@pytest.mark.parametrize(
     ("web", "db", "failover"),
     [
         pytest.param(["a1-1", "b1-1"], ["a1-1", "a2-1"], 80.0, id="the-worst-zone"),

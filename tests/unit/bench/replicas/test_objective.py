@@ -10,6 +10,7 @@ from tests.support.replicas import GROUP, HOST, SMALL, ZONE, Manifest, boutique,
 
 EDGE = group(("web", "db"))
 ZONAL = service("db", trafficDistribution="PreferSameZone")
+LOCAL = service("db", internalTrafficPolicy="Local")
 NOTHING = Weights(failover=0, soft_affinity=0, skew=0, node_failure=0, zone_failure=0, load=0)
 APART = {
     "affinity": {
@@ -41,13 +42,17 @@ SPREAD = {
         pytest.param(NOTHING, [], {}, ["a1-1"], ["a1-1", "a2-1"], 2.5, id="cost"),
         pytest.param(Weights(), [], {}, ["a1-1"], ["a1-1", "a2-1"], 2.5, id="a-single-replica-need-not-survive"),
         pytest.param(Weights(load=0), [ZONAL], {}, ["a1-1"], ["a1-1", "a2-1"], 0.05 * 2.5, id="failover"),
-        pytest.param(Weights(), [ZONAL], {}, ["a1-1"], ["a1-1", "a2-1"], 0.05 * 2.5 + 10 * 1, id="load"),
-        pytest.param(Weights(), [], {}, ["a1-1", "a1-1"], ["a1-1"], 11.0, id="node-and-zone-failure"),
+        pytest.param(Weights(), [ZONAL], {}, ["a1-1"], ["a1-1", "a2-1"], 0.05 * 2.5 + 5 * 1, id="load"),
+        pytest.param(
+            Weights(), [LOCAL], {}, ["a1-1", "a2-1"], ["a1-1"], 0.95 * 50 + 0.05 * 2.5, id="half-of-the-calls-fail"
+        ),
+        pytest.param(Weights(), [LOCAL], {}, ["a2-1"], ["a1-1"], 95.25, id="all-calls-fail-and-nobody-is-loaded"),
+        pytest.param(Weights(), [], {}, ["a1-1", "a1-1"], ["a1-1"], 6.0, id="node-and-zone-failure"),
         pytest.param(Weights(), [], {}, ["a1-1", "a1-2"], ["a1-1"], 1.5, id="zone-failure"),
-        pytest.param(Weights(), [], APART, ["a1-1", "a1-1"], ["a1-1"], 11.0 + 10 * 0.5 * 2, id="soft-affinity"),
-        pytest.param(Weights(), [], SPREAD, ["a1-1", "a1-1"], ["a1-1"], 11.0 + 10, id="skew"),
-        pytest.param(Weights(), [], {}, ["a1-1"] * 5, [], 11.0 + 20, id="default-spread"),
-        pytest.param(Weights(default_spread=()), [], {}, ["a1-1"] * 5, [], 11.0, id="without-default-spread"),
+        pytest.param(Weights(), [], APART, ["a1-1", "a1-1"], ["a1-1"], 6.0 + 5 * 0.5 * 2, id="soft-affinity"),
+        pytest.param(Weights(), [], SPREAD, ["a1-1", "a1-1"], ["a1-1"], 6.0 + 5, id="skew"),
+        pytest.param(Weights(), [], {}, ["a1-1"] * 5, [], 6.0 + 10, id="default-spread"),
+        pytest.param(Weights(default_spread=()), [], {}, ["a1-1"] * 5, [], 6.0, id="without-default-spread"),
     ],
 )
 def test_terms(

@@ -293,6 +293,18 @@ class TestSoftRules:
         found = soft_rules(read_cluster([*SMALL, EDGE, *placed(spec, web=nodes)]), GROUP)
         assert (found.anti_affinity, found.affinity, found.skew) == amounts
 
+    def test_terms_of_others_count_where_they_mean_the_group(self) -> None:
+        guard = pod("guard", "a1-1", group="", **preferred("podAntiAffinity", 100, term(HOST, "web")))
+        fan = pod("fan", "b1-1", group="", **preferred("podAffinity", 50, term(ZONE, "web")))
+        lonely = pod("lonely", "b1-1", 2, group="", **preferred("podAffinity", 50, term(ZONE, "nobody")))
+        found = soft_rules(read_cluster([*SMALL, EDGE, guard, fan, lonely, *placed(web=["a1-1", "a1-2"])]), GROUP)
+        assert (found.anti_affinity, found.affinity) == (1.0, 0.5)
+
+    def test_a_node_without_the_label_is_near_nobody(self) -> None:
+        spec = preferred("podAffinity", 100, term("rack", "web"))
+        found = soft_rules(read_cluster([*SMALL, EDGE, *placed(spec, web=["a1-1", "a1-1"])]), GROUP)
+        assert found.affinity == 2.0
+
     def test_default_spreading_can_be_switched_off(self) -> None:
         cluster = read_cluster([*SMALL, EDGE, *placed(web=["a1-1"] * 6)])
         assert soft_rules(cluster, GROUP, default_spread=()).skew == 0
