@@ -5,6 +5,7 @@
     .venv/bin/python -m bench.replicas evaluate -f examples --plan plan.json
     .venv/bin/python -m bench.replicas boutique
     .venv/bin/python -m bench.replicas grow
+    .venv/bin/python -m bench.replicas add
     .venv/bin/python -m bench.replicas compare --problems 500
 
 A snapshot is what ``kubectl get nodes,pods,services,appgroups,networktopologies -A -o yaml`` prints. The columns are
@@ -20,7 +21,7 @@ from pathlib import Path
 
 import yaml
 
-from bench.replicas import boutique, comparison, growth
+from bench.replicas import additions, boutique, comparison, growth
 from bench.replicas.cluster import Manifest, read_cluster
 from bench.replicas.report import COLUMNS, cells, page, table
 
@@ -80,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     evaluation.add_argument("--plan", type=Path, help="output of `berth plan -o json` over these manifests")
     commands.add_parser("boutique", help="plan Online Boutique with replicas, Services and rules")
     commands.add_parser("grow", help="let Online Boutique grow, shrink and be rolled out")
+    commands.add_parser("add", help="one more replica for each of 150 applications, costs from 1 to 3000")
     compared = commands.add_parser("compare", help="`berth plan` beside the optimum of generated problems")
     compared.add_argument("--problems", type=int, default=500, help="how many; default: 500")
     compared.add_argument("--first", type=int, default=0, help="seed of the first; default: 0")
@@ -89,6 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(boutique_page())
     elif options.command == "grow":
         print(growth_page())
+    elif options.command == "add":
+        print("\n".join(["| | |", "|---|---|", *additions.lines(additions.add_replicas())]))
     elif options.command == "compare":
         seeds = range(options.first, options.first + options.problems)
         print(comparison.page(comparison.compare(seeds, grown=options.grown)))

@@ -7,7 +7,7 @@ is cheaper, so that computed weight sets say what the stated ones do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise, product
 from random import Random
 from typing import Any
@@ -123,8 +123,8 @@ class _Maker:
         names = sorted(set(self.zones.values()))
         regions = {pair: self.random.randint(near + 1, far) for pair in product(names, names) if pair[0] != pair[1]}
         levels = [
-            {"topologyKey": key, "originList": _origins(costs)}
-            for key, costs in ((ZONE, _metric(zones)), (REGION, _metric(regions)))
+            {"topologyKey": key, "originList": origins_of(costs)}
+            for key, costs in ((ZONE, cheapest_paths(zones)), (REGION, cheapest_paths(regions)))
             if costs
         ]
         spec = {"configmapName": "", "weights": [{"name": "UserDefined", "topologyList": levels}]}
@@ -255,7 +255,8 @@ def _reference(name: str) -> dict[str, str]:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "selector": name}
 
 
-def _origins(costs: dict[tuple[str, str], int]) -> list[dict[str, Any]]:
+def origins_of(costs: Mapping[tuple[str, str], int]) -> list[dict[str, Any]]:
+    """Costs by (origin, destination) as a NetworkTopology's originList."""
     return [
         {
             "origin": origin,
@@ -267,7 +268,7 @@ def _origins(costs: dict[tuple[str, str], int]) -> list[dict[str, Any]]:
     ]
 
 
-def _metric(costs: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:
+def cheapest_paths(costs: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
     """Costs of the cheapest paths."""
     found = dict(costs)
     places = dict.fromkeys(place for pair in costs for place in pair)
