@@ -95,6 +95,8 @@ CASES: Final = (
             ("hard spread over zones", "PreferSameZone"),
         )
     ),
+    Case(replicas=11, prefer="PreferSameZone"),
+    Case(replicas=11, prefer="PreferSameZone", rule="hard spread over zones"),
     *(
         Case(nodes=200, rule=rule, prefer=prefer)
         for rule in ("none", "required anti-affinity by host", "hard spread over zones")
