@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from berth.scheduling.replicas.problem import Bools, Ints, Problem
+from berth.scheduling.replicas.problem import Bools, Floats, Ints, Problem
 from berth.scheduling.replicas.rule import Spread
 
 SPARE = 2
@@ -141,13 +141,28 @@ def _best_of_locations(problem: Problem, keep: Bools, most: int) -> Bools:
         if pod_set.cost is not None:
             charge += pod_set.replicas * pod_set.cost
     chosen = np.zeros(nodes.size, dtype=np.bool_)
-    locations = np.unique(nodes.location[keep])
-    each = max(FEW, most // len(locations))
+    left = most
     spare = SPARE + max(pod_set.replicas for pod_set in problem.pod_sets)
-    for location in locations:
+    for location in _by_nearness(problem, np.where(keep, room, 0.0)):
         here = np.flatnonzero(keep & (nodes.location == location))
         emptiest = here[np.argsort(-room[here], kind="stable")]
         enough = int(np.searchsorted(np.cumsum(room[emptiest]), ROOM)) + spare
-        chosen[emptiest[: min(each, max(FEW, enough))]] = True
+        taken = emptiest[: max(FEW, min(enough, left))]
+        left -= len(taken)
+        chosen[taken] = True
         chosen[here[np.argsort(charge[here], kind="stable")[:FEW]]] = True
     return chosen
+
+
+def _by_nearness(problem: Problem, room: Floats) -> list[int]:
+    """Locations by their cost to the one with the most placed replicas, or else room: columns go to them in order."""
+    nodes = problem.nodes
+    total = np.bincount(nodes.location, weights=room, minlength=len(nodes.location_cost))
+    placed = np.zeros(len(total))
+    for workload in problem.workloads:
+        for node, count in workload.placed.items():
+            placed[nodes.location[node]] += count
+    seed = int(placed.argmax() if placed.any() else total.argmax())
+    distance = nodes.location_cost[seed] + nodes.location_cost[:, seed]
+    order = sorted(np.flatnonzero(total).tolist(), key=lambda place: (place != seed, float(distance[place]), place))
+    return [int(place) for place in order]

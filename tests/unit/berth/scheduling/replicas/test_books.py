@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.replicas_core.judge import Judge
+from bench.replicas_core.small import small_problem
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Nodes, PodSet, Problem, Workload
-from tests.support.replica_judge import Judge
-from tests.support.replica_problems import small_problem
 
 
 def books_of(problem: Problem) -> Books:

@@ -32,6 +32,7 @@ class Judge:
     """All parts of a problem's objective and its rules."""
 
     def __init__(self, problem: Problem) -> None:
+        """Take a problem apart."""
         self.problem = problem
         self.sets = problem.pod_sets
         self.cost = problem.nodes.location_cost.tolist()
@@ -60,6 +61,7 @@ class Judge:
         return nodes + [node for row in self.rows_of[workload] for node in state[row]]
 
     def distance(self, one: int, other: int) -> float:
+        """Cost between two nodes."""
         return 0.0 if one == other else self.cost[self.location[one]][self.location[other]]
 
     def reached(self, caller: int, endpoints: list[int], routing: Routing) -> list[int]:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from itertools import combinations_with_replacement
 
+from bench.replicas_core.judge import Judge, Nodes, Part
 from berth.scheduling.replicas.problem import Problem
-from tests.support.replica_judge import Judge, Nodes, Part
 
 
 class TooLargeError(Exception):

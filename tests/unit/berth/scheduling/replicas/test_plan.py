@@ -1,0 +1,234 @@
+"""Whole plans: Online Boutique, optima by brute force, rules judged by plain loops, partial plans."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.replicas_core.brute import best
+from bench.replicas_core.cases import Figures, boutique, cluster, figures
+from bench.replicas_core.judge import Judge
+from bench.replicas_core.small import small_problem
+from berth.scheduling.gang.budget import Budget
+from berth.scheduling.replicas.plan import Effort, node_costs, plan
+from berth.scheduling.replicas.problem import Nodes, PodSet, Prices, Problem, Routing, Workload
+from berth.scheduling.replicas.result import Plan
+from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
+
+OPTIMA: dict[str, float | None] = json.loads(
+    (Path(__file__).parents[4] / "data" / "replica_optima.json").read_text(encoding="utf-8")
+)["optima"]
+"""Lowest objective of generated problems by seed, None where no placement exists: ``best`` found them."""
+ZONE = Routing.ZONE
+ONE_CORE = cluster(24, 4, cpu=1000)
+
+
+def state_of(answer: Plan) -> list[tuple[int, ...]]:
+    return [tuple(node for node, n in sorted(counts.items()) for _ in range(n)) for counts in answer.counts]
+
+
+def group(*seeds: int) -> list[str]:
+    return [str(seed) for seed in seeds if str(seed) in OPTIMA]
+
+
+@pytest.mark.parametrize(
+    ("problem", "cost", "node", "zone"),
+    [
+        pytest.param(boutique(), 0.45, 1.0, 0.0, id="3 replicas, all endpoints"),
+        pytest.param(boutique(routing=ZONE), 0.0, 1.0, 1.0, id="3 replicas, PreferSameZone"),
+        pytest.param(boutique(rule="required"), 0.67, 1.0, 0.0, id="3 replicas, required anti-affinity"),
+        pytest.param(boutique(rule="preferred"), 0.67, 1.0, 0.0, id="3 replicas, preferred anti-affinity"),
+        pytest.param(boutique(rule="required", routing=ZONE), 0.34, 1.0, 1.0, id="3 replicas, required, zone"),
+        pytest.param(boutique(rule="hard", routing=ZONE), 0.0, 1.0, 1.0, id="3 replicas, hard spread, PreferSameZone"),
+        pytest.param(boutique(rule="hard", limits=False), 36.7, 1.0, 1.0, id="3 replicas, hard spread over zones"),
+        pytest.param(boutique(4), 0.66, 1.0, 0.0, id="4 replicas, all endpoints"),
+        pytest.param(boutique(4, routing=ZONE), 0.0, 1.0, 1.0, id="4 replicas, PreferSameZone"),
+        pytest.param(boutique(4, rule="required"), 0.75, 1.0, 0.0, id="4 replicas, required anti-affinity"),
+        pytest.param(boutique(4, rule="hard", routing=ZONE), 0.0, 1.0, 1.0, id="4 replicas, hard, PreferSameZone"),
+        pytest.param(boutique(nodes=ONE_CORE), 0.9, 1.0, 0.0, id="1 core, all endpoints"),
+        pytest.param(boutique(nodes=ONE_CORE, routing=ZONE), 0.32, 1.0, 1.0, id="1 core, PreferSameZone"),
+        pytest.param(boutique(nodes=ONE_CORE, rule="required"), 0.72, 1.0, 0.0, id="1 core, required anti-affinity"),
+        pytest.param(boutique(nodes=ONE_CORE, rule="hard", routing=ZONE), 0.14, 1.0, 1.0, id="1 core, hard, zone"),
+        pytest.param(boutique(nodes=cluster(200, 4)), 0.45, 1.0, 0.0, id="200 nodes, all endpoints"),
+        pytest.param(boutique(nodes=cluster(200, 4), routing=ZONE), 0.0, 1.0, 1.0, id="200 nodes, PreferSameZone"),
+    ],
+)
+def test_boutique_is_close_and_survives(problem: Problem, cost: float, node: float, zone: float) -> None:
+    answer = plan(problem)
+    found: Figures = figures(problem, answer)
+    assert answer.complete
+    assert not Judge(problem).broken(state_of(answer))
+    assert found.cost <= cost + 1e-9
+    assert (found.survive_node, found.survive_zone) >= (node, zone)
+    assert found.worst_load <= 1.1
+    assert answer.objective == pytest.approx(Judge(problem).objective(state_of(answer)))
+    if problem.workloads[0].routing is ZONE and not problem.rules:
+        assert found.everywhere <= 2.51
+
+
+def test_without_prices_of_survival_everything_is_on_one_node() -> None:
+    problem = replace(boutique(), prices=Prices(survive_node=0, survive_zone=0))
+    answer = plan(problem)
+    assert len({node for counts in answer.counts for node in counts}) == 1
+    assert answer.objective == 0
+
+
+def test_a_high_price_of_zones_survives_them() -> None:
+    problem = replace(boutique(), prices=Prices(survive_zone=100))
+    found = figures(problem, plan(problem))
+    assert found.survive_zone == 1.0
+    assert found.cost <= 2.23
+
+
+@pytest.mark.parametrize("hard", [True, False], ids=["three zones by rule", "three zones by choice"])
+def test_eleven_replicas_over_three_zones_carry_the_same_load(hard: bool) -> None:
+    nodes = cluster(24, 3)
+    cost = np.array([[1.0, 5, 5], [5, 1, 5], [5, 5, 1]])
+    problem = boutique(11, nodes=replace(nodes, location_cost=cost), routing=ZONE, rule="hard" if hard else "none")
+    found = figures(problem, plan(problem))
+    assert found.worst_load <= 1.1
+    assert (found.survive_node, found.survive_zone) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_small_plans_are_found_and_optimal(block: int) -> None:
+    found = optimal = 0
+    plans = bests = 0.0
+    for seed in group(*range(60 * block, 60 * (block + 1))):
+        problem, lowest = small_problem(int(seed)), OPTIMA[seed]
+        answer = plan(problem)
+        assert answer.complete is (lowest is not None), seed
+        if lowest is None:
+            continue
+        judge = Judge(problem)
+        value = judge.objective(state_of(answer))
+        assert not math.isinf(value), (seed, judge.broken(state_of(answer)))
+        assert value == pytest.approx(answer.objective), seed
+        assert value >= lowest - 1e-5, seed
+        found, optimal = found + 1, optimal + (value <= lowest + 1e-5)
+        plans, bests = plans + value, bests + lowest
+    assert optimal >= 0.98 * found
+    assert plans <= 1.001 * bests
+
+
+@pytest.mark.parametrize("seed", [3, 12, 32, 40])
+def test_the_optima_are_those_of_brute_force(seed: int) -> None:
+    lowest, state = best(small_problem(seed))
+    assert (None if state is None else pytest.approx(lowest, abs=1e-5)) == OPTIMA[str(seed)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1000, 100_000))
+def test_no_plan_breaks_a_rule_whole_or_partial(seed: int) -> None:
+    problem = small_problem(seed)
+    judge = Judge(problem)
+    for partial in (False, True):
+        answer = plan(problem, partial=partial, effort=Effort(kicks=2, rescue=2, steps=200))
+        assert answer.complete or partial or not any(answer.counts)
+        placed = [sum(counts.values()) for counts in answer.counts]
+        wanted = [pod_set.replicas for pod_set in problem.pod_sets]
+        assert [n + m for n, m in zip(placed, answer.missing, strict=True)] == wanted
+        if answer.complete or partial:
+            assert judge.broken(state_of(answer)) == []
+
+
+@pytest.mark.parametrize("seed", range(1, 8))
+def test_a_plan_is_the_same_each_time(seed: int) -> None:
+    problem = small_problem(seed)
+    assert plan(problem).counts == plan(problem).counts
+
+
+def tiny(rules: list[AntiAffinity | Affinity | Spread], *replicas: int, cpu: int = 2) -> Problem:
+    """Three nodes in two zones, workloads without edges."""
+    location = np.array([0, 0, 1])
+    nodes = Nodes(
+        free=np.full((3, 1), cpu, dtype=np.int64),
+        location=location,
+        location_cost=np.array([[1.0, 9.0], [9.0, 1.0]]),
+        zone=location,
+    )
+    sets = [PodSet(workload=w, replicas=n, request=np.array([1])) for w, n in enumerate(replicas)]
+    return Problem(nodes=nodes, workloads=[Workload(name=str(w)) for w in range(len(sets))], pod_sets=sets, rules=rules)
+
+
+HOST, PLACE = np.arange(3), np.array([0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("problem", "missing"),
+    [
+        pytest.param(tiny([], 7), (1,), id="no room for one"),
+        pytest.param(tiny([AntiAffinity(domain=HOST, subjects=[0], selects=[0])], 5), (2,), id="one a node"),
+        pytest.param(tiny([Spread(domain=PLACE, subjects=[0], selects=[0], max_skew=1)], 6), (1,), id="zones in step"),
+        pytest.param(
+            tiny([Spread(domain=PLACE, subjects=[0], selects=[0], max_skew=1, min_domains=3)], 6),
+            (4,),
+            id="too few zones",
+        ),
+        pytest.param(tiny([Affinity(domain=HOST, subjects=[0], selects=[0])], 3), (1,), id="all on one node"),
+        pytest.param(tiny([Affinity(domain=HOST, subjects=[0], selects=[1])], 3, 1), (2, 0), id="near another"),
+        pytest.param(
+            tiny(
+                [Affinity(domain=HOST, subjects=[0], selects=[1]), Affinity(domain=HOST, subjects=[1], selects=[0])],
+                1,
+                1,
+            ),
+            (1, 1),
+            id="waiting for each other",
+        ),
+    ],
+)
+def test_partial_places_as_many_as_the_rules_allow(problem: Problem, missing: tuple[int, ...]) -> None:
+    answer = plan(problem, partial=True)
+    assert answer.missing == missing
+    assert Judge(problem).broken(state_of(answer)) == []
+    whole = plan(problem)
+    assert whole.missing == tuple(pod_set.replicas for pod_set in problem.pod_sets)
+    assert not any(whole.counts)
+
+
+def test_without_time_a_plan_is_whole_all_the_same() -> None:
+    budget = Budget(lambda: 1.0, 0.0)
+    answer = plan(boutique(), budget=budget)
+    assert answer.complete
+    assert answer.cut_short
+
+
+def test_no_nodes_no_plan() -> None:
+    nodes = cluster(0, 1)
+    answer = plan(boutique(nodes=nodes), partial=True)
+    assert answer.missing == (3,) * 11
+
+
+@pytest.mark.parametrize("grown", [Routing.ALL, ZONE], ids=["all endpoints", "PreferSameZone"])
+def test_a_grown_application_is_nearly_as_good_as_one_from_scratch(grown: Routing) -> None:
+    first = boutique(3, routing=grown)
+    answer = plan(first)
+    free = first.nodes.free.copy()
+    for pod_set, counts in zip(first.pod_sets, answer.counts, strict=True):
+        for node, count in counts.items():
+            free[node] -= count * pod_set.request
+    placed = [replace(w, placed=counts) for w, counts in zip(first.workloads, answer.counts, strict=True)]
+    later = replace(first, workloads=placed, nodes=replace(first.nodes, free=free))
+    after, scratch = plan(later), plan(boutique(6, routing=grown))
+    assert all(after.survives_node)
+    assert after.complete
+    everybody = 15
+    assert after.objective / everybody <= max(1.2 * scratch.objective / everybody, 0.25)
+
+
+def test_node_costs_are_those_of_the_joint_objective() -> None:
+    problem = small_problem(11)
+    costs = node_costs(problem)
+    judge = Judge(problem)
+    nothing: list[tuple[int, ...]] = [()] * len(problem.pod_sets)
+    before = judge.objective(nothing)
+    for node in np.flatnonzero(np.isfinite(costs)).tolist():
+        assert judge.objective([(node,), *nothing[1:]]) - before == pytest.approx(costs[node])
