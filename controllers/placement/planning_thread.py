@@ -36,7 +36,7 @@ SWITCH_INTERVAL = 0.0005
 sends while a plan is made would wait as long."""
 PATIENCE = 0.02
 """Seconds for which the event loop stands still for a plan. Most plans are made by then, and two threads that compute
-at a time hand the interpreter to and fro, at twice the processor time."""
+at a time hand the interpreter to and fro."""
 TURN = 0.01
 """Seconds of deferred calls after which the event loop gets a turn."""
 
