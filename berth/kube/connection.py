@@ -171,7 +171,7 @@ async def load_connection(*, kubeconfig: str | None = None, context: str | None 
     path = path or _default_kubeconfig()
     configuration = Configuration()
     try:
-        _check_exists(path)
+        _check_files(path, context)
         loader = await kube_config.load_kube_config(
             config_file=path, context=context, client_configuration=configuration
         )
@@ -228,9 +228,29 @@ def _default_kubeconfig() -> str:
     return str(Path("~/.kube/config").expanduser())
 
 
-def _check_exists(paths: str) -> None:
-    if not any(Path(path).expanduser().exists() for path in paths.split(os.pathsep) if path):
+def _check_files(paths: str, context: str | None) -> None:
+    """Say in plain words what kubernetes_asyncio says in those of its code."""
+    files = [file for path in paths.split(os.pathsep) if path and (file := Path(path).expanduser()).exists()]
+    if not files:
         raise FileNotFoundError("no such file")
+    names: list[str] = []
+    for file in files:
+        document = yaml.safe_load(file.read_bytes())
+        if not isinstance(document, dict):
+            raise ConnectionConfigError(
+                f"not a kubeconfig: {'it is empty' if document is None else 'it is no mapping'}; "
+                "name another file with --kubeconfig or $KUBECONFIG"
+            )
+        listed = document.get("contexts")
+        entries = listed if isinstance(listed, list) else ()
+        names += [str(entry.get("name")) for entry in entries if isinstance(entry, dict)]
+        context = context or document.get("current-context")
+    if names and context not in names:
+        problem = f"it has no context {context!r}" if context else "no context is chosen (current-context)"
+        raise ConnectionConfigError(
+            f"{problem}; choose one of {', '.join(sorted(set(names)))} with --context, "
+            "or another file with --kubeconfig or $KUBECONFIG"
+        )
 
 
 def _inside_cluster() -> bool:

@@ -129,12 +129,15 @@ class TestServiceAccount:
 @pytest.mark.parametrize(
     ("document", "text"),
     [
-        pytest.param("", "not a kubeconfig", id="empty"),
-        pytest.param("just words", "not a kubeconfig", id="no mapping"),
+        pytest.param("", "not a kubeconfig: it is empty; name another", id="empty"),
+        pytest.param("just words", "not a kubeconfig: it is no mapping; name another", id="no mapping"),
+        pytest.param("[1, 2]", "not a kubeconfig: it is no mapping", id="a list"),
+        pytest.param({**config(), "contexts": "x"}, "contexts list", id="contexts are no list"),
         pytest.param("{", "expected", id="no yaml"),
         pytest.param("\x00", "special characters", id="binary"),
         pytest.param("clusters: []", "", id="only clusters"),
-        pytest.param({**config(), "current-context": "gone"}, "gone", id="unknown context"),
+        pytest.param({**config(), "current-context": "gone"}, "no context 'gone'; choose one of", id="unknown context"),
+        pytest.param({**config(), "current-context": ""}, "no context is chosen (current-context);", id="no context"),
         pytest.param({**config(), "clusters": []}, "name x in", id="unknown cluster"),
         pytest.param(
             {**config(), "clusters": [{"name": "x", "cluster": {"insecure-skip-tls-verify": True}}]},
