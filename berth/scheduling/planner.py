@@ -238,6 +238,8 @@ class Planner:
                 failures.extend(lost)
                 if lost and not partial:
                     return failures
+                if not batch:
+                    continue
             infrastructure = self._infrastructure(costs)
             application = build_application(
                 group, batch, self._cache.members.of(group.key), self._state, enforce_limits=costs.available

@@ -194,3 +194,12 @@ def test_a_fault_gives_back_what_is_assumed(monkeypatch: pytest.MonkeyPatch) -> 
         turn(stage)
     assert occupied(stage) == 0
     assert not stage.cycle._under_way
+
+
+def test_a_batch_that_fits_nowhere_by_now_keeps_nobody_else_back() -> None:
+    """The one node with room for its pods is filled by others while the plan is under way."""
+    stage = under_way(*[member(f"a{n}", "a", cpu="3") for n in range(2)], member("b0", "b", cpu="100m"), turns=2, cpu=7)
+    stage.add(lone("large", namespace="other", cpu="5"))
+    stage.schedule()
+    assert stage.placed() == {"large", "b0"}
+    assert stage.cache.state.pod_count == 2
