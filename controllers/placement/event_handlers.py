@@ -102,6 +102,9 @@ class EventHandlers:
         joined = cache.members.group_of(uid)
         # A plan that is not made yet may have a node for it already.
         planned = new is not None and cache.assumed(uid) and queue.refresh(new)
+        if planned and pod.metadata.deletion_timestamp is not None:
+            cache.forget(pod)
+            planned = cache.update_pod(pod)
         if waits and ours:
             queue.add(pod, EntryKey.of(pod, joined))
         elif not planned:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from berth.kube.objects import Pod
+from berth.network.groups import GroupKey
 from berth.scheduling.gang import budget
 from tests.support.desk import Desk
 from tests.support.placement import lone, member
@@ -66,3 +67,15 @@ def test_a_pod_that_is_deleted_is_forgotten(desk: Desk, number: int) -> None:
     placed = {item.decision.pod.metadata.name for item in desk.decide()}
     assert placed == {"p0", "p1", "p2", "p3"} - {f"p{number}"}
     assert desk.cache.state.pod_count == 3
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_pod_that_is_being_deleted_is_planned_no_more(desk: Desk, number: int) -> None:
+    """A finalizer may keep it for long: no other pod of its AppGroup waits for room for it."""
+    half_placed(desk)
+    desk.pods(member(f"p{number}", "a", cpu="100m", deleting=True))
+    assert f"p{number}" not in {pod.metadata.name for entry in desk.queue.entries() for pod in entry.pods.values()}
+    placed = {item.decision.pod.metadata.name for item in desk.decide()}
+    assert placed == {"p0", "p1", "p2", "p3"} - {f"p{number}"}
+    assert desk.cache.state.pod_count == 3
+    assert len(desk.cache.members.of(GroupKey("default", "shop"))) == 3
