@@ -128,6 +128,8 @@ class BindingCycle:
         elif (problem := self.changed(node, record)) is not None:
             self._record(events.node_changed(decision, problem))
             self._requeue(pod)
+        elif self._pods.get(pod.key, pod).spec != pod.spec:
+            self._requeue(pod)  # it was resized: its new requests are neither planned nor charged
         elif self._volumes.needed(pod):
             # In a task of its own, so that a slow provisioner keeps nobody else waiting.
             self._tasks.create_task(self.bind_volumes(item))

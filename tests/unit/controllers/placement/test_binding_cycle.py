@@ -319,3 +319,14 @@ async def test_a_large_application_keeps_no_other_namespace_waiting(
     async with running(cycle.run()):
         await until(lambda: len(order) == len(many) + 1, what="all are bound")
     assert order.index("one") < 2
+
+
+async def test_a_pod_that_was_resized_since_its_decision_is_planned_again(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk.controller.binding._binder, "bind", None)
+    assumed = desk.place(lone("p", cpu="1", spec=ON_N1))
+    desk.pods(lone("p", cpu="8", spec=ON_N1))
+    await desk.controller.binding._bind(assumed)
+    assert occupied(desk) == {}
+    assert waiting(desk) == ["p"]
