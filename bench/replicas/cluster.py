@@ -114,7 +114,13 @@ class Cluster:
 
     def worst_cost(self) -> float:
         """The dearest way in the cluster, at least the unknown one: what a call costs that reaches nothing."""
-        return max([UNKNOWN_COST, *(self.cost(one, other) for one in self.nodes for other in self.nodes)])
+        places: dict[tuple[str | None, str | None], list[str]] = {}
+        for name, node in self.nodes.items():
+            found = places.setdefault((node.labels.get(REGION), node.labels.get(ZONE)), [])
+            if len(found) < 2:
+                found.append(name)
+        some = [name for names in places.values() for name in names]
+        return max([UNKNOWN_COST, *(self.cost(one, other) for one in some for other in some)])
 
     def members(self, group: tuple[str, str]) -> dict[str, list[Pod]]:
         """Pods of an AppGroup by workload."""

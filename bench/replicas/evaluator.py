@@ -91,7 +91,6 @@ class EdgeResult:
 def edge_results(cluster: Cluster, edges: Iterable[Edge], members: Mapping[str, Sequence[Pod]]) -> list[EdgeResult]:
     """Every edge whose two workloads have replicas."""
     results: list[EdgeResult] = []
-    nothing = cluster.worst_cost()
     for edge in edges:
         callers, endpoints = members.get(edge.caller, ()), members.get(edge.callee, ())
         if not callers or not endpoints:
@@ -105,7 +104,7 @@ def edge_results(cluster: Cluster, edges: Iterable[Edge], members: Mapping[str, 
                 here, there = cluster.nodes[caller.node], cluster.nodes[pod.node]
                 cross += (here.failure_domain != there.failure_domain) / len(met)
             if not met:
-                cost += nothing
+                cost += cluster.worst_cost()
                 unreachable += 1
             for pod in endpoints:
                 cost_all += cluster.cost(caller.node, pod.node) / len(endpoints)
@@ -190,6 +189,37 @@ def evaluate(cluster: Cluster, group: Group) -> Evaluation:
         survive_zone=sum(len(_domains(cluster, replicas)) > 1 for replicas in replicated),
         endpoint_load=max((max(load.values(), default=0.0) for _, load in loads), default=0.0),
         zone_load=max((_zone_load(cluster, replicas, load) for replicas, load in loads), default=0.0),
+    )
+
+
+def together(found: Sequence[Evaluation]) -> Evaluation:
+    """Several AppGroups as one: sums of counts (of nodes too), means over all edges, the worst failover and load.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if not found:
+        raise ValueError("no evaluations")
+    edges = sum(item.edges for item in found)
+
+    def mean(values: Iterable[float]) -> float:
+        pairs = zip(found, values, strict=True)
+        return sum(item.edges * value for item, value in pairs) / edges if edges else 0.0
+
+    return Evaluation(
+        pods=sum(item.pods for item in found),
+        nodes=sum(item.nodes for item in found),
+        edges=edges,
+        cost=mean(item.cost for item in found),
+        cost_all=mean(item.cost_all for item in found),
+        cross_zone=mean(item.cross_zone for item in found),
+        unreachable=mean(item.unreachable for item in found),
+        failover_cost=max((item.failover_cost for item in found if item.failover_cost is not None), default=None),
+        replicated=sum(item.replicated for item in found),
+        survive_node=sum(item.survive_node for item in found),
+        survive_zone=sum(item.survive_zone for item in found),
+        endpoint_load=max(item.endpoint_load for item in found),
+        zone_load=max(item.zone_load for item in found),
     )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from bench.replicas.cluster import Cluster
-from bench.replicas.evaluator import Evaluation, evaluate
+from bench.replicas.evaluator import Evaluation, evaluate, together
 from bench.replicas.objective import DEFAULT_WEIGHTS, Weights, objective
 from bench.replicas.rules import soft_rules, violations
 
@@ -40,13 +40,17 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def page(cluster: Cluster, weights: Weights = DEFAULT_WEIGHTS) -> str:
     """Figures of every AppGroup that has pods, its soft rules and objective; then the hard rules that are broken."""
     rows: list[list[str]] = []
+    evaluations: list[Evaluation] = []
     for key in sorted(cluster.groups):
         found = evaluate(cluster, key)
         if not found.pods:
             continue
+        evaluations.append(found)
         soft = soft_rules(cluster, key, default_spread=weights.default_spread)
         said = [f"{soft.anti_affinity:g}", f"{soft.affinity:g}", f"{soft.skew:g}"]
         rows.append(["/".join(key), *cells(found), *said, f"{objective(cluster, key, weights):.2f}"])
+    if len(evaluations) > 1:
+        rows.append(["**all**", *cells(together(evaluations)), "", "", "", ""])
     header = ["AppGroup", *COLUMNS, "soft anti-affinity", "soft affinity", "soft skew", "objective"]
     broken = violations(cluster)
     counts = Counter(item.rule for item in broken)

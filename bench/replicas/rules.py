@@ -243,28 +243,29 @@ def soft_rules(cluster: Cluster, group: Group, *, default_spread: Sequence[Manif
     """
     apart = near = skew = 0.0
     members = cluster.members(group)
+    ours = [pod for replicas in members.values() for pod in replicas]
     for pod in cluster.pods:
+        own = pod.group == group
         for item in terms_of(pod, "podAntiAffinity", _PREFERRED):
-            for other in _together(cluster, pod, item["podAffinityTerm"]):
-                apart += item["weight"] / 100 * (group in (pod.group, other.group))
+            apart += item["weight"] / 100 * len(_together(cluster, pod, item["podAffinityTerm"], None if own else ours))
         for item in terms_of(pod, "podAffinity", _PREFERRED):
             term = item["podAffinityTerm"]
-            ours = any(other.group == group and term_selects(cluster, term, pod, other) for other in cluster.pods)
-            if (ours or pod.group == group) and not _together(cluster, pod, term):
+            counts = own or any(term_selects(cluster, term, pod, other) for other in ours)
+            if counts and not _together(cluster, pod, term):
                 near += item["weight"] / 100
     for replicas in members.values():
         skew += _excess(cluster, replicas, default_spread)
     return SoftRules(apart, near, skew)
 
 
-def _together(cluster: Cluster, pod: Pod, term: Manifest) -> list[Pod]:
-    """Other pods that a term of a pod means, in its domain."""
+def _together(cluster: Cluster, pod: Pod, term: Manifest, among: Sequence[Pod] | None = None) -> list[Pod]:
+    """Other pods that a term of a pod means, in its domain; among all, or some."""
     return [
         other
-        for other in cluster.pods
+        for other in (cluster.pods if among is None else among)
         if other is not pod
-        and term_selects(cluster, term, pod, other)
         and same_domain(cluster, term["topologyKey"], pod, other)
+        and term_selects(cluster, term, pod, other)
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.replicas.cluster import read_cluster
-from bench.replicas.evaluator import edge_results, endpoint_loads, evaluate, reached, routing
+from bench.replicas.evaluator import edge_results, endpoint_loads, evaluate, reached, routing, together
 from tests.support.replicas import GROUP, SMALL, Manifest, bound, boutique, group, node, placed, service
 
 BOUTIQUE = ("default", "online-boutique")
@@ -167,6 +167,19 @@ def test_calls_that_fail_load_nobody(web: list[str], loads: list[float]) -> None
 def test_failover(web: list[str], db: list[str], failover: float | None) -> None:
     found = evaluate(read_cluster([*SMALL, EDGE, ZONAL, *placed(web=web, db=db)]), GROUP)
     assert found.failover_cost == failover
+
+
+def test_several_groups_together() -> None:
+    one = evaluate(read_cluster([*SMALL, EDGE, *placed(web=["a1-1", "a2-1"], db=["a1-1", "a1-1"])]), GROUP)
+    other = evaluate(boutique(["eu-west-a-01"] * 3), BOUTIQUE)
+    both = together([one, other])
+    assert (both.pods, both.edges, both.replicated) == (37, 16, 13)
+    assert (both.survive_node, both.survive_zone) == (1, 1)
+    assert both.cost == pytest.approx((one.cost * 1 + other.cost * 15) / 16)
+    assert both.failover_cost == one.failover_cost
+    assert together([one]) == one
+    with pytest.raises(ValueError, match="no evaluations"):
+        together([])
 
 
 def test_edges_of_workloads_without_replicas_do_not_count() -> None:

@@ -11,6 +11,7 @@ import yaml
 
 from bench.replicas.__main__ import boutique_page, documents, growth_page, main
 from bench.replicas.boutique import Case
+from bench.replicas.cluster import read_cluster
 from bench.replicas.report import page, table
 from tests.support.replicas import EXAMPLES, SMALL, group, placed
 from tests.support.replicas import boutique as placed_boutique
@@ -66,6 +67,17 @@ def test_hard_rules_that_are_broken_are_named() -> None:
     for pod in cluster.pods:
         pod.spec["containers"][0]["resources"]["requests"]["cpu"] = "1"
     assert "Hard rules broken: 1 resources\n- resources: eu-west-a-01: cpu: 33 of 4" in page(cluster)
+
+
+def test_several_groups_have_a_row_together() -> None:
+    mall = group(("web", "db"), name="mall")
+    shops = [*placed(web=["a1-1"], db=["a1-2"]), *placed({"group": "mall"}, web=["a1-1"], db=["a2-1"])]
+    found = rows(page(read_cluster([*SMALL, EDGE, mall, *shops])))
+    assert [(row[0], row[2]) for row in found] == [
+        ("default/mall", "5.00"),
+        ("default/shop", "1.00"),
+        ("**all**", "3.00"),
+    ]
 
 
 def test_groups_without_pods_have_no_row() -> None:
