@@ -132,6 +132,51 @@ class TestByHand:
         assert (value, nodes) == (0.0, {"web": ["a2-2"]})
 
 
+def rule(kind: str, strength: str, key: str, **selector: Any) -> Manifest:
+    """A pod (anti-)affinity term, of weight 60 where it is preferred."""
+    term = {"topologyKey": key, "labelSelector": selector}
+    preferred = {"weight": 60, "podAffinityTerm": term}
+    named = {"required": term, "preferred": preferred}[strength]
+    return {"affinity": {kind: {f"{strength}DuringSchedulingIgnoredDuringExecution": [named]}}}
+
+
+def either(*apps: str) -> Manifest:
+    return {"matchExpressions": [{"key": "app", "operator": "In", "values": list(apps)}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "others"),
+    [
+        pytest.param(hard_spread(ZONE), [], id="hard-spread-of-all"),
+        pytest.param(hard_spread(HOST, whenUnsatisfiable="ScheduleAnyway"), [], id="soft-spread-of-all"),
+        pytest.param(rule("podAffinity", "preferred", HOST, **either("web", "db")), [], id="company-of-several"),
+        pytest.param(rule("podAffinity", "required", ZONE, **either("web", "db")), [], id="near-several"),
+        pytest.param(
+            rule("podAffinity", "required", ZONE, matchLabels={"app": "guard"}), ["a2-2"], id="near-a-stranger"
+        ),
+        pytest.param(rule("podAffinity", "preferred", HOST, matchLabels={"app": "guard"}), ["a2-2"], id="company"),
+        pytest.param(
+            rule("podAntiAffinity", "required", ZONE, **either("web", "guard")), ["a1-2"], id="away-from-both"
+        ),
+        pytest.param(rule("podAntiAffinity", "preferred", ZONE, **either("web", "guard")), ["a1-2"], id="rather-away"),
+    ],
+)
+@pytest.mark.parametrize(
+    "services", [[], [ZONAL], [service("db", internalTrafficPolicy="Local")]], ids=["all", "zone", "local"]
+)
+def test_rules_that_mean_several(spec: Manifest, others: list[str], services: list[Manifest]) -> None:
+    """Against every placement; the pods outside the group have the rule too."""
+    guards = placed({**spec, "group": ""}, guard=others) if others else []
+    if others and "required" in str(spec):
+        guards = placed({"group": ""}, guard=others)
+    cluster = read_cluster([*FOUR, EDGE, *services, *guards])
+    waiting = waiting_pods(placed(spec, web=["", ""], db=["", ""]))
+    allowed = (found for found in placements(cluster, waiting) if not violations(found, cluster.pods))
+    best = min((objective(found, GROUP) for found in allowed), default=inf)
+    found = optimum(cluster, GROUP, waiting)
+    assert (found.value if found is not None else inf) == pytest.approx(best)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_no_placement_is_better(seed: int) -> None:
     """Against the evaluator alone, on generated problems with as many of their pods as leave few placements."""
