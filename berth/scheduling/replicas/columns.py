@@ -14,7 +14,7 @@ SPARE = 2
 """Nodes of a class beyond what its pods need."""
 MOST = 1500
 """Columns at most in the first attempt, but for a few of every location."""
-CELLS = 2_500_000
+CELLS = 2_000_000
 """Pod sets times columns at most in the first attempt: every pair of them costs some 55 bytes."""
 FEW = 8
 """Nodes of every location at least."""

@@ -16,7 +16,7 @@ from berth.scheduling.replicas.problem import Floats, Ints, Problem
 from berth.scheduling.replicas.result import Plan, result_of
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.exact import Exact
-from berth.scheduling.replicas.search.fill import complete, fill
+from berth.scheduling.replicas.search.fill import complete, fill_blocks, fill_slices, slots_of
 from berth.scheduling.replicas.search.improve import improve
 from berth.scheduling.replicas.search.kicks import kick
 from berth.scheduling.replicas.search.patterns import patterns
@@ -112,16 +112,24 @@ def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generat
 def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) -> None:
     """The best of several starts, improved."""
     books = draft.books
-    template = parts(books, rows)
     empty = draft.snapshot(rows)
+    most = max(books.model.replicas[row] for row in rows)
+    templates = {1: parts(books, rows)}
     starts: dict[tuple[int, float], Ints] = {}
     for pattern in patterns(books, rows, effort.patterns):
-        if starts and budget.over:
-            break
-        draft.restore(rows, empty)
-        fill(draft, pattern, template)
-        missing, value = draft.standing(rows)
-        starts.setdefault((missing, round(value, 6)), draft.snapshot(rows))
+        block = -(-most // len(slots_of(pattern)))
+        if block not in templates:
+            templates[block] = parts(books, rows, block)
+        ways = [(fill_slices, 1)]
+        if len(templates[block]) > len(templates[1]):
+            ways.append((fill_blocks, block))
+        for way, size in ways:
+            if starts and budget.over:
+                break
+            draft.restore(rows, empty)
+            way(draft, pattern, templates[size])
+            missing, value = draft.standing(rows)
+            starts.setdefault((missing, round(value, 6)), draft.snapshot(rows))
     found: list[tuple[tuple[int, float], Ints]] = []
     improved = effort.improved if sum(books.model.replicas[row] for row in rows) <= MANY else 1
     for _, planned in sorted(starts.items(), key=lambda start: start[0])[:improved]:

@@ -1,8 +1,8 @@
-"""Starts: slice after slice into a pattern of locations, part by part or pod by pod."""
+"""Starts: an application goes into a pattern of locations, slice by slice or in blocks of several replicas."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,43 +12,58 @@ from berth.scheduling.replicas.search.patterns import Pattern
 from berth.scheduling.replicas.search.template import Part
 
 
-def fill(draft: Draft, pattern: Pattern, parts: Sequence[Part]) -> None:
-    """Place what is missing of the parts' pod sets; pods that fit nowhere stay missing."""
+def fill_slices(draft: Draft, pattern: Pattern, parts: Sequence[Part]) -> None:
+    """Place what is missing of the parts' pod sets, one replica of each after another.
+
+    Pods that fit nowhere stay missing.
+    """
     model = draft.model
     within = {place: model.location == place for place in pattern}
     everybody = sorted(row for part in parts for row in part)
     for number in range(max(draft.missing[row] for row in everybody)):
         here = within[pattern[number % len(pattern)]]
         for part in parts:
-            rows = [row for row in part if draft.missing[row] and model.replicas[row] > number]
-            if not rows or (len(rows) > 1 and _whole(draft, rows, here)):
-                continue
-            for row in rows:
-                if draft.missing[row]:
-                    _ = draft.place(row, here) or draft.place(row)
+            _place(draft, {row: 1 for row in part if draft.missing[row] and model.replicas[row] > number}, here)
     complete(draft, everybody)
 
 
-def _whole(draft: Draft, rows: Sequence[int], here: Bools) -> bool:
-    """Place one pod of each set on one node; False if none takes all of them."""
+def slots_of(pattern: Pattern) -> Pattern:
+    """Where blocks go: one to each location, two if there is only one, as no workload is to die with a node."""
+    return pattern if len(pattern) > 1 else pattern * 2
+
+
+def fill_blocks(draft: Draft, pattern: Pattern, parts: Sequence[Part]) -> None:
+    """The same with all replicas that a location gets of a part together on one node."""
+    model = draft.model
+    slots = slots_of(pattern)
+    within = {place: model.location == place for place in slots}
+    everybody = sorted(row for part in parts for row in part)
+    for number, place in enumerate(slots):
+        for part in parts:
+            counts = {row: len(range(number, model.replicas[row], len(slots))) for row in part}
+            _place(draft, {row: count for row, count in counts.items() if count}, within[place])
+    complete(draft, everybody)
+
+
+def _place(draft: Draft, counts: Mapping[int, int], here: Bools) -> None:
+    """Place pods of a part on one node of a location, or each on its cheapest node if none takes them all."""
     books, model = draft.books, draft.model
-    need = model.request[rows].sum(axis=0)
-    able = here & ((books.free >= need) | (need == 0)).all(axis=1)
-    if not able.any():
-        return False
-    costs = np.zeros(model.size)
-    for row in rows:
-        able &= books.can(row)
-        costs += books.costs(row)
-    column = cheapest(costs, able)
-    if column < 0:
-        return False
-    for row in rows:
-        if books.can(row)[column]:
-            draft.put(row, column)
-        elif not draft.place(row, here):
-            draft.place(row)
-    return True
+    column = -1
+    if sum(counts.values()) > 1:
+        need = sum((count * model.request[row] for row, count in counts.items()), np.zeros(1, dtype=np.int64))
+        able = here & ((books.free >= need) | (need == 0)).all(axis=1)
+        if able.any():
+            costs = np.zeros(model.size)
+            for row, count in counts.items():
+                able &= books.can(row)
+                costs += count * books.costs(row)
+            column = cheapest(costs, able)
+    for row, count in counts.items():
+        for _ in range(min(count, draft.missing[row])):
+            if column >= 0 and books.can(row)[column]:
+                draft.put(row, column)
+            elif not (draft.place(row, here) or draft.place(row)):
+                break
 
 
 def complete(draft: Draft, rows: Sequence[int]) -> None:

@@ -14,6 +14,8 @@ GAIN = 1e-7
 """Least gain of a move, relative to the objective: less may be rounding."""
 TARGETS = 3
 """Nodes that are tried for the contents of another."""
+FEW = 50
+"""Pod sets up to which all are looked at again after a move, not only those that are related to what moved."""
 MARGIN = 0.1
 """By how much nodes may look dearer than they are when each of several pods is looked at by itself."""
 
@@ -21,11 +23,15 @@ MARGIN = 0.1
 def improve(draft: Draft, budget: Budget, rows: Sequence[int]) -> None:
     """Move pods of sets that belong together while that helps and there is time."""
     singles(draft, budget, rows)
+    touched = rows
     while not budget.over:
-        moved = contents(draft, budget, rows) | swaps(draft, budget, rows)
+        moved = contents(draft, budget, rows, touched) | swaps(draft, budget, touched)
         if not moved:
             return
-        singles(draft, budget, sorted(set[int]().union(*(draft.model.related[row] for row in moved))))
+        near = sorted(set[int]().union(*(draft.model.related[row] for row in moved)))
+        singles(draft, budget, near)
+        if len(rows) > FEW:
+            touched = near
 
 
 def singles(draft: Draft, budget: Budget, rows: Sequence[int]) -> None:
@@ -51,11 +57,14 @@ def singles(draft: Draft, budget: Budget, rows: Sequence[int]) -> None:
             queue.update(dict.fromkeys(sorted(related[row])))
 
 
-def contents(draft: Draft, budget: Budget, among: Sequence[int]) -> set[int]:
-    """All pods of a node, of the sets among which to look, to another node; returns the pod sets that moved."""
+def contents(draft: Draft, budget: Budget, among: Sequence[int], touched: Sequence[int]) -> set[int]:
+    """All pods of a node, of the sets among which to look, to another node; returns the pod sets that moved.
+
+    Only nodes with pods that were touched are looked at.
+    """
     books = draft.books
     moved: set[int] = set()
-    for column in np.flatnonzero(books.planned[among].any(axis=0)).tolist():
+    for column in np.flatnonzero(books.planned[touched].any(axis=0)).tolist():
         if budget.over:
             break
         rows = [row for row in among if books.planned[row, column]]

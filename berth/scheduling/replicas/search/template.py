@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,44 +12,85 @@ from berth.scheduling.replicas.problem import Ints
 
 Part = tuple[int, ...]
 
+PASSES = 4
+"""Rounds of moves between parts."""
 
-def parts(books: Books, rows: Sequence[int]) -> list[Part]:
-    """Pod sets by part, in the order in which they are to be placed."""
+
+def parts(books: Books, rows: Sequence[int], replicas: int = 1) -> list[Part]:
+    """Pod sets by part, in the order in which they are to be placed; a node has room for so many replicas of a part."""
+    request = books.model.request
+    room = _typical_room(books, rows) // replicas
+    links = _links(books, rows)
+    content: dict[int, list[int]] = {row: [row] for row in rows}
+    load: dict[int, Ints] = {row: request[row] for row in rows}
+    near = {row: dict(others) for row, others in links.items()}
+    # Heaviest link first, small parts first among equals: large ones would soon be full.
+    queue = [(-weight, 2, a, b) for a, others in near.items() for b, weight in others.items() if a < b]
+    heapq.heapify(queue)
+    while queue:
+        weight, size, a, b = heapq.heappop(queue)
+        if a not in content or near[a].get(b) != -weight:
+            continue
+        if size != (size := len(content[a]) + len(content[b])):
+            heapq.heappush(queue, (weight, size, a, b))
+            continue
+        del near[a][b], near[b][a]
+        if (load[a] + load[b] > room).any():
+            continue
+        content[a] += content.pop(b)
+        load[a] = load[a] + load.pop(b)
+        for other, amount in near.pop(b).items():
+            del near[other][b]
+            near[a][other] = near[other][a] = near[a].get(other, 0.0) + amount
+            first, second = min(a, other), max(a, other)
+            heapq.heappush(queue, (-near[a][other], len(content[a]) + len(content[other]), first, second))
+    _refine(content, load, links, request, room)
+    return sorted((tuple(sorted(part)) for part in content.values() if part), key=lambda part: (-len(part), part))
+
+
+def _links(books: Books, rows: Sequence[int]) -> dict[int, dict[int, float]]:
+    """Edges between pod sets, in both directions."""
     model = books.model
-    room = _typical_room(books, rows)
-    links: dict[tuple[int, int], float] = {}
     of_workload: dict[int, list[int]] = {}
     for row in rows:
         of_workload.setdefault(model.workload[row], []).append(row)
-    for caller, callees in enumerate(model.callees):
-        for callee in callees:
-            for a in of_workload.get(caller, ()):
+    links: dict[int, dict[int, float]] = {row: {} for row in rows}
+    for caller, own in of_workload.items():
+        for callee in model.callees[caller]:
+            for a in own:
                 for b in of_workload.get(callee, ()):
-                    pair = (min(a, b), max(a, b))
-                    links[pair] = links.get(pair, 0.0) + 1.0
-    member = {row: row for row in rows}
-    content: dict[int, list[int]] = {row: [row] for row in rows}
-    load: dict[int, Ints] = {row: model.request[row].copy() for row in rows}
-    while links:
-        # Heaviest link first, small parts first among equals: large ones would soon be full.
-        (one, other), _ = max(
-            links.items(),
-            key=lambda item: (item[1], -len(content[item[0][0]]) - len(content[item[0][1]]), -item[0][0], -item[0][1]),
-        )
-        del links[one, other]
-        if (load[one] + load[other] > room).any():
-            continue
-        content[one] += content.pop(other)
-        load[one] = load[one] + load.pop(other)
-        for row in content[one]:
-            member[row] = one
-        for (a, b), weight in list(links.items()):
-            if other in (a, b):
-                del links[a, b]
-                rest = b if a == other else a
-                pair = (min(one, rest), max(one, rest))
-                links[pair] = links.get(pair, 0.0) + weight
-    return sorted((tuple(sorted(rows)) for rows in content.values()), key=lambda part: (-len(part), part))
+                    links[a][b] = links[b][a] = links[a].get(b, 0.0) + 1.0
+    return links
+
+
+def _refine(
+    content: dict[int, list[int]],
+    load: dict[int, Ints],
+    links: dict[int, dict[int, float]],
+    request: Ints,
+    room: Ints,
+) -> None:
+    """Move pod sets to parts that they have more links with, as long as there is room."""
+    part_of = {row: part for part, members in content.items() for row in members}
+    for _ in range(PASSES):
+        moved = False
+        for row, others in links.items():
+            home = part_of[row]
+            pull: dict[int, float] = {}
+            for other, weight in others.items():
+                pull[part_of[other]] = pull.get(part_of[other], 0.0) + weight
+            for part in sorted(pull, key=lambda part: (-pull[part], part)):
+                if part == home or pull[part] <= pull.get(home, 0.0):
+                    break
+                if (load[part] + request[row] <= room).all():
+                    content[home].remove(row)
+                    content[part].append(row)
+                    load[home], load[part] = load[home] - request[row], load[part] + request[row]
+                    part_of[row] = part
+                    moved = True
+                    break
+        if not moved:
+            return
 
 
 def _typical_room(books: Books, rows: Sequence[int]) -> Ints:
