@@ -128,6 +128,7 @@ class SchedulingCycle:
         if plan is None or plan.holds(entry, self._group(entry), self._costs(entry, plan.attempt.profile)):
             return plan
         plan.planning.close()
+        entry.active_since = self._cache.clock()  # what is edited all the time gets no turn of those that wait longer
         self._sort_out(entry)
         return None
 

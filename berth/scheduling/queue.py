@@ -7,7 +7,8 @@ Upstream's comparator is neither strict nor does it know priorities inside a gro
 The turn of entry is the number of attempts made before the entry came, or before its last failure: what never fits goes
 behind what came meanwhile, and what comes between two attempts is ordered by creation. Among entries of the highest
 priority the namespace goes first that has used least planning time. Every `AGEING_TURNS`-th attempt is for the entry
-that has been active longest, if that is `AGEING_SECONDS` or more: a stream of urgent entries starves nobody.
+that has been active longest, if that is `AGEING_SECONDS` or more: a stream of urgent entries starves nobody. A plan
+under way keeps its age until it is given up.
 
 An entry that could not be placed backs off (1 s doubling to 10 s, kube-scheduler's figures) and stays unschedulable
 until something changes that may help: a node, a pod that ended, a group, a network cost. At the latest after
@@ -55,7 +56,7 @@ class SchedulingQueue:
         self._unschedulable: dict[EntryKey, QueueEntry] = {}
         # What is in these heaps is good only while it equals its entry's rank, active or due time.
         self._active: dict[str, list[Rank]] = {}
-        self._oldest: list[tuple[float, EntryKey]] = []
+        self._oldest: dict[str, list[tuple[float, EntryKey]]] = {}
         self._share = PlanningShare()
         self._turn = 0
         self._timers: list[tuple[float, EntryKey]] = []
@@ -137,9 +138,7 @@ class SchedulingQueue:
             held: which namespaces have no turn at the moment; none by default.
         """
         self._release_timers()
-        entry = self._aged() if self._turn % AGEING_TURNS == AGEING_TURNS - 1 else None
-        if entry is not None and held is not None and held(entry.key.namespace):
-            entry = None
+        entry = self._aged(held) if self._turn % AGEING_TURNS == AGEING_TURNS - 1 else None
         if entry is None:
             heads = [
                 (head[0], self._share.rank(namespace), head)
@@ -155,10 +154,10 @@ class SchedulingQueue:
         return entry
 
     def put_back(self, entry: QueueEntry) -> None:
-        """The entry needs another turn: it is active again, behind those that wait for their first."""
+        """The entry needs another turn: it is active again, behind those that wait for their first, and as old."""
         if self.holds(entry):
             entry.turn = self._turn
-            self._push(entry)
+            self._push(entry, since=entry.active_since)
 
     def holds(self, entry: QueueEntry) -> bool:
         """Whether the entry is still in the queue."""
@@ -238,7 +237,7 @@ class SchedulingQueue:
             self._unschedulable.pop(entry.key, None)
             self.retry_at(entry, entry.not_before)
 
-    def _push(self, entry: QueueEntry, *, newcomer: Pod | None = None) -> None:
+    def _push(self, entry: QueueEntry, *, newcomer: Pod | None = None, since: float | None = None) -> None:
         """Make an entry active; one that is active already moves up if its newest pod is more urgent."""
         entry.due = None
         if entry.unschedulable:
@@ -249,8 +248,8 @@ class SchedulingQueue:
             return
         namespace = entry.key.namespace
         if entry.rank is None:
-            entry.active_since = self._clock()
-            heapq.heappush(self._oldest, (entry.active_since, entry.key))
+            entry.active_since = self._clock() if since is None else since
+            heapq.heappush(self._oldest.setdefault(namespace, []), (entry.active_since, entry.key))
         entry.rank = rank
         if namespace not in self._active:
             self._active[namespace] = []
@@ -273,15 +272,24 @@ class SchedulingQueue:
         del self._active[namespace]
         return None
 
-    def _aged(self) -> QueueEntry | None:
-        """The entry that has been active longest, if that is too long."""
-        while self._oldest:
-            since, key = self._oldest[0]
-            entry = self._entries.get(key)
-            if entry is not None and entry.rank is not None and entry.active_since == since:
-                return entry if since + AGEING_SECONDS <= self._clock() else None
-            heapq.heappop(self._oldest)
-        return None
+    def _aged(self, held: Callable[[str], bool] | None) -> QueueEntry | None:
+        """The entry that has been active longest, if that is too long, of namespaces that are not held."""
+        heads: list[tuple[float, EntryKey]] = []
+        for namespace in [*self._oldest]:
+            heap = self._oldest[namespace]
+            while heap and not self._active_since(*heap[0]):
+                heapq.heappop(heap)
+            if not heap:
+                del self._oldest[namespace]
+            elif not (held is not None and held(namespace)):
+                heads.append(heap[0])
+        since, key = min(heads, default=(self._clock(), None))
+        return self._entries[key] if key is not None and since + AGEING_SECONDS <= self._clock() else None
+
+    def _active_since(self, since: float, key: EntryKey) -> bool:
+        """Whether an entry has been active since then."""
+        entry = self._entries.get(key)
+        return entry is not None and entry.rank is not None and entry.active_since == since
 
     def _rank(self, entry: QueueEntry, newcomer: Pod | None) -> Rank:
         """Place of an entry, from the place that it has if all that is new is one pod."""

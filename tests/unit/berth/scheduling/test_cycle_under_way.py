@@ -203,3 +203,16 @@ def test_a_batch_that_fits_nowhere_by_now_keeps_nobody_else_back() -> None:
     stage.schedule()
     assert stage.placed() == {"large", "b0"}
     assert stage.cache.state.pod_count == 2
+
+
+def test_a_plan_that_is_given_up_loses_its_age() -> None:
+    """Whoever edits an AppGroup all the time must not have the turns of those that wait longer."""
+    stage = under_way(*apps(), turns=4)
+    (entry,) = stage.queue.entries()
+    since = entry.active_since
+    stage.clock.advance(5)
+    turn(stage)
+    assert entry.active_since == since
+    stage.group(group_object("shop", *chain("b", "a")))
+    turn(stage)
+    assert entry.active_since == stage.clock.now

@@ -111,6 +111,27 @@ class TestAgeing:
         placed = [bench.place().partition("-")[0] for _ in range(4 * AGEING_TURNS)]
         assert placed.count("low") == 4
 
+    def test_a_plan_under_way_keeps_its_age(self, bench: Bench) -> None:
+        """It holds room: one turn in half a minute would keep that from everybody for minutes."""
+        bench.add(pod("low", priority=-5))
+        bench.clock.now += AGEING_SECONDS
+        turns = 0
+        for number in range(4 * AGEING_TURNS):
+            bench.add(pod(f"urgent-{number}", priority=9))
+            entry = bench.pop()
+            bench.queue.put_back(entry) if entry.key.name == "low" else bench.queue.delete(*entry.pods)
+            turns += entry.key.name == "low"
+        assert turns == 4
+
+    def test_a_namespace_that_is_held_takes_no_turn_of_other_aged_entries(self, bench: Bench) -> None:
+        bench.add(pod("held", priority=-5, namespace="full"))
+        bench.clock.now += 1
+        bench.add(pod("low", priority=-5))
+        bench.clock.now += AGEING_SECONDS
+        bench.add(*(pod(f"urgent-{n}", priority=9) for n in range(20)))
+        popped = [bench.queue.pop(held=lambda namespace: namespace == "full") for _ in range(AGEING_TURNS)]
+        assert [entry.key.name for entry in popped if entry is not None][-1] == "low"
+
     def test_an_entry_that_is_not_active_does_not_age(self, bench: Bench) -> None:
         bench.add(pod("never-fits", priority=-5))
         bench.fail()
