@@ -19,8 +19,10 @@ from berth.network.admitted import write_admitted
 from berth.network.costs import NetworkCosts
 from berth.scheduling.annotations import fits, write_decision
 from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.selection import tolerated
 from berth.scheduling.cache.state import PodRecord
 from berth.scheduling.decision import Decision
+from berth.scheduling.plugins.node_unschedulable import CORDON
 from berth.scheduling.queue import SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey
 from controllers.placement import events
@@ -163,10 +165,12 @@ class BindingCycle:
         slot = state.node_index.get(node_name)
         if slot is None:
             return "the node was deleted"
-        if state.node(slot).spec.unschedulable:
+        if state.node(slot).spec.unschedulable and not tolerated(record.template.tolerations, CORDON):
             return "the node was cordoned"
         if not state.selection.tolerated(record.template)[slot]:
             return "the node has a new taint that the pod does not tolerate"
+        if not state.selection.affinity(record.template)[slot]:
+            return "the node has other labels, which the pod does not select"
         over = state.used[slot] > state.allocatable[slot]
         needed = state.request_vector(record.template) > 0
         if (over & needed).any():

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from berth.scheduling.framework.cycle_state import CycleState
 
 REASON = "node(s) were unschedulable"
-_TAINT = Taint(key=UNSCHEDULABLE_TAINT, effect="NoSchedule")
+CORDON = Taint(key=UNSCHEDULABLE_TAINT, effect="NoSchedule")
+"""The taint that stands for spec.unschedulable."""
 
 
 class NodeUnschedulable(FilterPlugin):
@@ -26,6 +27,6 @@ class NodeUnschedulable(FilterPlugin):
         """Cordoned nodes; none for pods that tolerate node.kubernetes.io/unschedulable:NoSchedule."""
         info, state = cycle.pod, cycle.cluster
         cordoned = state.nodes.unschedulable
-        if not cordoned.any() or tolerated(info.template.tolerations, _TAINT):
+        if not cordoned.any() or tolerated(info.template.tolerations, CORDON):
             return ()
         return (RejectedNodes(REASON, cordoned),)

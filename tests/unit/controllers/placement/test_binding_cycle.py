@@ -207,6 +207,12 @@ class TestBeforeBinding:
                 id="tainted",
             ),
             pytest.param(zoned("n1", taints=["slow:PreferNoSchedule"]), None, id="taint-that-asks-only"),
+            pytest.param(
+                zoned("n1", labels={HOST: "n3"}),
+                "the node has other labels, which the pod does not select",
+                id="relabelled",
+            ),
+            pytest.param(zoned("n1", labels={"disk": "ssd"}), None, id="labels-that-the-pod-does-not-ask-for"),
             pytest.param(zoned("n1", cpu=1), "the node has too little room left", id="shrunk"),
             pytest.param(zoned("n1", memory="1Ki"), None, id="short-of-what-the-pod-does-not-need"),
         ],
@@ -218,6 +224,12 @@ class TestBeforeBinding:
         else:
             desk.see("nodes", node)
         assert self.changed(desk, assumed.decision.pod) == problem
+
+    def test_a_cordoned_node_keeps_the_pods_that_tolerate_that(self, desk: Desk) -> None:
+        desk.see("nodes", zoned("n1", unschedulable=True))
+        toleration = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}
+        assumed = desk.place(lone("p", spec={**ON_N1, "tolerations": [toleration]}))
+        assert self.changed(desk, assumed.decision.pod) is None
 
     def test_another_scheduler_took_the_room(self, desk: Desk) -> None:
         assumed = desk.place(lone("p", cpu="3", spec=ON_N1))
