@@ -29,6 +29,8 @@ MAX_DEPENDENCIES = 128
 """Dependencies in the annotation: what pods carry in memory is bounded. With more, it is neither written nor read."""
 MAX_LENGTH = 16 * 1024
 """Characters of the annotation; a longer one is neither written nor read."""
+MAX_KINDS = 1024
+"""Different annotations that count in one AppGroup: what its pods take is summed up whenever one of them moves."""
 
 
 def stated(group: Group | None, workload: str) -> Admitted:
@@ -72,6 +74,10 @@ class Callers:
     def __iter__(self) -> Iterator[tuple[str, Admitted | None, Mapping[str, int]]]:
         """Workload, what its pods were admitted with (None: what the AppGroup states now) and how many are where."""
         return ((workload, admitted, nodes) for (workload, admitted), nodes in self._nodes.items())
+
+    def takes(self, workload: str, admitted: Admitted) -> bool:
+        """Whether what an annotation says of a pod of a workload may count; not what is one more than MAX_KINDS."""
+        return len(self._nodes) < MAX_KINDS or (workload, admitted) in self._nodes
 
     def add(self, member: Member) -> None:
         """Count a pod, if it has a node."""

@@ -62,6 +62,8 @@ class GroupMembers:
             admitted = known.admitted
         else:
             admitted = read_admitted(pod.metadata.annotations) if node else None
+            if admitted is not None and not self.callers(key).takes(place.workload, admitted):
+                admitted = None
         member = Member(uid, pod.key, place.workload, node, admitted)
         changed = known != member
         if known is None or known.workload != member.workload:

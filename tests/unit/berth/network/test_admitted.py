@@ -70,6 +70,7 @@ def test_what_is_written_is_read(amounts: dict[str, int]) -> None:
         pytest.param('{"b": 9223372036854775808}', (("b", 10**12),), id="forged-beyond-64-bits"),
         pytest.param('{"b": 1' + 15_000 * "0" + "}", None, id="forged-beyond-any-number"),
         pytest.param(json.dumps({str(n): n + 1 for n in range(10_000)}), None, id="forged-too-long"),
+        pytest.param(json.dumps(dict.fromkeys(map(str, range(129)), 7)), None, id="forged-too-many"),
     ],
 )
 def test_what_is_read_of_an_annotation(text: str | None, admitted: Admitted | None) -> None:

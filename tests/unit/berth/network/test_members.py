@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.network import admitted
 from berth.network.groups import read_group
 from berth.network.members import GroupMembers
 from tests.support import builders
@@ -36,6 +37,17 @@ class TestMembers:
         assert members.placed(key) == []
         members.move("nobody", node="n1")
         assert len(members.of(key)) == 1
+
+    def test_of_forged_annotations_only_so_many_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Else every move of one pod would cost all plans the sum over as many as somebody cares to write."""
+        monkeypatch.setattr(admitted, "MAX_KINDS", 3)
+        members = GroupMembers()
+        for number in (1, 2, 3, 4, 5, 2):
+            pod = member(f"p{number}-{len(members.of(('default', 'shop')))}", "a")
+            pod.metadata.annotations["berth.dev/admitted-bandwidth"] = f'{{"b":{number}}}'
+            members.update(pod, node="n1")
+        counted = [one.admitted for one in members.of(("default", "shop"))]
+        assert counted == [(("b", 1),), (("b", 2),), (("b", 3),), None, None, (("b", 2),)]
 
     def test_the_same_again_is_no_change(self) -> None:
         members, pod = GroupMembers(), member("one", "a")
