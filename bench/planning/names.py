@@ -1,7 +1,7 @@
 """What one pod with thousands of names costs: ``python -m bench.planning.names``.
 
-A waiting pod that selects 5000 labels, and a running one that asks for 1500 resources, in a cluster of 1000 nodes: how long
-their own turn takes, what it leaves behind, and what an ordinary decision takes before and after.
+A waiting pod that selects 5000 labels, and a running one that asks for 1500 resources, in a cluster of 1000 nodes: how
+long their own turn takes, what it leaves behind, and what an ordinary decision takes before and after.
 """
 
 from __future__ import annotations
