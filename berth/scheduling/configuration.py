@@ -193,7 +193,10 @@ class PlacementConfiguration(_Model):
         default_factory=lambda: [Profile()], min_length=1, description="One profile per scheduler name."
     )
     bindings_in_flight: int = Field(
-        default=32, ge=1, le=1024, description="Bindings sent to the API server at the same time."
+        default=32,
+        ge=1,
+        le=1024,
+        description="Bindings sent to the API server at the same time, up to three quarters in one namespace.",
     )
 
     @model_validator(mode="after")

@@ -85,7 +85,7 @@ class BindingCycle:
         self._workers = workers
         self._done = done
         self._idle = idle
-        self._unbound: BindingQueue[Assumed] = BindingQueue()
+        self._unbound: BindingQueue[Assumed] = BindingQueue(workers)
         self._unknown: Counter[str] = Counter()
         self._tasks = asyncio.TaskGroup()
 

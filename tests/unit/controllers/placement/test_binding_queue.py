@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from controllers.placement.binding_queue import BindingQueue
 
 
-def filled(*items: str) -> BindingQueue[str]:
+def filled(*items: str, workers: int = 100) -> BindingQueue[str]:
     """A queue of items such as ``a1``, whose first letter is the namespace."""
-    queue: BindingQueue[str] = BindingQueue()
+    queue: BindingQueue[str] = BindingQueue(workers)
     for item in items:
         queue.put(item[0], item)
     return queue
@@ -49,8 +49,44 @@ async def test_whoever_has_fewest_in_work_is_next() -> None:
     assert await drained(queue, keep="a") == ["a1", "b1", "b2", "b3", "a2", "a3", "a4"]
 
 
+@pytest.mark.parametrize(
+    ("workers", "at_work"),
+    [
+        pytest.param(1, [1, 0, 0], id="one"),
+        pytest.param(4, [3, 1, 0], id="four"),
+        pytest.param(32, [24, 6, 2], id="as-by-default"),
+    ],
+)
+async def test_bindings_that_hang_leave_workers_to_others(workers: int, at_work: list[int]) -> None:
+    queue, taken = filled(workers=workers), Counter[str]()
+
+    async def hang() -> None:
+        namespace, _ = await queue.get()
+        taken[namespace] += 1
+
+    waiters = [asyncio.create_task(hang()) for _ in range(workers)]
+    for namespace in "abc":
+        for number in range(workers):
+            queue.put(namespace, f"{namespace}{number}")
+        for _ in range(3):
+            await asyncio.sleep(0)
+    assert [taken[namespace] for namespace in "abc"] == at_work
+    assert all(waiter.done() for waiter in waiters)
+
+
+async def test_work_that_ends_lets_others_of_its_namespace_be_next() -> None:
+    queue = filled("a1", "a2", "a3", "a4", workers=4)
+    waiters = [asyncio.create_task(queue.get()) for _ in range(4)]
+    await asyncio.sleep(0)
+    assert [waiter.done() for waiter in waiters] == [True, True, True, False]
+    queue.done("a")
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert waiters[-1].result() == ("a", "a4")
+
+
 async def test_an_item_wakes_whoever_waits() -> None:
-    queue: BindingQueue[str] = BindingQueue()
+    queue = filled()
     waiters = [asyncio.create_task(queue.get()) for _ in range(3)]
     await asyncio.sleep(0)
     for item in ("a1", "b1", "a2"):
@@ -59,7 +95,7 @@ async def test_an_item_wakes_whoever_waits() -> None:
 
 
 async def test_a_cancelled_waiter_takes_nothing() -> None:
-    queue: BindingQueue[str] = BindingQueue()
+    queue = filled()
     waiter = asyncio.create_task(queue.get())
     await asyncio.sleep(0)
     waiter.cancel()
