@@ -70,7 +70,8 @@ class Judge:
         if routing is Routing.LOCAL or (routing is Routing.NODE and here):
             return here
         place = self.location[caller]
-        if routing is not Routing.ALL and self.zoned[place]:
+        everywhere = all(self.zoned[self.location[node]] for node in endpoints)
+        if routing is not Routing.ALL and self.zoned[place] and everywhere:
             near = [node for node in endpoints if self.location[node] == place]
             if near:
                 return near
@@ -161,11 +162,15 @@ class Judge:
 
     def _within(self, state: State, edge: Edge) -> bool:
         endpoints, routing = self.replicas(state, edge.callee), self.problem.workloads[edge.callee].routing
-        return all(
-            self.distance(caller, node) <= edge.max_cost
-            for caller in self.replicas(state, edge.caller)
-            for node in self.reached(caller, endpoints, routing)
-        )
+        placed = self.problem.workloads[edge.callee].placed
+        before = [node for node, count in placed.items() for _ in range(count)]
+
+        def within(caller: int, ends: list[int]) -> bool:
+            return all(self.distance(caller, node) <= edge.max_cost for node in self.reached(caller, ends, routing))
+
+        planned = [caller for row in self.rows_of[edge.caller] for caller in state[row]]
+        there = [caller for caller in self.problem.workloads[edge.caller].placed if within(caller, before)]
+        return all(within(caller, endpoints) for caller in (*planned, *there))
 
     def _room(self, state: State) -> bool:
         nodes = self.problem.nodes
@@ -182,8 +187,12 @@ class Judge:
         return True
 
     def _bandwidth(self, state: State) -> bool:
-        nodes = self.problem.nodes
-        usage = [0.0] * nodes.size
+        budget = [] if self.problem.nodes.bandwidth is None else self.problem.nodes.bandwidth.tolist()
+        before, after = self._usage([()] * len(self.sets)), self._usage(state)
+        return all(used <= max(0.0, left, was) for used, left, was in zip(after, budget, before, strict=True))
+
+    def _usage(self, state: State) -> list[float]:
+        usage = [0.0] * self.problem.nodes.size
         for edge in self.problem.edges:
             endpoints, routing = self.replicas(state, edge.callee), self.problem.workloads[edge.callee].routing
             for caller in self.replicas(state, edge.caller):
@@ -193,7 +202,7 @@ class Judge:
                         amount = math.ceil(edge.bandwidth / len(reached))
                         usage[caller] += amount
                         usage[node] += amount
-        return all(used <= max(0.0, budget) for used, budget in zip(usage, nodes.bandwidth.tolist(), strict=True))
+        return usage
 
     def _pods(self, state: State, rows: Sequence[int]) -> list[tuple[int, int, int]]:
         """(pod set, number, node) of planned pods."""
@@ -250,33 +259,39 @@ class Judge:
         return self.problem.prices.soft_spread * excess
 
     def _bindable(self, state: State, rules: list[Affinity]) -> bool:
-        """Whether the pods with required affinity can be bound in some order; others are bound first or last."""
-        rows = {row for rule in rules for row in rule.subjects}
-        waiting = Counter((row, node) for row in rows for node in state[row])
-        others = frozenset((row, node) for row, homes in enumerate(state) if row not in rows for node in homes)
-        return _ordered(rules, waiting, others) or _ordered(rules, waiting, others, late=True)
+        """Whether the pods with required affinity can be bound in some order."""
+        rows = {row for rule in rules for row in (*rule.subjects, *rule.selects)}
+        pods = frozenset((row, node) for row in rows for node in state[row])
+        return all(_hopeful(rule, pods) for rule in rules) and _ordered(rules, pods)
 
 
-def _ordered(
-    rules: list[Affinity], waiting: Counter[tuple[int, int]], others: frozenset[tuple[int, int]], *, late: bool = False
-) -> bool:
-    """Depth-first over the sets of (pod set, node) that are bound; others come first, or after the first subject."""
-    goal = frozenset(waiting)
+def _hopeful(rule: Affinity, pods: frozenset[tuple[int, int]]) -> bool:
+    """Whether at most one domain of subjects depends on somebody being the first of the kind."""
+    domain = rule.domain.tolist()
+    anchors = {domain[node] for row, node in pods if row in rule.selects and row not in rule.subjects}
+    alone = {domain[node] for row, node in pods if row in rule.subjects} - anchors
+    lonely = [place for place in alone if not _placed(rule.placed, domain, place)]
+    first = set(rule.subjects) <= set(rule.selects) and (rule.placed is None or not rule.placed.any())
+    return len(lonely) <= first
+
+
+def _ordered(rules: list[Affinity], pods: frozenset[tuple[int, int]]) -> bool:
+    """Depth-first over the sets of (pod set, node) that are bound."""
     seen = set()
-    stack = [frozenset() if late else others]
+    stack: list[frozenset[tuple[int, int]]] = [frozenset()]
     while stack:
         bound = stack.pop()
-        if goal <= bound:
+        if bound == pods:
             return True
         if bound in seen:
             continue
         seen.add(bound)
         stack.extend(
-            bound | {pod} | others
-            for pod in goal - bound
+            bound | {pod}
+            for pod in sorted(pods - bound)
             if all(_meets(rule, pod, bound) for rule in rules if pod[0] in rule.subjects)
         )
-    return not goal
+    return False
 
 
 def _meets(rule: Affinity, pod: tuple[int, int], bound: frozenset[tuple[int, int]]) -> bool:

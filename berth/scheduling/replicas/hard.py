@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.order import has_order
-from berth.scheduling.replicas.problem import Routing
 from berth.scheduling.replicas.terms.affinity import RequiredAffinityTerm
+from berth.scheduling.replicas.terms.network import paid
 from berth.scheduling.replicas.terms.spread import SpreadTerm
+
+NOTHING = 1e-12
+"""Share of calls that may be rounding."""
 
 
 def keeps_rules(books: Books) -> bool:
@@ -27,19 +28,22 @@ def keeps_rules(books: Books) -> bool:
 
 
 def _beyond_limits(books: Books) -> bool:
-    """Whether a caller reaches an endpoint beyond the limit of their edge."""
+    """Whether a caller reaches an endpoint beyond the limit of their edge that it did not reach before."""
     model = books.model
     if not model.limited:
         return False
-    for number, beyond in enumerate(model.beyond):
-        if beyond is None:
+    for number in range(len(model.targets)):
+        limit = model.limit(number)
+        if limit is None:
             continue
-        target = model.targets[number]
-        if target.routing is Routing.LOCAL:
-            continue
-        near = None if target.near_cost is None else beyond
-        spread = beyond if near is None else np.zeros_like(beyond)
-        share = books.network.reached(replace(target, spread_cost=spread, near_cost=near))
-        if float(books.network.callers(number) @ share) > 1e-9 / max(1.0, books.total[target.callee]) ** 2:
-            return True
+        callee = limit.callee
+        beyond = books.network.reached(limit) > NOTHING
+        placed = model.placed[callee]
+        before = np.zeros_like(beyond)
+        if placed.any():
+            before = paid(model, limit, placed, placed @ model.incidence, float(placed.sum())) > NOTHING
+        for caller in model.callers(number):
+            there = model.placed[caller]
+            if (beyond & (books.x[caller] > there)).any() or (beyond & ~before & (there > 0)).any():
+                return True
     return False

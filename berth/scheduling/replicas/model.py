@@ -6,7 +6,7 @@ replica of the problem's workloads must be a column: what is on one node costs n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -82,6 +82,8 @@ class Model:
         terms = prices.survive_node + prices.survive_zone + prices.soft_affinity + prices.soft_spread + prices.load
         self.penalty: float = LARGE * (prices.network * highest * max(1, len(problem.edges)) + terms + charges + 1)
         """price of a broken rule while the search may still mend it"""
+        self.gain: float = 1e-7 + 1e-13 * self.penalty
+        """least gain of a move: less may be rounding"""
         self._compile_edges(problem)
 
     def _compile_edges(self, problem: Problem) -> None:
@@ -119,6 +121,37 @@ class Model:
         self.related: list[set[int]] = [set() for _ in problem.pod_sets]
         """pod sets whose costs depend on where pods of each set are"""
         self._relate(problem)
+
+    def served(self, here: Floats) -> Bools:
+        """bool[..., L], locations that keep calls to endpoints which are there in such numbers, float64[..., L].
+
+        One endpoint without a zone makes kube-proxy ignore the zones of all others.
+        """
+        served: Bools = (here > 0) & self.zoned
+        if not self.zoned.all():
+            served &= ~(here[..., ~self.zoned] > 0).any(axis=-1, keepdims=True)
+        return served
+
+    def plain(self, number: int) -> Target:
+        """A target without the penalty for calls beyond a limit."""
+        target, prices = self.targets[number], self.problem.prices
+        cost = prices.network * self.cost
+        if target.near_cost is None:
+            return replace(target, spread_cost=cost)
+        return replace(target, spread_cost=prices.failover * cost, near_cost=(1 - prices.failover) * cost)
+
+    def limit(self, number: int) -> Target | None:
+        """A target whose cost is the share of calls that go beyond the limit; None if no call can."""
+        target, beyond = self.targets[number], self.beyond[number]
+        if beyond is None or target.routing is Routing.LOCAL:
+            return None
+        if target.near_cost is None:
+            return replace(target, spread_cost=beyond)
+        return replace(target, spread_cost=np.zeros_like(beyond), near_cost=beyond)
+
+    def callers(self, number: int) -> list[int]:
+        """Workloads that call a target."""
+        return [workload for workload, calls in enumerate(self.calls) if number in calls]
 
     def components(self) -> list[list[int]]:
         """Pod sets with something to place that are related, directly or through others, largest first."""

@@ -98,14 +98,15 @@ def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generat
     exact = Exact(draft, budget, effort.steps)
     if exact.run() and exact.proved:
         return draft
-    failed = any(draft.missing) or not keeps_rules(draft.books)
+    if any(draft.missing) or not keeps_rules(draft.books):
+        # Those that have nothing to do with each other may still be in each other's way.
+        rows = [row for row, count in enumerate(model.replicas) if count]
+        improve(draft, budget, rows)
+        complete(draft, rows)
+        kick(draft, budget, rng, rows, max(effort.rescue, _rounds(model, rows, effort)))
+        return draft
     for rows in model.components():
-        rounds = _rounds(model, rows, effort)
-        if failed:
-            complete(draft, rows)
-            improve(draft, budget, rows)
-            rounds = max(rounds, effort.rescue)
-        kick(draft, budget, rng, rows, rounds)
+        kick(draft, budget, rng, rows, _rounds(model, rows, effort))
     return draft
 
 

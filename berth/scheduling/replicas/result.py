@@ -10,7 +10,6 @@ import numpy as np
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.problem import Floats, Ints
 from berth.scheduling.replicas.search.draft import Draft
-from berth.scheduling.replicas.terms.anti_affinity import AntiAffinityTerm
 from berth.scheduling.replicas.terms.survival import survives
 
 
@@ -72,14 +71,13 @@ def terms_of(books: Books) -> Terms:
     edges = model.problem.edges
     cost = np.zeros(len(edges))
     for number, edge in enumerate(edges):
-        cost[number] = network.edge_value(edge.caller, model.target_of[number])
+        reached = network.reached(model.plain(model.target_of[number]))
+        cost[number] = float(network.share[edge.caller] @ reached)
     return Terms(
         network=cost,
         survival=np.array([books.survival.value(w) for w in range(len(books.total))]),
         load=np.array([books.load.value(w) for w in range(len(books.total))]),
-        rules=np.array(
-            [0.0 if isinstance(term, AntiAffinityTerm) and term.required else term.value() for term in books.rules]
-        ),
+        rules=np.array([0.0 if term.required else term.value() for term in books.rules]),
         charges=np.array(
             [0.0 if charge is None else float(books.planned[m] @ charge) for m, charge in enumerate(model.charge)]
         ),

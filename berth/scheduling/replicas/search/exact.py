@@ -15,7 +15,6 @@ from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.problem import Floats, Ints
 from berth.scheduling.replicas.rule import Affinity
 from berth.scheduling.replicas.search.draft import Draft
-from berth.scheduling.replicas.search.improve import GAIN
 from berth.scheduling.replicas.search.options import Options
 
 LARGEST = 5000
@@ -102,12 +101,12 @@ class Exact:
         bounds = self._bounds(costs)
         least = {workload: float(bound.min(initial=np.inf)) for workload, bound in bounds.items()}
         floor = value + sum(least.values())
-        if not floor < self.lowest - GAIN:
+        if not floor < self.lowest - self._draft.model.gain:
             return True
         slack = {w: floor - least[w] + bound for w, bound in bounds.items()}
-        workload = min(costs, key=lambda w: (int(np.count_nonzero(slack[w] < self.lowest - GAIN)), w))
+        workload = min(costs, key=lambda w: (int(np.count_nonzero(slack[w] < self.lowest - self._draft.model.gain)), w))
         for number in np.argsort(slack[workload], kind="stable").tolist():
-            if not slack[workload][number] < self.lowest - GAIN:
+            if not slack[workload][number] < self.lowest - self._draft.model.gain:
                 break
             self._steps -= 1
             if self._steps < 0 or (not self._steps & 63 and self._late):

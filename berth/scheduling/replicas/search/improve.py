@@ -10,8 +10,6 @@ from berth.scheduling.gang.budget import Budget
 from berth.scheduling.replicas.problem import Floats
 from berth.scheduling.replicas.search.draft import Draft
 
-GAIN = 1e-7
-"""Least gain of a move, relative to the objective: less may be rounding."""
 TARGETS = 3
 """Nodes that are tried for the contents of another."""
 FEW = 50
@@ -25,7 +23,7 @@ def improve(draft: Draft, budget: Budget, rows: Sequence[int]) -> None:
     singles(draft, budget, rows)
     touched = rows
     while not budget.over:
-        moved = contents(draft, budget, rows, touched) | swaps(draft, budget, touched)
+        moved = contents(draft, budget, rows, touched) | swaps(draft, budget, rows, touched)
         if not moved:
             return
         near = sorted(set[int]().union(*(draft.model.related[row] for row in moved)))
@@ -49,7 +47,7 @@ def singles(draft: Draft, budget: Budget, rows: Sequence[int]) -> None:
             while books.planned[row, column]:
                 change = books.moves(row, column)
                 target = int(change.argmin())
-                if not change[target] < -GAIN:
+                if not change[target] < -draft.model.gain:
                     break
                 books.move(row, column, target)
                 moved = True
@@ -72,7 +70,7 @@ def contents(draft: Draft, budget: Budget, among: Sequence[int], touched: Sequen
         taken = draft.clear(rows, [column])
         for target in _destinations(draft, taken, column):
             held = books.planned[rows, target].tolist()
-            if _put_all(draft, taken, target) and books.value(rows) < before - GAIN:
+            if _put_all(draft, taken, target) and books.value(rows) < before - draft.model.gain:
                 moved.update(rows)
                 break
             for row, count in zip(rows, held, strict=True):
@@ -97,7 +95,7 @@ def _destinations(draft: Draft, taken: list[tuple[int, int, int]], column: int) 
     able[column] = False
     chosen: dict[float, int] = {}
     # Where calls go to all endpoints, what each pod changes by itself adds up but for what they change together.
-    margin = MARGIN * abs(home) if books.load.callees else -GAIN
+    margin = MARGIN * abs(home) if books.load.callees else -draft.model.gain
     for target in np.argsort(np.where(able, costs, np.inf), kind="stable").tolist():
         if len(chosen) == TARGETS or not able[target] or costs[target] > home + margin:
             break
@@ -115,13 +113,16 @@ def _put_all(draft: Draft, taken: list[tuple[int, int, int]], target: int) -> bo
     return True
 
 
-def swaps(draft: Draft, budget: Budget, among: Sequence[int]) -> set[int]:
-    """A pod takes the place of another one, which goes to its own best node; returns the pod sets that moved."""
+def swaps(draft: Draft, budget: Budget, among: Sequence[int], touched: Sequence[int]) -> set[int]:
+    """A touched pod takes the place of another one among those to look at, which goes to its own best node.
+
+    Returns the pod sets that moved.
+    """
     books = draft.books
     moved: set[int] = set()
     leaving: dict[tuple[int, int], tuple[Floats, Floats]] = {}
-    for number, column in np.argwhere(books.planned[among]).tolist():
-        row = among[number]
+    for number, column in np.argwhere(books.planned[touched]).tolist():
+        row = touched[number]
         if budget.over:
             break
         if not books.planned[row, column]:
@@ -130,9 +131,10 @@ def swaps(draft: Draft, budget: Budget, among: Sequence[int]) -> set[int]:
         wish[able | ~draft.model.allowed[row]] = np.inf
         wish[column] = np.inf
         for target in np.argsort(wish, kind="stable")[:TARGETS].tolist():
-            if not wish[target] < -GAIN:
+            if not wish[target] < -draft.model.gain:
                 break
-            other = _swapped(draft, row, column, target, float(wish[target]), leaving)
+            others = [other for other in among if books.planned[other, target] and other != row]
+            other = _swapped(draft, (row, column, target), others, float(wish[target]), leaving)
             if other is not None:
                 moved |= {row, other}
                 leaving.clear()
@@ -141,16 +143,21 @@ def swaps(draft: Draft, budget: Budget, among: Sequence[int]) -> set[int]:
 
 
 def _swapped(
-    draft: Draft, row: int, column: int, target: int, gain: float, leaving: dict[tuple[int, int], tuple[Floats, Floats]]
+    draft: Draft,
+    move: tuple[int, int, int],
+    others: Sequence[int],
+    gain: float,
+    leaving: dict[tuple[int, int], tuple[Floats, Floats]],
 ) -> int | None:
-    """The pod set that made room on the target, None if none did that at a gain.
+    """The pod set that made room for a move, None if none of those on its target did that at a gain.
 
     `leaving` keeps what it changes for pods to leave a node: on every column, and on those with room.
     """
     books, model = draft.books, draft.model
+    row, column, target = move
     short = model.request[row] - books.free[target]
-    for other in np.flatnonzero(books.planned[:, target]).tolist():
-        if other == row or (short > model.request[other]).any():
+    for other in others:
+        if (short > model.request[other]).any():
             continue
         if (other, target) not in leaving:
             change, able = books.wishes(other, target)
@@ -158,7 +165,10 @@ def _swapped(
             leaving[other, target] = change, np.where(able, change, np.inf)
         change, open_to = leaving[other, target]
         # Pods that are related may gain from each other's move; of others the sum is exact.
-        if other not in model.related[row] and gain + min(float(open_to.min()), float(change[column])) > -GAIN:
+        if (
+            other not in model.related[row]
+            and gain + min(float(open_to.min()), float(change[column])) > -draft.model.gain
+        ):
             continue
         before = books.value((row, other))
         books.remove(row, column)
@@ -169,7 +179,7 @@ def _swapped(
             home = int(change.argmin())
             if np.isfinite(change[home]):
                 books.insert(other, home)
-                if books.value((row, other)) < before - GAIN:
+                if books.value((row, other)) < before - draft.model.gain:
                     return other
                 books.remove(other, home)
             books.remove(row, target)

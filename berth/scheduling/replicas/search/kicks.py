@@ -8,7 +8,7 @@ import numpy as np
 
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.replicas.search.draft import Draft
-from berth.scheduling.replicas.search.improve import GAIN, improve, singles
+from berth.scheduling.replicas.search.improve import improve, singles
 
 
 def kick(draft: Draft, budget: Budget, rng: np.random.Generator, rows: Sequence[int], rounds: int) -> None:
@@ -30,7 +30,7 @@ def kick(draft: Draft, budget: Budget, rng: np.random.Generator, rows: Sequence[
         singles(draft, budget, sorted(touched))
         _refill(draft, rng, rows)
         found = draft.standing(rows)
-        if found[0] < standing[0] or (found[0] == standing[0] and found[1] < standing[1] - GAIN):
+        if found[0] < standing[0] or (found[0] == standing[0] and found[1] < standing[1] - draft.model.gain):
             improve(draft, budget, rows)
             best, standing = draft.snapshot(rows), draft.standing(rows)
         else:

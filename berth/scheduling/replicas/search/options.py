@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import combinations_with_replacement
 from math import comb
 
 import numpy as np
 
 from berth.scheduling.replicas.books import Books
+from berth.scheduling.replicas.hard import NOTHING
 from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Floats, Ints, Routing
 from berth.scheduling.replicas.search.joint_rules import Counts, Part, load_part, rule_part
@@ -100,9 +100,9 @@ class Options:
             cost = cost + prices.survive_zone * ((by_zone > 0).sum(axis=1) == 1)
         for edge, number in zip(model.problem.edges, model.target_of, strict=True):
             if edge.caller == workload and edge.callee not in self.total:
-                cost = cost + self._edge(number, x, model.placed[edge.callee][None, :])[:, 0]
+                cost = cost + self._edge(number, workload, x, model.placed[edge.callee][None, :])[:, 0]
             elif edge.callee == workload and edge.caller not in self.total:
-                cost = cost + self._edge(number, model.placed[edge.caller][None, :], x)[0]
+                cost = cost + self._edge(number, edge.caller, model.placed[edge.caller][None, :], x)[0]
         return cost
 
     def _pairs(self) -> dict[tuple[int, int], Floats]:
@@ -110,12 +110,12 @@ class Options:
         table: dict[tuple[int, int], Floats] = {}
         for edge, number in zip(model.problem.edges, model.target_of, strict=True):
             if edge.caller in self.total and edge.callee in self.total:
-                cost = self._edge(number, self.total[edge.caller], self.total[edge.callee])
+                cost = self._edge(number, edge.caller, self.total[edge.caller], self.total[edge.callee])
                 for pair, values in (((edge.caller, edge.callee), cost), ((edge.callee, edge.caller), cost.T)):
                     table[pair] = table[pair] + values if pair in table else values
         return table
 
-    def _edge(self, number: int, callers: Floats, endpoints: Floats) -> Floats:
+    def _edge(self, number: int, caller: int, callers: Floats, endpoints: Floats) -> Floats:
         """float64[P, P']: cost of an edge for all ways of its callers and endpoints; infinite beyond its limit."""
         model, target = self.model, self.model.targets[number]
         here = endpoints @ model.incidence
@@ -124,20 +124,18 @@ class Options:
         if not total:
             return np.zeros((len(callers), len(endpoints)))
         share = callers / np.maximum(calling, 1.0)
-        cost = model.problem.prices.network * model.cost
-        failover, beyond = model.problem.prices.failover, model.beyond[number]
-        if target.near_cost is not None:
-            plain = replace(target, spread_cost=failover * cost, near_cost=(1 - failover) * cost)
-        else:
-            plain = replace(target, spread_cost=cost)
-        value: Floats = share @ paid(model, plain, endpoints, here, total).T
-        if beyond is not None and target.routing is not Routing.LOCAL:
-            limit = replace(target, spread_cost=beyond)
-            if target.near_cost is not None:
-                limit = replace(target, spread_cost=np.zeros_like(beyond), near_cost=beyond)
-            broken = share @ paid(model, limit, endpoints, here, total).T
-            value = np.where(broken > 1e-9 / max(1.0, total * float(calling.max())), np.inf, value)
-        return value
+        limit = model.limit(number)
+        value: Floats = share @ paid(model, model.plain(number), endpoints, here, total).T
+        if limit is None:
+            return value
+        beyond = paid(model, limit, endpoints, here, total) > NOTHING
+        placed, there = model.placed[target.callee], model.placed[caller]
+        before = np.zeros(model.size, dtype=np.bool_)
+        if placed.any():
+            before = paid(model, limit, placed, placed @ model.incidence, float(placed.sum())) > NOTHING
+        # What pods that are placed already reached before is no fault of the plan.
+        concerned = ((callers > there) | ((there > 0) & ~before)).astype(np.float64)
+        return np.where(concerned @ beyond.T > 0, np.inf, value)
 
     def _parts(self) -> Iterator[tuple[set[int], Part]]:
         model = self.model

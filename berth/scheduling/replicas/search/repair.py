@@ -14,6 +14,8 @@ def repair(draft: Draft) -> None:
     dropped: dict[int, None] = {}
     while not keeps_rules(draft.books):
         row, column = _worst(draft)
+        if row < 0:
+            return
         draft.put(row, column, -1)
         dropped[row] = None
     for row in dropped:

@@ -29,6 +29,10 @@ class Bandwidth:
         self.active = bool(self._edges) and bool(np.isfinite(self._budget).any()) and not self._plenty()
         """whether some budget may be too small"""
         self._price = model.penalty / max((edge.bandwidth for edge in self._edges), default=1.0)
+        self._allowed: Floats = np.maximum(self._budget, 0.0)
+        """float64[K]; edges among placed pods may overdraw a budget, which then takes no more"""
+        if self.active:
+            self._allowed = np.maximum(self._allowed, self.usage())
         self._of = [[edge for edge in self._edges if w in (edge.caller, edge.callee)] for w in range(len(x))]
 
     def _plenty(self) -> bool:
@@ -56,7 +60,7 @@ class Bandwidth:
         if routing is Routing.NODE:
             callers = callers * (endpoints == 0)
         here = endpoints @ model.incidence
-        served = (here > 0) & model.zoned
+        served = model.served(here)
         inside = np.ceil(edge.bandwidth / np.maximum(here, 1)) * served
         calling = callers @ model.incidence
         place = model.location
@@ -69,8 +73,8 @@ class Bandwidth:
         return near
 
     def _overdrawn(self, usage: Floats) -> Floats:
-        """bit/s beyond the budgets; one that is overdrawn by others carries nothing more."""
-        over: Floats = np.maximum(usage - np.maximum(self._budget, 0.0), 0.0).sum(axis=-1)
+        """bit/s beyond the budgets; one that is overdrawn carries nothing more."""
+        over: Floats = np.maximum(usage - self._allowed, 0.0).sum(axis=-1)
         return over
 
     def usage(self) -> Floats:

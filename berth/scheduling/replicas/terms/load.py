@@ -41,7 +41,7 @@ def parts_of(model: Model, routing: Routing, x: Floats, here: Floats, q: Floats,
         q: float64[..., K], calls by column.
         place: float64[..., L], by location.
     """
-    served = (here > 0) & model.zoned
+    served = model.served(here)
     inside: Floats = np.zeros(model.locations)
     energy: Floats = np.zeros(model.locations)
     if routing is not Routing.ZONE:
@@ -65,12 +65,19 @@ def load_of(endpoints: float, parts: Parts) -> Amount:
 def _zone_parts(calls: list[float], here: list[float], zoned: list[bool]) -> tuple[float, float, float]:
     """E, S and T where calls are kept in zones."""
     energy = spilled = 0.0
+    if _blind(here, zoned):
+        return 0.0, sum(calls), sum(calls)
     for amount, count, kept in zip(calls, here, zoned, strict=True):
         if count and kept:
             energy += amount * amount / count
         else:
             spilled += amount
     return energy, spilled, sum(calls)
+
+
+def _blind(here: list[float], zoned: list[bool]) -> bool:
+    """Whether an endpoint without a zone makes calls go to all."""
+    return any(count and not kept for count, kept in zip(here, zoned, strict=True))
 
 
 def _number(endpoints: float, energy: float, spilled: float, arrived: float) -> float:
@@ -141,12 +148,15 @@ class Load:
         """Change for one more endpoint in each location, calls kept in zones; in plain numbers as there are few."""
         total, zoned = self._total[callee], self._model.zone_list
         calls, here = self._place[self._row[callee]].tolist(), self._by_location[callee].tolist()
+        if _blind(here, zoned):
+            return [0.0] * len(here)
         energy, spilled, arrived = _zone_parts(calls, here, zoned)
         now = _number(total, energy, spilled, arrived)
         level = []
         for z, (amount, count) in enumerate(zip(calls, here, strict=True)):
             if not zoned[z]:
-                level.append(_number(total + 1, energy, spilled, arrived) - now)
+                # Calls go to all endpoints then.
+                level.append(-now)
             elif count:
                 gain = amount * amount * (1 / (count + 1) - 1 / count)
                 level.append(_number(total + 1, energy + gain, spilled, arrived) - now)
@@ -161,6 +171,8 @@ class Load:
         """
         endpoints, zoned = self._total[callee], self._model.zone_list
         calls, here = self._place[self._row[callee]].tolist(), self._by_location[callee].tolist()
+        if _blind(here, zoned):
+            return [0.0] * len(here)
         before = [c + times * (m / (total or 1) - s) for c, m, s in zip(calls, mine, seen, strict=True)]
         after = [c + times * (m / (total + 1) - s) for c, m, s in zip(calls, mine, seen, strict=True)]
         now = _number(endpoints, *_zone_parts(before, here, zoned))
@@ -212,11 +224,16 @@ class Load:
             return _term(total + 1, float(energy.sum()) + own, 0.0, arrived + alone) - now
         before = np.where(served, (2 * inside + outside) * outside / np.where(served, here, 1.0), 0.0)
         within, left = inside[location] + alone, outside[location] - alone
-        rest = np.where(model.zoned[location], (2 * within + left) * left / after[location], 0.0)
-        opened = (model.zoned & ~served)[location]
-        less = np.where(opened, outside[location], np.where(model.zoned[location], 0.0, alone))
+        rest = (2 * within + left) * left / after[location]
+        less = np.where(served[location], 0.0, outside[location])
         changed = float(energy.sum()) + own - before[location] + rest
-        return _term(total + 1, changed, spilled - less, arrived) - now
+        spilling = spilled - less
+        if not model.zoned.all():
+            # Without a zone the endpoint, or one that is there already, makes calls go to all.
+            everywhere = ~model.zoned[location] | bool((here[~model.zoned] > 0).any())
+            changed = np.where(everywhere, float(energy.sum() - before.sum()) + own, changed)
+            spilling = np.where(everywhere, float(outside.sum()) - alone, spilling)
+        return _term(total + 1, changed, spilling, arrived) - now
 
     def _caller(self, callee: int, workload: int, q: Floats, place: Floats, times: int) -> Amount:
         """Change for one more caller on each column; `q` and `place` are the calls as of now."""

@@ -7,10 +7,12 @@ with sum 1; what a caller would pay on each column is kept per target (`reach`) 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from berth.scheduling.replicas.model import Model, Target
-from berth.scheduling.replicas.problem import Bools, Floats, Routing
+from berth.scheduling.replicas.problem import Floats, Routing
 
 
 class Network:
@@ -121,16 +123,24 @@ class Network:
             together = [0.0] * model.locations
         else:
             together = ((q * x) @ model.incidence).tolist()
-        served = (here > 0) & model.zoned
-        towards = (np.where(served, 0.0, place) @ cost).tolist()
-        outside = (cost @ here).tolist()
-        level, slope = _per_location(
-            total, here.tolist(), place.tolist(), together, towards, outside, cost.diagonal().tolist(), model.zone_list
+        served = model.served(here)
+        zoned = model.zone_list
+        known = _Locations(
+            total, here.tolist(), place.tolist(), together, (cost @ here).tolist(), cost.diagonal().tolist(), on_node
         )
-        if on_node:
-            pairs = zip(cost.diagonal().tolist(), outside, model.zone_list, strict=True)
-            slope = [near if kept else (far + near) / (total + 1) for near, far, kept in pairs]
-        change: Floats = np.array(level).take(self._location) - np.array(slope).take(self._location) * q
+        towards = (np.where(served, 0.0, place) @ cost).tolist()
+        if all(zoned):
+            now, level, slope = _per_location(known, towards, zoned)
+        else:
+            # One endpoint without a zone makes kube-proxy ignore the zones of all others.
+            nowhere = [False] * model.locations
+            blind, far, far_slope = _per_location(known, (place @ cost).tolist(), nowhere)
+            now, level, slope = blind, far, far_slope
+            if not (here[~model.zoned] > 0).any():
+                now, level, slope = _per_location(known, towards, zoned)
+                level = [a if z else b for a, b, z in zip(level, far, zoned, strict=True)]
+                slope = [a if z else b for a, b, z in zip(slope, far_slope, zoned, strict=True)]
+        change: Floats = (np.array(level) - now).take(self._location) - np.array(slope).take(self._location) * q
         return change
 
     def edge_value(self, caller: int, number: int) -> float:
@@ -161,7 +171,7 @@ def paid(model: Model, target: Target, x: Floats, here: Floats, total: float) ->
     own = target.spread_cost.diagonal() / total
     cost: Floats
     if target.near_cost is not None and target.routing is not Routing.LOCAL:
-        served: Bools = (here > 0) & model.zoned
+        served = model.served(here)
         diagonal = target.near_cost.diagonal()
         near = np.where(served, diagonal, (here @ target.near_cost.T) / total)
         if target.routing is Routing.NODE:
@@ -176,31 +186,39 @@ def paid(model: Model, target: Target, x: Floats, here: Floats, total: float) ->
     return cost
 
 
-def _per_location(
-    total: float,
-    here: list[float],
-    place: list[float],
-    together: list[float],
-    towards: list[float],
-    outside: list[float],
-    inside: list[float],
-    zoned: list[bool],
-) -> tuple[list[float], list[float]]:
-    """What one more endpoint in each location changes, and how much less per caller on its node.
+@dataclass(frozen=True, slots=True)
+class _Locations:
+    """Endpoints and callers of one target by location, in plain numbers.
 
-    Plain numbers: there are few locations, and an array operation costs as much as a loop over them.
+    There are few locations, and an array operation costs as much as a loop over them.
+    """
+
+    total: float
+    """endpoints"""
+    here: list[float]
+    """endpoints by location"""
+    place: list[float]
+    """callers by location, without those that are served on their node"""
+    together: list[float]
+    """pairs of callers and endpoints on one node"""
+    outside: list[float]
+    """sum of the cost to all endpoints"""
+    inside: list[float]
+    """cost between two nodes of the location"""
+    on_node: bool
+    """whether callers are served on their node if they can"""
+
+
+def _per_location(known: _Locations, towards: list[float], zoned: list[bool]) -> tuple[float, list[float], list[float]]:
+    """What calls cost now, with one more endpoint in each location, and how much less per caller on its node.
 
     Args:
-        total: endpoints.
-        here: endpoints by location.
-        place: callers by location.
-        together: pairs of callers and endpoints on one node by location.
+        known: endpoints and callers.
         towards: cost from all callers that are not served near them, by location of the endpoint.
-        outside: sum of the cost to all endpoints, by location of the caller.
-        inside: cost between two nodes of each location.
         zoned: locations that keep calls.
     """
-    near, carried, step = 0.0, 0.0, total + 1
+    near, carried, total, step = 0.0, 0.0, known.total, known.total + 1
+    here, place, together, inside = known.here, known.place, known.together, known.inside
     for z, count in enumerate(here):
         if count and zoned[z]:
             near += inside[z] * (place[z] - together[z] / count)
@@ -210,14 +228,14 @@ def _per_location(
     now = near + carried / total if total else 0.0
     level, slope = [], []
     for z, count in enumerate(here):
-        value, less = near + (carried + towards[z]) / step - now, inside[z]
+        value, less = near + (carried + towards[z]) / step, inside[z]
         if not zoned[z]:
-            less /= step
+            less = (known.outside[z] + less) / step if known.on_node else less / step
         elif count:
-            less /= count + 1
             value += inside[z] * together[z] * (1 / count - 1 / (count + 1))
+            less = less if known.on_node else less / (count + 1)
         else:
-            value += inside[z] * place[z] - (place[z] * outside[z] + place[z] * inside[z]) / step
+            value += inside[z] * place[z] - (place[z] * known.outside[z] + place[z] * inside[z]) / step
         level.append(value)
         slope.append(less)
-    return level, slope
+    return now, level, slope

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bench.replicas_core.judge import Judge
@@ -91,6 +91,8 @@ def on_nodes_without_the_key(problem: Problem, state: list[tuple[int, ...]]) -> 
 def test_the_value_is_the_judges_where_no_rule_is_broken(seed: int) -> None:
     problem = small_problem(seed)
     books, judge = books_of(problem), Judge(problem)
+    # What placed pods break among themselves has its penalty, but is no fault of a plan.
+    assume(not (books.model.placed.any() and (books.model.limited or books.bandwidth.active)))
     walk(books, np.random.default_rng(seed), 6)
     state = state_of(books)
     soft = [part for part in judge.parts if part.value(state) < np.inf]

@@ -1,0 +1,62 @@
+"""Which nodes the search looks at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bench.replicas_core.cases import boutique, cluster, uneven
+from berth.scheduling.replicas.columns import choose_columns
+from berth.scheduling.replicas.plan import plan
+from berth.scheduling.replicas.problem import PodSet, Problem
+
+
+def first(problem: Problem) -> np.ndarray:
+    return next(iter(choose_columns(problem)))
+
+
+def test_of_equal_nodes_only_as_many_as_a_plan_uses() -> None:
+    problem = boutique(nodes=cluster(5000, 16))
+    columns = first(problem)
+    assert len(columns) <= 16 * 8
+    assert set(problem.nodes.location[columns].tolist()) == set(range(16))
+
+
+def test_a_small_cluster_is_looked_at_as_a_whole() -> None:
+    assert [len(columns) for columns in choose_columns(boutique(nodes=cluster(6, 2)))] == [6]
+
+
+def test_nodes_with_placed_replicas_are_columns() -> None:
+    problem = boutique(nodes=cluster(5000, 16))
+    placed = [replace(workload, placed={4321: 1}) for workload in problem.workloads]
+    assert 4321 in first(replace(problem, workloads=placed)).tolist()
+
+
+def test_nodes_that_a_mask_or_a_charge_tells_apart_are_classes_of_their_own() -> None:
+    problem = boutique(1, nodes=cluster(5000, 2))
+    mask = np.zeros(5000, dtype=np.bool_)
+    mask[4000] = True
+    charge = np.ones(5000)
+    charge[3000] = 0.0
+    one, other, *rest = problem.pod_sets
+    masked = replace(problem, pod_sets=[replace(one, mask=mask), replace(other, cost=charge), *rest])
+    assert {3000, 4000} <= set(first(masked).tolist())
+
+
+def test_of_unequal_nodes_the_emptiest_of_every_location_and_then_all() -> None:
+    problem = uneven(boutique(nodes=cluster(5000, 16)))
+    columns, rest = choose_columns(problem)
+    assert len(columns) < 1500
+    assert set(problem.nodes.location[columns].tolist()) == set(range(16))
+    assert len(rest) == 5000
+
+
+def test_what_fits_only_outside_the_first_choice_is_found_all_the_same() -> None:
+    nodes = cluster(3000, 1)
+    free = nodes.free.copy()
+    free[:, 0] = np.arange(3000) % 1700 + 2000
+    free[2999] = [500, 10**6, 110]
+    sets = [PodSet(workload=0, replicas=1, request=np.array([500, 10**6, 1]))]
+    problem = replace(boutique(1, nodes=replace(nodes, free=free)), pod_sets=sets, rules=())
+    assert plan(problem).counts == ({2999: 1},)
