@@ -3,7 +3,7 @@
     .venv/bin/python -m bench.replicas evaluate -f snapshot.yaml
     .venv/bin/berth plan -f examples -o json > plan.json
     .venv/bin/python -m bench.replicas evaluate -f examples --plan plan.json
-    .venv/bin/python -m bench.replicas boutique
+    .venv/bin/python -m bench.replicas boutique --strategy replicas
     .venv/bin/python -m bench.replicas grow
     .venv/bin/python -m bench.replicas add
     .venv/bin/python -m bench.replicas compare --problems 500
@@ -38,11 +38,11 @@ def documents(names: Sequence[str]) -> Iterator[Manifest]:
                 yield from (item for item in yaml.load_all(file.read_text(), Loader=yaml.CSafeLoader) if item)
 
 
-def boutique_page(cases: Sequence[boutique.Case] = boutique.CASES) -> str:
+def boutique_page(cases: Sequence[boutique.Case] = boutique.CASES, *, strategy: str | None = None) -> str:
     """A row for every case of Online Boutique."""
     rows = []
     for case in cases:
-        found = boutique.run(case)
+        found = boutique.run(case, strategy=strategy)
         services = case.prefer or "all endpoints"
         broken = f"{len(found.broken)}" if found.broken else "none"
         more = [str(found.waiting), broken, f"{found.seconds:.2f}"]
@@ -79,7 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     evaluation = commands.add_parser("evaluate", help="evaluate pods as they are bound, or as a plan would bind them")
     evaluation.add_argument("-f", "--filename", action="append", required=True, help="manifests; repeatable")
     evaluation.add_argument("--plan", type=Path, help="output of `berth plan -o json` over these manifests")
-    commands.add_parser("boutique", help="plan Online Boutique with replicas, Services and rules")
+    shop = commands.add_parser("boutique", help="plan Online Boutique with replicas, Services and rules")
+    shop.add_argument("--strategy", help="gang strategy; default: that of profiles")
     commands.add_parser("grow", help="let Online Boutique grow, shrink and be rolled out")
     commands.add_parser("add", help="one more replica for each of 150 applications, costs from 1 to 3000")
     compared = commands.add_parser("compare", help="`berth plan` beside the optimum of generated problems")
@@ -88,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     compared.add_argument("--grown", action="store_true", help="some replicas have a node already")
     options = parser.parse_args(arguments)
     if options.command == "boutique":
-        print(boutique_page())
+        print(boutique_page(strategy=options.strategy))
     elif options.command == "grow":
         print(growth_page())
     elif options.command == "add":

@@ -160,12 +160,12 @@ class Result:
     """hard rules that the placement breaks"""
 
 
-def run(case: Case) -> Result:
-    """Plan a case and judge the placement."""
+def run(case: Case, *, strategy: str | None = None) -> Result:
+    """Plan a case, by another strategy than the default one if it is named, and judge the placement."""
     documents = manifests(case)
     text = yaml.dump_all(documents, Dumper=yaml.CSafeDumper)
     started = time.process_time()
-    made = plan([("case.yaml", text)], forecasts=FORECASTS)
+    made = plan([("case.yaml", text)], forecasts=FORECASTS, strategy=strategy)
     seconds = time.process_time() - started
     cluster = read_cluster(documents, made)
     return Result(case, evaluate(cluster, GROUP), made["summary"]["notPlaced"], seconds, violations(cluster))

@@ -17,7 +17,7 @@ from berth.api.labels import SCHEDULER_NAME
 from berth.api.quantity import QuantityError, parse_quantity
 from berth.network.costs import DEFAULT_WEIGHT_SETS
 from berth.scheduling.gang.strategies import DEFAULT as DEFAULT_STRATEGY
-from berth.scheduling.gang.strategies import STRATEGIES
+from berth.scheduling.gang.strategies import REPLICAS, STRATEGIES
 
 API_VERSION = "berth.dev/v1alpha1"
 KIND = "PlacementConfiguration"
@@ -65,13 +65,17 @@ class GangSettings(_Model):
     )
     strategy: str = Field(
         default=DEFAULT_STRATEGY,
-        description="Planning algorithm: berth (default, better plans) or phare (the published algorithm, faithful).",
+        description=(
+            "Planning algorithm: berth (default, better plans), phare (the published algorithm, faithful) or replicas "
+            "(in counts of replicas, with rules between pods, Services and survival of failures)."
+        ),
     )
 
     @model_validator(mode="after")
     def _known_strategy(self) -> Self:
-        if self.strategy not in STRATEGIES:
-            raise ValueError(f"strategy {self.strategy!r} is unknown; choose from {', '.join(STRATEGIES)}")
+        known = (*STRATEGIES, REPLICAS)
+        if self.strategy not in known:
+            raise ValueError(f"strategy {self.strategy!r} is unknown; choose from {', '.join(known)}")
         return self
 
 

@@ -17,13 +17,12 @@ from berth.network.costs import NetworkCosts
 from berth.network.edge_costs import EdgeTotals, edge_totals
 from berth.network.groups import Group
 from berth.scheduling.cache.cache import Cache
-from berth.scheduling.cache.volumes import claim_keys, disk_uses
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import ALONE, Alternative, Decision, Failure, Outcome
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.framework.framework import FilterResult, Framework
 from berth.scheduling.framework.plugin import Plugin
-from berth.scheduling.gang.application import Candidate, build_application
+from berth.scheduling.gang.application import Candidate, beyond_template, build_application
 from berth.scheduling.gang.batches import batches
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.gang.exact import fits
@@ -33,11 +32,13 @@ from berth.scheduling.gang.outcome import Plan
 from berth.scheduling.gang.plan import plan
 from berth.scheduling.gang.problem import Weights
 from berth.scheduling.gang.state import InfrastructureState
+from berth.scheduling.gang.strategies import DEFAULT, REPLICAS
 from berth.scheduling.planning import Planning
 from berth.scheduling.plugins import PLUGINS
 from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
 from berth.scheduling.queue_entry import pod_order
+from berth.scheduling.replica_plan.planner import JUDGED_IN_COUNTS, ReplicaPlanner
 from berth.scheduling.single import choose, cycle_of, workload_of
 from berth.scheduling.turns import Turns, depends_on_others
 
@@ -70,6 +71,9 @@ class Planner:
             waste=weights.waste,
             balance=weights.balance,
         )
+        in_counts = profile.gang.strategy == REPLICAS
+        self._in_counts = ReplicaPlanner(cache, self.view, self._weights, self._judge) if in_counts else None
+        self._strategy = DEFAULT if in_counts else profile.gang.strategy
 
     def place_pod(self, pod: Pod, group: Group | None, costs: NetworkCosts) -> Outcome:
         """Filter and score one pod against the cache and assume the choice."""
@@ -174,10 +178,14 @@ class Planner:
         return group.index.get(workload_of(pod), len(group.index) + 1)
 
     def _candidates(
-        self, group: Group, pods: Sequence[Pod], costs: NetworkCosts, budget: Budget, *, pause: bool = True
+        self, group: Group, pods: Sequence[Pod], costs: NetworkCosts, budget: Budget, *, first: bool = True
     ) -> Generator[None, None, tuple[list[Candidate], list[Failure]]]:
-        """Filter every pod, once per template; pods that fit nowhere become failures."""
+        """Filter every pod, once per template; pods that fit nowhere become failures.
+
+        The `first` look takes turns, and leaves out what a plan in counts judges itself.
+        """
         framework = self._framework
+        skip = framework.judged_jointly | (JUDGED_IN_COUNTS if first and self._in_counts is not None else frozenset())
         infrastructure = self._infrastructure(costs)
         known: dict[tuple[object, ...], Candidate] = {}
         candidates: list[Candidate] = []
@@ -185,19 +193,19 @@ class Planner:
         for pod in pods:
             info = self._state.info(pod)
             rejected = self._cache.recently_rejected(pod)
-            key = (id(info.template), rejected, *_beyond_template(pod))
+            key = (id(info.template), rejected, *beyond_template(pod))
             like = known.get(key)
             if like is None and known and budget.exhausted:
                 failures.append(unplanned(pod, group))
                 continue
             if like is None:
-                if pause:
+                if first:
                     yield from budget.pause()
                 cycle = CycleState(info, self._state, infrastructure=infrastructure, recently_rejected=rejected)
-                result = framework.filter(cycle, skip=framework.judged_jointly)
+                result = framework.filter(cycle, skip=skip)
                 if not result.feasible and info.template.terms_of("affinity"):
                     # The pods it wants to be near may be in this very plan: that is judged once they are assumed.
-                    result = framework.filter(cycle, skip={InterPodAffinity.name, *framework.judged_jointly})
+                    result = framework.filter(cycle, skip={InterPodAffinity.name, *skip})
                 like = known[key] = Candidate(info, result, framework.joint_costs(cycle, result.mask))
             if like.result.feasible:
                 candidates.append(replace(like, info=info))
@@ -224,6 +232,12 @@ class Planner:
         unmet: list[Failure] = []
         held: list[Decision] = []
         planned = False
+        if self._in_counts is not None:
+            rest, held = yield from self._in_counts.place(group, candidates, settled, costs, budget, partial=partial)
+            held, unmet = yield from self._settle_held(group, held, settled, costs, budget)
+            candidates, failures = yield from self._candidates(group, rest, costs, budget, first=False)
+            if failures and not partial:
+                return failures
         for filtered in batches(candidates, lambda candidate: workload_of(candidate.info.pod)):
             batch = filtered
             if planned and budget.exhausted:
@@ -234,7 +248,7 @@ class Planner:
             if budget.pauses:
                 # Others may have been placed, and nodes have come and gone, since the candidates were filtered.
                 pods = [candidate.info.pod for candidate in batch]
-                batch, lost = yield from self._candidates(group, pods, costs, budget, pause=False)
+                batch, lost = yield from self._candidates(group, pods, costs, budget, first=False)
                 failures.extend(lost)
                 if lost and not partial:
                     return failures
@@ -244,9 +258,8 @@ class Planner:
             application = build_application(
                 group, batch, self._cache.members.of(group.key), self._state, enforce_limits=costs.available
             )
-            strategy = self._profile.gang.strategy
             answer = plan(
-                infrastructure, application, self._weights, strategy, partial=partial, explain=True, budget=budget
+                infrastructure, application, self._weights, self._strategy, partial=partial, explain=True, budget=budget
             )
             failures.extend(joint_failures(group, answer.unplaced, batch))
             if answer.unplaced and not partial:
@@ -379,11 +392,3 @@ def _decisions(group: Group, candidates: Sequence[Candidate], answer: Plan, name
             )
         )
     return decisions
-
-
-def _beyond_template(pod: Pod) -> tuple[object, ...]:
-    """What filters read of a pod that its template leaves out."""
-    spec = pod.spec
-    if not spec.volumes and not spec.resource_claims and spec.scheduling_group is None:
-        return ()
-    return (claim_keys(pod), disk_uses(pod), bool(spec.resource_claims), spec.scheduling_group is not None)

@@ -58,7 +58,7 @@ def plan(
         Path | None, typer.Option(help="Profiles, as for `berth run --placement-config`. Default: built in.")
     ] = None,
     strategy: Annotated[
-        str | None, typer.Option(help="Planning algorithm instead of the profiles', such as berth or phare.")
+        str | None, typer.Option(help="Planning algorithm instead of the profiles', such as berth, phare or replicas.")
     ] = None,
     scheduler_name: Annotated[
         str | None, typer.Option(help="Plan the pods of this scheduler only. Default: those of all profiles.")

@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from berth.kube.objects import Pod
 from berth.network.admitted import Callers
 from berth.network.edges import effective_limit, pair_bandwidth, placed_demand
 from berth.network.groups import Group
@@ -17,6 +18,7 @@ from berth.network.members import Member
 from berth.network.workload_places import WorkloadPlaces
 from berth.scheduling.cache.pod_templates import ANY_ADDRESS, HostPort, PodInfo
 from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.cache.volumes import claim_keys, disk_uses
 from berth.scheduling.framework.cycle_state import names_nodes
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.problem import Application, NodeCosts, NodeMasks, PlacedPeers
@@ -40,6 +42,14 @@ class Candidate:
     def mask(self) -> Bools:
         """bool[N], the nodes it may go to."""
         return self.result.mask
+
+
+def beyond_template(pod: Pod) -> tuple[object, ...]:
+    """What filters read of a pod that its template leaves out."""
+    spec = pod.spec
+    if not spec.volumes and not spec.resource_claims and spec.scheduling_group is None:
+        return ()
+    return (claim_keys(pod), disk_uses(pod), bool(spec.resource_claims), spec.scheduling_group is not None)
 
 
 def build_application(
@@ -194,9 +204,10 @@ def _port_conflicts(candidates: Sequence[Candidate]) -> list[tuple[int, int]]:
     return [
         (first, second)
         for (first, first_ports), (second, second_ports) in combinations(users, 2)
-        if any(_clash(one, other) for one in first_ports for other in second_ports)
+        if any(clash(one, other) for one in first_ports for other in second_ports)
     ]
 
 
-def _clash(one: HostPort, other: HostPort) -> bool:
+def clash(one: HostPort, other: HostPort) -> bool:
+    """Whether two pods with these host ports cannot share a node."""
     return one[1:] == other[1:] and (one[0] == other[0] or ANY_ADDRESS in (one[0], other[0]))

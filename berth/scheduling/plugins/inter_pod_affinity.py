@@ -67,7 +67,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
     @staticmethod
     def _unmet(terms: tuple[AffinityTerm, ...], info: PodInfo, state: ClusterState) -> Bools:
         template = info.template
-        here = state.pods.count(_selected_by_all(terms, state), state.size) > 0
+        here = state.pods.count(selected_by_all(terms, state), state.size) > 0
         keyless: Bools = np.zeros(state.size, dtype=np.bool_)
         without: Bools = np.zeros(state.size, dtype=np.bool_)
         anywhere = False
@@ -86,7 +86,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
     def _repelled(terms: tuple[AffinityTerm, ...], state: ClusterState) -> Bools:
         nodes: Bools = np.zeros(state.size, dtype=np.bool_)
         for term in terms:
-            here = state.pods.count(_selected_by_all((term,), state), state.size) > 0
+            here = state.pods.count(selected_by_all((term,), state), state.size) > 0
             nodes |= nodes_sharing(state, term.topology_key, here)
         return nodes
 
@@ -112,7 +112,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         touched = False
         for kind, sign in (("preferred_affinity", 1), ("preferred_anti_affinity", -1)):
             for term in info.template.terms_of(kind):
-                pods = state.pods.count(_selected_by_all((term,), state), state.size)
+                pods = state.pods.count(selected_by_all((term,), state), state.size)
                 touched |= self._spread(total, term, pods, sign * term.weight, state)
         own = state.namespace_labels(info.template.namespace) or {}
         for kind, sign in (("affinity", 0), ("preferred_affinity", 1), ("preferred_anti_affinity", -1)):
@@ -145,7 +145,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         return True
 
 
-def _selected_by_all(terms: tuple[AffinityTerm, ...], state: ClusterState) -> Iterator[PodGroup]:
+def selected_by_all(terms: tuple[AffinityTerm, ...], state: ClusterState) -> Iterator[PodGroup]:
     """Groups of pods that every term selects."""
     for namespace in state.pods.namespaces():
         labels = state.namespace_labels(namespace)

@@ -31,6 +31,10 @@ STRATEGIES: dict[str, Strategy] = {"berth": berth, "greedy": greedy, "phare": ph
 DEFAULT = "berth"
 """Name of the strategy that is used when none is named."""
 
+REPLICAS = "replicas"
+"""Name of the strategy that plans in counts of replicas, rules between pods included: `berth.scheduling.replica_plan`.
+What it cannot express is planned by the default one."""
+
 
 def find(name: str) -> Strategy:
     """Return the strategy called `name`.

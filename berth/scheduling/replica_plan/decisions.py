@@ -1,0 +1,130 @@
+"""A plan in counts as decisions about pods, in an order in which rules between them are likely to hold all the way."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from berth.network.groups import Group
+from berth.scheduling.decision import Decision
+from berth.scheduling.gang.application import Candidate
+from berth.scheduling.gang.strategies import REPLICAS
+from berth.scheduling.replica_plan.question import Question
+from berth.scheduling.replicas.result import Plan
+from berth.scheduling.replicas.rule import Spread
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A plan, pod by pod."""
+
+    decisions: list[Decision]
+    """pods that get a node"""
+    rest: list[Candidate]
+    """pods that get none"""
+
+
+def read(question: Question, plan: Plan, group: Group, names: Sequence[str]) -> Reading:
+    """Give the pods of each set the nodes that are planned for it.
+
+    Args:
+        question: what was asked.
+        plan: the answer.
+        group: the AppGroup.
+        names: node names by slot.
+    """
+    slots = _in_order(question, plan.counts)
+    total = sum(len(each) for each in slots)
+    shared = _shares(question, plan)
+    reading = Reading([], [])
+    rounds: list[tuple[int, int, Decision]] = []
+    for number, pods in enumerate(question.pod_sets):
+        for place, (candidate, slot) in enumerate(zip(pods.candidates, slots[number], strict=False)):
+            terms = shared[number] | {name: float(cost[slot]) for name, cost in pods.costs.items()}
+            decision = Decision(
+                pod=candidate.info.pod,
+                node=names[slot],
+                strategy=REPLICAS,
+                value=sum(terms.values()),
+                terms=terms,
+                feasible=pods.result.feasible,
+                nodes=pods.result.nodes,
+                rejections=tuple(pods.result.rejections),
+                group=group.key,
+                planned_with=total,
+            )
+            rounds.append((place, number, decision))
+        reading.rest.extend(pods.candidates[len(slots[number]) :])
+    reading.decisions.extend(decision for *_, decision in sorted(rounds, key=lambda each: each[:2]))
+    return reading
+
+
+def _in_order(question: Question, counts: Sequence[Mapping[int, int]]) -> list[list[int]]:
+    """Node slots of each pod set, one a pod: emptier domains of its hard spread constraints first."""
+    rules = [rule for rule in question.problem.rules if isinstance(rule, Spread) and rule.hard]
+    tables = [
+        Counter[int]() if rule.placed is None else _by_domain(rule, enumerate(rule.placed.tolist())) for rule in rules
+    ]
+    left = [dict(each) for each in counts]
+    own = [[at for at, rule in enumerate(rules) if number in rule.subjects] for number in range(len(left))]
+    found: list[list[int]] = [[] for _ in left]
+    waiting = [number for number, each in enumerate(left) if each]
+    while waiting:
+        for number in waiting:
+
+            def filled(slot: int, concerned: Sequence[int] = own[number]) -> int:
+                return max((tables[at][int(rules[at].domain[slot])] for at in concerned), default=0)
+
+            slot = min(left[number], key=filled) if own[number] else next(iter(left[number]))
+            found[number].append(slot)
+            left[number][slot] -= 1
+            if not left[number][slot]:
+                del left[number][slot]
+            for at, rule in enumerate(rules):
+                if number in rule.selects:
+                    tables[at][int(rule.domain[slot])] += 1
+        waiting = [number for number in waiting if left[number]]
+    return found
+
+
+def _by_domain(rule: Spread, counts: Iterable[tuple[int, int]]) -> Counter[int]:
+    table = Counter[int]()
+    for slot, count in counts:
+        if count:
+            table[int(rule.domain[slot])] += count
+    return table
+
+
+def _shares(question: Question, plan: Plan) -> list[dict[str, float]]:
+    """Each pod's share of the objective by term, per pod set: alike pods pay alike.
+
+    An edge is shared by its two workloads (towards placed pods, the other pays it all), a rule by the pods that have
+    it, or else those that it selects.
+    """
+    problem, terms = question.problem, plan.terms
+    planned = [sum(each.values()) for each in plan.counts]
+    sets: defaultdict[int, list[int]] = defaultdict(list)
+    for number, pod_set in enumerate(problem.pod_sets):
+        if planned[number]:
+            sets[pod_set.workload].append(number)
+    shares: list[dict[str, float]] = [{"network": 0.0} for _ in planned]
+
+    def charge(term: str, amount: float, numbers: Iterable[int]) -> None:
+        paying = [number for number in numbers if planned[number]]
+        pods = sum(planned[number] for number in paying)
+        if amount:
+            for number in paying:
+                shares[number][term] = shares[number].get(term, 0.0) + amount / pods
+
+    for edge, cost in zip(problem.edges, terms.network.tolist(), strict=True):
+        ends = [sets[end] for end in (edge.caller, edge.callee) if sets[end]]
+        for end in ends:
+            charge("network", cost / len(ends), end)
+    for workload, numbers in list(sets.items()):
+        charge("survival", float(terms.survival[workload]), numbers)
+        charge("load", float(terms.load[workload]), numbers)
+    for rule, cost in zip(problem.rules, terms.rules.tolist(), strict=True):
+        subjects = [number for number in rule.subjects if planned[number]]
+        charge("rules", cost, subjects or rule.selects)
+    return shares

@@ -1,0 +1,129 @@
+"""Strategy `replicas` from candidates to assumed pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import TYPE_CHECKING
+
+from berth.scheduling.decision import Decision
+from berth.scheduling.gang.budget import Budget
+from berth.scheduling.gang.exact import ExactAmounts, fits
+from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
+from berth.scheduling.plugins.pod_topology_spread import PodTopologySpread
+from berth.scheduling.replica_plan.decisions import read
+from berth.scheduling.replica_plan.question import pose
+from berth.scheduling.replicas.plan import plan
+from berth.scheduling.turns import Turns, depends_on_others
+
+if TYPE_CHECKING:
+    from berth.kube.objects import Pod
+    from berth.network.costs import NetworkCosts
+    from berth.network.groups import Group
+    from berth.scheduling.cache.cache import Cache
+    from berth.scheduling.framework.cycle_state import CycleState
+    from berth.scheduling.framework.framework import FilterResult
+    from berth.scheduling.gang.application import Candidate
+    from berth.scheduling.gang.infrastructure import InfrastructureView
+    from berth.scheduling.gang.problem import Weights
+
+JUDGED_IN_COUNTS = frozenset((InterPodAffinity.name, PodTopologySpread.name))
+"""Filters whose rules a plan in counts judges itself, beside those of every joint plan."""
+Judge = Callable[["Pod", "Group | None", "NetworkCosts"], "tuple[CycleState, FilterResult]"]
+"""What the filters say of a pod with all that is assumed by now."""
+Unplaced = tuple[list["Pod"], list[Decision]]
+"""Pods that the plan has no node for, and planned ones whose node a filter rejects."""
+
+
+class ReplicaPlanner:
+    """Plans the waiting pods of AppGroups in counts."""
+
+    def __init__(self, cache: Cache, view: InfrastructureView, weights: Weights, judge: Judge) -> None:
+        """Share the cache with the planner that asks; `judge` is how it filters a pod."""
+        self._cache = cache
+        self._view = view
+        self._weights = weights
+        self._judge = judge
+
+    def place(
+        self,
+        group: Group,
+        candidates: Sequence[Candidate],
+        settled: list[Decision],
+        costs: NetworkCosts,
+        budget: Budget,
+        *,
+        partial: bool,
+    ) -> Generator[None, None, Unplaced]:
+        """Plan candidates together and assume the decisions, which are added to `settled`.
+
+        Args:
+            group: their AppGroup.
+            candidates: waiting pods, filtered without `JUDGED_IN_COUNTS`.
+            settled: decisions that are assumed.
+            costs: network costs of this application.
+            budget: time; the search itself is one turn.
+            partial: plan what fits; otherwise all or nothing.
+        """
+        infrastructure = self._view.current(costs, self._cache.bandwidth())
+        question = pose(
+            group,
+            candidates,
+            self._cache,
+            infrastructure,
+            self._view.places,
+            self._weights,
+            enforce_limits=costs.available,
+        )
+        if question is None:
+            return [candidate.info.pod for candidate in candidates], []
+        answer = plan(question.problem, partial=partial, budget=budget)
+        reading = read(question, answer, group, infrastructure.infrastructure.names)
+        held = yield from self._assume(
+            reading.decisions,
+            settled,
+            infrastructure.exact,
+            budget,
+            lambda pod: self._judge(pod, group, costs)[1],
+            judge_all=question.judged,
+        )
+        return [candidate.info.pod for candidate in reading.rest], held
+
+    def _assume(
+        self,
+        decisions: list[Decision],
+        settled: list[Decision],
+        exact: ExactAmounts,
+        budget: Budget,
+        judge: Callable[[Pod], FilterResult],
+        *,
+        judge_all: bool,
+    ) -> Generator[None, None, list[Decision]]:
+        """Assume pods one by one where their rules hold; one whose rule needs a later pod waits for its turn.
+
+        Returns those whose planned node a filter rejects to the end.
+        """
+        state = self._cache.state
+        turns = Turns(state, [state.info(decision.pod) for decision in decisions])
+        first = True
+        while decisions:
+            later: list[Decision] = []
+            for decision in decisions:
+                info, slot = state.info(decision.pod), state.node_index.get(decision.node)
+                if slot is None or budget.exhausted or not (first or turns.due(info)):
+                    later.append(decision)
+                    continue
+                room = fits(state, exact, slot, info.template)
+                # What others were given in a turn between may be anything.
+                judged = judge_all or budget.pauses or not room or depends_on_others(info)
+                if judged and not judge(decision.pod).mask[slot]:
+                    turns.judged(info)
+                    later.append(decision)
+                    continue
+                self._cache.assume(decision.pod, decision.node)
+                settled.append(decision)
+                turns.assumed(info)
+                yield from budget.pause()
+            if len(later) == len(decisions):
+                return later
+            decisions, first = later, False
+        return []

@@ -1,0 +1,183 @@
+"""The waiting pods of an AppGroup as a problem in counts.
+
+Bandwidth and maxNetworkCost are judged by filters that know nothing of Services: towards every endpoint. Where one of
+them can rule anything out, an edge is planned as if its calls went to every endpoint as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from berth.api.labels import RESOURCE_BANDWIDTH
+from berth.network.costs import UNKNOWN_COST, Place
+from berth.network.edges import effective_limit, node_bandwidth
+from berth.network.groups import Group, GroupEdge
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.nodes import ZONE
+from berth.scheduling.framework.cycle_state import names_nodes
+from berth.scheduling.gang.application import Candidate
+from berth.scheduling.gang.exact import WIDEST
+from berth.scheduling.gang.problem import Weights
+from berth.scheduling.gang.state import InfrastructureState
+from berth.scheduling.replica_plan.pod_sets import Alike, alike
+from berth.scheduling.replica_plan.rules import RuleReader
+from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Prices, Problem, Routing, Workload
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A problem with what its parts stand for."""
+
+    problem: Problem
+    """the problem; its nodes are the cluster's node slots"""
+    pod_sets: Sequence[Alike]
+    """the waiting pods, in the order of the problem's pod sets"""
+    judged: bool
+    """whether the filters must see every pod: amounts are shared in a way that the problem rounds"""
+
+
+def pose(
+    group: Group,
+    candidates: Sequence[Candidate],
+    cache: Cache,
+    infrastructure: InfrastructureState,
+    places: Sequence[Place],
+    weights: Weights,
+    *,
+    enforce_limits: bool,
+) -> Question | None:
+    """Translate waiting pods; None where a problem in counts cannot say what holds for them.
+
+    That is: shared links or priced bandwidth between nodes, pods that request bandwidth beside that of their edges, and
+    zones of one name in several regions together with Services that keep calls in the zone.
+
+    Args:
+        group: their AppGroup.
+        candidates: the pods, filtered without the rules between pods.
+        cache: the cluster, placed members and Services.
+        infrastructure: amounts and costs as of now.
+        places: what its locations stand for.
+        weights: of network costs and prices.
+        enforce_limits: False when no network costs are known: maxNetworkCost cannot be judged then.
+    """
+    pod_sets = alike(candidates, cache.state, infrastructure, price=weights.price)
+    placed = _placed(group, cache)
+    number = {name: row for row, name in enumerate(dict.fromkeys([*(pods.workload for pods in pod_sets), *placed]))}
+    edges = [
+        edge
+        for edge in group.edges
+        if edge.dependent != edge.dependency and edge.dependent in number and edge.dependency in number
+    ]
+    carried = _bandwidth_counts(edges, infrastructure)
+    if carried and not _expressible(pod_sets, infrastructure):
+        return None
+    costs = infrastructure.infrastructure.location_cost
+    strict = {
+        edge.dependency
+        for edge in edges
+        if (carried and edge.bandwidth) or (enforce_limits and bool((costs > effective_limit(edge)).any()))
+    }
+    routing = {name: _routing(group, name, cache, strict) for name in number}
+    named = [place.zone for place in places if place.zone]
+    if len(set(named)) < len(named) and any(each in (Routing.ZONE, Routing.NODE) for each in routing.values()):
+        return None
+    problem = Problem(
+        nodes=_nodes(group, cache, infrastructure, places, carried=carried),
+        workloads=[Workload(name=name, routing=routing[name], placed=placed.get(name, {})) for name in number],
+        pod_sets=[
+            PodSet(
+                workload=number[pods.workload],
+                replicas=len(pods.candidates),
+                request=pods.request,
+                mask=pods.mask,
+                cost=_sum(pods.costs.values()),
+                names_nodes=names_nodes(pods.template),
+            )
+            for pods in pod_sets
+        ],
+        edges=[
+            Edge(
+                caller=number[edge.dependent],
+                callee=number[edge.dependency],
+                max_cost=effective_limit(edge) if enforce_limits else np.inf,
+                bandwidth=float(edge.bandwidth) if carried else 0.0,
+            )
+            for edge in edges
+        ],
+        rules=RuleReader(pod_sets, placed, cache.state).read(),
+        prices=Prices(network=weights.network, lost_calls=max(UNKNOWN_COST, float(costs.max(initial=0.0)))),
+    )
+    return Question(problem, pod_sets, judged=carried)
+
+
+def _placed(group: Group, cache: Cache) -> dict[str, dict[int, int]]:
+    """Pods by workload and node slot; those that are being deleted are called no more."""
+    found: dict[str, dict[int, int]] = {}
+    for member in cache.members.placed(group.key):
+        slot, record = cache.state.node_index.get(member.node), cache.state.record(member.uid)
+        if slot is not None and record is not None and not record.terminating:
+            counts = found.setdefault(member.workload, {})
+            counts[slot] = counts.get(slot, 0) + 1
+    return found
+
+
+def _bandwidth_counts(edges: Iterable[GroupEdge], infrastructure: InfrastructureState) -> bool:
+    """Whether the bandwidth of some edge can rule anything out or costs anything."""
+    model = infrastructure.infrastructure
+    somewhere = infrastructure.exact.limited.any() or model.links is not None or model.bandwidth_price.any()
+    return bool(somewhere) and any(edge.bandwidth for edge in edges)
+
+
+def _expressible(pod_sets: Sequence[Alike], infrastructure: InfrastructureState) -> bool:
+    model = infrastructure.infrastructure
+    if model.links is not None or model.bandwidth_price.any():
+        return False
+    return not any(name == RESOURCE_BANDWIDTH for pods in pod_sets for name, _ in pods.template.requests)
+
+
+def _routing(group: Group, workload: str, cache: Cache, strict: set[str]) -> Routing:
+    if workload in strict:
+        return Routing.ALL
+    return Routing(cache.services.routing(group.key, workload).routing.value)
+
+
+def _nodes(
+    group: Group, cache: Cache, infrastructure: InfrastructureState, places: Sequence[Place], *, carried: bool
+) -> Nodes:
+    state, exact, model = cache.state, infrastructure.exact, infrastructure.infrastructure
+    zone = state.domains(ZONE).astype(np.int64)
+    alone = np.flatnonzero(zone < 0)
+    zone[alone] = zone.max(initial=-1) + 1 + np.arange(len(alone))
+    reserve: Ints = state.allocatable - exact.open
+    return Nodes(
+        free=state.allocatable - state.used,
+        location=model.location.astype(np.int64),
+        location_cost=model.location_cost,
+        zone=zone,
+        zoned=np.array([bool(place.zone) for place in places], dtype=np.bool_),
+        reserve=reserve if reserve.any() else None,
+        bandwidth=_bandwidth(group, cache, infrastructure) if carried else None,
+    )
+
+
+def _bandwidth(group: Group, cache: Cache, infrastructure: InfrastructureState) -> Floats:
+    """float64[N], bit/s of each node for the edges of the group, those between placed pods included."""
+    exact, members = infrastructure.exact, cache.members
+    left = (exact.bandwidth_free - exact.bandwidth_kept).astype(np.float64)
+    for node, amount in node_bandwidth(group, members.callers(group.key), members.places(group.key)).items():
+        slot = cache.state.node_index.get(node)
+        if slot is not None:
+            left[slot] += amount
+    return np.where(exact.limited, np.minimum(left, WIDEST), np.inf)
+
+
+def _sum(costs: Iterable[Floats]) -> Floats | None:
+    found = list(costs)
+    return np.sum(found, axis=0) if found else None

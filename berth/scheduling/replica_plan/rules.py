@@ -1,0 +1,229 @@
+"""Rules between pods of the templates to place, and of placed pods towards them, as rules of a problem in counts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from berth.scheduling.cache.domains import counted_nodes, matching_pods
+from berth.scheduling.cache.nodes import HOSTNAME, ZONE
+from berth.scheduling.cache.pod_templates import HostPort, PodTemplateInfo, TermKind
+from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.cache.terms import AffinityTerm, SpreadConstraint
+from berth.scheduling.gang.application import clash
+from berth.scheduling.plugins.inter_pod_affinity import selected_by_all
+from berth.scheduling.replica_plan.pod_sets import Alike
+from berth.scheduling.replicas.problem import Rule
+from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
+
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+
+DEFAULT_SPREAD = {HOSTNAME: 3, ZONE: 5}
+"""maxSkew by topology key: kube-scheduler's soft constraints for pods that state none."""
+
+
+class RuleReader:
+    """Reads the rules of one problem; arrays of one topology key are shared."""
+
+    def __init__(self, pod_sets: Sequence[Alike], placed: Mapping[str, Mapping[int, int]], state: ClusterState) -> None:
+        """Take what is to be placed, and what is placed already.
+
+        Args:
+            pod_sets: waiting pods by what they have in common.
+            placed: pods that stay, by workload and node slot.
+            state: the cluster.
+        """
+        self._pod_sets = pod_sets
+        self._placed = placed
+        self._state = state
+        self._domains: dict[str, Ints] = {}
+        self._eligible: dict[bytes, Bools] = {}
+
+    def read(self) -> list[Rule]:
+        """All rules that concern a pod to be placed."""
+        return [
+            *self._anti_affinity("anti_affinity"),
+            *self._anti_affinity("preferred_anti_affinity"),
+            *self._required_affinity(),
+            *self._preferred_affinity(),
+            *self._ports(),
+            *self._hard_spread(),
+            *self._soft_spread(),
+            *self._default_spread(),
+        ]
+
+    def _domain(self, key: str) -> Ints:
+        if key not in self._domains:
+            self._domains[key] = self._state.domains(key).astype(np.int64)
+        return self._domains[key]
+
+    def _selected(self, terms: Sequence[AffinityTerm]) -> list[int]:
+        """Pod sets that all terms select."""
+        return [
+            number
+            for number, pods in enumerate(self._pod_sets)
+            for labels in [self._state.namespace_labels(pods.template.namespace) or {}]
+            if all(term.matches(pods.template.namespace, pods.template.labels, labels) for term in terms)
+        ]
+
+    def _there(self, *terms: AffinityTerm) -> Ints | None:
+        """int64[N], placed pods that all terms select; None without any."""
+        count = self._state.pods.count(selected_by_all(terms, self._state), self._state.size)
+        return count if count.any() else None
+
+    def _of_kind(self, kind: TermKind) -> Iterator[tuple[AffinityTerm, list[int], list[int], Ints | None]]:
+        """(term, pod sets that have it, pod sets that it selects, placed pods that have it) of terms that matter."""
+        owners: defaultdict[tuple[AffinityTerm, int], list[int]] = defaultdict(list)
+        for number, pods in enumerate(self._pod_sets):
+            for term, times in Counter(pods.template.terms_of(kind)).items():
+                for time in range(times):
+                    owners[term, time].append(number)
+        placed = {entry.term: entry.pods for entry in self._state.pods.terms(kind)}
+        for term in placed:
+            owners.setdefault((term, 0), [])
+        for (term, time), subjects in owners.items():
+            selects = self._selected((term,))
+            there = placed.get(term) if time == 0 else None
+            if not subjects and not selects:
+                continue
+            yield term, subjects, selects, _array(there, self._state.size) if there else None
+
+    def _anti_affinity(self, kind: TermKind) -> Iterator[AntiAffinity]:
+        for term, subjects, selects, owners in self._of_kind(kind):
+            yield AntiAffinity(
+                domain=self._domain(term.topology_key),
+                subjects=subjects,
+                selects=selects,
+                placed=self._there(term) if subjects else None,
+                placed_subjects=owners,
+                weight=term.weight or None,
+            )
+
+    def _preferred_affinity(self) -> Iterator[Affinity]:
+        for term, subjects, selects, owners in self._of_kind("preferred_affinity"):
+            yield Affinity(
+                domain=self._domain(term.topology_key),
+                subjects=subjects,
+                selects=selects,
+                placed=self._there(term) if subjects else None,
+                placed_subjects=owners,
+                weight=term.weight,
+            )
+
+    def _required_affinity(self) -> Iterator[Affinity]:
+        owners: defaultdict[tuple[AffinityTerm, ...], list[int]] = defaultdict(list)
+        for number, pods in enumerate(self._pod_sets):
+            if terms := pods.template.terms_of("affinity"):
+                owners[terms].append(number)
+        for terms, subjects in owners.items():
+            selects, there = self._selected(terms), self._there(*terms)
+            for key in dict.fromkeys(term.topology_key for term in terms):
+                yield Affinity(domain=self._domain(key), subjects=subjects, selects=selects, placed=there)
+
+    def _ports(self) -> Iterator[AntiAffinity]:
+        """Host ports among the pods to place; the masks leave out nodes where they are taken already."""
+        users: defaultdict[HostPort, list[int]] = defaultdict(list)
+        for number, pods in enumerate(self._pod_sets):
+            for port in dict.fromkeys(pods.template.host_ports):
+                users[port].append(number)
+        nodes = np.arange(self._state.size, dtype=np.int64)
+        for port, subjects in users.items():
+            others = {number for other, found in users.items() if clash(port, other) for number in found}
+            yield AntiAffinity(domain=nodes, subjects=subjects, selects=sorted(others))
+
+    def _hard_spread(self) -> Iterator[Spread]:
+        known: dict[object, tuple[SpreadConstraint, Bools, list[int]]] = {}
+        for number, pods in enumerate(self._pod_sets):
+            constraints = pods.template.hard_spread
+            for constraint in dict.fromkeys(constraints):
+                if constraint.selector.everything:
+                    continue  # counts nobody: only the key is asked for, and the mask sees to that
+                eligible = self._counted(constraint, constraints, pods.template)
+                same = (constraint, pods.template.namespace, id(eligible))
+                known.setdefault(same, (constraint, eligible, []))[2].append(number)
+        for constraint, eligible, subjects in known.values():
+            yield self._spread(constraint, eligible, subjects, hard=True)
+
+    def _soft_spread(self) -> Iterator[Spread]:
+        """ScheduleAnyway counts once for each workload that states it."""
+        known: dict[object, tuple[SpreadConstraint, Bools, list[int]]] = {}
+        for number, pods in enumerate(self._pod_sets):
+            constraints = pods.template.soft_spread
+            for constraint in constraints:
+                if constraint.selector.everything:
+                    continue
+                eligible = self._counted(constraint, constraints, pods.template)
+                same = (constraint, pods.template.namespace, pods.workload, id(eligible))
+                known.setdefault(same, (constraint, eligible, []))[2].append(number)
+        for constraint, eligible, subjects in known.values():
+            yield self._spread(constraint, eligible, subjects, hard=False)
+
+    def _spread(self, constraint: SpreadConstraint, eligible: Bools, subjects: list[int], *, hard: bool) -> Spread:
+        template = self._pod_sets[subjects[0]].template
+        there = matching_pods(constraint, template, self._state)
+        return Spread(
+            domain=self._domain(constraint.topology_key),
+            subjects=subjects,
+            selects=[
+                number
+                for number, pods in enumerate(self._pod_sets)
+                if pods.template.namespace == template.namespace and constraint.selector.matches(pods.template.labels)
+            ],
+            max_skew=constraint.max_skew,
+            hard=hard,
+            min_domains=constraint.min_domains,
+            eligible=eligible,
+            placed=there if there.any() else None,
+        )
+
+    def _default_spread(self) -> Iterator[Spread]:
+        """Replicas of a workload whose pods state no constraint at all."""
+        owners: defaultdict[str, list[int]] = defaultdict(list)
+        for number, pods in enumerate(self._pod_sets):
+            owners[pods.workload].append(number)
+        for workload, numbers in owners.items():
+            subjects = [
+                number
+                for number in numbers
+                if not self._pod_sets[number].template.hard_spread and not self._pod_sets[number].template.soft_spread
+            ]
+            if not subjects:
+                continue
+            eligible = self._state.alive & self._state.selection.affinity(self._pod_sets[subjects[0]].template)
+            for key in DEFAULT_SPREAD:
+                eligible &= self._domain(key) >= 0
+            placed = self._placed.get(workload)
+            there = _array(placed, self._state.size) if placed else None
+            for key, skew in DEFAULT_SPREAD.items():
+                yield Spread(
+                    domain=self._domain(key),
+                    subjects=subjects,
+                    selects=numbers,
+                    max_skew=skew,
+                    hard=False,
+                    eligible=self._shared(eligible),
+                    placed=there,
+                )
+
+    def _counted(
+        self, constraint: SpreadConstraint, constraints: Sequence[SpreadConstraint], template: PodTemplateInfo
+    ) -> Bools:
+        """bool[N], nodes with the keys of all constraints that pass the node policies of one."""
+        eligible: Bools = self._state.alive.copy()
+        for other in constraints:
+            eligible &= self._domain(other.topology_key) >= 0
+        return self._shared(counted_nodes(constraint, template, self._state, eligible))
+
+    def _shared(self, nodes: Bools) -> Bools:
+        return self._eligible.setdefault(nodes.tobytes(), nodes)
+
+
+def _array(counts: Mapping[int, int], size: int) -> Ints:
+    """int64[N] of pods by node slot."""
+    array = np.zeros(size, dtype=np.int64)
+    array[list(counts)] = list(counts.values())
+    return array

@@ -1,0 +1,147 @@
+"""Plans in counts, pod by pod."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from berth.network.groups import Group, GroupKey
+from berth.scheduling.framework.framework import FilterResult
+from berth.scheduling.gang.application import Candidate
+from berth.scheduling.replica_plan.decisions import read
+from berth.scheduling.replica_plan.pod_sets import Alike
+from berth.scheduling.replica_plan.question import Question
+from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Rule, Workload
+from berth.scheduling.replicas.result import Plan, Terms
+from berth.scheduling.replicas.rule import AntiAffinity, Spread
+from tests.support.placement import Lab, member, zoned
+
+NAMES = ("n0", "n1", "n2")
+GROUP = Group(key=GroupKey("default", "shop"))
+LAB = Lab([zoned(name) for name in NAMES])
+EVERYWHERE = FilterResult(mask=np.ones(3, dtype=np.bool_), nodes=3)
+
+
+def candidate(name: str, workload: str) -> Candidate:
+    return Candidate(LAB.cache.state.info(member(name, workload)), EVERYWHERE, {})
+
+
+def question(sizes: dict[str, int], *, rules: tuple[Rule, ...] = (), placed: str = "", **more: Any) -> Question:
+    """Pod sets of these sizes, each a workload of its own that calls the next one; `placed` has a pod already."""
+    pods = {name: [candidate(f"{name}{n}", name) for n in range(size)] for name, size in sizes.items()}
+    request, mask = np.zeros(1, dtype=np.int64), EVERYWHERE.mask
+    names = [*sizes, *([placed] if placed else [])]
+    return Question(
+        Problem(
+            nodes=Nodes(
+                free=np.ones((3, 1), dtype=np.int64),
+                location=np.zeros(3, dtype=np.int64),
+                location_cost=np.ones((1, 1)),
+                zone=np.zeros(3, dtype=np.int64),
+            ),
+            workloads=[Workload(name=name) for name in names],
+            pod_sets=[PodSet(workload=n, replicas=size, request=request) for n, size in enumerate(sizes.values())],
+            edges=[Edge(caller=n, callee=n + 1) for n in range(len(names) - 1)],
+            rules=rules,
+        ),
+        [Alike(name, some[0].info.template, EVERYWHERE, request, mask, more, some) for name, some in pods.items()],
+        judged=False,
+    )
+
+
+def plan(asked: Question, *counts: dict[int, int], **terms: list[float]) -> Plan:
+    sets, workloads = len(asked.problem.pod_sets), len(asked.problem.workloads)
+    sizes = {
+        "network": len(asked.problem.edges),
+        "survival": workloads,
+        "load": workloads,
+        "rules": len(asked.problem.rules),
+        "charges": sets,
+    }
+    missing = tuple(
+        pods.replicas - sum(count.values()) for pods, count in zip(asked.problem.pod_sets, counts, strict=True)
+    )
+    return Plan(
+        counts=counts,
+        missing=missing,
+        blocked=missing,
+        terms=Terms(**{name: np.array(terms.get(name, [0.0] * size)) for name, size in sizes.items()}),
+        survives_node=(True,) * workloads,
+        survives_zone=(True,) * workloads,
+        cut_short=False,
+    )
+
+
+def test_every_pod_gets_one_of_the_planned_nodes_and_the_rest_none() -> None:
+    asked = question({"a": 3, "b": 2})
+    found = read(asked, plan(asked, {0: 1, 2: 1}, {1: 2}), GROUP, NAMES)
+    assert {(each.pod.metadata.name, each.node) for each in found.decisions} == {
+        ("a0", "n0"),
+        ("a1", "n2"),
+        ("b0", "n1"),
+        ("b1", "n1"),
+    }
+    assert [candidate.info.pod.metadata.name for candidate in found.rest] == ["a2"]
+    assert {(each.planned_with, each.strategy, each.feasible, each.nodes) for each in found.decisions} == {
+        (4, "replicas", 3, 3)
+    }
+
+
+@pytest.mark.parametrize(
+    ("placed", "order"),
+    [
+        pytest.param(None, ["n0", "n1", "n0", "n1", "n0"], id="in turns"),
+        pytest.param([2, 0, 0], ["n1", "n1", "n0", "n0", "n0"], id="emptier domains first"),
+    ],
+)
+def test_domains_of_a_hard_spread_fill_evenly(placed: list[int] | None, order: list[str]) -> None:
+    there = None if placed is None else np.array(placed, dtype=np.int64)
+    rule = Spread(domain=np.arange(3), subjects=[0], selects=[0], max_skew=1, placed=there)
+    asked = question({"a": 5}, rules=(rule,))
+    assert [each.node for each in read(asked, plan(asked, {0: 3, 1: 2}), GROUP, NAMES).decisions] == order
+
+
+def test_pods_of_all_sets_take_turns() -> None:
+    asked = question({"a": 2, "b": 2})
+    found = read(asked, plan(asked, {0: 2}, {1: 2}), GROUP, NAMES)
+    assert [each.pod.metadata.name for each in found.decisions] == ["a0", "b0", "a1", "b1"]
+
+
+APART = AntiAffinity(domain=np.arange(3), subjects=[0], selects=[0, 1], weight=100)
+FROM_PLACED = AntiAffinity(domain=np.arange(3), subjects=[], selects=[1], weight=100)
+
+
+@pytest.mark.parametrize(
+    ("terms", "rules", "a", "b"),
+    [
+        pytest.param({"network": [8.0]}, (), {"network": 2.0}, {"network": 1.0}, id="both ends of an edge pay half"),
+        pytest.param({"survival": [5.0, 0.0]}, (), {"survival": 2.5}, {}, id="survival"),
+        pytest.param({"load": [0.0, 4.0]}, (), {}, {"load": 1.0}, id="load is the callee's"),
+        pytest.param({"rules": [3.0]}, (APART,), {"rules": 1.5}, {}, id="a rule is paid by those who have it"),
+        pytest.param({"rules": [4.0]}, (FROM_PLACED,), {}, {"rules": 1.0}, id="or else by those it selects"),
+    ],
+)
+def test_terms_are_shared_among_pods(
+    terms: dict[str, list[float]], rules: tuple[Rule, ...], a: dict[str, float], b: dict[str, float]
+) -> None:
+    asked = question({"a": 2, "b": 4}, rules=rules)
+    found = read(asked, plan(asked, {0: 2}, {1: 4}, **terms), GROUP, NAMES)
+    for each in found.decisions:
+        assert each.terms == {"network": 0.0} | (a if each.pod.metadata.name.startswith("a") else b)
+        assert each.value == sum(each.terms.values())
+
+
+def test_an_edge_to_placed_pods_is_paid_in_full() -> None:
+    asked = question({"a": 2}, placed="b")
+    assert [each.terms for each in read(asked, plan(asked, {0: 2}, network=[8.0]), GROUP, NAMES).decisions] == [
+        {"network": 4.0},
+        {"network": 4.0},
+    ]
+
+
+def test_a_pod_pays_what_plugins_charge_for_its_node() -> None:
+    asked = question({"a": 2}, price=np.array([1.0, 7.0, 0.0]))
+    found = read(asked, plan(asked, {0: 1, 1: 1}), GROUP, NAMES)
+    assert {each.node: each.terms["price"] for each in found.decisions} == {"n0": 1.0, "n1": 7.0}

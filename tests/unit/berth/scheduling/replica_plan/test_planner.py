@@ -1,0 +1,251 @@
+"""Strategy `replicas`: whole applications, placed as their rules, Services and failures ask for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.replicas.boutique import Case, run
+from berth.kube.objects import Pod, Service
+from berth.scheduling.configuration import Link, Profile
+from berth.scheduling.decision import Outcome
+from berth.scheduling.gang.strategies import DEFAULT, REPLICAS
+from tests.support import builders
+from tests.support.placement import Clock, Lab, chain, group_object, member, where, zoned
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+WORKLOAD = "appgroup.diktyo.x-k8s.io.workload"
+PROFILE = Profile.model_validate({"gang": {"strategy": REPLICAS}})
+
+
+def lab(*zones: str, cpu: str = "4", **arguments: Any) -> Lab:
+    """A node for each zone named; z1 and z2 are in r1."""
+    region = {"z1": "r1", "z2": "r1", "z3": "r2", "z4": "r2"}
+    nodes = [zoned(f"n{number}", zone, region[zone], cpu=cpu) for number, zone in enumerate(zones)]
+    return Lab(nodes, **{"profile": PROFILE, **arguments})
+
+
+def replicas(workload: str, count: int, *, first: int = 0, cpu: str = "500m", **spec: Any) -> list[Pod]:
+    return [member(f"{workload}{number}", workload, cpu=cpu, spec=spec) for number in range(first, first + count)]
+
+
+def service(workload: str, **spec: Any) -> Service:
+    body = {"metadata": {"name": workload, "namespace": "default"}, "spec": {"selector": {WORKLOAD: workload}, **spec}}
+    return msgspec.convert(body, Service)
+
+
+def strategies(outcome: Outcome) -> set[str]:
+    return {decision.strategy for decision in outcome.decisions}
+
+
+def used(outcome: Outcome, workload: str) -> list[int]:
+    """How many pods of a workload each used node has."""
+    nodes = Counter(node for name, node in where(outcome).items() if name.startswith(workload))
+    return sorted(nodes.values())
+
+
+class TestOnlineBoutique:
+    """Goals of the design, judged by an evaluator that shares no code with the planner."""
+
+    @pytest.mark.parametrize(
+        ("case", "cost", "zones"),
+        [
+            pytest.param(Case(), 0.45, 0, id="all endpoints"),
+            pytest.param(Case(prefer="PreferSameZone"), 0.0, 11, id="PreferSameZone"),
+            pytest.param(Case(rule="required anti-affinity by host"), 0.67, 0, id="required anti-affinity"),
+            pytest.param(
+                Case(rule="preferred anti-affinity by host, weight 100"), 0.67, 0, id="preferred anti-affinity"
+            ),
+            pytest.param(Case(rule="hard spread over zones", prefer="PreferSameZone"), 0.0, 11, id="hard spread"),
+            pytest.param(Case(limits=True), 0.45, 0, id="maxNetworkCost"),
+        ],
+    )
+    def test_every_workload_survives_at_next_to_no_cost(self, case: Case, cost: float, zones: int) -> None:
+        found = run(case, strategy=REPLICAS)
+        assert (found.waiting, found.broken) == (0, [])
+        assert found.evaluation.cost <= cost
+        assert found.evaluation.survive_node == 11
+        assert found.evaluation.survive_zone >= zones
+
+
+class TestLater:
+    def test_more_replicas_go_where_they_survive_and_are_near(self) -> None:
+        small = lab("z3", "z1", "z1", "z1", "z4")
+        shop = small.group(group_object("shop", *chain("a", "b")))
+        small.see(*(member(f"{name}-old", name, on="n1", cpu="500m") for name in "ab"))
+        outcome = small.place(shop, *replicas("a", 1), *replicas("b", 1))
+        assert set(where(outcome).values()) < {"n2", "n3"}
+        assert strategies(outcome) == {REPLICAS}
+
+    def test_a_rollout_counts_both_templates_as_one_workload(self) -> None:
+        small = lab("z1", "z1", "z1", "z1")
+        shop = small.group(group_object("shop", *chain("a", "b")))
+        apart = {"topologySpreadConstraints": [builders.spread(HOST, {WORKLOAD: "a"})]}
+        old, new = replicas("a", 2, **apart), replicas("a", 2, first=2, cpu="600m", **apart)
+        outcome = small.place(shop, *old, *new, *replicas("b", 2))
+        assert outcome.complete
+        assert used(outcome, "a") == [1, 1, 1, 1]
+
+    def test_pods_that_are_being_deleted_are_called_no_more(self) -> None:
+        small = lab("z1", "z1", "z3", "z3")
+        shop = small.group(group_object("shop", *chain("a", "b")))
+        small.see(*(member(f"b{n}-old", "b", on="n0", cpu="500m", deleting=True) for n in range(4)))
+        small.see(member("b-new", "b", on="n2", cpu="500m"))
+        assert set(where(small.place(shop, *replicas("a", 2))).values()) <= {"n2", "n3"}
+
+    def test_pods_are_assumed_in_an_order_that_hard_spread_allows(self) -> None:
+        small = lab("z1", "z2", "z3", "z1", "z2", "z3")
+        shop = small.group(group_object("shop", *chain("a", "b")))
+        even = {"topologySpreadConstraints": [builders.spread(ZONE, {WORKLOAD: "a"})]}
+        outcome = small.place(shop, *replicas("a", 6, **even), *replicas("b", 1))
+        assert outcome.complete
+        assert strategies(outcome) == {REPLICAS}
+
+    def test_pods_wait_for_those_that_they_must_be_near(self) -> None:
+        small = lab("z1", "z2", "z3")
+        shop = small.group(group_object("shop", *chain("a", "b")))
+        near = {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            builders.pod_term(HOST, {WORKLOAD: "b"})]}}}  # fmt: skip
+        outcome = small.place(shop, *replicas("a", 2, **near), *replicas("b", 2))
+        assert outcome.complete
+        nodes = where(outcome)
+        assert {nodes["a0"], nodes["a1"]} <= {nodes["b0"], nodes["b1"]}
+        assert strategies(outcome) == {REPLICAS}
+
+
+class TestWhatDoesNotFit:
+    def test_all_or_nothing(self) -> None:
+        small = lab("z1", "z1", cpu="1")
+        outcome = small.place(small.group(group_object("shop", *chain("a", "b"))), *replicas("a", 3), *replicas("b", 3))
+        assert not outcome.decisions
+        assert len(outcome.failures) == 6
+        assert not small.cache.state.pod_count
+
+    def test_partial_places_what_fits_and_says_why_the_rest_does_not(self) -> None:
+        small = lab("z1", "z1", cpu="1")
+        shop = small.group(group_object("shop", *chain("a", "b")))
+        outcome = small.place(shop, *replicas("a", 3), *replicas("b", 3), partial=True)
+        assert len(outcome.decisions) == 4
+        assert {failure.message for failure in outcome.failures} == {"0/2 nodes are available: 2 Insufficient cpu."}
+
+    def test_no_time_at_all(self) -> None:
+        small = lab("z1", "z1", clock=Clock(tick=10.0))
+        outcome = small.place(small.group(group_object("shop", *chain("a", "b"))), *replicas("a", 2), *replicas("b", 2))
+        assert outcome.cut_short
+        assert len(outcome.decisions) == small.cache.state.pod_count
+        assert len(outcome.decisions) + len(outcome.failures) == 4
+
+
+class TestDefaultInstead:
+    def test_shared_links(self) -> None:
+        links = Profile(gang=PROFILE.gang, links=[Link(name="up", capacity="1G", nodes=["n0"])])
+        small = lab("z1", "z1", profile=links)
+        shop = small.group(group_object("shop", *chain("a", "b", minBandwidth="10M")))
+        outcome = small.place(shop, *replicas("a", 2), *replicas("b", 2))
+        assert (outcome.complete, strategies(outcome)) == (True, {DEFAULT})
+
+    def test_links_matter_only_to_edges_with_bandwidth(self) -> None:
+        links = Profile(gang=PROFILE.gang, links=[Link(name="up", capacity="1G", nodes=["n0"])])
+        small = lab("z1", "z1", profile=links)
+        outcome = small.place(small.group(group_object("shop", *chain("a", "b"))), *replicas("a", 2), *replicas("b", 2))
+        assert strategies(outcome) == {REPLICAS}
+
+    @pytest.mark.parametrize(("prefer", "strategy"), [("", REPLICAS), ("PreferSameZone", DEFAULT)])
+    def test_one_zone_name_in_two_regions(self, prefer: str, strategy: str) -> None:
+        small = Lab([zoned("n0", "z1", "r1"), zoned("n1", "z1", "r2")], PROFILE)
+        small.cache.update_service(service("b", **({"trafficDistribution": prefer} if prefer else {})))
+        outcome = small.place(small.group(group_object("shop", *chain("a", "b"))), *replicas("a", 2), *replicas("b", 2))
+        assert (outcome.complete, strategies(outcome)) == (True, {strategy})
+
+
+def test_terms_of_all_pods_add_up_to_what_the_plan_costs() -> None:
+    small = lab("z1", "z1", "z2", "z3")
+    shop = small.group(group_object("shop", *chain("a", "b", "c")))
+    outcome = small.place(shop, *replicas("a", 2), *replicas("b", 2), *replicas("c", 2))
+    total = Counter[str]()
+    for decision in outcome.decisions:
+        total.update(decision.terms)
+        assert decision.value == pytest.approx(sum(decision.terms.values()))
+    # Two nodes with one replica of each workload: half of the calls of two edges stay on the node, half cost 1.
+    assert dict(total) == pytest.approx({"network": 1.0, "survival": 3.0})
+
+
+class Shape(NamedTuple):
+    """The replicas of one workload."""
+
+    workload: str
+    count: int
+    rule: str
+    key: str
+    target: str
+    cpu: str
+
+    def pods(self, wave: int) -> list[Pod]:
+        """Its pods."""
+        labels = {WORKLOAD: self.target}
+        spec: dict[str, Any] = {}
+        if self.rule in ("DoNotSchedule", "ScheduleAnyway"):
+            spec = {"topologySpreadConstraints": [builders.spread(self.key, labels, whenUnsatisfiable=self.rule)]}
+        elif self.rule.startswith("preferred"):
+            one = {"weight": 50, "podAffinityTerm": builders.pod_term(self.key, labels)}
+            spec = {"affinity": {self.rule[9:]: {"preferredDuringSchedulingIgnoredDuringExecution": [one]}}}
+        elif self.rule.startswith("pod"):
+            one = builders.pod_term(self.key, labels)
+            spec = {"affinity": {self.rule: {"requiredDuringSchedulingIgnoredDuringExecution": [one]}}}
+        ports = [8080] if self.rule == "port" else []
+        names = [f"{self.workload}{wave}-{number}" for number in range(self.count)]
+        return [member(name, self.workload, cpu=self.cpu, spec=spec, host_ports=ports) for name in names]
+
+
+SHAPE = st.builds(
+    Shape,
+    workload=st.sampled_from("abc"),
+    count=st.integers(1, 4),
+    rule=st.sampled_from(
+        [
+            "",
+            "port",
+            "DoNotSchedule",
+            "ScheduleAnyway",
+            *(f"{prefix}{kind}" for prefix in ("", "preferred") for kind in ("podAffinity", "podAntiAffinity")),
+        ]
+    ),
+    key=st.sampled_from([ZONE, HOST]),
+    target=st.sampled_from("abc"),
+    cpu=st.sampled_from(["200m", "900m"]),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    zones=st.lists(st.sampled_from(["z1", "z2", "z3"]), min_size=1, max_size=6),
+    waves=st.lists(
+        st.lists(SHAPE, min_size=1, max_size=3, unique_by=lambda shape: shape.workload), min_size=1, max_size=2
+    ),
+    prefer=st.sampled_from(["", "PreferSameZone", "PreferSameNode"]),
+    partial=st.booleans(),
+    limited=st.booleans(),
+)
+def test_every_pod_passes_the_filters_in_the_order_of_the_plan(
+    zones: list[str], waves: list[list[Shape]], prefer: str, partial: bool, limited: bool
+) -> None:
+    planned, replayed = lab(*zones, cpu="2"), lab(*zones, cpu="2")
+    obj = group_object("shop", *chain("a", "b", "c", **({"maxNetworkCost": 5} if limited else {})))
+    groups = [each.group(obj) for each in (planned, replayed)]
+    for name in "abc":
+        planned.cache.update_service(service(name, **({"trafficDistribution": prefer} if prefer else {})))
+    for number, wave in enumerate(waves):
+        pods = [pod for shape in wave for pod in shape.pods(number)]
+        outcome = planned.place(groups[0], *pods, partial=partial)
+        assert partial or not outcome.decisions or not outcome.failures
+        assert len(outcome.decisions) + len(outcome.failures) == len(pods)
+        replayed.see(*pods)
+        for decision in outcome.decisions:
+            _, result = replayed.planner._judge(decision.pod, groups[1], replayed.costs)
+            assert result.mask[replayed.cache.state.node_index[decision.node]], (decision.pod.key, result.rejections)
+            replayed.cache.assume(decision.pod, decision.node)

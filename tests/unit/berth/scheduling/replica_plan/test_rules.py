@@ -1,0 +1,208 @@
+"""Rules of pod templates as rules of a problem in counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from berth.kube.objects import Pod
+from berth.scheduling.framework.framework import FilterResult
+from berth.scheduling.gang.application import Candidate
+from berth.scheduling.replica_plan.pod_sets import Alike, alike
+from berth.scheduling.replica_plan.rules import RuleReader
+from berth.scheduling.replicas.problem import Rule
+from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
+from tests.support import builders
+from tests.support.placement import Lab, member, zoned
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+REQUIRED, PREFERRED = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
+A, B = {"app": "a"}, {"app": "b"}
+
+
+def lab() -> Lab:
+    """Three nodes in two zones and one without a zone, each with its name as a label."""
+    names = {"n0": "z1", "n1": "z1", "n2": "z2"}
+    nodes = [zoned(name, zone, labels={HOST: name}) for name, zone in names.items()]
+    return Lab([*nodes, builders.node("n3", labels={HOST: "n3"})])
+
+
+def pod_sets(lab: Lab, *pods: Pod) -> list[Alike]:
+    lab.see(*pods)
+    state = lab.cache.state
+    everywhere = FilterResult(mask=state.alive.copy(), nodes=state.size)
+    candidates = [Candidate(state.info(pod), everywhere, {}) for pod in pods]
+    return alike(candidates, state, lab.planner.view.current(lab.costs, lab.cache.bandwidth()), price=1.0)
+
+
+def rules(lab: Lab, *pods: Pod) -> list[Rule]:
+    return RuleReader(pod_sets(lab, *pods), {}, lab.cache.state).read()
+
+
+def own(lab: Lab, *pods: Pod) -> list[Rule]:
+    """Rules without default spreading."""
+    return [rule for rule in rules(lab, *pods) if not (isinstance(rule, Spread) and rule.max_skew in (3, 5))]
+
+
+def a(name: str = "a0", **spec: Any) -> Pod:
+    return member(name, "a", labels=A, spec=spec)
+
+
+def b(name: str = "b0", **spec: Any) -> Pod:
+    return member(name, "b", labels=B, spec=spec)
+
+
+def term(kind: str, key: str, labels: dict[str, str], weight: int = 0) -> dict[str, Any]:
+    one = builders.pod_term(key, labels)
+    rule = {PREFERRED: [{"weight": weight, "podAffinityTerm": one}]} if weight else {REQUIRED: [one]}
+    return {"affinity": {kind: rule}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "weight", "made"),
+    [
+        pytest.param("podAntiAffinity", 0, AntiAffinity, id="required anti-affinity"),
+        pytest.param("podAntiAffinity", 30, AntiAffinity, id="preferred anti-affinity"),
+        pytest.param("podAffinity", 0, Affinity, id="required affinity"),
+        pytest.param("podAffinity", 100, Affinity, id="preferred affinity"),
+    ],
+)
+def test_a_term_names_who_has_it_and_whom_it_selects(kind: str, weight: int, made: type[Rule]) -> None:
+    small = lab()
+    small.see(member("old", "b", labels=B, on="n1"), member("other", "c", labels={"app": "c"}, on="n2"))
+    (rule,) = own(small, a(**term(kind, ZONE, B, weight)), a("a1", **term(kind, ZONE, B, weight)), b())
+    assert type(rule) is made
+    assert isinstance(rule, AntiAffinity | Affinity)
+    assert (rule.subjects, rule.selects, rule.weight) == ([0], [1], weight or None)
+    assert rule.domain[0] == rule.domain[1] != rule.domain[2]
+    assert rule.domain[3] == -1
+    assert rule.placed is not None
+    assert rule.placed.tolist() == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "weight"), [("podAntiAffinity", 0), ("podAntiAffinity", 30), ("podAffinity", 100)], ids=str
+)
+def test_terms_of_placed_pods_count_towards_those_they_select(kind: str, weight: int) -> None:
+    small = lab()
+    small.see(member("old", "c", labels={"app": "c"}, on="n2", spec=term(kind, HOST, B, weight)))
+    (rule,) = own(small, a(), b())
+    assert isinstance(rule, AntiAffinity | Affinity)
+    assert (rule.subjects, rule.selects, rule.weight) == ([], [1], weight or None)
+    assert rule.placed_subjects is not None
+    assert rule.placed_subjects.tolist() == [0, 0, 1, 0]
+    assert own(small, a()) == []
+
+
+def test_required_affinity_terms_of_a_pod_select_together() -> None:
+    small = lab()
+    both = {REQUIRED: [builders.pod_term(ZONE, {"app": "b"}), builders.pod_term(HOST, {"tier": "x"})]}
+    near = {"affinity": {"podAffinity": both}}
+    found = own(small, a(**near), b(), member("bx", "b", labels=B | {"tier": "x"}))
+    assert [(type(rule), list(rule.subjects), list(rule.selects)) for rule in found] == [(Affinity, [0], [2])] * 2
+    assert found[0].domain.tolist() != found[1].domain.tolist()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "clash"),
+    [
+        pytest.param(("", "TCP", 80), ("", "TCP", 80), True, id="same"),
+        pytest.param(("", "TCP", 80), ("10.0.0.1", "TCP", 80), True, id="any address"),
+        pytest.param(("10.0.0.2", "TCP", 80), ("10.0.0.1", "TCP", 80), False, id="other address"),
+        pytest.param(("", "TCP", 80), ("", "UDP", 80), False, id="other protocol"),
+    ],
+)
+def test_pods_with_one_host_port_keep_apart(
+    one: tuple[str, str, int], other: tuple[str, str, int], clash: bool
+) -> None:
+    pods = member("a", "a", host_ports=[one]), member("b", "b", host_ports=[other])
+    found = own(lab(), *pods)
+    assert all(isinstance(rule, AntiAffinity) and rule.domain.tolist() == [0, 1, 2, 3] for rule in found)
+    apart = {(s, o) for rule in found for s in rule.subjects for o in rule.selects}
+    assert ((0, 1) in apart) is clash
+    assert (0, 0) in apart
+
+
+@pytest.mark.parametrize("when", ["DoNotSchedule", "ScheduleAnyway"])
+def test_spread_constraints(when: str) -> None:
+    small = lab()
+    small.see(member("old", "a", labels=A, on="n2"), member("leaving", "a", labels=A, on="n1", deleting=True))
+    constraint = builders.spread(ZONE, A, maxSkew=2, whenUnsatisfiable=when)
+    if when == "DoNotSchedule":
+        constraint["minDomains"] = 3
+    found = own(small, a(topologySpreadConstraints=[constraint]), b())
+    (rule,) = (rule for rule in found if isinstance(rule, Spread))
+    assert (rule.subjects, rule.selects, rule.max_skew, rule.hard) == ([0], [0], 2, when == "DoNotSchedule")
+    assert rule.min_domains == (3 if when == "DoNotSchedule" else 1)
+    assert rule.placed is not None
+    assert rule.placed.tolist() == [0, 0, 1, 0]
+    assert rule.eligible is not None
+    assert rule.eligible.tolist() == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("policies", "eligible"),
+    [
+        pytest.param({}, [True, False, False, False], id="affinity honoured by default, taints ignored"),
+        pytest.param({"nodeAffinityPolicy": "Ignore"}, [True, True, True, False], id="affinity ignored"),
+        pytest.param(
+            {"nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"}, [True, True, False, False], id="taints"
+        ),
+    ],
+)
+def test_node_policies_say_which_nodes_count(policies: dict[str, str], eligible: list[bool]) -> None:
+    small = lab()
+    small.cache.update_node(zoned("n2", "z2", labels={HOST: "n2"}, taints=["dedicated=x:NoSchedule"]))
+    constraint = builders.spread(ZONE, A, **policies)
+    (rule,) = own(small, a(topologySpreadConstraints=[constraint], nodeSelector={HOST: "n0"}))
+    assert isinstance(rule, Spread)
+    assert rule.eligible is not None
+    assert rule.eligible.tolist() == eligible
+
+
+def test_match_label_keys_tell_the_templates_of_a_rollout_apart() -> None:
+    constraint = builders.spread(ZONE, A, matchLabelKeys=["hash"])
+    pods = [
+        member(f"a{n}", "a", labels=A | {"hash": n}, spec={"topologySpreadConstraints": [constraint]}) for n in "xy"
+    ]
+    assert [(list(rule.subjects), list(rule.selects)) for rule in own(lab(), *pods)] == [([0], [0]), ([1], [1])]
+
+
+def test_a_soft_constraint_counts_once_for_each_workload_that_states_it() -> None:
+    everybody = {"topologySpreadConstraints": [builders.spread(ZONE, {"x": "y"}, whenUnsatisfiable="ScheduleAnyway")]}
+    pods = [member(f"{name}0", name, labels={"x": "y"}, spec=everybody) for name in "ab"]
+    assert [(list(rule.subjects), list(rule.selects)) for rule in own(lab(), *pods)] == [([0], [0, 1]), ([1], [0, 1])]
+
+
+def test_an_empty_spread_selector_counts_nobody() -> None:
+    constraint = builders.spread(ZONE, labelSelector={})
+    small = lab()
+    pod = a(topologySpreadConstraints=[constraint])
+    assert own(small, pod) == []
+    (found,) = pod_sets(small, pod)
+    assert found.mask.tolist()[:4] == [True, True, True, False]
+
+
+def test_replicas_without_constraints_are_spread_by_default() -> None:
+    small = lab()
+    pods = [
+        a("a0"),
+        member("a-new", "a", labels=A | {"hash": "y"}),
+        b(topologySpreadConstraints=[builders.spread(ZONE, B)]),
+    ]
+    reader = RuleReader(pod_sets(small, *pods), {"a": {2: 4}}, small.cache.state)
+    found = [rule for rule in reader.read() if isinstance(rule, Spread) and not rule.hard]
+    assert [(rule.max_skew, list(rule.subjects), list(rule.selects)) for rule in found] == [
+        (3, [0, 1], [0, 1]),
+        (5, [0, 1], [0, 1]),
+    ]
+    for rule in found:
+        assert rule.eligible is not None
+        assert rule.eligible.tolist() == [True, True, True, False]
+        assert rule.placed is not None
+        assert np.flatnonzero(rule.placed).tolist() == [2]
