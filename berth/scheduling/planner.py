@@ -127,7 +127,7 @@ class Planner:
         """
         turn = looked_at if partial else NOBODY
         ordered = sorted(pods, key=lambda pod: (turn.get(pod.metadata.uid, 0), pod_order(pod, self._index(group, pod))))
-        if len(ordered) == 1:
+        if len(ordered) == 1 and self._in_counts is None:
             return self.place_pod(ordered[0], group, costs)
         budget = self._budget()
         candidates, failures = yield from self._candidates(group, ordered, costs, budget)

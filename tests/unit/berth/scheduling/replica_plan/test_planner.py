@@ -82,6 +82,15 @@ class TestLater:
         assert set(where(outcome).values()) < {"n2", "n3"}
         assert strategies(outcome) == {REPLICAS}
 
+    @pytest.mark.parametrize("number", [1, 2])
+    def test_one_more_replica_leaves_the_node_that_all_others_share(self, number: int) -> None:
+        small = lab("z3", "z1", "z1", "z4")
+        shop = small.group(group_object("shop", *chain("a", "b")))
+        small.see(*(member(f"{name}-old{n}", name, on="n1", cpu="500m") for name in "ab" for n in range(number)))
+        outcome = small.place(shop, *replicas("a", 1))
+        assert where(outcome) == {"a0": "n2"}
+        assert strategies(outcome) == {REPLICAS}
+
     def test_a_rollout_counts_both_templates_as_one_workload(self) -> None:
         small = lab("z1", "z1", "z1", "z1")
         shop = small.group(group_object("shop", *chain("a", "b")))
@@ -132,6 +141,13 @@ class TestWhatDoesNotFit:
         outcome = small.place(shop, *replicas("a", 3), *replicas("b", 3), partial=True)
         assert len(outcome.decisions) == 4
         assert {failure.message for failure in outcome.failures} == {"0/2 nodes are available: 2 Insufficient cpu."}
+
+    def test_one_pod_that_fits_nowhere_is_told_why(self) -> None:
+        small = lab("z1", "z1", cpu="1")
+        apart = {"topologySpreadConstraints": [builders.spread("rack", {WORKLOAD: "a"})]}
+        outcome = small.place(small.group(group_object("shop", *chain("a", "b"))), *replicas("a", 1, **apart))
+        (failure,) = outcome.failures
+        assert "topology spread constraints" in failure.message
 
     def test_no_time_at_all(self) -> None:
         small = lab("z1", "z1", clock=Clock(tick=10.0))
