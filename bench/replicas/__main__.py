@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -56,11 +57,11 @@ GROWN = tuple(
 """Cases whose applications live on."""
 
 
-def growth_page(cases: Sequence[boutique.Case] = GROWN) -> str:
+def growth_page(cases: Sequence[boutique.Case] = GROWN, *, strategy: str | None = None) -> str:
     """A row for every step in the life of an application, with figures of as many replicas placed from scratch."""
     rows = []
     for case in cases:
-        for step in growth.grow(case):
+        for step in growth.grow(case, partial(growth.by_berth_plan, strategy=strategy)):
             pairs = [
                 (f"{found.cost:.2f}", str(found.survive_node), str(found.survive_zone))
                 for found in (step.lived, step.fresh)
@@ -80,23 +81,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     evaluation.add_argument("-f", "--filename", action="append", required=True, help="manifests; repeatable")
     evaluation.add_argument("--plan", type=Path, help="output of `berth plan -o json` over these manifests")
     shop = commands.add_parser("boutique", help="plan Online Boutique with replicas, Services and rules")
-    shop.add_argument("--strategy", help="gang strategy; default: that of profiles")
-    commands.add_parser("grow", help="let Online Boutique grow, shrink and be rolled out")
+    grown = commands.add_parser("grow", help="let Online Boutique grow, shrink and be rolled out")
     commands.add_parser("add", help="one more replica for each of 150 applications, costs from 1 to 3000")
     compared = commands.add_parser("compare", help="`berth plan` beside the optimum of generated problems")
     compared.add_argument("--problems", type=int, default=500, help="how many; default: 500")
     compared.add_argument("--first", type=int, default=0, help="seed of the first; default: 0")
     compared.add_argument("--grown", action="store_true", help="some replicas have a node already")
+    for command in (shop, grown, compared):
+        command.add_argument("--strategy", help="gang strategy; default: that of profiles")
     options = parser.parse_args(arguments)
     if options.command == "boutique":
         print(boutique_page(strategy=options.strategy))
     elif options.command == "grow":
-        print(growth_page())
+        print(growth_page(strategy=options.strategy))
     elif options.command == "add":
         print("\n".join(["| | |", "|---|---|", *additions.lines(additions.add_replicas())]))
     elif options.command == "compare":
         seeds = range(options.first, options.first + options.problems)
-        print(comparison.page(comparison.compare(seeds, grown=options.grown)))
+        print(comparison.page(comparison.compare(seeds, grown=options.grown, strategy=options.strategy)))
     else:
         plan = json.loads(options.plan.read_text()) if options.plan is not None else None
         print(page(read_cluster(documents(options.filename), plan)))

@@ -76,12 +76,15 @@ def _share(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "-"
 
 
-def outcome(seed: int, *, grown: bool = False, weights: Weights = DEFAULT_WEIGHTS) -> Outcome:
-    """Plan one problem, and solve it."""
+def outcome(
+    seed: int, *, grown: bool = False, weights: Weights = DEFAULT_WEIGHTS, strategy: str | None = None
+) -> Outcome:
+    """Plan one problem, by another strategy than the default one if it is named, and solve it."""
     documents = problem(seed, grown=grown)
     cluster, waiting = read_cluster(documents), waiting_pods(documents)
     best = optimum(cluster, GROUP, waiting, weights)
-    made = plan([("problem.yaml", yaml.dump_all(documents, Dumper=yaml.CSafeDumper))], forecasts=FORECASTS)
+    text = yaml.dump_all(documents, Dumper=yaml.CSafeDumper)
+    made = plan([("problem.yaml", text)], forecasts=FORECASTS, strategy=strategy)
     placed = read_cluster(documents, made)
     whole = len(placed.pods) == len(cluster.pods) + len(waiting)
     return Outcome(
@@ -92,9 +95,11 @@ def outcome(seed: int, *, grown: bool = False, weights: Weights = DEFAULT_WEIGHT
     )
 
 
-def compare(seeds: Iterable[int], *, grown: bool = False, weights: Weights = DEFAULT_WEIGHTS) -> Comparison:
+def compare(
+    seeds: Iterable[int], *, grown: bool = False, weights: Weights = DEFAULT_WEIGHTS, strategy: str | None = None
+) -> Comparison:
     """Plan and solve generated problems."""
-    return Comparison([outcome(seed, grown=grown, weights=weights) for seed in seeds])
+    return Comparison([outcome(seed, grown=grown, weights=weights, strategy=strategy) for seed in seeds])
 
 
 def page(comparison: Comparison, *, listed: int = 10) -> str:

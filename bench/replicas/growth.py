@@ -35,10 +35,10 @@ class Step:
     """hard rules that the placement breaks"""
 
 
-def by_berth_plan(documents: Sequence[Manifest]) -> dict[str, str]:
-    """What `berth plan` makes of manifests."""
+def by_berth_plan(documents: Sequence[Manifest], *, strategy: str | None = None) -> dict[str, str]:
+    """What `berth plan` makes of manifests, by another strategy than the default one if it is named."""
     text = yaml.dump_all(documents, Dumper=yaml.CSafeDumper)
-    made = plan([("step.yaml", text)], forecasts=FORECASTS)
+    made = plan([("step.yaml", text)], forecasts=FORECASTS, strategy=strategy)
     return {pod["name"]: pod["node"] for pod in made["pods"]}
 
 

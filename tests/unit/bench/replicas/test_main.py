@@ -96,12 +96,22 @@ def test_cases_of_online_boutique_have_a_row_each() -> None:
     assert row[-3:-1] == ["0", "none"]
 
 
-def test_steps_of_a_life_have_a_row_each() -> None:
-    found = rows(growth_page([Case(rule="required anti-affinity by host")]))
+def test_strategies_are_measured_on_the_same_cases() -> None:
+    (default,) = rows(boutique_page([Case(prefer="PreferSameZone")]))
+    (other,) = rows(boutique_page([Case(prefer="PreferSameZone")], strategy="replicas"))
+    assert default[:3] == other[:3]
+    assert default[8:10] == ["0 of 11", "0 of 11"]
+    assert other[8:10] == ["11 of 11", "11 of 11"]
+
+
+@pytest.mark.parametrize("strategy", ["berth", "replicas"])
+def test_steps_of_a_life_have_a_row_each(strategy: str) -> None:
+    found = rows(growth_page([Case(rule="required anti-affinity by host")], strategy=strategy))
     assert [row[2] for row in found] == ["3 replicas", "grown to 6", "shrunk to 2", "rolled out"]
     assert all(row[4].startswith("11 / 11") for row in found)
 
 
-def test_problems_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["compare", "--problems", "2", "--first", "3"])
+@pytest.mark.parametrize("strategy", ["berth", "replicas"])
+def test_problems_are_compared(strategy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["compare", "--problems", "2", "--first", "3", "--strategy", strategy])
     assert "| problems | 2 |" in capsys.readouterr().out
