@@ -113,6 +113,8 @@ def load_part(model: Model, callee: int, callers: Sequence[int], rows: Mapping[i
 
     def value(counts: Counts) -> Floats:
         x = replicas(callee, counts)
+        if not x.size:
+            return np.zeros(x.shape[:-1])  # no way to place it is left
         endpoints = float(x.sum(axis=-1).flat[0]) if x.ndim > 1 else float(x.sum())
         if not endpoints:
             return np.zeros(())

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bench.replicas.boutique import Case, run
@@ -246,6 +246,16 @@ SHAPE = st.builds(
     prefer=st.sampled_from(["", "PreferSameZone", "PreferSameNode"]),
     partial=st.booleans(),
     limited=st.booleans(),
+)
+@example(  # no node is left for the second wave
+    zones=["z1"],
+    waves=[
+        [Shape("a", 1, "podAntiAffinity", "topology.kubernetes.io/zone", "b", "200m")],
+        [Shape("b", 1, "", "topology.kubernetes.io/zone", "a", "200m")],
+    ],
+    prefer="PreferSameZone",
+    partial=False,
+    limited=False,
 )
 def test_every_pod_passes_the_filters_in_the_order_of_the_plan(
     zones: list[str], waves: list[list[Shape]], prefer: str, partial: bool, limited: bool
