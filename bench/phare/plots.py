@@ -10,7 +10,7 @@ import matplotlib as mpl
 mpl.use("svg")
 mpl.rcParams["svg.hashsalt"] = "berth"  # Same figures, same file.
 
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt  # noqa: E402 - the backend is chosen before
 
 if TYPE_CHECKING:
     from pathlib import Path

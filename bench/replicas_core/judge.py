@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from berth.scheduling.replicas.problem import Edge, Problem, Routing
+from berth.scheduling.replicas.problem import Edge, Ints, Problem, Routing
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
 
 Nodes = tuple[int, ...]
@@ -307,10 +307,10 @@ def _meets(rule: Affinity, pod: tuple[int, int], bound: frozenset[tuple[int, int
     return row in rule.selects and not matching and (rule.placed is None or not rule.placed.any())
 
 
-def _placed(counts: object, domain: list[int], place: int) -> int:
+def _placed(counts: Ints | None, domain: list[int], place: int) -> int:
     if counts is None or place < 0:
         return 0
-    return sum(int(counts[k]) for k in range(len(domain)) if domain[k] == place)  # type: ignore[index]
+    return sum(int(counts[k]) for k in range(len(domain)) if domain[k] == place)
 
 
 def _never(holds: bool) -> float:

@@ -119,7 +119,7 @@ class CostPlugin(ScorePlugin):
         scores[feasible] = cheapest_first(raw[feasible])
         return scores
 
-    def joint_cost(self, cycle: CycleState, feasible: Bools) -> Floats | None:  # noqa: ARG002
+    def joint_cost(self, cycle: CycleState, feasible: Bools) -> Floats | None:  # noqa: ARG002 - the same for all
         """The weighted cost, unless the gang engine computes it."""
         cost = self.cost(cycle) if self.cost_weight and not self.in_objective else None
         return None if cost is None else self.cost_weight * cost

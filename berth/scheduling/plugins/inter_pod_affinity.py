@@ -105,7 +105,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
             nodes = sharing if nodes is None else nodes | sharing
         return nodes
 
-    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:  # noqa: ARG002
+    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:  # noqa: ARG002 - the same for all
         """Sum of signed weights per node; no opinion when no term on either side matches."""
         info, state = cycle.pod, cycle.cluster
         total = np.zeros(state.size, dtype=np.int64)
