@@ -222,9 +222,12 @@ class _Maker:
         """Pods outside the group: they take room, and some keep a workload away."""
         made = []
         for number in range(self.random.randint(1, 3)):
-            spec: dict[str, Any] = {"schedulerName": "default-scheduler", "containers": [
-                {"name": "main", "resources": {"requests": {"cpu": f"{self.random.choice((100, 300))}m"}}}
-            ]}  # fmt: skip
+            container = {
+                "name": "main",
+                "image": "example/image:1",
+                "resources": {"requests": {"cpu": f"{self.random.choice((100, 300))}m"}},
+            }
+            spec: dict[str, Any] = {"schedulerName": "default-scheduler", "containers": [container]}
             if self.chance(30):
                 selector = {"matchLabels": {"app": self.random.choice(names)}}
                 term = {"topologyKey": self.random.choice((HOSTNAME, ZONE)), "labelSelector": selector}

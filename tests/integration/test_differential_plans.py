@@ -1,0 +1,118 @@
+"""Joint plans of generated applications against the real kube-scheduler.
+
+Applications of three to five workloads with several replicas and every hard and soft rule are planned, and
+kube-scheduler gets their pods one by one, in the order in which Berth would bind them, each on its planned node: it
+must take every one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from bench.replicas.cluster import read_cluster
+from bench.replicas.rules import violations
+from hack.localcluster import LocalCluster
+from hack.localcluster.components import Options
+from hack.localcluster.rest import Api
+from tests.support.joint_plans import JointPlan, Refusal, as_planned, background, joint_plan, on_one_node, replay
+
+PROBLEMS = 150
+"""Generated problems; some have no placement at all."""
+AT_ONCE = 8
+"""Problems whose pods are placed at the same time."""
+
+
+def _collect() -> list[JointPlan]:
+    """The same plans every time."""
+    found: dict[str, JointPlan] = {}
+
+    @settings(
+        derandomize=True,
+        database=None,
+        max_examples=PROBLEMS,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(seed=st.integers(1000, 9999), grown=st.booleans())
+    def draw(seed: int, grown: bool) -> None:
+        plan = joint_plan(seed, grown=grown, strategy="replicas")
+        found[plan.name] = plan
+
+    draw()
+    return [plan for plan in found.values() if plan.steps]
+
+
+@pytest.fixture(scope="module")
+def plans() -> list[JointPlan]:
+    """Plans with at least one pod that has a node."""
+    return _collect()
+
+
+@pytest.fixture(scope="module")
+def spoiled(plans: list[JointPlan]) -> list[JointPlan]:
+    """The same pods on one node each, where that breaks a rule by the word of bench/replicas."""
+    crowded = [on_one_node(plan) for plan in plans]
+    return [
+        plan
+        for plan in crowded
+        if violations(read_cluster(plan.documents, as_planned(plan)), read_cluster(plan.documents).pods)
+    ]
+
+
+@pytest.fixture(scope="module")
+def refusals(
+    plans: list[JointPlan], spoiled: list[JointPlan], module_cluster: Callable[..., LocalCluster]
+) -> dict[str, Refusal]:
+    """By plan, the first pod that kube-scheduler refused."""
+    options = Options(
+        controller_manager=False,
+        apiserver_args=("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",),
+    )
+    cluster = module_cluster(crds=False, kwok=False, options=options)
+    connections = threading.local()
+
+    def api() -> Api:
+        if not hasattr(connections, "api"):
+            connections.api = cluster.api()
+        made: Api = connections.api
+        return made
+
+    def prepare(plan: JointPlan) -> None:
+        for collection, item in background(plan):
+            api().request("POST", collection, item)
+
+    wanted: Sequence[JointPlan] = [*plans, *spoiled]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(prepare, wanted))
+    LocalCluster.start(cluster.name, root=cluster.layout.home.parent, scheduler=True, die_with_parent=True)
+    connections = threading.local()  # those from before may have been idle for too long
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = list(pool.map(lambda plan: replay(plan, api()), wanted))
+    return {refusal.plan.name: refusal for refusal in found if refusal is not None}
+
+
+def test_kube_scheduler_takes_every_pod_where_it_is_planned(
+    plans: list[JointPlan], refusals: dict[str, Refusal]
+) -> None:
+    refused = [refusals[plan.name] for plan in plans if plan.name in refusals]
+    texts = [f"{item.plan.name}: {item.step} in {item.plan.steps}: {item.message}" for item in refused]
+    assert not texts, "\n".join([f"{len(texts)} of {len(plans)} refused", *texts[:5]])
+
+
+def test_most_plans_are_whole_and_have_replicas(plans: list[JointPlan]) -> None:
+    whole = [plan for plan in plans if len(plan.steps) == plan.waiting]
+    assert len(whole) >= PROBLEMS // 2
+    assert sum(len(plan.steps) for plan in whole) >= 5 * len(whole)
+
+
+def test_kube_scheduler_refuses_what_breaks_a_rule(spoiled: list[JointPlan], refusals: dict[str, Refusal]) -> None:
+    assert len(spoiled) >= PROBLEMS // 4
+    taken = [plan.name for plan in spoiled if plan.name not in refusals]
+    assert not taken, f"{len(taken)} of {len(spoiled)} were taken: {taken[:5]}"
