@@ -1,7 +1,8 @@
 """Kubernetes Events: what Berth tells people about an object, readable with ``kubectl describe``.
 
-Writing never delays the caller: notes go to a bounded queue and a few writers drain it. Notes of one object, reason and
-action are one series, whatever their texts; :mod:`berth.kube.event_series` says which of them are written.
+Writing never delays the caller: notes go to a bounded queue and a few writers drain it, in turns by namespace. Notes of
+one object, reason and action are one series, whatever their texts; :mod:`berth.kube.event_series` says which of them
+are written.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from berth.api.text import shortened
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.event_series import Series, SeriesMemory
+from berth.kube.fair_queue import FairQueue
 from berth.kube.metrics import EVENTS_DROPPED
 from berth.kube.objects import ObjectMeta
 from berth.kube.resources import EVENTS
@@ -31,7 +33,8 @@ NOTE_LIMIT = 1024
 NAME_LIMIT = 128
 """Bytes of reportingInstance, reason and action that events.k8s.io accepts."""
 CAPACITY = 10_000
-"""Notes that may wait; more are dropped and counted in berth_events_dropped_total."""
+"""Notes that may wait; of more, the oldest of the namespace with most are dropped, counted in
+berth_events_dropped_total."""
 WRITERS = 4
 """Concurrent requests."""
 
@@ -97,7 +100,7 @@ class EventRecorder:
         self._client = client
         self._controller = controller
         self._instance = shortened(instance, NAME_LIMIT)
-        self._queue: asyncio.Queue[tuple[Note, Series]] = asyncio.Queue(maxsize=CAPACITY)
+        self._queue: FairQueue[tuple[Note, Series]] = FairQueue(WRITERS, capacity=CAPACITY)
         self._series = SeriesMemory()
 
     def record(self, note: Note) -> None:
@@ -108,10 +111,10 @@ class EventRecorder:
         series = self._series.due(key, self._name(note), now)
         if series is None:
             return
-        try:
-            self._queue.put_nowait((note, series))
-        except asyncio.QueueFull:
+        dropped = self._queue.put(note.regarding.namespace, (note, series))
+        if dropped is not None:
             EVENTS_DROPPED.labels("queue_full").inc()
+            _, series = dropped
             series.next_write = now  # the next occurrence may have more luck
 
     async def run(self) -> None:
@@ -125,16 +128,18 @@ class EventRecorder:
                 async with asyncio.timeout(2.0):
                     await self._queue.join()
             except TimeoutError:
-                EVENTS_DROPPED.labels("shutdown").inc(self._queue.qsize())
+                EVENTS_DROPPED.labels("shutdown").inc(len(self._queue))
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _drain(self) -> None:
         while True:
-            note, series = await self._queue.get()
+            turn = await self._queue.get()
+            note, series = turn.item
             try:
-                await self._write(note, series)
+                async with self._queue.patience(turn):
+                    await self._write(note, series)
             except ApiError as error:
                 # 404: the namespace is gone, 403: it is being deleted; both are ordinary at an object's end.
                 if error.status not in (403, 404):
@@ -148,7 +153,7 @@ class EventRecorder:
                 log.exception("event not written", reason=note.reason)
                 EVENTS_DROPPED.labels("invalid").inc()
             finally:
-                self._queue.task_done()
+                self._queue.done(turn)
 
     async def _write(self, note: Note, series: Series) -> None:
         namespace, name = note.regarding.namespace or "default", self._name(note)

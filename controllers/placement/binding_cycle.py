@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
 
 from berth.api.labels import ANNOTATION_ADMITTED_BANDWIDTH
 from berth.kube.events import Note
+from berth.kube.fair_queue import FairQueue, Turn
 from berth.kube.objects import Pod
 from berth.network.admitted import write_admitted
 from berth.network.costs import NetworkCosts
@@ -27,7 +29,6 @@ from berth.scheduling.queue import SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey
 from controllers.placement import events
 from controllers.placement.binder import Binder, BindOutcome, BindResult
-from controllers.placement.binding_queue import BindingQueue
 from controllers.placement.claims import VolumeError
 from controllers.placement.metrics import BIND_SECONDS, BINDINGS, UNBOUND
 from controllers.placement.volume_binder import VolumeBinder
@@ -85,7 +86,7 @@ class BindingCycle:
         self._workers = workers
         self._done = done
         self._idle = idle
-        self._unbound: BindingQueue[Assumed] = BindingQueue(workers)
+        self._unbound: FairQueue[Assumed] = FairQueue(workers)
         self._unknown: Counter[str] = Counter()
         self._tasks = asyncio.TaskGroup()
 
@@ -108,21 +109,21 @@ class BindingCycle:
 
     async def _work(self) -> None:
         while True:
-            namespace, item = await self._unbound.get()
+            turn = await self._unbound.get()
             UNBOUND.set(len(self._unbound))
             try:
-                await self._bind(item)
+                await self._bind(turn)
             finally:
-                self._unbound.done(namespace)
+                self._unbound.done(turn)
             self._done()
 
     def _put(self, item: Assumed) -> None:
         self._unbound.put(item.decision.pod.metadata.namespace, item)
         UNBOUND.set(len(self._unbound))
 
-    async def _bind(self, item: Assumed) -> None:
+    async def _bind(self, turn: Turn[Assumed]) -> None:
         await self._idle()
-        decision = item.decision
+        item, decision = turn.item, turn.item.decision
         pod, node = decision.pod, decision.node
         record = self._cache.state.record(pod.metadata.uid)
         if record is None:
@@ -137,7 +138,10 @@ class BindingCycle:
             self._tasks.create_task(self.bind_volumes(item))
         else:
             admitted, text = self._annotations(item)
-            result = await self._binder.bind(pod, node, decision=text, admitted=admitted)
+            result = BindResult(BindOutcome.UNKNOWN)
+            with suppress(TimeoutError):
+                async with self._unbound.patience(turn):
+                    result = await self._binder.bind(pod, node, decision=text, admitted=admitted)
             if result.outcome is BindOutcome.UNKNOWN:
                 # As with volumes: pods that cannot be read keep nobody else waiting.
                 self._tasks.create_task(self.find_out(item))

@@ -9,6 +9,7 @@ from kubernetes_asyncio.client import Configuration
 from berth.kube.client import ApiClient
 from berth.kube.connection import Connection
 from berth.kube.events import Note
+from berth.kube.fair_queue import Turn
 from berth.kube.meta import object_key
 from berth.kube.objects import Pod
 from berth.runtime.component import ComponentContext
@@ -78,10 +79,15 @@ class Desk:
         while (entry := self.queue.pop()) is not None:
             self.controller.cycle.schedule_one(entry)
         unbound = self.controller.binding._unbound
-        taken = [unbound.take() for _ in range(len(unbound))]
-        for namespace, _ in taken:
-            unbound.done(namespace)
-        return [assumed for _, assumed in taken]
+        taken = []
+        while (turn := unbound.take()) is not None:
+            unbound.done(turn)
+            taken.append(turn.item)
+        return taken
+
+    async def bind(self, assumed: Assumed) -> None:
+        """Have a worker carry out a decision."""
+        await self.controller.binding._bind(Turn(assumed.decision.pod.metadata.namespace, assumed))
 
     def place(self, pod: Pod) -> Assumed:
         """Have one pod wait, and decided."""

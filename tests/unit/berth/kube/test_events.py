@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from prometheus_client import REGISTRY
 
 from berth.kube import events
 from berth.kube.client import ApiClient
+from berth.kube.event_series import Series
 from berth.kube.events import NAME_LIMIT, NOTE_LIMIT, EventRecorder, Note, Reference
 from berth.kube.objects import ObjectMeta
+from tests.support.kube import running, until
 
 DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
@@ -32,7 +35,15 @@ def recorder(client: ApiClient, **arguments: Any) -> EventRecorder:
 
 
 def waiting(subject: EventRecorder) -> int:
-    return subject._queue.qsize()
+    return len(subject._queue)
+
+
+def taken(subject: EventRecorder) -> tuple[Note, Series]:
+    """The next note to write, as a writer takes it that is done with it at once."""
+    turn = subject._queue.take()
+    assert turn is not None
+    subject._queue.done(turn)
+    return turn.item
 
 
 async def test_the_same_note_is_queued_once_and_counted(closed_client: ApiClient) -> None:
@@ -40,7 +51,7 @@ async def test_the_same_note_is_queued_once_and_counted(closed_client: ApiClient
     for _ in range(50):
         subject.record(note())
     assert waiting(subject) == 1
-    _, series = subject._queue.get_nowait()
+    _, series = taken(subject)
     assert series.count == 50
 
 
@@ -53,7 +64,7 @@ async def test_a_note_of_another_key_is_another_series(closed_client: ApiClient,
     subject = recorder(closed_client)
     subject.record(note())
     subject.record(other)
-    queued = [subject._queue.get_nowait() for _ in range(waiting(subject))]
+    queued = [taken(subject) for _ in range(waiting(subject))]
     assert [noted for noted, _ in queued] == [note(), other]
     assert [series.count for _, series in queued] == [1, 1]
     assert len({series.event_name for _, series in queued}) == 2
@@ -63,7 +74,7 @@ async def test_another_text_is_another_event_of_the_same_series(closed_client: A
     subject = recorder(closed_client)
     subject.record(note("0/3 nodes fit"))
     subject.record(note("0/4 nodes fit"))
-    (first, one), (second, other) = (subject._queue.get_nowait() for _ in range(2))
+    (first, one), (second, other) = (taken(subject) for _ in range(2))
     assert one is other
     assert one.count == 2
     assert subject._name(first) != subject._name(second) == one.event_name
@@ -87,9 +98,8 @@ async def test_overflow_is_counted_and_does_not_silence_the_note(
         subject.record(note(uid=f"u{number}"))
     assert waiting(subject) == 2
     assert REGISTRY.get_sample_value("berth_events_dropped_total", {"reason": "queue_full"}) == before + 3
-    subject._queue.get_nowait()
-    subject.record(note(uid="u4"))  # dropped above, so it must not wait for its series' interval
-    assert waiting(subject) == 2
+    subject.record(note(uid="u0"))  # dropped above, so it does not wait for its series' interval
+    assert [taken(subject)[0].regarding.uid for _ in range(waiting(subject))] == ["u4", "u0"]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +119,7 @@ async def test_event_names_are_valid_and_stable(closed_client: ApiClient, name: 
 async def test_body_keeps_to_the_limits_of_the_api(closed_client: ApiClient) -> None:
     subject = recorder(closed_client, instance="i" * 300)
     subject.record(note("ü" * 2000))
-    queued, series = subject._queue.get_nowait()
+    queued, series = taken(subject)
     body = subject._body(queued, name=series.event_name, namespace="shop", now="2026-01-01T00:00:00.000000Z")
     assert len(body["note"].encode()) <= NOTE_LIMIT
     assert body["note"].endswith("ü…")
@@ -122,3 +132,54 @@ def test_reference_of_an_object() -> None:
     metadata = ObjectMeta(name="boutique", namespace="shop", uid="u9")
     made = Reference.of(metadata, kind="AppGroup", api_version="appgroup.diktyo.x-k8s.io/v1alpha1")
     assert made == Reference("appgroup.diktyo.x-k8s.io/v1alpha1", "AppGroup", "shop", "boutique", "u9")
+
+
+class Server:
+    """An API server that keeps the Events it is sent; those of some namespaces are never answered."""
+
+    def __init__(self, *, hangs: str = "never") -> None:
+        self.hangs = hangs
+        self.written: list[str] = []
+
+    async def create(self, _kind: Any, body: dict[str, Any], *, namespace: str, repeat: bool) -> bytes:
+        assert repeat
+        if namespace.startswith(self.hangs):
+            await asyncio.Event().wait()
+        self.written.append(f"{namespace}/{body['regarding']['name']}")
+        return b""
+
+
+def about(namespace: str, number: int) -> Note:
+    return Note(Reference("v1", "Pod", namespace, f"p{number}", f"{namespace}-{number}"), "Failed", "none fits", "Plan")
+
+
+async def test_a_flood_of_one_namespace_neither_delays_nor_drops_the_notes_of_another() -> None:
+    server = Server()
+    subject = recorder(cast("ApiClient", server))
+    for number in range(3):
+        subject.record(about("early", number))
+    for number in range(20_000):
+        subject.record(about("flood", number))
+    for number in range(3):
+        subject.record(about("late", number))
+    assert waiting(subject) == events.CAPACITY
+    async with running(subject.run()):
+        await until(lambda: len(server.written) > 20, what="notes are written")
+    first = server.written[:20]
+    others = {f"{who}/p{number}" for who in ("early", "late") for number in range(3)}
+    assert {name for name in first if "flood" not in name} == others
+    flood = [int(name.removeprefix("flood/p")) for name in server.written if "flood" in name]
+    assert flood == sorted(flood), "in their order"
+    assert flood[0] == 20_000 - (events.CAPACITY - 6), "the oldest are dropped"
+
+
+async def test_namespaces_whose_events_hang_leave_writers_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("berth.kube.fair_queue.SLOW_SECONDS", 0.02)
+    server = Server(hangs="hang")
+    subject = recorder(cast("ApiClient", server))
+    for number in range(10):
+        for namespace in range(20):
+            subject.record(about(f"hang-{namespace}", number))
+    subject.record(about("good", 0))
+    async with running(subject.run()):
+        await until(lambda: server.written == ["good/p0"], what="the other one is written", seconds=5.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -138,7 +139,7 @@ class TestBeforeBinding:
         assumed = desk.place(lone("p", spec=using("c")))
         desk.lose("pods", assumed.decision.pod)
         assert desk.cache.state.volumes.reserved_for("v") == "default/c"
-        await desk.controller.binding._bind(assumed)
+        await desk.bind(assumed)
         assert desk.cache.state.volumes.reserved_for("v") is None
         assert desk.said.reasons == []
 
@@ -156,7 +157,7 @@ class TestBeforeBinding:
         monkeypatch.setattr(desk.controller.binding._binder, "bind", bind)
         pod = lone("p")
         pod.metadata.annotations = {"note": "x" * size}
-        await desk.controller.binding._bind(desk.place(pod))
+        await desk.bind(desk.place(pod))
         assert [bool(decision) for decision in sent] == [carried]
 
     @pytest.mark.parametrize(
@@ -185,13 +186,13 @@ class TestBeforeBinding:
         (assumed,) = desk.decide()
         # What the AppGroup states later is not what was admitted.
         desk.see("appgroups", group_object("shop", *chain("a", "b", minBandwidth="1e30")))
-        await desk.controller.binding._bind(assumed)
+        await desk.bind(assumed)
         assert sent == [(admitted, decided)]
 
     async def test_a_node_that_changed_is_told_and_the_pod_waits(self, desk: Desk) -> None:
         assumed = desk.place(lone("p", spec=ON_N1))
         desk.see("nodes", zoned("n1", unschedulable=True))
-        await desk.controller.binding._bind(assumed)
+        await desk.bind(assumed)
         assert desk.said.reasons == ["NodeChanged"]
         assert (occupied(desk), waiting(desk)) == ({}, ["p"])
 
@@ -339,6 +340,39 @@ async def test_a_pod_that_was_resized_since_its_decision_is_planned_again(
     monkeypatch.setattr(desk.controller.binding._binder, "bind", None)
     assumed = desk.place(lone("p", cpu="1", spec=ON_N1))
     desk.pods(lone("p", cpu="8", spec=ON_N1))
-    await desk.controller.binding._bind(assumed)
+    await desk.bind(assumed)
     assert occupied(desk) == {}
     assert waiting(desk) == ["p"]
+
+
+class Hanging(Unreadable):
+    """A binder that gets no answer for the pods of namespaces whose name begins with ``hang``."""
+
+    async def bind(self, pod: Pod, node: str, **annotations: str) -> BindResult:
+        if pod.metadata.namespace.startswith("hang"):
+            await asyncio.Event().wait()
+        return await super().bind(pod, node, **annotations)
+
+    async def find_out(self, _pod: Pod, _node: str, _watched: Callable[[], Pod | None]) -> BindResult:
+        return await asyncio.Future()
+
+
+async def test_fifty_namespaces_whose_bindings_hang_leave_workers_to_others(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("berth.kube.fair_queue.SLOW_SECONDS", 0.05)
+    cycle = desk.controller.binding
+    monkeypatch.setattr(cycle, "_binder", Hanging())
+    hanging = [desk.place(lone(f"p{n}", namespace=f"hang-{m}", cpu="1m")) for n in range(3) for m in range(50)]
+    good = [desk.place(lone(f"good-{number}", namespace="good", cpu="1m")) for number in range(20)]
+    for item in hanging:
+        cycle._put(item)
+    async with running(cycle.run()):
+        for number, item in enumerate(good, start=1):
+            cycle._put(item)
+            await until(partial(bound, desk, number), what="the good one is bound", seconds=5.0)
+    assert bound(desk, 20)
+
+
+def bound(desk: Desk, number: int) -> bool:
+    return desk.said.reasons == ["Scheduled"] * number

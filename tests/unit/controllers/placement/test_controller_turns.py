@@ -270,9 +270,9 @@ class Turns(RuleBasedStateMachine):
             return False
         self.desk.controller.cycle.schedule_one(entry)
         unbound = self.desk.controller.binding._unbound
-        while len(unbound):
-            namespace, assumed = unbound.take()
-            unbound.done(namespace)
+        while (turn := unbound.take()) is not None:
+            unbound.done(turn)
+            assumed = turn.item
             uid = assumed.decision.pod.metadata.uid
             assert uid not in self.decisions, "decided twice"
             self.decisions[uid] = assumed
@@ -287,7 +287,7 @@ class Turns(RuleBasedStateMachine):
 
     def bind_one(self, uid: str) -> None:
         assumed = self.decisions.pop(uid)
-        self.loop.run_until_complete(self.desk.controller.binding._bind(assumed))
+        self.loop.run_until_complete(self.desk.bind(assumed))
 
     async def _bind(self, pod: Pod, node: str, **_: str) -> BindResult:
         current = self.pods.get(pod.metadata.name)

@@ -188,7 +188,7 @@ def test_the_controllers_handlers_and_bindings_keep_off_while_it_plans(desk: Des
         task = await begun(controller.planning, plan)
         desk.pods(lone("second", cpu="1"))
         desk.lose("pods", assumed.decision.pod)
-        binding = asyncio.create_task(controller.binding._bind(assumed))
+        binding = asyncio.create_task(desk.bind(assumed))
         for _ in range(5):
             await asyncio.sleep(0)
         assert len(desk.queue) == 0

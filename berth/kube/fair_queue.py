@@ -1,0 +1,187 @@
+"""A queue for several workers that serves namespaces in turns, so that none of them keeps another waiting.
+
+What one namespace can take from the others is bounded in three ways:
+
+- Turns: the next item is of the namespace with the fewest at work, among those of the one whose last turn is longest
+  ago. At work are at most :data:`SHARE` times as many as there are free workers.
+- Slow work: namespaces whose work takes longer than :data:`SLOW_SECONDS` have half of the workers together, whatever
+  their number. What is found to be slow beyond that is given up.
+- Capacity: when the queue is full, the oldest item of the namespace with the most is dropped.
+
+So a namespace whose work is prompt waits for a worker only as long as others are not known to be slow yet: with N of
+those, at most SLOW_SECONDS for each half of the workers that they fill.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+SHARE = 3
+"""A namespace has at most this many times as many workers as it leaves free: three quarters when it is alone."""
+SLOW_SECONDS = 2.0
+"""Work that takes longer is slow, and so is its namespace."""
+REMEMBER_SLOW = 30.0
+"""Seconds for which a namespace is slow after slow work."""
+
+
+@dataclass(slots=True, eq=False)
+class Turn(Generic[T]):
+    """An item at work."""
+
+    namespace: str
+    """whose it is"""
+    item: T
+    """what was put into the queue"""
+    slow: bool = False
+    """whether its worker is one of those for slow work"""
+
+
+class FairQueue(Generic[T]):
+    """Items by namespace; inside a namespace the order is that of arrival."""
+
+    def __init__(self, workers: int, *, capacity: int | None = None) -> None:
+        """Start empty; so many items may be at work at a time, and so many may wait."""
+        self._free = workers
+        self._free_for_slow = max(1, workers // 2)
+        self._capacity = capacity
+        self._size = 0
+        self._waiting: dict[str, deque[T]] = {}  # the namespace whose turn is longest ago first
+        self._by_size: dict[int, dict[str, None]] = {}  # namespaces by the number of items that wait
+        self._largest = 0
+        self._at_work: Counter[str] = Counter()
+        self._slow_until: dict[str, float] = {}
+        self._wake = asyncio.Event()
+        self._ended = asyncio.Event()
+
+    def __len__(self) -> int:
+        """Number of items that wait."""
+        return self._size
+
+    def waiting(self, namespace: str) -> int:
+        """Number of items of a namespace that wait."""
+        return len(self._waiting.get(namespace, ()))
+
+    def put(self, namespace: str, item: T) -> T | None:
+        """Add an item behind those of its namespace; returns the one that is dropped for it, if the queue is full."""
+        items = self._waiting.setdefault(namespace, deque())
+        items.append(item)
+        self._resized(namespace, len(items) - 1, len(items))
+        self._wake.set()
+        if self._capacity is None or self._size <= self._capacity:
+            return None
+        return self._pop(next(iter(self._by_size[self._largest])))
+
+    async def get(self) -> Turn[T]:
+        """Wait for an item and take it to work on; :meth:`done` must follow."""
+        while (turn := self.take()) is None:
+            self._wake.clear()
+            await self._wake.wait()
+        return turn
+
+    def take(self) -> Turn[T] | None:
+        """Take the next item to work on; :meth:`done` must follow. None while nothing waits that may have a worker."""
+        namespace = self._next()
+        if namespace is None:
+            return None
+        turn = Turn(namespace, self._pop(namespace), self._slow(namespace))
+        if namespace in self._waiting:
+            self._waiting[namespace] = self._waiting.pop(namespace)  # behind the others
+        self._free -= 1
+        self._free_for_slow -= turn.slow
+        self._at_work[namespace] += 1
+        return turn
+
+    def done(self, turn: Turn[T]) -> None:
+        """Work on an item has ended."""
+        self._free += 1
+        self._free_for_slow += turn.slow
+        self._at_work[turn.namespace] -= 1
+        if not self._at_work[turn.namespace]:
+            del self._at_work[turn.namespace]
+        self._wake.set()
+        self._ended.set()
+
+    async def join(self) -> None:
+        """Wait until nothing waits and nothing is at work."""
+        while self._size or self._at_work:
+            self._ended.clear()
+            await self._ended.wait()
+
+    @asynccontextmanager
+    async def patience(self, turn: Turn[T]) -> AsyncIterator[None]:
+        """Have the part of the work inside count as slow when it takes long.
+
+        Raises:
+            TimeoutError: it was given up after SLOW_SECONDS, since too much other work is slow.
+        """
+        loop, limit = asyncio.get_running_loop(), asyncio.timeout(None)
+        timer = loop.call_later(SLOW_SECONDS, self._overdue, turn, limit)
+        try:
+            async with limit:
+                yield
+        finally:
+            timer.cancel()
+            if loop.time() >= timer.when():
+                self._note_slow(turn.namespace)
+
+    def _overdue(self, turn: Turn[T], limit: asyncio.Timeout) -> None:
+        self._note_slow(turn.namespace)
+        if turn.slow:
+            return
+        if self._free_for_slow:
+            self._free_for_slow -= 1
+            turn.slow = True
+        else:
+            limit.reschedule(asyncio.get_running_loop().time())
+
+    def _note_slow(self, namespace: str) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        self._slow_until = {name: until for name, until in self._slow_until.items() if until > now}
+        self._slow_until[namespace] = now + REMEMBER_SLOW
+        loop.call_later(REMEMBER_SLOW, self._wake.set)
+
+    def _slow(self, namespace: str) -> bool:
+        until = self._slow_until.get(namespace)
+        return until is not None and until > asyncio.get_running_loop().time()
+
+    def _next(self) -> str | None:
+        """The namespace whose turn it is."""
+        found, fewest = None, SHARE * self._free
+        fewest_slow = SHARE * min(self._free, self._free_for_slow)
+        for namespace in self._waiting:
+            at_work = self._at_work.get(namespace, 0)
+            if at_work < fewest and not (self._slow(namespace) and at_work >= fewest_slow):
+                found, fewest = namespace, at_work
+                if not at_work:
+                    break
+        return found
+
+    def _pop(self, namespace: str) -> T:
+        """Take out the oldest item of a namespace."""
+        items = self._waiting[namespace]
+        item = items.popleft()
+        if not items:
+            del self._waiting[namespace]
+        self._resized(namespace, len(items) + 1, len(items))
+        return item
+
+    def _resized(self, namespace: str, before: int, now: int) -> None:
+        self._size += now - before
+        if before:
+            del self._by_size[before][namespace]
+            if not self._by_size[before]:
+                del self._by_size[before]
+        if now:
+            self._by_size.setdefault(now, {})[namespace] = None
+        # The numbers change one by one, and so does the largest.
+        self._largest = max(self._largest, now)
+        if self._largest not in self._by_size:
+            self._largest -= 1
