@@ -7,15 +7,14 @@ fields they depend on, which takes a few microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import msgspec
-from cachetools import LRUCache
 
 from berth.api.errors import FieldPath, FieldProblem, InvalidFieldError
+from berth.scheduling.cache.memo import Memo, digest
 from berth.scheduling.cache.requests import SCORING_DEFAULTS, pod_requests, resize_infeasible
 from berth.scheduling.cache.terms import (
     AffinityTerm,
@@ -41,8 +40,10 @@ Requests: TypeAlias = tuple[tuple[tuple[str, int], ...], tuple[int, int]]
 Spread: TypeAlias = tuple[tuple[SpreadConstraint, ...], tuple[SpreadConstraint, ...]]
 NO_TERMS: Part[Mapping[TermKind, tuple[AffinityTerm, ...]]] = ({}, ())
 NO_SPREAD: Part[Spread] = (((), ()), ())
-TEMPLATES = 8192
-"""Templates that are kept at the most."""
+TEMPLATE_BYTES = 8 * 2**20
+"""Encoded fields of pods whose templates are remembered: some thousand templates, or a few very large ones."""
+PART_BYTES = 2 * 2**20
+"""The same for each part that templates share."""
 _WHEN = "DuringSchedulingIgnoredDuringExecution"
 TERM_KINDS: tuple[TermKind, ...] = ("affinity", "anti_affinity", "preferred_affinity", "preferred_anti_affinity")
 
@@ -54,9 +55,9 @@ class PodTemplateInfo:
     key: bytes
     """Digest of the fields the template was compiled from; names the template in caches."""
     selection_key: bytes
-    """Encoded nodeSelector and required node affinity; names the node selection in caches."""
+    """Digest of nodeSelector and required node affinity; names the node selection in caches."""
     tolerations_key: bytes
-    """Encoded tolerations."""
+    """Digest of the tolerations."""
     namespace: str
     """Namespace of the pods."""
     labels: Mapping[str, str]
@@ -106,12 +107,11 @@ class PodTemplateCache:
 
     def __init__(self) -> None:
         """Begin without templates."""
-        self._cache: LRUCache[bytes, PodTemplateInfo] = LRUCache(maxsize=TEMPLATES)
+        self._templates: Memo[PodTemplateInfo] = Memo(TEMPLATE_BYTES)
         # Pods with labels of their own have a template each, but share these parts of it.
-        self._requests: LRUCache[bytes, Part[Requests]] = LRUCache(maxsize=TEMPLATES)
-        self._terms: LRUCache[bytes, Part[Mapping[TermKind, tuple[AffinityTerm, ...]]]] = LRUCache(maxsize=TEMPLATES)
-        self._spread: LRUCache[bytes, Part[Spread]] = LRUCache(maxsize=TEMPLATES)
-        self._keys: LRUCache[bytes, bytes] = LRUCache(maxsize=TEMPLATES)
+        self._requests: Memo[Part[Requests]] = Memo(PART_BYTES)
+        self._terms: Memo[Part[Mapping[TermKind, tuple[AffinityTerm, ...]]]] = Memo(PART_BYTES)
+        self._spread: Memo[Part[Spread]] = Memo(PART_BYTES)
         self._encoder = msgspec.msgpack.Encoder()
 
     def info(self, pod: Pod) -> PodInfo:
@@ -145,30 +145,26 @@ class PodTemplateCache:
                 spec.host_network,
             )
         )
-        key = _digest(amounts + rest)
-        template = self._cache.get(key)
-        if template is None:
-            template = self._cache[key] = self._compile(pod, key, _digest(amounts))
-        return template
+        return self._templates.get(amounts + rest, lambda key: self._compile(pod, key, amounts))
 
-    def _compile(self, pod: Pod, key: bytes, amounts_key: bytes) -> PodTemplateInfo:
+    def _compile(self, pod: Pod, key: bytes, amounts: bytes) -> PodTemplateInfo:
         spec, namespace, labels = pod.spec, pod.metadata.namespace, pod.metadata.labels
         affinity = spec.affinity
         node_affinity = affinity.node_affinity if affinity is not None else None
         required = node_affinity.required if node_affinity is not None else None
-        (requests, scoring), no_requests = _part(self._requests, amounts_key, lambda: _requests(pod))
+        (requests, scoring), no_requests = self._requests.get(amounts, lambda _: _requests(pod))
         terms, no_terms = NO_TERMS
         if affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None):
             fields = (namespace, affinity.pod_affinity, affinity.pod_anti_affinity, _own_labels(pod))
-            terms, no_terms = _part(self._terms, self._encoder.encode(fields), lambda: _terms(pod))
+            terms, no_terms = self._terms.get(self._encoder.encode(fields), lambda _: _terms(pod))
         (hard, soft), no_spread = NO_SPREAD
         if spec.topology_spread_constraints:
             constraints = (spec.topology_spread_constraints, _own_labels(pod))
-            (hard, soft), no_spread = _part(self._spread, self._encoder.encode(constraints), lambda: _spread(pod))
+            (hard, soft), no_spread = self._spread.get(self._encoder.encode(constraints), lambda _: _spread(pod))
         return PodTemplateInfo(
             key=key,
-            selection_key=self._shared(self._encoder.encode((spec.node_selector, required))),
-            tolerations_key=self._shared(self._encoder.encode(spec.tolerations)),
+            selection_key=digest(self._encoder.encode((spec.node_selector, required))),
+            tolerations_key=digest(self._encoder.encode(spec.tolerations)),
             namespace=namespace,
             labels=labels,
             group_key=(namespace, tuple(sorted(labels.items()))),
@@ -184,21 +180,6 @@ class PodTemplateCache:
             soft_spread=soft,
             problems=(*no_requests, *no_terms, *no_spread),
         )
-
-    def _shared(self, encoded: bytes) -> bytes:
-        """One object for all equal keys."""
-        return self._keys.setdefault(encoded, encoded)
-
-
-def _digest(encoded: bytes) -> bytes:
-    return blake2b(encoded, digest_size=16).digest()
-
-
-def _part(cache: LRUCache[bytes, Part[T]], key: bytes, compile_part: Callable[[], Part[T]]) -> Part[T]:
-    found = cache.get(key)
-    if found is None:
-        found = cache[key] = compile_part()
-    return found
 
 
 def _own_labels(pod: Pod) -> list[tuple[str, str | None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -23,8 +24,9 @@ def test_pods_that_differ_in_labels_share_what_does_not_depend_on_them() -> None
     one, other = (cache.template(pod("p", labels={**X, "ordinal": ordinal}, cpu="1", spec=spec)) for ordinal in "12")
     assert one is not other
     assert one.group_key != other.group_key
-    for part in ("terms", "hard_spread", "requests", "selection_key", "tolerations_key"):
+    for part in ("terms", "hard_spread", "requests"):
         assert getattr(one, part) is getattr(other, part), part
+    assert (one.selection_key, one.tolerations_key) == (other.selection_key, other.tolerations_key)
 
 
 @pytest.mark.parametrize("field", ["matchLabelKeys", "mismatchLabelKeys"])
@@ -122,8 +124,39 @@ def test_keys_follow_what_they_name() -> None:
     assert plain.tolerations_key == choosy.tolerations_key != tolerant.tolerations_key
 
 
+def test_keys_are_small_whatever_they_name() -> None:
+    spec = {
+        "nodeSelector": {f"key-{n}": "x" for n in range(1000)},
+        "tolerations": [{"key": f"key-{n}"} for n in range(1000)],
+    }
+    template = PodTemplateCache().template(pod("p", spec=spec))
+    assert (len(template.key), len(template.selection_key), len(template.tolerations_key)) == (16, 16, 16)
+
+
+def test_pods_that_are_gone_leave_no_more_than_the_memos_may_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pod_templates, "TEMPLATE_BYTES", 2**17)
+    monkeypatch.setattr(pod_templates, "PART_BYTES", 2**17)
+    cache = PodTemplateCache()
+
+    def one(number: int) -> None:
+        labels = {f"key-{number}-{n}": "x" for n in range(400)}
+        terms = [{**pod_term("zone", X), "namespaces": [f"{number}-{n}" for n in range(400)]}]
+        anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+        cache.template(pod("p", labels=labels, spec={"nodeSelector": labels, "affinity": anti}))
+
+    one(0)
+    tracemalloc.start()
+    try:
+        for number in range(1, 60):
+            one(number)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 3 * 2**20
+
+
 def test_forgotten_templates_are_compiled_again_and_charged_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pod_templates, "TEMPLATES", 1)
+    monkeypatch.setattr(pod_templates, "TEMPLATE_BYTES", 1)
     state = ClusterState()
     state.update_node(node("n"))
     pods = [pod(name, on="n", cpu=cpu, labels={"app": name}) for name, cpu in (("a", "1"), ("b", "2"))]
