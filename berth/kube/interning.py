@@ -27,30 +27,34 @@ _STATUS = ("conditions", "container_statuses", "init_container_statuses", "alloc
 class PodInterning:
     """Replaces parts of a pod by the equal parts of the pod of the same owner that was seen last."""
 
-    def __init__(self, *, owners: int = 50_000) -> None:
-        """Begin without models.
-
-        Args:
-            owners: for how many owners a pod is remembered; beyond that all are forgotten and learnt anew.
-        """
-        self._owners = owners
+    def __init__(self) -> None:
+        """Begin without models."""
         self._models: dict[str, Pod] = {}
 
     def __call__(self, pod: Pod) -> None:
         """Share what can be shared; pods without an owner are left alone."""
-        references = pod.metadata.owner_references
-        if not references:
+        owner = _owner(pod)
+        if not owner:
             return
-        owner = references[0].uid
         model = self._models.get(owner)
         if model is not None:
             _share(pod.metadata, model.metadata, _METADATA)
             _share(pod.spec, model.spec, _SPEC)
             _share(pod.status, model.status, _STATUS)
-        elif len(self._models) >= self._owners:
-            self._models.clear()
         # The newest is the likeliest to be like the next: while an application starts, conditions change in waves.
         self._models[owner] = pod
+
+    def replaced(self, old: Pod, new: Pod | None) -> None:
+        """A pod of the copy has changed or is gone (None): what is gone is no model, so that nothing is kept for it."""
+        owner = _owner(old)
+        model = self._models.get(owner)
+        if model is not None and model.metadata.uid == old.metadata.uid and (new is None or _owner(new) != owner):
+            del self._models[owner]
+
+
+def _owner(pod: Pod) -> str:
+    references = pod.metadata.owner_references
+    return references[0].uid if references else ""
 
 
 def _share(part: object, model: object, fields: tuple[str, ...]) -> None:

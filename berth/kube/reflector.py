@@ -13,7 +13,7 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import aclosing
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import aiohttp
 import msgspec
@@ -113,7 +113,7 @@ class Reflector(Generic[T]):
         # One pass over a line is half as fast again as finding the object first and then decoding it.
         event_type = msgspec.defstruct("WatchEvent", [("type", str), ("object", resource.type)], gc=False)
         self._event_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(event_type)
-        self._share: Callable[[Any], None] | None = PodInterning() if resource.type is Pod else None
+        self._interning = PodInterning() if resource.type is Pod else None
         self._handlers: list[Handler[T]] = []
         self._batch_handlers: list[Callable[[], None]] = []
         self._version = ""
@@ -204,6 +204,8 @@ class Reflector(Generic[T]):
     async def _list(self) -> None:
         with collection_paused(active=not self.synced.is_set()):
             fresh: dict[str, T] = {}
+            if self._interning is not None:
+                self._interning = PodInterning()  # without what a list that was broken off has left
             version = ""
             pages = self._client.list_pages(
                 self.resource,
@@ -230,8 +232,8 @@ class Reflector(Generic[T]):
             if key in self.objects:
                 fresh[key] = self.objects[key]
         else:
-            if self._share is not None:
-                self._share(item)
+            if self._interning is not None:
+                self._interning(cast("Pod", item))
             fresh[object_key(item.metadata)] = item
 
     def _unreadable(self, raw: msgspec.Raw, error: ValueError) -> str:
@@ -311,8 +313,8 @@ class Reflector(Generic[T]):
 
     def _apply_object(self, kind: str, item: T) -> None:
         """Take in an object that was added, modified or deleted."""
-        if self._share is not None:
-            self._share(item)
+        if self._interning is not None and kind != "DELETED":
+            self._interning(cast("Pod", item))
         key = object_key(item.metadata)
         known = self.objects.get(key)
         if kind == "DELETED":
@@ -359,6 +361,8 @@ class Reflector(Generic[T]):
         self._version = version
 
     def _change(self, key: str, old: T | None, new: T | None) -> None:
+        if self._interning is not None and key in self.objects:
+            self._interning.replaced(cast("Pod", self.objects[key]), cast("Pod | None", new))
         if new is None:
             del self.objects[key]
         else:

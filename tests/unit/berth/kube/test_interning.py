@@ -70,11 +70,31 @@ def test_the_newest_is_the_model() -> None:
     assert next_ready.status.conditions is ready.status.conditions
 
 
-def test_the_number_of_models_is_bounded() -> None:
-    share = PodInterning(owners=3)
-    for number in range(10):
-        share(pod(f"p{number}", owner=f"o{number}"))
-    assert len(share._models) <= 3
+@pytest.mark.parametrize(
+    ("old", "new", "models"),
+    [
+        pytest.param(pod("a"), None, [], id="gone"),
+        pytest.param(pod("a", owner="one"), pod("a", owner="two"), ["two"], id="has another owner"),
+        pytest.param(pod("a", owner="one"), pod("a", owner=""), [], id="has none any more"),
+        pytest.param(pod("a"), pod("a", ready="False"), ["rs"], id="changed"),
+        pytest.param(pod("a", owner=""), None, [], id="never had one"),
+    ],
+)
+def test_no_model_is_left_of_a_pod_that_is_gone(old: Pod, new: Pod | None, models: list[str]) -> None:
+    share = PodInterning()
+    share(old)
+    if new is not None:
+        share(new)
+    share.replaced(old, new)
+    assert list(share._models) == models
+
+
+def test_the_end_of_another_pod_takes_no_model() -> None:
+    share, first, second = PodInterning(), pod("a"), pod("b")
+    share(first)
+    share(second)
+    share.replaced(first, None)
+    assert list(share._models.values()) == [second]
 
 
 variant = st.tuples(st.sampled_from(["rs", "sts", ""]), st.sampled_from(["1", "2"]), st.sampled_from(["True", "False"]))
