@@ -19,6 +19,7 @@ from bench.replicas_core.cases import boutique, cluster, mesh, uneven
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
 from berth.scheduling.gang.budget import Budget
+from berth.scheduling.planning import finish
 from berth.scheduling.replicas.plan import plan
 from berth.scheduling.replicas.problem import Problem, Routing
 
@@ -53,7 +54,7 @@ def measure(name: str) -> dict[str, float | str]:
     for _ in range(1 if large else 3):
         start = time.process_time()
         budget = Budget(time.process_time, BUDGET if large else math.inf)
-        answer = plan(problem, budget=budget)
+        answer = finish(plan(problem, budget=budget))
         seconds.append(time.process_time() - start)
     return {
         "case": name,
@@ -74,7 +75,7 @@ def optima(first: int, last: int) -> dict[str, float]:
             lowest, state = best(problem)
         except TooLargeError:
             continue
-        answer = plan(problem)
+        answer = finish(plan(problem))
         count, feasible = count + 1, feasible + (state is not None)
         if not answer.complete:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from berth.scheduling.configuration import AfterWait, Profile
 from berth.scheduling.decision import Outcome
@@ -16,18 +16,19 @@ if TYPE_CHECKING:
     from berth.scheduling.planner import Planner
     from berth.scheduling.queue_entry import QueueEntry
 
+Result = TypeVar("Result")
 Planning = Generator[None, None, Outcome]
 """Yields where others may have a turn; returns the outcome. Closed before its end, it gives back what it assumed."""
 
 
-def finish(planning: Planning) -> Outcome:
+def finish(planning: Generator[None, None, Result]) -> Result:
     """Make a plan to its end, without turns for others."""
     while True:
         try:
             next(planning)
         except StopIteration as end:
-            outcome: Outcome = end.value
-            return outcome
+            result: Result = end.value
+            return result
 
 
 @dataclass(frozen=True, slots=True)

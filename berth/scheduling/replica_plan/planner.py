@@ -61,7 +61,7 @@ class ReplicaPlanner:
             candidates: waiting pods, filtered without `JUDGED_IN_COUNTS`.
             settled: decisions that are assumed.
             costs: network costs of this application.
-            budget: time; the search itself is one turn.
+            budget: time, in turns.
             partial: plan what fits; otherwise all or nothing.
         """
         infrastructure = self._view.current(costs, self._cache.bandwidth())
@@ -76,7 +76,7 @@ class ReplicaPlanner:
         )
         if question is None:
             return [candidate.info.pod for candidate in candidates], []
-        answer = plan(question.problem, partial=partial, budget=budget)
+        answer = yield from plan(question.problem, partial=partial, budget=budget)
         reading = read(question, answer, group, infrastructure.infrastructure.names)
         held = yield from self._assume(
             reading.decisions,

@@ -7,7 +7,7 @@ host ports) rules a column out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -143,6 +143,14 @@ class Books:
         self._count(row, column, count)
         self.free[column] -= count * self.model.request[row]
         self._sync(self.model.workload[row])
+
+    def change(self, changes: Sequence[tuple[int, int, int]]) -> None:
+        """Plan pods in many places at once: set, column and how many more (or less)."""
+        for row, column, count in changes:
+            self._count(row, column, count)
+            self.free[column] -= count * self.model.request[row]
+        for workload in dict.fromkeys(self.model.workload[row] for row, _, _ in changes):
+            self._sync(workload)
 
     def remove(self, row: int, column: int, count: int = 1) -> None:
         """Take planned pods of a set off a column."""

@@ -42,7 +42,7 @@ def _beyond_limits(books: Books) -> bool:
         before = np.zeros_like(beyond)
         if placed.any():
             before = paid(model, limit, placed, placed @ model.incidence, float(placed.sum())) > NOTHING
-        for caller in model.callers(number):
+        for caller in model.callers[number]:
             there = model.placed[caller]
             if (beyond & (books.x[caller] > there)).any() or (beyond & ~before & (there > 0)).any():
                 return True

@@ -98,6 +98,8 @@ class Model:
         """float64[L, L] per target, 1 for a pair of locations beyond its limit; None where there is no such pair"""
         self.called: list[list[int]] = [[] for _ in problem.workloads]
         """targets that each workload is"""
+        self.callers: list[list[int]] = []
+        """workloads that call each target, one of a multiple edge as often as it is declared"""
         self.callees: list[list[int]] = [[] for _ in problem.workloads]
         """workloads that each workload calls, a multiple edge as often as it is declared"""
         self.limited = False
@@ -112,11 +114,13 @@ class Model:
                 self.limited = self.limited or bool(beyond.any())
                 known[key] = len(self.targets)
                 self.called[edge.callee].append(known[key])
+                self.callers.append([])
                 near = None if routing is Routing.ALL else (1 - prices.failover) * cost + broken
                 spread = cost + broken if near is None else prices.failover * cost
                 self.targets.append(Target(edge.callee, routing, spread, near))
             self.target_of.append(known[key])
             self.calls[edge.caller].append(known[key])
+            self.callers[known[key]].append(edge.caller)
             self.callees[edge.caller].append(edge.callee)
         self.related: list[set[int]] = [set() for _ in problem.pod_sets]
         """pod sets whose costs depend on where pods of each set are"""
@@ -148,10 +152,6 @@ class Model:
         if target.near_cost is None:
             return replace(target, spread_cost=beyond)
         return replace(target, spread_cost=np.zeros_like(beyond), near_cost=beyond)
-
-    def callers(self, number: int) -> list[int]:
-        """Workloads that call a target."""
-        return [workload for workload, calls in enumerate(self.calls) if number in calls]
 
     def components(self) -> list[list[int]]:
         """Pod sets with something to place that are related, directly or through others, largest first."""

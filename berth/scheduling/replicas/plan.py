@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,8 +48,10 @@ class Effort:
     """of kicks"""
 
 
-def plan(problem: Problem, *, partial: bool = False, budget: Budget = UNLIMITED, effort: Effort | None = None) -> Plan:
-    """Place the pods of a problem, all of them or none.
+def plan(
+    problem: Problem, *, partial: bool = False, budget: Budget = UNLIMITED, effort: Effort | None = None
+) -> Generator[None, None, Plan]:
+    """Place the pods of a problem, all of them or none, in turns; the problem's arrays must not change in between.
 
     Args:
         problem: nodes, workloads, rules and prices.
@@ -58,25 +61,45 @@ def plan(problem: Problem, *, partial: bool = False, budget: Budget = UNLIMITED,
     """
     effort = effort or Effort()
     rng = np.random.default_rng(effort.seed)
-    best: Draft | None = None
+    best: tuple[_Quality, Draft] | None = None
     for columns in choose_columns(problem):
-        draft = _search(Model(problem, columns), budget, effort, rng)
-        if partial and not keeps_rules(draft.books):
-            repair(draft)
-        if best is None or _quality(draft) < _quality(best):
-            best = draft
-        if not any(draft.missing) and keeps_rules(draft.books):
-            break
-        if budget.exhausted:
+        yield from budget.pause()
+        model = Model(problem, columns)
+        yield from budget.pause()
+        draft = yield from _search(model, budget, effort, rng)
+        quality = yield from _quality(draft, budget)
+        if partial and quality.broken:
+            yield from repair(draft, budget)
+            quality = yield from _quality(draft, budget)
+        if best is None or quality < best[0]:
+            best = quality, draft
+        if quality.whole or budget.exhausted:
             break
     if best is None:
-        best = Draft(Books(Model(problem, np.zeros(0, dtype=np.int64))))
-    whole = keeps_rules(best.books) and not any(best.missing)
-    return result_of(best, keep=whole or partial, cut_short=budget.cut_short)
+        draft = Draft(Books(Model(problem, np.zeros(0, dtype=np.int64))))
+        best = (yield from _quality(draft, budget)), draft
+    quality, draft = best
+    return result_of(draft, keep=quality.whole or partial, cut_short=budget.cut_short)
 
 
-def _quality(draft: Draft) -> tuple[bool, int, float]:
-    return not keeps_rules(draft.books), sum(draft.missing), draft.books.value()
+class _Quality(NamedTuple):
+    """What decides between plans, the lower the better."""
+
+    broken: bool
+    missing: int
+    value: float
+
+    @property
+    def whole(self) -> bool:
+        return not self.broken and not self.missing
+
+
+def _quality(draft: Draft, budget: Budget) -> Generator[None, None, _Quality]:
+    broken = not keeps_rules(draft.books)
+    yield from budget.pause()
+    value = draft.books.value()
+    yield from budget.pause()
+    return _Quality(broken, sum(draft.missing), value)
 
 
 def node_costs(problem: Problem, pod_set: int = 0) -> Floats:
@@ -90,37 +113,41 @@ def node_costs(problem: Problem, pod_set: int = 0) -> Floats:
     return costs
 
 
-def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generator) -> Draft:
+def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generator) -> Generator[None, None, Draft]:
     """Place what belongs together, one component after another."""
     draft = Draft(Books(model))
     for rows in model.components():
-        _place(draft, rows, budget, effort)
+        yield from _place(draft, rows, budget, effort)
     exact = Exact(draft, budget, effort.steps)
-    if exact.run() and exact.proved:
+    searched = yield from exact.run()
+    if searched and exact.proved:
         return draft
     if any(draft.missing) or not keeps_rules(draft.books):
         # Those that have nothing to do with each other may still be in each other's way.
         rows = [row for row, count in enumerate(model.replicas) if count]
-        improve(draft, budget, rows)
-        complete(draft, rows)
-        kick(draft, budget, rng, rows, max(effort.rescue, _rounds(model, rows, effort)))
+        yield from improve(draft, budget, rows)
+        yield from complete(draft, budget, rows)
+        yield from kick(draft, budget, rng, rows, max(effort.rescue, _rounds(model, rows, effort)))
         return draft
     for rows in model.components():
-        kick(draft, budget, rng, rows, _rounds(model, rows, effort))
+        yield from kick(draft, budget, rng, rows, _rounds(model, rows, effort))
     return draft
 
 
-def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) -> None:
+def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) -> Generator[None, None, None]:
     """The best of several starts, improved."""
     books = draft.books
     empty = draft.snapshot(rows)
     most = max(books.model.replicas[row] for row in rows)
     templates = {1: parts(books, rows)}
+    yield from budget.pause()
     starts: dict[tuple[int, float], Ints] = {}
-    for pattern in patterns(books, rows, effort.patterns):
+    promising = yield from patterns(books, budget, rows, effort.patterns)
+    for pattern in promising:
         block = -(-most // len(slots_of(pattern)))
         if block not in templates:
             templates[block] = parts(books, rows, block)
+            yield from budget.pause()
         ways = [(fill_slices, 1)]
         if len(templates[block]) > len(templates[1]):
             ways.append((fill_blocks, block))
@@ -128,7 +155,7 @@ def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) ->
             if starts and budget.over:
                 break
             draft.restore(rows, empty)
-            way(draft, pattern, templates[size])
+            yield from way(draft, budget, pattern, templates[size])
             missing, value = draft.standing(rows)
             starts.setdefault((missing, round(value, 6)), draft.snapshot(rows))
     found: list[tuple[tuple[int, float], Ints]] = []
@@ -137,8 +164,8 @@ def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) ->
         if found and budget.over:
             break
         draft.restore(rows, planned)
-        improve(draft, budget, rows)
-        complete(draft, rows)
+        yield from improve(draft, budget, rows)
+        yield from complete(draft, budget, rows)
         found.append((draft.standing(rows), draft.snapshot(rows)))
     if found:
         draft.restore(rows, min(found, key=lambda end: end[0])[1])

@@ -70,9 +70,11 @@ def terms_of(books: Books) -> Terms:
     model, network = books.model, books.network
     edges = model.problem.edges
     cost = np.zeros(len(edges))
-    for number, edge in enumerate(edges):
-        reached = network.reached(model.plain(model.target_of[number]))
-        cost[number] = float(network.share[edge.caller] @ reached)
+    reached: dict[int, Floats] = {}
+    for number, (edge, target) in enumerate(zip(edges, model.target_of, strict=True)):
+        if target not in reached:
+            reached[target] = network.reached(model.plain(target))
+        cost[number] = float(network.share[edge.caller] @ reached[target])
     return Terms(
         network=cost,
         survival=np.array([books.survival.value(w) for w in range(len(books.total))]),
@@ -99,7 +101,7 @@ def result_of(draft: Draft, *, keep: bool, cut_short: bool) -> Plan:
         missing=tuple(draft.missing),
         blocked=blocked,
         terms=terms_of(books),
-        survives_node=tuple(survives(x) for x in books.x),
-        survives_zone=tuple(survives(x) for x in books.by_zone),
+        survives_node=tuple(survives(books.x).tolist()),
+        survives_zone=tuple(survives(books.by_zone).tolist()),
         cut_short=cut_short,
     )

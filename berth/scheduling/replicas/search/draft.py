@@ -9,7 +9,8 @@ import numpy as np
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.problem import Bools, Floats, Ints
 
-Columns = Sequence[tuple[int, int]]
+Changes = Sequence[tuple[int, int, int]]
+"""pod set, column and how many more pods"""
 
 
 class Draft:
@@ -50,8 +51,7 @@ class Draft:
             (rows[i], columns[k], int(block[i, k]))
             for i, k in zip(*(part.tolist() for part in block.nonzero()), strict=True)
         ]
-        for row, column, count in taken:
-            self.put(row, column, -count)
+        self._change([(row, column, -count) for row, column, count in taken])
         return taken
 
     def snapshot(self, rows: Sequence[int]) -> Ints:
@@ -62,10 +62,14 @@ class Draft:
     def restore(self, rows: Sequence[int], planned: Ints) -> None:
         """Go back to a snapshot."""
         change = planned - self.books.planned[rows]
-        moves = [(rows[i], k, int(change[i, k])) for i, k in np.argwhere(change).tolist()]
-        # Pods come off first: room that both plans use is not overdrawn in between.
-        for row, column, count in sorted(moves, key=lambda move: move[2]):
-            self.put(row, column, count)
+        number, column = change.nonzero()
+        counts = change[number, column].tolist()
+        self._change([(rows[i], k, n) for i, k, n in zip(number.tolist(), column.tolist(), counts, strict=True)])
+
+    def _change(self, changes: Changes) -> None:
+        self.books.change(changes)
+        for row, _, count in changes:
+            self.missing[row] -= count
 
 
 def cheapest(costs: Floats, able: Bools) -> int:

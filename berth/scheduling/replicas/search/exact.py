@@ -7,6 +7,8 @@ plan. So a plan is found whenever one exists, and the cheapest one unless time o
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 import numpy as np
 
 from berth.scheduling.gang.budget import Budget
@@ -29,22 +31,23 @@ class Exact:
         self._draft, self._budget, self._steps = draft, budget, steps
         self._rows = range(len(draft.missing))
         model = draft.model
-        complete = not any(draft.missing) and keeps_rules(draft.books)
-        self.best: Ints | None = draft.snapshot(self._rows) if complete else None
+        self.best: Ints | None = None
         """int64[M, K], the best plan so far"""
-        self.lowest = draft.books.value() if complete else np.inf
+        self.lowest = np.inf
         self.proved = False
         """whether nothing better exists"""
         self._tied = draft.books.bandwidth.active or any(
             isinstance(rule, Affinity) and rule.weight is None for rule in model.problem.rules
         )
 
-    def run(self) -> bool:
+    def run(self) -> Generator[None, None, bool]:
         """Search; False if the problem is too large to begin with."""
         draft = self._draft
         if sum(draft.model.replicas) * draft.model.size > LARGEST:
             return False
         kept = draft.snapshot(self._rows)
+        if not any(draft.missing) and keeps_rules(draft.books):
+            self.best, self.lowest = kept, draft.books.value()
         draft.restore(self._rows, np.zeros_like(kept))
         rows = Options.few(draft.books)
         if rows is None or any(
@@ -59,7 +62,7 @@ class Exact:
         costs = {workload: options.alone[workload] for workload in options.workloads}
         self._least = {pair: table.min(axis=1, initial=np.inf) for pair, table in options.together.items()}
         ready = {w: self._fitting(w, costs[w], self._free) for w in options.workloads}
-        self.proved = self._descend(base, ready)
+        self.proved = yield from self._descend(base, ready)
         draft.restore(self._rows, kept if self.best is None else self.best)
         return True
 
@@ -94,7 +97,7 @@ class Exact:
             bounds[workload] = bound
         return bounds
 
-    def _descend(self, value: float, costs: dict[int, Floats]) -> bool:
+    def _descend(self, value: float, costs: dict[int, Floats]) -> Generator[None, None, bool]:
         """Place the rest; False if steps or time ran out."""
         if not costs:
             return self._take(value)
@@ -109,13 +112,15 @@ class Exact:
             if not slack[workload][number] < self.lowest - self._draft.model.gain:
                 break
             self._steps -= 1
+            yield from self._budget.pause()
             if self._steps < 0 or (not self._steps & 63 and self._late):
                 return False
-            if not self._place(workload, number, value, costs):
+            placed = yield from self._place(workload, number, value, costs)
+            if not placed:
                 return False
         return True
 
-    def _place(self, workload: int, number: int, value: float, costs: dict[int, Floats]) -> bool:
+    def _place(self, workload: int, number: int, value: float, costs: dict[int, Floats]) -> Generator[None, None, bool]:
         options, free = self._options, self._free
         self._chosen[workload] = number
         self._free = free - options.usage[workload][number]
@@ -133,7 +138,7 @@ class Exact:
             if not np.isfinite(after[other]).any():
                 break
         else:
-            done = self._descend(value + float(costs[workload][number]), after)
+            done = yield from self._descend(value + float(costs[workload][number]), after)
             self._free = free
             del self._chosen[workload]
             return done

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 import numpy as np
 
+from berth.scheduling.gang.budget import Budget
 from berth.scheduling.replicas.problem import Bools
 from berth.scheduling.replicas.search.draft import Draft, cheapest
 from berth.scheduling.replicas.search.patterns import Pattern
 from berth.scheduling.replicas.search.template import Part
 
 
-def fill_slices(draft: Draft, pattern: Pattern, parts: Sequence[Part]) -> None:
+def fill_slices(draft: Draft, budget: Budget, pattern: Pattern, parts: Sequence[Part]) -> Generator[None, None, None]:
     """Place what is missing of the parts' pod sets, one replica of each after another.
 
     Pods that fit nowhere stay missing.
@@ -24,7 +25,8 @@ def fill_slices(draft: Draft, pattern: Pattern, parts: Sequence[Part]) -> None:
         here = within[pattern[number % len(pattern)]]
         for part in parts:
             _place(draft, {row: 1 for row in part if draft.missing[row] and model.replicas[row] > number}, here)
-    complete(draft, everybody)
+            yield from budget.pause()
+    yield from complete(draft, budget, everybody)
 
 
 def slots_of(pattern: Pattern) -> Pattern:
@@ -32,7 +34,7 @@ def slots_of(pattern: Pattern) -> Pattern:
     return pattern if len(pattern) > 1 else pattern * 2
 
 
-def fill_blocks(draft: Draft, pattern: Pattern, parts: Sequence[Part]) -> None:
+def fill_blocks(draft: Draft, budget: Budget, pattern: Pattern, parts: Sequence[Part]) -> Generator[None, None, None]:
     """The same with all replicas that a location gets of a part together on one node."""
     model = draft.model
     slots = slots_of(pattern)
@@ -42,7 +44,8 @@ def fill_blocks(draft: Draft, pattern: Pattern, parts: Sequence[Part]) -> None:
         for part in parts:
             counts = {row: len(range(number, model.replicas[row], len(slots))) for row in part}
             _place(draft, {row: count for row, count in counts.items() if count}, within[place])
-    complete(draft, everybody)
+            yield from budget.pause()
+    yield from complete(draft, budget, everybody)
 
 
 def _place(draft: Draft, counts: Mapping[int, int], here: Bools) -> None:
@@ -66,9 +69,10 @@ def _place(draft: Draft, counts: Mapping[int, int], here: Bools) -> None:
                 break
 
 
-def complete(draft: Draft, rows: Sequence[int]) -> None:
+def complete(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None, None, None]:
     """Place what is missing of pod sets pod by pod, each on its cheapest column."""
     for row in rows:
         for _ in range(draft.missing[row]):
             if not draft.place(row):
                 break
+            yield from budget.pause()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 import numpy as np
 
@@ -18,21 +18,22 @@ MARGIN = 0.1
 """By how much nodes may look dearer than they are when each of several pods is looked at by itself."""
 
 
-def improve(draft: Draft, budget: Budget, rows: Sequence[int]) -> None:
+def improve(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None, None, None]:
     """Move pods of sets that belong together while that helps and there is time."""
-    singles(draft, budget, rows)
+    yield from singles(draft, budget, rows)
     touched = rows
     while not budget.over:
-        moved = contents(draft, budget, rows, touched) | swaps(draft, budget, rows, touched)
+        moved = yield from contents(draft, budget, rows, touched)
+        moved |= yield from swaps(draft, budget, rows, touched)
         if not moved:
             return
         near = sorted(set[int]().union(*(draft.model.related[row] for row in moved)))
-        singles(draft, budget, near)
+        yield from singles(draft, budget, near)
         if len(rows) > FEW:
             touched = near
 
 
-def singles(draft: Draft, budget: Budget, rows: Sequence[int]) -> None:
+def singles(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None, None, None]:
     """Each replica to its best node, and again when something that it is related to has moved.
 
     One replica stands for all of its set on a node.
@@ -44,6 +45,7 @@ def singles(draft: Draft, budget: Budget, rows: Sequence[int]) -> None:
         del queue[row]
         moved = False
         for column in np.flatnonzero(books.planned[row]).tolist():
+            yield from budget.pause()
             while books.planned[row, column]:
                 change = books.moves(row, column)
                 target = int(change.argmin())
@@ -55,7 +57,9 @@ def singles(draft: Draft, budget: Budget, rows: Sequence[int]) -> None:
             queue.update(dict.fromkeys(sorted(related[row])))
 
 
-def contents(draft: Draft, budget: Budget, among: Sequence[int], touched: Sequence[int]) -> set[int]:
+def contents(
+    draft: Draft, budget: Budget, among: Sequence[int], touched: Sequence[int]
+) -> Generator[None, None, set[int]]:
     """All pods of a node, of the sets among which to look, to another node; returns the pod sets that moved.
 
     Only nodes with pods that were touched are looked at.
@@ -63,6 +67,7 @@ def contents(draft: Draft, budget: Budget, among: Sequence[int], touched: Sequen
     books = draft.books
     moved: set[int] = set()
     for column in np.flatnonzero(books.planned[touched].any(axis=0)).tolist():
+        yield from budget.pause()
         if budget.over:
             break
         rows = [row for row in among if books.planned[row, column]]
@@ -113,7 +118,9 @@ def _put_all(draft: Draft, taken: list[tuple[int, int, int]], target: int) -> bo
     return True
 
 
-def swaps(draft: Draft, budget: Budget, among: Sequence[int], touched: Sequence[int]) -> set[int]:
+def swaps(
+    draft: Draft, budget: Budget, among: Sequence[int], touched: Sequence[int]
+) -> Generator[None, None, set[int]]:
     """A touched pod takes the place of another one among those to look at, which goes to its own best node.
 
     Returns the pod sets that moved.
@@ -123,6 +130,7 @@ def swaps(draft: Draft, budget: Budget, among: Sequence[int], touched: Sequence[
     leaving: dict[tuple[int, int], tuple[Floats, Floats]] = {}
     for number, column in np.argwhere(books.planned[touched]).tolist():
         row = touched[number]
+        yield from budget.pause()
         if budget.over:
             break
         if not books.planned[row, column]:

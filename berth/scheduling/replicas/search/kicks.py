@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.improve import improve, singles
 
 
-def kick(draft: Draft, budget: Budget, rng: np.random.Generator, rows: Sequence[int], rounds: int) -> None:
+def kick(
+    draft: Draft, budget: Budget, rng: np.random.Generator, rows: Sequence[int], rounds: int
+) -> Generator[None, None, None]:
     """Try so many times with pod sets that belong together, as long as there is time."""
     model = draft.model
     best, standing = draft.snapshot(rows), draft.standing(rows)
@@ -25,24 +27,25 @@ def kick(draft: Draft, budget: Budget, rng: np.random.Generator, rows: Sequence[
         else:
             chosen = rng.permutation(list(rows))[: int(rng.integers(1, 4))].tolist()
             taken = draft.clear(chosen, range(model.size))
-        _refill(draft, rng, rows)
+        yield from _refill(draft, budget, rng, rows)
         touched = set[int]().union(*(model.related[row] for row, _, _ in taken))
-        singles(draft, budget, sorted(touched))
-        _refill(draft, rng, rows)
+        yield from singles(draft, budget, sorted(touched))
+        yield from _refill(draft, budget, rng, rows)
         found = draft.standing(rows)
         if found[0] < standing[0] or (found[0] == standing[0] and found[1] < standing[1] - draft.model.gain):
-            improve(draft, budget, rows)
+            yield from improve(draft, budget, rows)
             best, standing = draft.snapshot(rows), draft.standing(rows)
         else:
             draft.restore(rows, best)
 
 
-def _refill(draft: Draft, rng: np.random.Generator, rows: Sequence[int]) -> None:
+def _refill(draft: Draft, budget: Budget, rng: np.random.Generator, rows: Sequence[int]) -> Generator[None, None, None]:
     """Place what is missing in random order, now and then where it is not cheapest."""
     pods = [row for row in rows for _ in range(draft.missing[row])]
     books = draft.books
     for position in rng.permutation(len(pods)).tolist():
         row = pods[position]
+        yield from budget.pause()
         if rng.random() < 0.8:
             draft.place(row)
             continue

@@ -5,10 +5,11 @@ For every location its nearest 1, 2, ... locations; ranked by an estimate of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 import numpy as np
 
+from berth.scheduling.gang.budget import Budget
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.problem import Floats, Routing
 
@@ -18,7 +19,7 @@ WIDEST = 6
 Pattern = tuple[int, ...]
 
 
-def patterns(books: Books, rows: Sequence[int], limit: int) -> list[Pattern]:
+def patterns(books: Books, budget: Budget, rows: Sequence[int], limit: int) -> Generator[None, None, list[Pattern]]:
     """The most promising patterns for pod sets that belong together, at most `limit`.
 
     The best one of every width is among them if the limit allows.
@@ -30,6 +31,7 @@ def patterns(books: Books, rows: Sequence[int], limit: int) -> list[Pattern]:
     base = np.full((len(rows), model.locations), np.inf)
     for position, row in enumerate(rows):
         np.minimum.at(base[position], model.location, books.add(row))
+        yield from budget.pause()
     open_to = np.isfinite(base).any(axis=0)
     places = np.flatnonzero(open_to)
     base = np.where(np.isfinite(base), base, model.penalty)

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 import numpy as np
 
+from berth.scheduling.gang.budget import Budget
 from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.rule import Affinity
 from berth.scheduling.replicas.search.draft import Draft
 
 
-def repair(draft: Draft) -> None:
+def repair(draft: Draft, budget: Budget) -> Generator[None, None, None]:
     """Take pods off until every rule holds, then put back those that break none."""
     dropped: dict[int, None] = {}
     while not keeps_rules(draft.books):
         row, column = _worst(draft)
+        yield from budget.pause()
         if row < 0:
             return
         draft.put(row, column, -1)
         dropped[row] = None
     for row in dropped:
         _put_back(draft, row)
+        yield from budget.pause()
 
 
 def _worst(draft: Draft) -> tuple[int, int]:

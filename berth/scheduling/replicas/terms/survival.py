@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from berth.scheduling.replicas.model import Model
-from berth.scheduling.replicas.problem import Floats
+from berth.scheduling.replicas.problem import Bools, Floats
 
 
 class Survival:
@@ -42,6 +42,7 @@ class Survival:
         return self._node * on_node + self._zone * in_zone
 
 
-def survives(counts: Floats) -> bool:
-    """Whether replicas by place, float64[places], are in more than one place, or fewer than two."""
-    return bool(counts.sum() < 2 or np.count_nonzero(counts) > 1)
+def survives(counts: Floats) -> Bools:
+    """bool[W]: whether replicas by place, float64[W, places], are in more than one place, or fewer than two."""
+    alive: Bools = (counts.sum(axis=1) < 2) | (np.count_nonzero(counts, axis=1) > 1)
+    return alive

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from bench.replicas_core.cases import boutique, cluster, uneven
+from berth.scheduling.planning import finish
 from berth.scheduling.replicas.columns import choose_columns
 from berth.scheduling.replicas.plan import plan
 from berth.scheduling.replicas.problem import PodSet, Problem
@@ -59,4 +60,4 @@ def test_what_fits_only_outside_the_first_choice_is_found_all_the_same() -> None
     free[2999] = [500, 10**6, 110]
     sets = [PodSet(workload=0, replicas=1, request=np.array([500, 10**6, 1]))]
     problem = replace(boutique(1, nodes=replace(nodes, free=free)), pod_sets=sets, rules=())
-    assert plan(problem).counts == ({2999: 1},)
+    assert finish(plan(problem)).counts == ({2999: 1},)

@@ -17,6 +17,7 @@ from bench.replicas_core.cases import Figures, boutique, cluster, figures
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
 from berth.scheduling.gang.budget import Budget
+from berth.scheduling.planning import finish
 from berth.scheduling.replicas.plan import Effort, node_costs, plan
 from berth.scheduling.replicas.problem import Nodes, PodSet, Prices, Problem, Routing, Workload
 from berth.scheduling.replicas.result import Plan
@@ -61,7 +62,7 @@ def group(*seeds: int) -> list[str]:
     ],
 )
 def test_boutique_is_close_and_survives(problem: Problem, cost: float, node: float, zone: float) -> None:
-    answer = plan(problem)
+    answer = finish(plan(problem))
     found: Figures = figures(problem, answer)
     assert answer.complete
     assert not Judge(problem).broken(state_of(answer))
@@ -75,14 +76,14 @@ def test_boutique_is_close_and_survives(problem: Problem, cost: float, node: flo
 
 def test_without_prices_of_survival_everything_is_on_one_node() -> None:
     problem = replace(boutique(), prices=Prices(survive_node=0, survive_zone=0))
-    answer = plan(problem)
+    answer = finish(plan(problem))
     assert len({node for counts in answer.counts for node in counts}) == 1
     assert answer.objective == 0
 
 
 def test_a_high_price_of_zones_survives_them() -> None:
     problem = replace(boutique(), prices=Prices(survive_zone=100))
-    found = figures(problem, plan(problem))
+    found = figures(problem, finish(plan(problem)))
     assert found.survive_zone == 1.0
     assert found.cost <= 2.23
 
@@ -92,7 +93,7 @@ def test_eleven_replicas_over_three_zones_carry_the_same_load(hard: bool) -> Non
     nodes = cluster(24, 3)
     cost = np.array([[1.0, 5, 5], [5, 1, 5], [5, 5, 1]])
     problem = boutique(11, nodes=replace(nodes, location_cost=cost), routing=ZONE, rule="hard" if hard else "none")
-    found = figures(problem, plan(problem))
+    found = figures(problem, finish(plan(problem)))
     assert found.worst_load <= 1.1
     assert (found.survive_node, found.survive_zone) == (1.0, 1.0)
 
@@ -103,7 +104,7 @@ def test_small_plans_are_found_and_optimal(block: int) -> None:
     plans = bests = 0.0
     for seed in group(*range(60 * block, 60 * (block + 1))):
         problem, lowest = small_problem(int(seed)), OPTIMA[seed]
-        answer = plan(problem)
+        answer = finish(plan(problem))
         assert answer.complete is (lowest is not None), seed
         if lowest is None:
             continue
@@ -130,7 +131,7 @@ def test_no_plan_breaks_a_rule_whole_or_partial(seed: int) -> None:
     problem = small_problem(seed)
     judge = Judge(problem)
     for partial in (False, True):
-        answer = plan(problem, partial=partial, effort=Effort(kicks=2, rescue=2, steps=200))
+        answer = finish(plan(problem, partial=partial, effort=Effort(kicks=2, rescue=2, steps=200)))
         assert answer.complete or partial or not any(answer.counts)
         placed = [sum(counts.values()) for counts in answer.counts]
         wanted = [pod_set.replicas for pod_set in problem.pod_sets]
@@ -142,7 +143,7 @@ def test_no_plan_breaks_a_rule_whole_or_partial(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(1, 8))
 def test_a_plan_is_the_same_each_time(seed: int) -> None:
     problem = small_problem(seed)
-    assert plan(problem).counts == plan(problem).counts
+    assert finish(plan(problem)).counts == finish(plan(problem)).counts
 
 
 def tiny(rules: list[AntiAffinity | Affinity | Spread], *replicas: int, cpu: int = 2) -> Problem:
@@ -186,38 +187,38 @@ HOST, PLACE = np.arange(3), np.array([0, 0, 1])
     ],
 )
 def test_partial_places_as_many_as_the_rules_allow(problem: Problem, missing: tuple[int, ...]) -> None:
-    answer = plan(problem, partial=True)
+    answer = finish(plan(problem, partial=True))
     assert answer.missing == missing
     assert Judge(problem).broken(state_of(answer)) == []
-    whole = plan(problem)
+    whole = finish(plan(problem))
     assert whole.missing == tuple(pod_set.replicas for pod_set in problem.pod_sets)
     assert not any(whole.counts)
 
 
 def test_without_time_a_plan_is_whole_all_the_same() -> None:
     budget = Budget(lambda: 1.0, 0.0)
-    answer = plan(boutique(), budget=budget)
+    answer = finish(plan(boutique(), budget=budget))
     assert answer.complete
     assert answer.cut_short
 
 
 def test_no_nodes_no_plan() -> None:
     nodes = cluster(0, 1)
-    answer = plan(boutique(nodes=nodes), partial=True)
+    answer = finish(plan(boutique(nodes=nodes), partial=True))
     assert answer.missing == (3,) * 11
 
 
 @pytest.mark.parametrize("grown", [Routing.ALL, ZONE], ids=["all endpoints", "PreferSameZone"])
 def test_a_grown_application_is_nearly_as_good_as_one_from_scratch(grown: Routing) -> None:
     first = boutique(3, routing=grown)
-    answer = plan(first)
+    answer = finish(plan(first))
     free = first.nodes.free.copy()
     for pod_set, counts in zip(first.pod_sets, answer.counts, strict=True):
         for node, count in counts.items():
             free[node] -= count * pod_set.request
     placed = [replace(w, placed=counts) for w, counts in zip(first.workloads, answer.counts, strict=True)]
     later = replace(first, workloads=placed, nodes=replace(first.nodes, free=free))
-    after, scratch = plan(later), plan(boutique(6, routing=grown))
+    after, scratch = finish(plan(later)), finish(plan(boutique(6, routing=grown)))
     assert all(after.survives_node)
     assert after.complete
     everybody = 15
