@@ -4,8 +4,8 @@ What one namespace can take from the others is bounded in three ways:
 
 - Turns: the next item is of the namespace with the fewest at work, among those of the one whose last turn is longest
   ago. At work are at most :data:`SHARE` times as many as there are free workers.
-- Slow work: namespaces whose work takes longer than :data:`SLOW_SECONDS` have half of the workers together, whatever
-  their number. What is found to be slow beyond that is given up.
+- Slow work: namespaces whose work takes longer than :data:`SLOW_SECONDS` have half of the workers together, at most
+  :data:`MAX_SLOW`, whatever their number. What is found to be slow beyond that is given up.
 - Capacity: when the queue is full, the oldest item of the namespace with the most is dropped.
 
 So a namespace whose work is prompt waits for a worker only as long as others are not known to be slow yet: with N of
@@ -27,6 +27,8 @@ SHARE = 3
 """A namespace has at most this many times as many workers as it leaves free: three quarters when it is alone."""
 SLOW_SECONDS = 2.0
 """Work that takes longer is slow, and so is its namespace."""
+MAX_SLOW = 16
+"""Workers that slow work has at the most; a client has 64 connections, which it must not fill either."""
 REMEMBER_SLOW = 30.0
 """Seconds for which a namespace is slow after slow work."""
 
@@ -49,7 +51,7 @@ class FairQueue(Generic[T]):
     def __init__(self, workers: int, *, capacity: int | None = None) -> None:
         """Start empty; so many items may be at work at a time, and so many may wait."""
         self._free = workers
-        self._free_for_slow = max(1, workers // 2)
+        self._free_for_slow = max(1, min(workers // 2, MAX_SLOW))
         self._capacity = capacity
         self._size = 0
         self._waiting: dict[str, deque[T]] = {}  # the namespace whose turn is longest ago first

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -87,15 +87,16 @@ class BindingCycle:
         self._done = done
         self._idle = idle
         self._unbound: FairQueue[Assumed] = FairQueue(workers)
-        self._unknown: Counter[str] = Counter()
+        self._at_work_apart: Counter[str] = Counter()
         self._tasks = asyncio.TaskGroup()
 
     def full(self, namespace: str) -> bool:
         """True while so much of a namespace is unbound that its next pods should wait with their planning.
 
-        Room that is assumed away is none for a late urgent pod. Other namespaces are not held up by it.
+        Pods whose volumes are waited for count, and those of which it is not known whether they are bound. Room that
+        is assumed away is none for a late urgent pod. Other namespaces are not held up by it.
         """
-        return self._unbound.waiting(namespace) + self._unknown[namespace] >= 8 * self._workers
+        return self._unbound.waiting(namespace) + self._at_work_apart[namespace] >= 8 * self._workers
 
     def submit(self, decision: Decision, costs: NetworkCosts) -> None:
         """Have a decision bound that is assumed in the cache."""
@@ -134,8 +135,7 @@ class BindingCycle:
         elif self._pods.get(pod.key, pod).spec != pod.spec:
             self._requeue(pod)  # it was resized: its new requests are neither planned nor charged
         elif self._volumes.needed(pod):
-            # In a task of its own, so that a slow provisioner keeps nobody else waiting.
-            self._tasks.create_task(self.bind_volumes(item))
+            await self._claim(turn)
         else:
             admitted, text = self._annotations(item)
             result = BindResult(BindOutcome.UNKNOWN)
@@ -143,8 +143,7 @@ class BindingCycle:
                 async with self._unbound.patience(turn):
                     result = await self._binder.bind(pod, node, decision=text, admitted=admitted)
             if result.outcome is BindOutcome.UNKNOWN:
-                # As with volumes: pods that cannot be read keep nobody else waiting.
-                self._tasks.create_task(self.find_out(item))
+                self._apart(item, self.find_out(item))
             else:
                 await self._idle()
                 self.settle(item, result)
@@ -181,34 +180,57 @@ class BindingCycle:
             return "the node has too little room left"
         return None
 
-    async def bind_volumes(self, item: Assumed) -> None:
-        """Have the claims of a pod bound: then it is its turn again."""
-        decision = item.decision
-        await self._idle()
+    async def _claim(self, turn: Turn[Assumed]) -> None:
+        """Have the volumes of a pod claimed, and then waited for apart."""
+        item, decision = turn.item, turn.item.decision
+        problem = "the API server takes too long"
         try:
-            await self._volumes.bind(decision.pod, decision.node)
+            async with self._unbound.patience(turn):
+                written = await self._volumes.claim(decision.pod, decision.node)
+        except (VolumeError, TimeoutError) as error:
+            await self._volumes_failed(item, str(error) or problem)
+        else:
+            self._apart(item, self.wait_for_volumes(item, written))
+
+    async def wait_for_volumes(self, item: Assumed, written: dict[str, int]) -> None:
+        """Wait until the claims of a pod are bound: then it is its turn again."""
+        try:
+            await self._volumes.wait(item.decision.pod, item.decision.node, written)
         except VolumeError as error:
-            await self._idle()
-            log.warning("claims not bound", pod=decision.pod.key, node=decision.node, problem=str(error))
-            if self._cache.node_of(decision.pod):
-                self._record(events.volumes_failed(decision, str(error)))
-            self._requeue(decision.pod)
+            await self._volumes_failed(item, str(error))
         else:
             self._put(item)
-        self._done()
+
+    async def _volumes_failed(self, item: Assumed, problem: str) -> None:
+        decision = item.decision
+        await self._idle()
+        log.warning("claims not bound", pod=decision.pod.key, node=decision.node, problem=problem)
+        if self._cache.node_of(decision.pod):
+            self._record(events.volumes_failed(decision, problem))
+        self._requeue(decision.pod)
 
     async def find_out(self, item: Assumed) -> None:
         """Settle a binding whose outcome is unknown, once it is known."""
         pod = item.decision.pod
-        self._unknown[pod.metadata.namespace] += 1
-        try:
-            result = await self._binder.find_out(pod, item.decision.node, lambda: self._pods.get(pod.key))
-        finally:
-            self._unknown[pod.metadata.namespace] -= 1
-        self._unknown += Counter()  # drops what is zero
+        result = await self._binder.find_out(pod, item.decision.node, lambda: self._pods.get(pod.key))
         await self._idle()
         self.settle(item, result)
-        self._done()
+
+    def _apart(self, item: Assumed, work: Coroutine[None, None, None]) -> None:
+        """Have work that may take long done by no worker, so that it keeps nobody else waiting."""
+        namespace = item.decision.pod.metadata.namespace
+
+        async def counted() -> None:
+            try:
+                await work
+            finally:
+                self._at_work_apart[namespace] -= 1
+                if not self._at_work_apart[namespace]:
+                    del self._at_work_apart[namespace]
+            self._done()
+
+        self._at_work_apart[namespace] += 1
+        self._tasks.create_task(counted())
 
     def settle(self, item: Assumed, result: BindResult) -> None:
         """Act on what became of a Binding."""

@@ -51,30 +51,38 @@ class VolumeBinder:
         if event is not None:
             event.set()
 
-    async def bind(self, pod: Pod, node: str) -> None:
-        """Have the claims of a pod bound for a node.
+    async def claim(self, pod: Pod, node: str) -> dict[str, int]:
+        """Write which volumes a pod's claims are to have, for a node; a few requests, and :meth:`wait` is to follow.
+
+        Returns the version of each claim as of our annotation.
+
+        Raises:
+            VolumeError: the claims cannot be bound for that node, or the API server refuses it or does not answer.
+        """
+        try:
+            return await self._write(pod, node)
+        except ApiError as error:
+            raise VolumeError(f"volumes cannot be claimed: {error}") from error
+        except TRANSPORT_ERRORS as error:
+            raise VolumeError(f"volumes cannot be claimed: {str(error) or repr(error)}") from error
+
+    async def wait(self, pod: Pod, node: str, written: dict[str, int]) -> None:
+        """Wait until the claims of a pod are bound, after :meth:`claim`.
 
         Raises:
             VolumeError: they cannot be, or not in time.
         """
         changed = self._waiting[pod.metadata.uid] = asyncio.Event()
-        limit = asyncio.timeout(DEADLINE)
         try:
-            async with limit:
-                await self._wait(pod, node, changed, written=await self._write(pod, node))
-        except ApiError as error:
-            raise VolumeError(f"volumes cannot be claimed: {error}") from error
-        except TRANSPORT_ERRORS as error:
-            # TimeoutError is among them: ours, or that of a request.
-            if limit.expired():
-                raise VolumeError(f"claims were not bound within {DEADLINE:g} s") from error
-            raise VolumeError(f"volumes cannot be claimed: {str(error) or repr(error)}") from error
+            async with asyncio.timeout(DEADLINE):
+                await self._wait(pod, node, changed, written=written)
+        except TimeoutError as error:
+            raise VolumeError(f"claims were not bound within {DEADLINE:g} s") from error
         finally:
             if self._waiting.get(pod.metadata.uid) is changed:
                 del self._waiting[pod.metadata.uid]
 
     async def _write(self, pod: Pod, node: str) -> dict[str, int]:
-        """Write the plan for the pod's claims; returns the version of each claim as of our annotation."""
         try:
             plan = volume_plan(pod, self._state, node)
         except LookupError as error:

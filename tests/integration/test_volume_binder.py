@@ -90,8 +90,12 @@ class Storage:
     ) -> str | None:
         """Have the claims of one pod bound; returns why that failed, None when they are bound."""
         binder = VolumeBinder(self.client, self.cache.state, idle=partial(asyncio.sleep, 0))
+
+        async def bound() -> None:
+            await binder.wait(pod, NODE, await binder.claim(pod, NODE))
+
         with mock.patch.object(volume_binder, "DEADLINE", deadline):
-            binding = asyncio.create_task(binder.bind(pod, NODE))
+            binding = asyncio.create_task(bound())
             try:
                 if then is not None:
                     await then(binder)

@@ -176,6 +176,33 @@ class TestSlow:
         assert any(turn.slow for turn in taken)
         assert not taken[-1].slow
 
+    @pytest.mark.parametrize(
+        ("workers", "slow"),
+        [
+            pytest.param(1, 1, id="one"),
+            pytest.param(5, 2, id="five"),
+            pytest.param(32, 16, id="half"),
+            pytest.param(1024, 16, id="fewer-than-connections"),
+        ],
+    )
+    async def test_workers_for_slow_work(self, workers: int, slow: int) -> None:
+        queue: FairQueue[str] = FairQueue(workers)
+        for number in range(workers):
+            queue.put(f"n{number}", "item")
+        turns = [turn for _ in range(workers) if (turn := queue.take()) is not None]
+        given_up: list[Turn[str]] = []
+
+        async def hang(turn: Turn[str]) -> None:
+            try:
+                async with queue.patience(turn):
+                    await asyncio.Event().wait()
+            except TimeoutError:
+                given_up.append(turn)
+
+        async with running(*map(hang, turns)):
+            await until(lambda: len(given_up) + sum(turn.slow for turn in turns) == workers, what="all are overdue")
+        assert len(given_up) == workers - slow
+
     async def test_work_that_is_cancelled_ends_and_is_not_taken_for_given_up(self) -> None:
         queue = filled("a1")
         turn = await queue.get()

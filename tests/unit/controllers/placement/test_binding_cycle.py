@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +10,6 @@ from berth.kube.objects import Pod
 from controllers.placement.binder import BindOutcome, BindResult
 from controllers.placement.claims import VolumeError
 from tests.support.desk import Desk
-from tests.support.kube import running, until
 from tests.support.placement import chain, group_object, lone, member, zoned
 from tests.support.volumes import claim, storage_class, using, volume
 
@@ -94,17 +90,17 @@ class TestVolumes:
         """What the volume binder says; it is told here instead of asking an API server."""
         problems: list[str] = []
 
-        async def bind(_pod: Pod, _node: str) -> None:
+        async def wait(_pod: Pod, _node: str, _written: dict[str, int]) -> None:
             if problems:
                 raise VolumeError(problems[0])
 
-        monkeypatch.setattr(desk.volumes, "bind", bind)
+        monkeypatch.setattr(desk.volumes, "wait", wait)
         return problems
 
     async def test_bound_is_next(self, desk: Desk, problem: list[str]) -> None:
         assert problem == []
         assumed = desk.place(lone("p", cpu="1"))
-        await desk.controller.binding.bind_volumes(assumed)
+        await desk.controller.binding.wait_for_volumes(assumed, {})
         assert desk.said.reasons == []
         assert desk.decide() == [assumed]
         assert waiting(desk) == []
@@ -112,7 +108,7 @@ class TestVolumes:
     async def test_failed_waits_again(self, desk: Desk, problem: list[str]) -> None:
         problem.append("no space")
         assumed = desk.place(lone("p", cpu="1"))
-        await desk.controller.binding.bind_volumes(assumed)
+        await desk.controller.binding.wait_for_volumes(assumed, {})
         assert desk.said.reasons == ["VolumesNotBound"]
         assert desk.decide() == []
         assert waiting(desk) == ["p"]
@@ -121,7 +117,7 @@ class TestVolumes:
         problem.append("the pod was deleted")
         assumed = desk.place(lone("p", cpu="1"))
         desk.lose("pods", assumed.decision.pod)
-        await desk.controller.binding.bind_volumes(assumed)
+        await desk.controller.binding.wait_for_volumes(assumed, {})
         assert desk.said.reasons == []
         assert waiting(desk) == []
 
@@ -243,36 +239,6 @@ class TestBeforeBinding:
         return desk.controller.binding.changed("n1", record)
 
 
-class Unreadable:
-    """A binder of which some pods' bindings stay unknown until they are told."""
-
-    def __init__(self, *names: str) -> None:
-        self.names = names
-        self.told: asyncio.Future[BindResult] = asyncio.get_running_loop().create_future()
-
-    async def bind(self, pod: Pod, _node: str, *, decision: str, admitted: str) -> BindResult:
-        assert decision
-        assert not admitted
-        return BindResult(BindOutcome.UNKNOWN if pod.metadata.name in self.names else BindOutcome.BOUND)
-
-    async def find_out(self, _pod: Pod, _node: str, _watched: Callable[[], Pod | None]) -> BindResult:
-        return await self.told
-
-
-async def test_pods_that_cannot_be_read_keep_nobody_waiting(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    cycle = desk.controller.binding
-    binder = Unreadable(*(f"lost-{number}" for number in range(cycle._workers)))
-    monkeypatch.setattr(cycle, "_binder", binder)
-    names = [*binder.names, "good"]
-    for item in [desk.place(lone(name, cpu="10m")) for name in names]:
-        cycle._put(item)
-    async with running(cycle.run()):
-        await until(lambda: desk.said.reasons == ["Scheduled"], what="the good one is bound")
-        assert set(occupied(desk)) == {f"default/{name}" for name in names}  # what is unknown keeps its room
-        binder.told.set_result(REFUSED)
-        await until(lambda: waiting(desk) == list(binder.names), what="the others are told")
-
-
 @pytest.mark.parametrize("outcome", ["refused", "node changed"])
 async def test_a_failed_binding_wakes_nobody_else(desk: Desk, outcome: str) -> None:
     desk.pods(lone("sleeper", cpu="1000"))
@@ -287,53 +253,6 @@ async def test_a_failed_binding_wakes_nobody_else(desk: Desk, outcome: str) -> N
     assert sleeper.due == due
 
 
-def test_full_while_too_much_of_a_namespace_is_unbound(desk: Desk) -> None:
-    limit = 8 * desk.controller.configuration.bindings_in_flight
-    assumed = desk.place(lone("p"))
-    for number in range(limit):
-        assert not desk.controller.binding.full("default"), number
-        desk.controller.binding.submit(assumed.decision, assumed.costs)
-    assert desk.controller.binding.full("default")
-    assert not desk.controller.binding.full("another")
-
-
-async def test_full_counts_what_is_unknown(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    cycle = desk.controller.binding
-    monkeypatch.setattr(cycle, "_workers", 4)
-    names = [f"lost-{number}" for number in range(8 * cycle._workers)]
-    binder = Unreadable(*names)
-    monkeypatch.setattr(cycle, "_binder", binder)
-    for item in [desk.place(lone(name, cpu="1m")) for name in names]:
-        cycle._put(item)
-    async with running(cycle.run()):
-        await until(lambda: not len(cycle._unbound) and cycle.full("default"), what="all are unknown")
-        binder.told.set_result(REFUSED)
-        await until(lambda: not cycle.full("default"), what="they are told")
-
-
-async def test_a_large_application_keeps_no_other_namespace_waiting(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    order: list[str] = []
-
-    class Recording(Unreadable):
-        async def bind(self, pod: Pod, node: str, **annotations: str) -> BindResult:
-            order.append(pod.metadata.name)
-            await asyncio.sleep(0)
-            return await super().bind(pod, node, **annotations)
-
-    cycle = desk.controller.binding
-    monkeypatch.setattr(cycle, "_workers", 2)
-    monkeypatch.setattr(cycle, "_binder", Recording())
-    many = [desk.place(lone(f"many-{number}", cpu="1m")) for number in range(20)]
-    one = desk.place(lone("one", namespace="small", cpu="1m"))
-    for item in [*many, one]:
-        cycle._put(item)
-    async with running(cycle.run()):
-        await until(lambda: len(order) == len(many) + 1, what="all are bound")
-    assert order.index("one") < 2
-
-
 async def test_a_pod_that_was_resized_since_its_decision_is_planned_again(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -343,36 +262,3 @@ async def test_a_pod_that_was_resized_since_its_decision_is_planned_again(
     await desk.bind(assumed)
     assert occupied(desk) == {}
     assert waiting(desk) == ["p"]
-
-
-class Hanging(Unreadable):
-    """A binder that gets no answer for the pods of namespaces whose name begins with ``hang``."""
-
-    async def bind(self, pod: Pod, node: str, **annotations: str) -> BindResult:
-        if pod.metadata.namespace.startswith("hang"):
-            await asyncio.Event().wait()
-        return await super().bind(pod, node, **annotations)
-
-    async def find_out(self, _pod: Pod, _node: str, _watched: Callable[[], Pod | None]) -> BindResult:
-        return await asyncio.Future()
-
-
-async def test_fifty_namespaces_whose_bindings_hang_leave_workers_to_others(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("berth.kube.fair_queue.SLOW_SECONDS", 0.05)
-    cycle = desk.controller.binding
-    monkeypatch.setattr(cycle, "_binder", Hanging())
-    hanging = [desk.place(lone(f"p{n}", namespace=f"hang-{m}", cpu="1m")) for n in range(3) for m in range(50)]
-    good = [desk.place(lone(f"good-{number}", namespace="good", cpu="1m")) for number in range(20)]
-    for item in hanging:
-        cycle._put(item)
-    async with running(cycle.run()):
-        for number, item in enumerate(good, start=1):
-            cycle._put(item)
-            await until(partial(bound, desk, number), what="the good one is bound", seconds=5.0)
-    assert bound(desk, 20)
-
-
-def bound(desk: Desk, number: int) -> bool:
-    return desk.said.reasons == ["Scheduled"] * number

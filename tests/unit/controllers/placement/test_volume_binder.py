@@ -46,9 +46,14 @@ def bind(cache: Cache, *, zone: str = "") -> None:
     cache.update_storage(claim("c", bound_to="v"))
 
 
+async def bound(binder: VolumeBinder, node: str = "n1") -> None:
+    """Have the claims bound from beginning to end."""
+    await binder.wait(POD, node, await binder.claim(POD, node))
+
+
 async def begin(binder: VolumeBinder, node: str = "n1") -> asyncio.Task[None]:
     """A binding that has come to its wait."""
-    task = asyncio.create_task(binder.bind(POD, node))
+    task = asyncio.create_task(bound(binder, node))
     await asyncio.sleep(0)
     assert not task.done()
     return task
@@ -100,12 +105,12 @@ async def test_ends_with_the_pod(cache: Cache, binder: VolumeBinder) -> None:
 async def test_ends_in_time(binder: VolumeBinder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(volume_binder, "DEADLINE", 0.01)
     with pytest.raises(VolumeError, match=r"claims were not bound within 0\.01 s"):
-        await binder.bind(POD, "n1")
+        await bound(binder)
 
 
 async def test_a_node_that_is_gone(binder: VolumeBinder) -> None:
     with pytest.raises(VolumeError, match="node n9 is not known"):
-        await binder.bind(POD, "n9")
+        await bound(binder, "n9")
 
 
 def test_an_odd_answer_to_a_write_fails_this_binding_alone() -> None:
@@ -120,7 +125,7 @@ def test_an_odd_answer_to_a_write_fails_this_binding_alone() -> None:
     made.update_pod(POD)
     made.state.assume(POD, "n1")
     with pytest.raises(VolumeError, match="volumes cannot be claimed"):
-        asyncio.run(VolumeBinder(cast("ApiClient", OddServer()), made.state, idle=no_plan).bind(POD, "n1"))
+        asyncio.run(bound(VolumeBinder(cast("ApiClient", OddServer()), made.state, idle=no_plan)))
 
 
 def test_the_cache_is_not_read_while_a_plan_is_made(cache: Cache) -> None:
@@ -131,7 +136,7 @@ def test_the_cache_is_not_read_while_a_plan_is_made(cache: Cache) -> None:
             await planned.wait()
 
         bind(cache)
-        task = asyncio.create_task(VolumeBinder(cast("ApiClient", None), cache.state, idle=idle).bind(POD, "n1"))
+        task = asyncio.create_task(bound(VolumeBinder(cast("ApiClient", None), cache.state, idle=idle)))
         for _ in range(5):
             await asyncio.sleep(0)
         assert not task.done()
