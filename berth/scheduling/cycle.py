@@ -119,11 +119,17 @@ class SchedulingCycle:
             self._under_way[entry.key] = under_way
             self._queue.put_back(entry)
 
-    def _resumed(self, entry: QueueEntry) -> PlanUnderWay | None:
-        """The plan of the entry that is under way; one of something that has changed or gone is given up."""
+    def give_up_gone(self) -> None:
+        """Give up plans under way whose entries have left the queue; others may have the room that they assumed."""
         gone = [key for key, plan in self._under_way.items() if not self._queue.holds(plan.attempt.entry)]
         for key in gone:
             self._under_way.pop(key).planning.close()
+        if gone:
+            self._queue.move_all_to_active()
+
+    def _resumed(self, entry: QueueEntry) -> PlanUnderWay | None:
+        """The plan of the entry that is under way; one of something that has changed or gone is given up."""
+        self.give_up_gone()
         plan = self._under_way.pop(entry.key, None)
         if plan is None or plan.holds(entry, self._group(entry), self._costs(entry, plan.attempt.profile)):
             return plan

@@ -110,6 +110,7 @@ class PlacementController:
         log.info("placing", nodes=state.node_count, pods=state.pod_count, waiting=len(self.queue))
         while True:
             self._changed.clear()
+            self.cycle.give_up_gone()
             while (entry := self.queue.pop(held=self.binding.full)) is not None:
                 try:
                     await self.planning.run(partial(self.cycle.schedule_one, entry))

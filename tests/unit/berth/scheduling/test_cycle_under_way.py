@@ -107,6 +107,23 @@ def test_all_pods_go(usable: bool) -> None:
     assert not stage.cycle._under_way
 
 
+@USABLE
+def test_room_of_a_plan_that_is_given_up_helps_others(usable: bool) -> None:
+    """Its pods are not ours any more, and no event of theirs will tell of the room."""
+    stage = under_way(*apps(), turns=4, usable=usable)
+    stage.add(lone("large", cpu="4"))
+    turn(stage)
+    assert stage.placed() == set()
+    for pod in apps():
+        stage.queue.delete(pod.metadata.uid)
+    assert occupied(stage) > 0
+    stage.cycle.give_up_gone()
+    assert occupied(stage) == 0
+    stage.clock.advance(INITIAL_BACKOFF)
+    stage.schedule()
+    assert stage.placed() == {"large"}
+
+
 def test_an_edited_group_is_planned_anew() -> None:
     stage = under_way(*apps(), turns=4)
     assert occupied(stage) > 0
