@@ -41,27 +41,35 @@ class GroupMembers:
         self._finished: dict[str, tuple[GroupKey, str]] = {}
         self._present: dict[GroupKey, Counter[str]] = {}
         self._gathered: dict[GroupKey, Group] = {}
+        self._left: dict[str, Admitted | None] = {}
 
-    def update(self, pod: Pod, *, node: str) -> tuple[GroupKey | None, bool]:
+    def update(self, pod: Pod, *, node: str, seen: bool = False) -> tuple[GroupKey | None, bool]:
         """Note a live pod on `node` (empty: waiting).
 
-        What a pod was admitted with is read from its annotation when it is first seen on a node, and not again.
+        What a pod was admitted with is read from its annotation when it is first seen on a node, and not again: it
+        stays the same in another group, too.
+
+        Args:
+            pod: the pod.
+            node: where it is.
+            seen: whether it has been seen there before, in whichever group or in none.
+
         Returns its group (None when it has none) and whether group, workload or node are new.
         """
         place = membership(pod.metadata.labels)
         uid = pod.metadata.uid
         if place is None or pod.finished:
-            left = self.delete(uid)
+            left = self._leave(uid)
             return None, left is not None
         key = GroupKey(pod.metadata.namespace, place.appgroup)
         if self._group_of.get(uid, key) != key:
-            self.delete(uid)
+            self._leave(uid)
         members = self._groups.setdefault(key, {})
-        known = members.get(uid)
+        known, before = members.get(uid), self._left.pop(uid, None)
         if known is not None and known.node == node:
             admitted = known.admitted
         else:
-            admitted = read_admitted(pod.metadata.annotations) if node else None
+            admitted = before if seen else read_admitted(pod.metadata.annotations) if node else None
             if admitted is not None and not self.callers(key).takes(place.workload, admitted):
                 admitted = None
         member = Member(uid, pod.key, place.workload, node, admitted)
@@ -74,8 +82,19 @@ class GroupMembers:
         self._put(key, member)
         return key, changed
 
+    def _leave(self, uid: str) -> GroupKey | None:
+        """Forget a pod's group, but not what it was admitted with while it is on its node."""
+        member = self.member(uid)
+        if member is None:
+            return None
+        key = self.delete(uid)
+        if member.node:
+            self._left[uid] = member.admitted
+        return key
+
     def delete(self, uid: str) -> GroupKey | None:
         """Forget a pod; returns the group it belonged to."""
+        self._left.pop(uid, None)
         key = self._group_of.pop(uid, None)
         if key is not None:
             members = self._groups[key]
@@ -113,6 +132,8 @@ class GroupMembers:
         if key is not None:
             known = self._groups[key][uid]
             self._put(key, Member(known.uid, known.key, known.workload, node, admitted))
+        elif not node:
+            self._left.pop(uid, None)
 
     def _put(self, key: GroupKey, member: Member) -> None:
         members, places = self._groups[key], self._places.setdefault(key, WorkloadPlaces())

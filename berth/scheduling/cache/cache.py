@@ -83,7 +83,7 @@ class Cache:
         elif pod.spec.node_name:
             self.confirm(pod)
         elif assumed := self.node_of(pod):
-            self._join(pod, node=assumed)
+            self._join(pod, node=assumed, seen=True)
         elif pod.metadata.deletion_timestamp is None and not pod.spec.scheduling_gates:
             self._join(pod, node="")
             return True
@@ -124,8 +124,9 @@ class Cache:
 
     def confirm(self, pod: Pod) -> None:
         """A pod has a node, and occupies that one, whichever was assumed."""
+        seen = self.node_of(pod) == pod.spec.node_name
         self.state.update_pod(pod)
-        self._join(pod, node=pod.spec.node_name)
+        self._join(pod, node=pod.spec.node_name, seen=seen)
 
     def forget(self, pod: Pod) -> None:
         """Give back what was assumed for a pod; one that is bound after all stays where it is.
@@ -143,11 +144,11 @@ class Cache:
         self.bandwidth_allocations.refresh(self.groups)
         return self.bandwidth_allocations
 
-    def _join(self, pod: Pod, *, node: str) -> None:
+    def _join(self, pod: Pod, *, node: str, seen: bool = False) -> None:
         """Note where a member of a group is, and the groups whose bandwidth that changes."""
         self.services.join(pod)
         known = self.members.group_of(pod.metadata.uid)
-        key, changed = self.members.update(pod, node=node)
+        key, changed = self.members.update(pod, node=node, seen=seen)
         if changed:
             self.bandwidth_allocations.mark(known)
             self.bandwidth_allocations.mark(key)

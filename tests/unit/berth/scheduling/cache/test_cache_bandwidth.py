@@ -8,7 +8,7 @@ from berth.kube.objects import CustomObject, Pod
 from berth.network.groups import GroupKey
 from berth.scheduling.cache.cache import Cache
 from tests.support import kinds
-from tests.support.placement import Clock, chain, group_object, member, zoned
+from tests.support.placement import Clock, chain, group_object, lone, member, zoned
 
 SHOP = GroupKey("default", "shop")
 
@@ -96,3 +96,62 @@ class TestAdmittedBandwidth:
 def annotated(pod: Pod, text: str) -> Pod:
     pod.metadata.annotations = {"berth.dev/admitted-bandwidth": text} if text else {}
     return pod
+
+
+class TestRelabelled:
+    """Other labels and another annotation of a pod on its node change nothing of what it was admitted with."""
+
+    FORGED = '{"b": 999999999999}'
+
+    @pytest.fixture(params=["assumed", "bound"])
+    def placed(self, request: pytest.FixtureRequest, cache: Cache) -> Cache:
+        """Pods of shop, a1 admitted with 10 Mbit/s to b; bank states much more now."""
+        self.on = {"a1": "", "b1": ""}
+        cache.update_group(group_object("shop", *chain("a", "b", minBandwidth="10M")))
+        for name, node in (("a1", "n1"), ("b1", "n2")):
+            cache.update_pod(member(name, name[0]))
+            cache.assume(member(name, name[0]), node)
+            if request.param == "bound":
+                self.on[name] = node
+                cache.update_pod(member(name, name[0], on=node))
+        for group in ("shop", "bank"):
+            cache.update_group(group_object(group, *chain("a", "b", minBandwidth="1e30")))
+        return cache
+
+    def relabel(self, cache: Cache, **labels: str) -> dict[str, int]:
+        for name in ("a1", "b1"):
+            pod = member(name, name[0], on=self.on[name], **labels) if labels else lone(name, on=self.on[name])
+            cache.update_pod(annotated(pod, self.FORGED))
+        return dict(cache.bandwidth().nodes)
+
+    def test_into_another_appgroup(self, placed: Cache) -> None:
+        assert self.relabel(placed, group="bank") == {"n1": 10**7, "n2": 10**7}
+        assert self.relabel(placed, group="shop") == {"n1": 10**7, "n2": 10**7}
+
+    def test_out_of_any_appgroup_and_back(self, placed: Cache) -> None:
+        assert self.relabel(placed) == {}
+        assert self.relabel(placed, group="shop") == {"n1": 10**7, "n2": 10**7}
+
+    def test_what_is_placed_anew_is_admitted_anew(self, placed: Cache) -> None:
+        self.relabel(placed)
+        for name in ("a1", "b1"):
+            placed.forget(lone(name))
+            placed.delete_pod(lone(name))
+            placed.update_pod(annotated(member(name, name[0], on={"a": "n1", "b": "n2"}[name[0]]), '{"b": 5}'))
+        assert dict(placed.bandwidth().nodes) == {"n1": 5, "n2": 5}
+
+    def test_one_that_was_in_none_is_charged_what_is_stated_now(self, cache: Cache) -> None:
+        cache.update_group(group_object("shop", *chain("a", "b", minBandwidth="10M")))
+        for name, node in (("a1", "n1"), ("b1", "n2")):
+            cache.update_pod(lone(name, on=node))
+            cache.update_pod(annotated(member(name, name[0], on=node), self.FORGED))
+        assert dict(cache.bandwidth().nodes) == {"n1": 10**7, "n2": 10**7}
+
+    def test_one_bound_elsewhere_than_it_was_assumed_is_read(self, cache: Cache) -> None:
+        """Another leader has bound it: its annotation is of the Binding."""
+        cache.update_group(group_object("shop", *chain("a", "b", minBandwidth="10M")))
+        cache.update_pod(member("b1", "b", on="n2"))
+        cache.update_pod(member("a1", "a"))
+        cache.assume(member("a1", "a"), "n2")
+        cache.update_pod(annotated(member("a1", "a", on="n1"), '{"b": 5}'))
+        assert dict(cache.bandwidth().nodes) == {"n1": 5, "n2": 5}
