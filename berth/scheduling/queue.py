@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 from cachetools import TTLCache
 
@@ -40,8 +41,12 @@ AGEING_SECONDS = 30.0
 """Seconds after which an active entry gets a turn whatever its priority."""
 AGEING_TURNS = 4
 """Every so many attempts one is for the entry that has been active longest."""
+STALE = 64
+"""Items of entries long gone that a heap may have beside twice as many as there are entries."""
 REMEMBER_REFUSALS = 300.0
 """Seconds for which a refused binding lengthens the pod's next backoff."""
+
+T = TypeVar("T", Rank, tuple[float, EntryKey])
 
 
 class SchedulingQueue:
@@ -198,7 +203,7 @@ class SchedulingQueue:
         when = max(when, entry.not_before)
         if entry.rank is None and (entry.due is None or when < entry.due):
             entry.due = when
-            heapq.heappush(self._timers, (when, entry.key))
+            self._put(self._timers, (when, entry.key), self._timed)
 
     def activate(self, key: EntryKey, *, skip_backoff: bool = True) -> None:
         """Something about this entry changed: try it now, or once its backoff is over."""
@@ -220,13 +225,9 @@ class SchedulingQueue:
 
     def next_due(self) -> float | None:
         """Monotonic time at which the next timer runs out, None when there is none."""
-        while self._timers:
-            when, key = self._timers[0]
-            entry = self._entries.get(key)
-            if entry is not None and entry.due == when:
-                return when
+        while self._timers and not self._timed(self._timers[0]):
             heapq.heappop(self._timers)
-        return None
+        return self._timers[0][0] if self._timers else None
 
     def _wake(self, entry: QueueEntry, *, newcomer: Pod | None = None) -> None:
         """Make an entry active, at the end of its backoff if it has one."""
@@ -247,23 +248,23 @@ class SchedulingQueue:
         if rank == entry.rank:
             return
         namespace = entry.key.namespace
-        if entry.rank is None:
+        idle, entry.rank = entry.rank is None, rank
+        if idle:
             entry.active_since = self._clock() if since is None else since
-            heapq.heappush(self._oldest.setdefault(namespace, []), (entry.active_since, entry.key))
-        entry.rank = rank
+            self._put(self._oldest.setdefault(namespace, []), (entry.active_since, entry.key), self._waits_since)
         if namespace not in self._active:
             self._active[namespace] = []
             self._share.enter(namespace)
-        heapq.heappush(self._active[namespace], rank)
+        self._put(self._active[namespace], rank, self._ranks)
 
     def _head(self, namespace: str) -> Rank | None:
         """The first active entry of a namespace; a namespace without any is dropped."""
         heap = self._active[namespace]
         while heap:
-            entry = self._entries.get(heap[0][-1])
-            if entry is None or entry.rank != heap[0]:
+            if not self._ranks(heap[0]):
                 heapq.heappop(heap)
                 continue
+            entry = self._entries[heap[0][-1]]
             if entry.outranked:
                 entry.rank = self._rank(entry, None)
                 heapq.heapreplace(heap, entry.rank)
@@ -277,7 +278,7 @@ class SchedulingQueue:
         heads: list[tuple[float, EntryKey]] = []
         for namespace in [*self._oldest]:
             heap = self._oldest[namespace]
-            while heap and not self._active_since(*heap[0]):
+            while heap and not self._waits_since(heap[0]):
                 heapq.heappop(heap)
             if not heap:
                 del self._oldest[namespace]
@@ -286,10 +287,29 @@ class SchedulingQueue:
         since, key = min(heads, default=(self._clock(), None))
         return self._entries[key] if key is not None and since + AGEING_SECONDS <= self._clock() else None
 
-    def _active_since(self, since: float, key: EntryKey) -> bool:
+    def _ranks(self, rank: Rank) -> bool:
+        """Whether an entry is active with this rank."""
+        entry = self._entries.get(rank[-1])
+        return entry is not None and entry.rank == rank
+
+    def _waits_since(self, item: tuple[float, EntryKey]) -> bool:
         """Whether an entry has been active since then."""
-        entry = self._entries.get(key)
-        return entry is not None and entry.rank is not None and entry.active_since == since
+        entry = self._entries.get(item[1])
+        return entry is not None and entry.rank is not None and entry.active_since == item[0]
+
+    def _timed(self, item: tuple[float, EntryKey]) -> bool:
+        """Whether an entry becomes active at that time."""
+        entry = self._entries.get(item[1])
+        return entry is not None and entry.due == item[0]
+
+    def _put(self, heap: list[T], item: T, good: Callable[[T], bool]) -> None:
+        """Add an item, and clear away those that are no longer good once they are most of the heap.
+
+        Others reach the top in their time, which is never beneath one that stays: in a namespace that is held, say.
+        """
+        heapq.heappush(heap, item)
+        if len(heap) > 2 * len(self._entries) + STALE:
+            heap[:] = sorted({one for one in heap if good(one)})
 
     def _rank(self, entry: QueueEntry, newcomer: Pod | None) -> Rank:
         """Place of an entry, from the place that it has if all that is new is one pod."""

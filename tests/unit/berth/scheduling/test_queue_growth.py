@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import ValuesView
+from collections.abc import Callable, ValuesView
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from berth.kube.objects import Pod
 from berth.network.groups import GroupKey
-from berth.scheduling.queue import SchedulingQueue
+from berth.scheduling import queue as queue_module
+from berth.scheduling.queue import STALE, SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey, QueueEntry
 from tests.support import builders
 from tests.support.placement import Clock
@@ -81,6 +84,61 @@ def test_pods_come_to_an_entry_with_left_over_pods_in_linear_time(queue: Schedul
     for number in range(PODS, 2 * PODS):
         queue.add(pod(number), GROUP)
     assert visited.visits <= 4 * PODS
+
+
+@pytest.mark.parametrize(
+    "live",
+    [
+        pytest.param(lambda queue: queue.pop(held=lambda _: True), id="a namespace that is held"),
+        pytest.param(lambda queue: queue.pop(), id="one that has its turns"),
+        pytest.param(lambda queue: None, id="nobody schedules"),
+    ],
+)
+@pytest.mark.parametrize("failed", [False, True], ids=["active", "failed"])
+def test_entries_that_are_gone_leave_nothing_in_the_heaps(
+    queue: SchedulingQueue, live: Callable[[SchedulingQueue], object], failed: bool
+) -> None:
+    stays = pod(1, priority=9)
+    queue.add(stays, EntryKey.of(stays, None))
+    for number in range(2, PODS):
+        brief = pod(number)
+        key = EntryKey.of(brief, None)
+        queue.add(brief, key)
+        if failed:
+            (entry,) = (entry for entry in queue.entries() if entry.key == key)
+            queue.back_off(entry)
+        live(queue)
+        queue.delete(brief.metadata.uid)
+    heaps = [*queue._active.values(), *queue._oldest.values(), queue._timers]
+    assert max(map(len, heaps)) <= 2 * 2 + STALE + 1
+    assert [entry.pods for entry in queue.entries()] == [{stays.metadata.uid: stays}]
+
+
+@given(steps=st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["add", "urgent", "delete", "fail", "pop"]))))
+def test_heaps_are_bounded_and_lose_nobody(steps: list[tuple[int, str]]) -> None:
+    clock = Clock()
+    queue = SchedulingQueue(clock=clock, groups={})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queue_module, "STALE", 1)
+        for number, what in steps:
+            clock.advance(1.0)
+            made = pod(number, priority=number if what == "urgent" else 0)
+            key = EntryKey.of(made, None)
+            found = next((entry for entry in queue.entries() if entry.key == key), None)
+            if what in ("add", "urgent"):
+                queue.add(made, key)
+            elif what == "delete":
+                queue.delete(made.metadata.uid)
+            elif what == "fail" and found is not None:
+                queue.back_off(found)
+            elif what == "pop" and (entry := queue.pop()) is not None:
+                queue.back_off(entry)
+            for entry in queue.entries():
+                if entry.rank is None:
+                    assert (entry.due, entry.key) in queue._timers
+                else:
+                    assert entry.rank in queue._active["default"]
+                    assert (entry.active_since, entry.key) in queue._oldest["default"]
 
 
 def test_an_entry_that_lost_its_most_urgent_pod_comes_after_those_more_urgent_now(queue: SchedulingQueue) -> None:
