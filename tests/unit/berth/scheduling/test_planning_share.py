@@ -46,6 +46,17 @@ def test_namespaces_without_a_balance_are_forgotten() -> None:
     assert share.of("busy") == 1.0
 
 
+def test_namespaces_that_came_once_are_bounded_though_all_have_used_more_than_the_least() -> None:
+    share = PlanningShare()
+    for number in range(3 * FORGET_BEYOND):
+        name = f"n{number}"
+        share.enter(name)
+        share.take_turn([name, "idle"])
+        share.charge(name, 1.0 + number % 7)
+        assert len(share._used) <= FORGET_BEYOND + 1
+    assert max(share._used.values()) == 7.0
+
+
 @given(st.lists(st.floats(0.01, 1.0), min_size=30, max_size=60))
 def test_two_busy_namespaces_get_equal_time(seconds: list[float]) -> None:
     share, used = PlanningShare(), {"a": 0.0, "b": 0.0}
