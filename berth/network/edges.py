@@ -95,9 +95,13 @@ class BandwidthAllocations:
     def refresh(self, groups: Mapping[GroupKey, Group]) -> None:
         """Recompute the groups that changed since the last call."""
         self._groups = groups
-        self._dirty_pairs |= self._dirty
         for key in self._dirty:
             _replace(self.nodes, self._nodes_of, key, node_bandwidth(groups.get(key), *self._of(key)))
+            # Groups come and go for ever, and pairs may never be asked for: noted are those alone that have some.
+            if key in self._nodes_of or key in self._pairs_of:
+                self._dirty_pairs.add(key)
+            else:
+                self._dirty_pairs.discard(key)
         self._dirty.clear()
 
     @property

@@ -82,17 +82,19 @@ class PodConditions:
                 await self._wake.wait()
             uid, (pod, why) = self._waiting.popitem(last=False)
             self._written[uid] = why
+            there = False
             try:
-                await self._write(pod, why)
+                there = await self._write(pod, why)
             except ApiError as error:
-                self._written.pop(uid, None)
                 if not error.not_found:
                     log.warning("condition not written", pod=pod.key, error=str(error))
             except TRANSPORT_ERRORS as error:
-                self._written.pop(uid, None)
                 log.warning("condition not written", pod=pod.key, error=str(error) or repr(error))
+            if not there:
+                self._written.pop(uid, None)
 
-    async def _write(self, pod: Pod, why: _Why) -> None:
+    async def _write(self, pod: Pod, why: _Why) -> bool:
+        """Write the condition; False if the pod is gone or bound, or changes all the time."""
         condition = {
             "type": CONDITION,
             "status": "False",
@@ -112,8 +114,9 @@ class PodConditions:
                 if not error.conflict:
                     raise
             else:
-                return
+                return True
             current = await self._client.get(PODS, pod.metadata.name, namespace=pod.metadata.namespace)
             if current.metadata.uid != pod.metadata.uid or current.spec.node_name:
-                return
+                return False
             pod = current
+        return False

@@ -85,7 +85,7 @@ class ServiceTable:
         shapes = self._shapes.setdefault(workload, Counter())
         shapes[now[1]] += 1
         if shapes[now[1]] == 1:
-            self._known[workload.group.namespace].pop(workload, None)
+            self._forget(workload)
 
     def leave(self, uid: str) -> None:
         """A pod is no member any more."""
@@ -96,19 +96,30 @@ class ServiceTable:
         shapes[shape] -= 1
         if not shapes[shape]:
             del shapes[shape]
-            self._known[workload.group.namespace].pop(workload, None)
+            self._forget(workload)
             if not shapes:
                 del self._shapes[workload]
 
     def routing(self, group: GroupKey, workload: str) -> WorkloadRouting:
         """How calls to a workload (by its selector) are routed: evenly to all while no Service selects a pod of it."""
-        key, known = _Workload(group, workload), self._known[group.namespace]
+        key = _Workload(group, workload)
+        if key not in self._shapes:
+            return WorkloadRouting()  # not kept: no pod of it would take it away again
+        known = self._known[group.namespace]
         if key not in known:
             known[key] = self._route(key)
         return known[key]
 
+    def _forget(self, workload: _Workload) -> None:
+        """Drop what was worked out for a workload, and its namespace with the last one."""
+        namespace = workload.group.namespace
+        known = self._known.get(namespace, {})
+        known.pop(workload, None)
+        if not known:
+            self._known.pop(namespace, None)
+
     def _route(self, key: _Workload) -> WorkloadRouting:
-        shapes = self._shapes.get(key, Counter[_Shape]())
+        shapes = self._shapes[key]
         labels = [dict(shape.labels) for shape in shapes]
         services = self._services.get(key.group.namespace, {}).values()
         found = service_for((item for item in services if any(selects(item, one) for one in labels)), key.selector)

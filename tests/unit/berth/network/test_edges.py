@@ -113,6 +113,20 @@ class TestLedger:
             self.refreshed(self.shop)
         assert self.refreshed(self.shop) == ({}, {})
 
+    def test_nothing_is_noted_of_groups_that_are_gone_though_nobody_asks_for_pairs(self) -> None:
+        for number in range(20):
+            name = f"shop-{number}"
+            shop = read_group(group_object(name, *chain("a", "b", minBandwidth="10M")))
+            for workload, node in (("a", "n1"), ("b", "n2")):
+                self.members.update(member(f"{name}{workload}", workload, group=name), node=node)
+            self.bandwidth_allocations.mark(shop.key)
+            self.bandwidth_allocations.refresh({shop.key: shop})
+            assert self.bandwidth_allocations._dirty_pairs == {shop.key}
+            for workload in "ab":
+                self.bandwidth_allocations.mark(self.members.delete(f"pod-default-{name}{workload}"))
+            self.bandwidth_allocations.refresh({})
+        assert self.bandwidth_allocations._dirty_pairs == set()
+
     def test_a_deleted_group_gives_back(self) -> None:
         self.place("one", "a", "n2")
         self.place("two", "b", "n1")

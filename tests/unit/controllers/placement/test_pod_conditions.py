@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import cast
 
 import pytest
 
 from berth.kube.client import ApiClient
+from berth.kube.errors import ApiError
 from berth.kube.objects import Pod, PodCondition
 from controllers.placement.pod_conditions import CONDITION, UNSCHEDULABLE, PodConditions
+from tests.support.kube import running
 from tests.support.placement import lone
 
 
@@ -67,3 +70,44 @@ def test_what_was_written_is_not_written_again_until_forgotten(conditions: PodCo
 def test_another_reason_with_the_same_message_is_written(conditions: PodConditions, reason: str, written: bool) -> None:
     conditions.waiting(having(lone("a"), "False", "no cpu"), reason=reason, message="no cpu")
     assert bool(queued(conditions)) is written
+
+
+class Answering:
+    """A client whose writes are refused with a Conflict; reads show this pod."""
+
+    def __init__(self, current: Pod) -> None:
+        self.current = current
+        self.asked = asyncio.Event()
+
+    async def strategic_patch(self, *_: object, **__: object) -> None:
+        raise ApiError(status=409, reason="Conflict", message="changed")
+
+    async def get(self, *_: object, **__: object) -> Pod:
+        self.asked.set()
+        return self.current
+
+
+def namesake() -> Pod:
+    pod = lone("a")
+    pod.metadata.uid = "another"
+    return pod
+
+
+@pytest.mark.parametrize(
+    "current",
+    [
+        pytest.param(namesake(), id="a namesake"),
+        pytest.param(lone("a", on="n1"), id="bound"),
+        pytest.param(lone("a"), id="changes all the time"),
+    ],
+)
+async def test_what_could_not_be_written_is_not_remembered(current: Pod) -> None:
+    client = Answering(current)
+    conditions = PodConditions(cast("ApiClient", client))
+    conditions.unschedulable(lone("a"), "no cpu")
+    async with running(conditions.run()):
+        async with asyncio.timeout(5):
+            await client.asked.wait()
+            while conditions._written:
+                await asyncio.sleep(0)
+    assert (conditions._waiting, conditions._written) == ({}, {})

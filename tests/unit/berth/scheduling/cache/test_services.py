@@ -136,6 +136,26 @@ class TestPods:
         assert table.routing(SHOP, "web") == WorkloadRouting(routing, "web")
 
 
+class TestMemory:
+    """What is kept of workloads and namespaces goes with their pods."""
+
+    def test_nothing_is_kept_of_a_workload_without_pods(self, table: ServiceTable) -> None:
+        for number in range(5):
+            assert table.routing(GroupKey(f"ns-{number}", "shop"), "web") == NONE
+        assert table._known == {}
+
+    @pytest.mark.parametrize("asked", [True, False], ids=["asked", "never asked"])
+    def test_nothing_is_kept_of_a_namespace_that_is_empty_again(self, table: ServiceTable, asked: bool) -> None:
+        table.leave(replica().metadata.uid)
+        table.update(service(namespace="other", **ZONE))
+        table.join(replica(namespace="other"))
+        if asked:
+            assert table.routing(OTHER, "web").routing is Routing.SAME_ZONE
+        table.delete(service(namespace="other"))
+        table.leave(replica(namespace="other").metadata.uid)
+        assert not any((table._known, table._services, table._pods, table._shapes))
+
+
 class TestCost:
     """Counted in Services that are looked at."""
 
