@@ -1,0 +1,89 @@
+"""One run: a scheduler is started, the operations are run, and the cluster is emptied again."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.live.contenders import contender
+from bench.live.scenario import Cpu
+from bench.schedperf import writing
+from bench.schedperf.executor import Executor
+from bench.schedperf.observe import Observer, StuckError
+from bench.schedperf.operations import Operation
+from bench.schedperf.results import Result, figures
+from bench.schedperf.source import TestCase, Workload
+from berth.kube.client import ApiClient
+from hack.localcluster import LocalCluster
+
+SILENCE = 3.0
+"""Seconds without an Event after which no more are expected."""
+
+
+async def run(
+    client: ApiClient,
+    cluster: LocalCluster,
+    *,
+    case: TestCase,
+    workload: Workload,
+    sequence: Sequence[Operation],
+    label: str,
+    number: int,
+    patience: float,
+    baseline: Path | None,
+) -> Result:
+    """Run a workload once.
+
+    Args:
+        client: open API client.
+        cluster: where to run it; empty before and afterwards.
+        case: what is run.
+        workload: how large.
+        sequence: the case's operations at this size.
+        label: who schedules, one of bench.live's contenders.
+        number: of the round.
+        patience: seconds without a binding after which the run is given up.
+        baseline: checkout of an earlier Berth, for the contender of that name.
+
+    Raises:
+        LeftOutError: a template is not understood.
+    """
+    observer = Observer(patience)
+    spent, problem = 0.0, ""
+    with tempfile.TemporaryDirectory() as directory:
+        scheduler = contender(label, cluster, Path(directory), baseline=baseline)
+        try:
+            async with observer.following(client):
+                pids = scheduler.start()
+                cpu = Cpu(pids)
+
+                def started() -> None:
+                    nonlocal cpu
+                    cpu = Cpu(pids)
+
+                async def stopped() -> None:
+                    nonlocal spent
+                    await observer.all_told([u for u in executor.measured if u in observer.pods.bound], silence=SILENCE)
+                    spent = cpu.spent()
+
+                executor = Executor(client, case, scheduler.scheduler_name, observer, started, stopped)
+                try:
+                    await executor.run(sequence)
+                except StuckError as error:
+                    problem = str(error)
+                    await stopped()
+        finally:
+            scheduler.stop()
+            await writing.empty(client, cluster)
+    log = observer.pods
+    return Result(
+        case=case.name,
+        workload=workload.name,
+        params=workload.params,
+        scheduler=label,
+        round=number,
+        cpu_seconds=spent,
+        problem=problem,
+        **figures(executor.measured, created=log.created, bound=log.bound, told=observer.told),
+    )

@@ -1,0 +1,135 @@
+"""Requests of the benchmark: creating objects of any kind, replacing them, and emptying the cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Any
+
+from bench.schedperf.manifests import NewPod
+from bench.schedperf.operations import LeftOutError
+from bench.schedperf.templates import Manifest
+from berth.kube import resources as kinds
+from berth.kube.client import ApiClient
+from berth.kube.errors import ApiError
+from berth.kube.resources import Resource
+from hack.localcluster import LocalCluster
+
+AT_A_TIME = 30
+"""Creations in flight, as in scheduler_perf."""
+_KINDS: dict[str, Resource[Any]] = {
+    resource.kind: resource
+    for resource in (
+        kinds.NODES, kinds.PODS, kinds.SERVICES, kinds.NAMESPACES, kinds.PERSISTENT_VOLUMES,
+        kinds.PERSISTENT_VOLUME_CLAIMS, kinds.STORAGE_CLASSES, kinds.CSI_NODES,
+    )
+}  # fmt: skip
+
+
+def resource_of(manifest: Manifest) -> Resource[Any]:
+    """The resource of an object.
+
+    Raises:
+        LeftOutError: its kind is not known here.
+    """
+    found = _KINDS.get(manifest["kind"])
+    if found is None:
+        raise LeftOutError(f"objects of kind {manifest['kind']} are not understood")
+    return found
+
+
+class _Subresource(Resource[Any]):
+    """A part of objects as a resource of its own, so that it can be replaced like one."""
+
+    def __init__(self, whole: Resource[Any], part: str) -> None:
+        super().__init__(whole.group, whole.version, whole.plural, whole.kind, dict, whole.namespaced)
+        object.__setattr__(self, "_part", part)
+
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+        return super().path(namespace, name, subresource or self._part)  # type: ignore[attr-defined]
+
+
+async def replace(client: ApiClient, manifest: Manifest, *, namespace: str | None, subresources: Iterable[str]) -> None:
+    """Replace an object, or these subresources of it, and then its status."""
+    whole = resource_of(manifest)
+    targets: list[Resource[Any]] = [_Subresource(whole, part) for part in subresources] or [whole]
+    for target in (*targets, _Subresource(whole, "status")):
+        await client.replace(target, manifest["metadata"]["name"], manifest, namespace=namespace)
+
+
+async def in_parallel(calls: Iterable[Callable[[], Awaitable[Any]]]) -> None:
+    """Make calls, in their order, some at a time."""
+    queue = iter(calls)
+
+    async def worker() -> None:
+        for call in queue:
+            await call()
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(AT_A_TIME):
+            group.create_task(worker())
+
+
+async def create(client: ApiClient, manifest: Manifest, *, namespace: str | None = None) -> dict[str, Any]:
+    """Create an object; returns its metadata."""
+    answer = await client.create(resource_of(manifest), manifest, namespace=namespace)
+    metadata: dict[str, Any] = json.loads(answer)["metadata"]
+    return metadata
+
+
+async def create_namespace(client: ApiClient, manifest: Manifest) -> None:
+    """Create a namespace that may exist already; it has the labels afterwards."""
+    try:
+        await client.create(kinds.NAMESPACES, manifest)
+    except ApiError as error:
+        if not error.conflict:
+            raise
+        labels = {"metadata": {"labels": manifest["metadata"].get("labels", {})}}
+        await client.merge_patch(kinds.NAMESPACES, manifest["metadata"]["name"], labels)
+
+
+async def create_pod(client: ApiClient, new: NewPod, *, namespace: str) -> dict[str, Any]:
+    """Create a pod after its claim and its volume, both of them bound; returns its metadata."""
+    if new.claim is not None and new.volume is not None:
+        claim, volume = new.claim["metadata"]["name"], new.volume["metadata"]["name"]
+        bound = {"status": {"phase": "Bound"}}
+        await client.create(kinds.PERSISTENT_VOLUME_CLAIMS, new.claim, namespace=namespace)
+        await client.strategic_patch(
+            kinds.PERSISTENT_VOLUME_CLAIMS, claim, bound, namespace=namespace, subresource="status"
+        )
+        await client.create(kinds.PERSISTENT_VOLUMES, new.volume)
+        await client.strategic_patch(kinds.PERSISTENT_VOLUMES, volume, bound, subresource="status")
+    return await create(client, new.pod, namespace=namespace)
+
+
+async def delete_pod(client: ApiClient, name: str, namespace: str) -> None:
+    """Delete a pod with its own grace period."""
+    await client.delete(kinds.PODS, name, namespace=namespace)
+
+
+async def empty(client: ApiClient, cluster: LocalCluster) -> None:
+    """Delete all that operations create, but for namespaces, and wait until it is gone."""
+    held = [pod for pod in await client.list_all(kinds.PODS.raw) if pod["metadata"].get("finalizers")]
+    await in_parallel(
+        lambda m=pod["metadata"]: client.merge_patch(  # type: ignore[misc]
+            kinds.PODS, m["name"], {"metadata": {"finalizers": None}}, namespace=m["namespace"]
+        )
+        for pod in held
+    )
+    api = cluster.api()
+    for namespace in await client.list_all(kinds.NAMESPACES):
+        for plural in ("pods", "persistentvolumeclaims", "services", "events"):
+            if plural != "services" or namespace.metadata.name != "default":
+                path = f"/api/v1/namespaces/{namespace.metadata.name}/{plural}?gracePeriodSeconds=0"
+                await asyncio.to_thread(api.request, "DELETE", path)
+    for path in ("/api/v1/persistentvolumes", "/apis/storage.k8s.io/v1/csinodes", "/api/v1/nodes"):
+        await asyncio.to_thread(api.request, "DELETE", path)
+    while [item async for item in _remaining(client)]:
+        await asyncio.sleep(0.2)
+
+
+async def _remaining(client: ApiClient) -> AsyncIterator[str]:
+    for resource in (kinds.PODS, kinds.PERSISTENT_VOLUME_CLAIMS, kinds.PERSISTENT_VOLUMES, kinds.NODES):
+        for item in await client.list_all(resource.raw):
+            yield item["metadata"]["name"]
