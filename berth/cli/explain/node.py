@@ -24,6 +24,14 @@ from berth.scheduling.single import workload_of
 
 KIND = "NodeExplanation"
 VERSION = 1
+_UNREAD = {
+    "namespaces": "rules that select namespaces by label are judged as if they selected none",
+    "nodes": "costs towards other nodes are not known, and rules of waiting pods are judged by this node alone",
+    "appgroups": "dependencies are not known, and their costs and bandwidth are left out",
+    "networktopologies": "network costs are not known",
+}
+"""What is missing in an explanation made without the right to list something."""
+_UNREAD_STORAGE = "volumes of waiting pods are judged as if there were none of these"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,8 @@ class NodeFacts:
     """namespaces, for rules that select them"""
     storage: Sequence[StorageObject] = ()
     """volumes, claims and their like, for waiting pods that use some"""
+    unread: Sequence[str] = ()
+    """plural names of what may not be listed, and is missing above"""
 
 
 def node_document(facts: NodeFacts, configuration: PlacementConfiguration, *, now: datetime) -> dict[str, Any]:
@@ -84,6 +94,7 @@ def node_document(facts: NodeFacts, configuration: PlacementConfiguration, *, no
         ],
         "settings": {k: v for k, v in sorted(node.metadata.annotations.items()) if k.startswith(BERTH_PREFIX)},
         "problems": list(read_settings(node).problems),
+        "unread": [{"resource": name, "effect": _UNREAD.get(name, _UNREAD_STORAGE)} for name in facts.unread],
         "resources": _resources(cache, name, configuration.profiles[0]),
         "pods": _placed(ours, facts, cache, configuration, now=now),
         "others": _others(others, cache),

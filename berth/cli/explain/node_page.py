@@ -47,6 +47,9 @@ def _fields(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     if document["settings"]:
         rows.append(("Settings", ", ".join(f"{name}={value}" for name, value in document["settings"].items())))
     rows += [("Problem", problem) for problem in document["problems"]]
+    rows += [
+        ("Not read", f"{item['resource']}: you may not list them; {item['effect']}") for item in document["unread"]
+    ]
     others = document["others"]
     if others["pods"]:
         rows.append(("Others", _others(others)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
@@ -12,6 +12,7 @@ from berth.cli.explain.node import NodeFacts
 from berth.cli.listing import list_or_nothing
 from berth.kube.client import ApiClient
 from berth.kube.decoding import without_null_fields
+from berth.kube.errors import ApiError
 from berth.kube.objects import Node, Pod
 from berth.kube.resources import (
     APP_GROUPS,
@@ -24,6 +25,8 @@ from berth.kube.resources import (
 from berth.scheduling.cache.pod_templates import PodTemplateCache
 from berth.scheduling.cache.volumes import StorageObject, claim_keys
 from berth.scheduling.simulation.inputs import READ
+
+T = TypeVar("T")
 
 MAX_NAMED = 20
 """Groups or namespaces that are asked for by name; of more, all are listed at once."""
@@ -49,7 +52,8 @@ async def read_node_facts(
         stated: judge this pod and no other.
 
     Raises:
-        ApiError, aiohttp.ClientError, OSError: the cluster cannot be read.
+        ApiError: the cluster cannot be read, or its pods may not be listed; other missing rights are noted.
+        aiohttp.ClientError, OSError: the cluster cannot be reached.
     """
     raw = await client.list_all(_RAW_PODS, field_selector=f"spec.nodeName={node.metadata.name}")
     here = [pod for item in raw if not (pod := _pod(item)).finished]
@@ -62,6 +66,7 @@ async def read_node_facts(
     if waiting:
         elsewhere += await _neighbours(client, waiting)
     moved = {pod.metadata.uid for pod in waiting}
+    lists = _Lists(client)
     return NodeFacts(
         node,
         here,
@@ -69,12 +74,32 @@ async def read_node_facts(
         waiting,
         stated=stated is not None,
         elsewhere=[pod for pod in elsewhere if pod.metadata.uid not in moved],
-        nodes=await client.list_all(NODES),
-        groups=await list_or_nothing(client, APP_GROUPS) if names else (),
-        topologies=await list_or_nothing(client, NETWORK_TOPOLOGIES),
-        namespaces=await client.list_all(NAMESPACES) if waiting else (),
-        storage=await _storage(client) if any(claim_keys(pod) for pod in waiting) else (),
+        nodes=await lists.read(NODES),
+        groups=await lists.read(APP_GROUPS) if names else (),
+        topologies=await lists.read(NETWORK_TOPOLOGIES),
+        namespaces=await lists.read(NAMESPACES) if waiting else (),
+        storage=await _storage(lists) if any(claim_keys(pod) for pod in waiting) else (),
+        unread=lists.unread,
     )
+
+
+class _Lists:
+    """Reads what an explanation can do without."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+        self.unread: list[str] = []
+        """plural names of what may not be listed"""
+
+    async def read(self, resource: Resource[T]) -> list[T]:
+        """All objects of a kind; none of one that the cluster does not know, or that may not be listed."""
+        try:
+            return await list_or_nothing(self._client, resource)
+        except ApiError as error:
+            if error.status != 403:
+                raise
+            self.unread.append(resource.plural)
+            return []
 
 
 def _pod(item: dict[str, Any]) -> Pod:
@@ -139,9 +164,9 @@ async def _neighbours(client: ApiClient, waiting: Sequence[Pod]) -> list[Pod]:
     return found
 
 
-async def _storage(client: ApiClient) -> list[StorageObject]:
+async def _storage(lists: _Lists) -> list[StorageObject]:
     found: list[StorageObject] = []
     for resource in READ:
         if resource.type.__name__ in _STORAGE:
-            found += await list_or_nothing(client, resource)
+            found += await lists.read(resource)
     return found

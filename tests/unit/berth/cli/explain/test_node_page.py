@@ -68,3 +68,17 @@ def test_the_tables_are_bounded() -> None:
     waiting = [pod(f"p{n}") for n in range(MAX_ROWS + 5)]
     text = page(here=[placed(f"p-{n}") for n in range(MAX_ROWS + 5)], waiting=waiting)
     assert text.count("and 5 more; -o json lists them all") == 2
+
+
+@pytest.mark.parametrize(
+    ("unread", "said"),
+    [
+        ("namespaces", "namespaces: you may not list them; rules that select namespaces by label"),
+        ("nodes", "nodes: you may not list them; "),
+        ("appgroups", "appgroups: you may not list them; "),
+        ("networktopologies", "networktopologies: you may not list them; "),
+        ("persistentvolumes", "persistentvolumes: you may not list them; "),
+    ],
+)
+def test_a_missing_right_is_named_with_what_it_means(unread: str, said: str) -> None:
+    assert said in page(160, waiting=[pod("p")], unread=[unread])

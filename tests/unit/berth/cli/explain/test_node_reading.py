@@ -23,7 +23,8 @@ PLACED = "spec.nodeName!="
 class Server:
     """Answers lists, and remembers the selectors by (plural, namespace)."""
 
-    def __init__(self, **answers: list[Any]) -> None:
+    def __init__(self, *forbidden: str, **answers: list[Any]) -> None:
+        self.forbidden = forbidden
         self.answers = answers
         self.asked: list[tuple[str, str, str]] = []
 
@@ -31,6 +32,8 @@ class Server:
         self, resource: Any, *, namespace: str | None = None, label_selector: str = "", field_selector: str = ""
     ) -> list[Any]:
         self.asked.append((resource.plural, namespace or "", label_selector or field_selector))
+        if resource.plural in self.forbidden:
+            raise ApiError(status=403, reason="Forbidden", message=f"cannot list resource {resource.plural}")
         if resource.plural == "networktopologies":
             raise ApiError(status=404, reason="NotFound", message="no such kind")
         found = self.answers.get({HERE: "here", WAITING: "waiting"}.get(field_selector, resource.plural), [])
@@ -125,3 +128,40 @@ async def test_when_a_pod_got_the_node_is_read_from_its_condition() -> None:
     here = pod("p", on="n1")
     facts = await read(Dated(here=[here]))
     assert facts.bound == {here.metadata.uid: "2026-05-01T11:50:00Z"}
+
+
+CLAIM = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "unread"),
+    [
+        pytest.param(("namespaces",), ("namespaces",), id="namespaces"),
+        pytest.param(("nodes",), ("nodes",), id="other-nodes"),
+        pytest.param(("appgroups", "networktopologies"), ("appgroups", "networktopologies"), id="berths-kinds"),
+        pytest.param(("persistentvolumes", "csinodes"), ("csinodes", "persistentvolumes"), id="storage"),
+        pytest.param((), (), id="none"),
+    ],
+)
+async def test_what_may_not_be_listed_is_named_and_the_rest_is_read(
+    forbidden: tuple[str, ...], unread: tuple[str, ...]
+) -> None:
+    facts = await read(Server(*forbidden, here=[placed("front-1", "front")], waiting=[pod("p", spec=CLAIM)]))
+    assert tuple(sorted(facts.unread)) == unread
+    assert [item.metadata.name for item in facts.waiting] == ["p"]
+
+
+async def test_without_the_right_to_list_pods_there_is_no_explanation() -> None:
+    with pytest.raises(ApiError, match="cannot list resource pods"):
+        await read(Server("pods"))
+
+
+async def test_other_trouble_is_no_missing_right() -> None:
+    class Broken(Server):
+        async def list_all(self, resource: Any, **selection: Any) -> list[Any]:
+            if resource.plural == "namespaces":
+                raise ApiError(status=500, reason="InternalError", message="no etcd")
+            return await super().list_all(resource, **selection)
+
+    with pytest.raises(ApiError, match="no etcd"):
+        await read(Broken(waiting=[pod("p")]))
