@@ -24,6 +24,7 @@ from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.errors import ApiError
 from berth.kube.objects import Pod
 from berth.kube.resources import PODS
+from controllers.placement.lookups import Lookups
 
 log = structlog.get_logger(__name__)
 
@@ -125,7 +126,7 @@ class Binder:
     def __init__(self, client: ApiClient) -> None:
         """Prepare."""
         self._client = client
-        self._lookups = asyncio.Semaphore(LOOKUPS)
+        self._lookups = Lookups(LOOKUPS)
 
     async def bind(self, pod: Pod, node: str, *, decision: str, admitted: str = "") -> BindResult:
         """Bind a pod and say what became of it; the same call stores in its annotations what is not empty.
@@ -179,9 +180,14 @@ class Binder:
         refused_since: float | None = None
         for attempt in itertools.count():
             await asyncio.sleep(backoff(attempt, cap=LONGEST_PAUSE))
-            async with self._lookups:
-                # What the watch has shown needs no answer any more.
-                known = settled(pod, node, watched()) or await self._look(pod, node)
+            # What the watch has shown needs no answer any more.
+            known = settled(pod, node, watched())
+            if known is None:
+                try:
+                    async with self._lookups.turn(pod.metadata.namespace):
+                        known = settled(pod, node, watched()) or await self._look(pod, node)
+                except TimeoutError:
+                    known = BindResult(BindOutcome.UNKNOWN, "no answer in time")
             if known is None:
                 return BindResult(BindOutcome.REFUSED, "the answer to the binding was lost")
             if known.outcome is not BindOutcome.UNKNOWN:

@@ -120,7 +120,7 @@ async def test_a_pod_that_cannot_be_read_holds_up_no_worker(status: int, no_paus
 async def test_the_watch_tells_what_the_server_does_not(
     shown: Pod | None, outcome: BindOutcome, no_pause: None
 ) -> None:
-    views = iter([lone("p"), lone("p"), shown])
+    views = iter([*[lone("p")] * 4, shown])  # looked at before a turn to ask, and once it has come
     with api_server(unreadable_pods(500)) as server:
         async with ApiClient(server.connection(), retries=0) as client:
             binder = Binder(client)
