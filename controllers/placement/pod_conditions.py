@@ -1,13 +1,12 @@
 """Tells people and other controllers that a pod has no node: its condition PodScheduled, as kube-scheduler does.
 
-Cluster autoscalers act on its reason Unschedulable; a pod that waits for its AppGroup has another. Writes are queued,
-at most one waits per pod, and a condition that is already there is not written again.
+Cluster autoscalers act on its reason Unschedulable; a pod that waits for its AppGroup has another. Writes are queued
+in turns by namespace, at most one waits per pod, and a condition that is already there is not written again.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ import structlog
 
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
+from berth.kube.fair_queue import FairQueue, Turn
 from berth.kube.objects import Pod
 from berth.kube.resources import PODS
 
@@ -39,9 +39,9 @@ class PodConditions:
     def __init__(self, client: ApiClient) -> None:
         """Prepare."""
         self._client = client
-        self._waiting: OrderedDict[str, tuple[Pod, _Why]] = OrderedDict()
+        self._queue: FairQueue[str] = FairQueue(WRITERS)
+        self._waiting: dict[str, tuple[Pod, _Why] | None] = {}  # by uid; None: there is nothing to say any more
         self._written: dict[str, _Why] = {}
-        self._wake = asyncio.Event()
 
     def unschedulable(self, pod: Pod, message: str) -> None:
         """No node takes the pod: have the condition written unless it says the same already."""
@@ -53,7 +53,7 @@ class PodConditions:
 
     def _note(self, pod: Pod, why: _Why) -> None:
         uid = pod.metadata.uid
-        self._waiting.pop(uid, None)
+        self._drop(uid)
         written = self._written.get(uid)
         if written == why:
             return
@@ -61,13 +61,18 @@ class PodConditions:
             c.type == CONDITION and c.status == "False" and (c.reason, c.message) == why for c in pod.status.conditions
         ):
             return
+        if uid not in self._waiting:
+            self._queue.put(pod.metadata.namespace, uid)
         self._waiting[uid] = (pod, why)
-        self._wake.set()
 
     def forget(self, uid: str) -> None:
         """The pod is placed or gone: say nothing more about it."""
-        self._waiting.pop(uid, None)
+        self._drop(uid)
         self._written.pop(uid, None)
+
+    def _drop(self, uid: str) -> None:
+        if uid in self._waiting:
+            self._waiting[uid] = None
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -77,21 +82,29 @@ class PodConditions:
 
     async def _drain(self) -> None:
         while True:
-            while not self._waiting:
-                self._wake.clear()
-                await self._wake.wait()
-            uid, (pod, why) = self._waiting.popitem(last=False)
-            self._written[uid] = why
-            there = False
+            turn = await self._queue.get()
+            found = self._waiting.pop(turn.item, None)
             try:
+                if found is None:
+                    await asyncio.sleep(0)  # there may be many of these
+                else:
+                    await self._try(turn, *found)
+            finally:
+                self._queue.done(turn)
+
+    async def _try(self, turn: Turn[str], pod: Pod, why: _Why) -> None:
+        self._written[turn.item] = why
+        there = False
+        try:
+            async with self._queue.patience(turn):
                 there = await self._write(pod, why)
-            except ApiError as error:
-                if not error.not_found:
-                    log.warning("condition not written", pod=pod.key, error=str(error))
-            except TRANSPORT_ERRORS as error:
-                log.warning("condition not written", pod=pod.key, error=str(error) or repr(error))
-            if not there:
-                self._written.pop(uid, None)
+        except ApiError as error:
+            if not error.not_found:
+                log.warning("condition not written", pod=pod.key, error=str(error))
+        except TRANSPORT_ERRORS as error:
+            log.warning("condition not written", pod=pod.key, error=str(error) or repr(error))
+        if not there:
+            self._written.pop(turn.item, None)
 
     async def _write(self, pod: Pod, why: _Why) -> bool:
         """Write the condition; False if the pod is gone or bound, or changes all the time."""

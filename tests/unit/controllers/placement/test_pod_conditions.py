@@ -7,11 +7,12 @@ from typing import cast
 
 import pytest
 
+from berth.kube import fair_queue
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.objects import Pod, PodCondition
 from controllers.placement.pod_conditions import CONDITION, UNSCHEDULABLE, PodConditions
-from tests.support.kube import running
+from tests.support.kube import running, until
 from tests.support.placement import lone
 
 
@@ -21,7 +22,7 @@ def conditions() -> PodConditions:
 
 
 def queued(conditions: PodConditions) -> list[tuple[str, str]]:
-    return [(pod.metadata.name, why.message) for pod, why in conditions._waiting.values()]
+    return [(pod.metadata.name, why.message) for pod, why in filter(None, conditions._waiting.values())]
 
 
 def having(pod: Pod, status: str, message: str) -> Pod:
@@ -29,10 +30,10 @@ def having(pod: Pod, status: str, message: str) -> Pod:
     return pod
 
 
-def test_the_newest_message_of_a_pod_counts_and_goes_last(conditions: PodConditions) -> None:
+def test_the_newest_message_of_a_pod_counts_and_keeps_its_turn(conditions: PodConditions) -> None:
     for name, message in (("a", "no cpu"), ("b", "no cpu"), ("a", "no memory")):
         conditions.unschedulable(lone(name), message)
-    assert queued(conditions) == [("b", "no cpu"), ("a", "no memory")]
+    assert queued(conditions) == [("a", "no memory"), ("b", "no cpu")]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,9 @@ def test_what_is_there_already_is_not_written(conditions: PodConditions, pod: Po
 def test_what_was_written_is_not_written_again_until_forgotten(conditions: PodConditions) -> None:
     pod = lone("a")
     conditions.unschedulable(pod, "no cpu")
-    conditions._written[pod.metadata.uid] = conditions._waiting.pop(pod.metadata.uid)[1]
+    (_, why), *_ = filter(None, conditions._waiting.values())
+    conditions._waiting.clear()
+    conditions._written[pod.metadata.uid] = why
     conditions.unschedulable(pod, "no cpu")
     assert queued(conditions) == []
     conditions.unschedulable(pod, "no memory")
@@ -111,3 +114,51 @@ async def test_what_could_not_be_written_is_not_remembered(current: Pod) -> None
             while conditions._written:
                 await asyncio.sleep(0)
     assert (conditions._waiting, conditions._written) == ({}, {})
+
+
+class Server:
+    """Keeps the pods whose conditions it is sent; those of namespaces whose name begins with ``hang`` get no answer."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+
+    async def strategic_patch(self, _kind: object, name: str, _body: object, *, namespace: str, **_: object) -> bytes:
+        if namespace.startswith("hang"):
+            await asyncio.Event().wait()
+        self.written.append(f"{namespace}/{name}")
+        return b""
+
+
+async def test_a_flood_of_one_namespace_does_not_delay_the_others() -> None:
+    server = Server()
+    conditions = PodConditions(cast("ApiClient", server))
+    for number in range(5000):
+        conditions.unschedulable(lone(f"p{number}", namespace="flood"), "no cpu")
+    conditions.unschedulable(lone("one", namespace="good"), "no cpu")
+    async with running(conditions.run()):
+        await until(lambda: len(server.written) > 10, what="conditions are written")
+    assert "good/one" in server.written[:5]
+
+
+async def test_namespaces_whose_writes_hang_leave_writers_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_queue, "SLOW_SECONDS", 0.02)
+    server = Server()
+    conditions = PodConditions(cast("ApiClient", server))
+    for number in range(150):
+        conditions.unschedulable(lone(f"p{number}", namespace=f"hang-{number % 50}"), "no cpu")
+    conditions.unschedulable(lone("one", namespace="good"), "no cpu")
+    async with running(conditions.run()):
+        await until(lambda: server.written == ["good/one"], what="the other one is written", seconds=10.0)
+
+
+async def test_what_is_forgotten_is_not_written() -> None:
+    server = Server()
+    conditions = PodConditions(cast("ApiClient", server))
+    pods = [lone(f"p{number}") for number in range(50)]
+    for pod in pods:
+        conditions.unschedulable(pod, "no cpu")
+    for pod in pods[:-1]:
+        conditions.forget(pod.metadata.uid)
+    async with running(conditions.run()):
+        await until(lambda: not conditions._waiting, what="all had their turn")
+    assert server.written == ["default/p49"]
