@@ -1,10 +1,16 @@
-"""Keeping Python's garbage collector out of the way of big caches."""
+"""Keeping Python's garbage collector out of the way of big caches, and what was large for a moment out of memory."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+LARGE_BLOCK = 2**20
+"""Bytes from which on a block is given back to the system as soon as it is free."""
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+"""Parameters of mallopt, as glibc's malloc.h numbers them."""
 
 
 class _Pause:
@@ -39,6 +45,14 @@ def collection_paused(*, active: bool = True) -> Iterator[None]:
 
 
 def settle_memory() -> None:
-    """Take everything loaded so far out of the garbage collector's sight; call it after the first lists."""
+    """Take everything loaded so far out of the garbage collector's sight; call it after the first lists.
+
+    From then on, large blocks go back to the system when they are free. glibc would raise that bound to the largest
+    block ever freed, up to 32 MiB, and hold back twice as much: one huge list or plan made the process larger for good.
+    """
     gc.collect()
     gc.freeze()
+    with suppress(AttributeError, OSError):  # no glibc: nothing to set
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_M_MMAP_THRESHOLD, LARGE_BLOCK)
+        mallopt(_M_TRIM_THRESHOLD, LARGE_BLOCK)
