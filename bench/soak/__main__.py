@@ -16,13 +16,14 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 
 import psutil
 
 from bench.live.workload import SYSTEM_NAMESPACE, network_topology
 from bench.soak.hostile import ACTS, Hostility
-from bench.soak.observe import Leadership, Period, period, resident
+from bench.soak.observe import QUARTERS, Growth, Leadership, Period, growth, period, resident
 from bench.soak.ordinary import Shop, Waits
 from bench.soak.tenant import Tenant
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
@@ -129,15 +130,16 @@ class Soak:
             found.append(f"the Lease changed hands: {self.leadership.holders}")
         if self.waits.rebound:
             found.append(f"{self.waits.rebound} pods changed their node")
-        quarter = len(self.periods) // 4
-        for name in self._processes if quarter else ():
-            early, last = (
-                [p.mib[name] for p in part] for part in (self.periods[quarter : 2 * quarter], self.periods[-quarter:])
-            )
-            growth = sum(last) / sum(early)
-            if growth > GROWTH:
-                found.append(f"{name} grew by {growth - 1:.0%} from the second to the last quarter")
+        for name, memory in self.growth().items():
+            if memory.ratio > GROWTH:
+                found.append(f"{name} grew by {memory.ratio - 1:.0%} from the second to the last quarter")
         return found
+
+    def growth(self) -> dict[str, Growth]:
+        """Memory over the run, by process; nothing for a run that is too short to tell."""
+        if len(self.periods) < QUARTERS:
+            return {}
+        return {name: growth([period.mib[name] for period in self.periods]) for name in self._processes}
 
 
 COLUMNS = ("minute", "bound", "p50 s", "p99 s", "longest s", "oldest waits s", "leaders", "MiB", "leader CPU s", "act")
@@ -210,12 +212,15 @@ def main() -> None:
         cluster.create_nodes(specs)
         run = asyncio.run(soak(cluster, Path(directory), arguments))
     print(row(run.total))
+    for name, memory in run.growth().items():
+        say(f"{name}: MiB by quarter {' '.join(f'{mib:.0f}' for mib in memory.quarters)}, {memory.slope:+.2f} a minute")
     faults = run.faults()
     if arguments.json:
         machine = {"cpus": os.cpu_count(), "platform": platform.platform(), "python": platform.python_version()}
         command = f"python -m bench.soak {' '.join(sys.argv[1:])}".strip()
         periods = [each.row() for each in (*run.periods, run.total)]
-        document = {"machine": machine, "command": command, "faults": faults, "periods": periods}
+        memories = {name: asdict(memory) for name, memory in run.growth().items()}
+        document = {"machine": machine, "command": command, "faults": faults, "memory": memories, "periods": periods}
         arguments.json.write_text(json.dumps(document, indent=2) + "\n")
     print("\n".join(faults) or "as it must be", file=sys.stderr)
     raise SystemExit(1 if faults else 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,6 +15,8 @@ from berth.kube.resources import LEASES
 from hack.harness.processes import ControllerProcess
 
 MIB = 2**20
+QUARTERS = 4
+"""Parts of a run whose memory is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,28 @@ class Period:
     def row(self) -> dict[str, Any]:
         """All figures by name."""
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Memory of a process over the run."""
+
+    quarters: tuple[float, ...]
+    """mean MiB of each quarter of the run"""
+    slope: float
+    """MiB a minute over the last half, fitted to all of its minutes"""
+
+    @property
+    def ratio(self) -> float:
+        """The last quarter by the second: the first is for caches to fill."""
+        return self.quarters[-1] / self.quarters[1]
+
+
+def growth(mib: Sequence[float]) -> Growth:
+    """How memory, read once a minute for at least QUARTERS minutes, has grown."""
+    half = np.array(mib[len(mib) // 2 :])
+    slope = np.polyfit(np.arange(len(half)), half, 1)[0]
+    return Growth(tuple(float(part.mean()) for part in np.array_split(np.array(mib), QUARTERS)), float(slope))
 
 
 @dataclass(slots=True)
