@@ -165,12 +165,14 @@ class Judge:
         placed = self.problem.workloads[edge.callee].placed
         before = [node for node, count in placed.items() for _ in range(count)]
 
-        def within(caller: int, ends: list[int]) -> bool:
-            return all(self.distance(caller, node) <= edge.max_cost for node in self.reached(caller, ends, routing))
+        def beyond(caller: int, ends: list[int]) -> int:
+            return sum(self.distance(caller, node) > edge.max_cost for node in self.reached(caller, ends, routing))
 
         planned = [caller for row in self.rows_of[edge.caller] for caller in state[row]]
-        there = [caller for caller in self.problem.workloads[edge.caller].placed if within(caller, before)]
-        return all(within(caller, endpoints) for caller in (*planned, *there))
+        there = self.problem.workloads[edge.caller].placed
+        return not any(beyond(caller, endpoints) for caller in planned) and all(
+            beyond(caller, endpoints) <= beyond(caller, before) for caller in there
+        )
 
     def _room(self, state: State) -> bool:
         nodes = self.problem.nodes

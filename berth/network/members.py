@@ -27,6 +27,8 @@ class Member:
     """node it is bound to or assumed on, empty while it waits"""
     admitted: Admitted | None = None
     """what its calls are charged with; None: what the AppGroup states now"""
+    terminating: bool = False
+    """whether it is being deleted: it is called no more"""
 
 
 class GroupMembers:
@@ -72,7 +74,8 @@ class GroupMembers:
             admitted = before if seen else read_admitted(pod.metadata.annotations) if node else None
             if admitted is not None and not self.callers(key).takes(place.workload, admitted):
                 admitted = None
-        member = Member(uid, pod.key, place.workload, node, admitted)
+        terminating = pod.metadata.deletion_timestamp is not None
+        member = Member(uid, pod.key, place.workload, node, admitted, terminating)
         changed = known != member
         if known is None or known.workload != member.workload:
             if known is not None:
@@ -131,7 +134,7 @@ class GroupMembers:
         key = self._group_of.get(uid)
         if key is not None:
             known = self._groups[key][uid]
-            self._put(key, Member(known.uid, known.key, known.workload, node, admitted))
+            self._put(key, Member(known.uid, known.key, known.workload, node, admitted, known.terminating))
         elif not node:
             self._left.pop(uid, None)
 

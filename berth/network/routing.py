@@ -20,13 +20,14 @@ what costs are stated for (region and zone).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
-from berth.network.costs import UNKNOWN_COST
+from berth.network.costs import UNKNOWN_COST, Place
 
 Counts = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float64]
@@ -198,6 +199,24 @@ def reach(routing: Routing, endpoints: Counts, zone: Ints) -> Reach:
     if routing in (Routing.SAME_NODE, Routing.LOCAL):
         scope[counts > 0] = Scope.NODE
     return met
+
+
+def zone_numbers(places: Sequence[Place]) -> npt.NDArray[np.int64]:
+    """Number the zones of places, -1 without one; one name is one zone in whatever regions: kube-proxy sees no more."""
+    names = {name: number for number, name in enumerate(dict.fromkeys(place.zone for place in places if place.zone))}
+    return np.array([names.get(place.zone, -1) for place in places], dtype=np.int64)
+
+
+def reached_by_zone(callers: Ints, endpoints: Ints) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return which endpoints callers reach where the zone decides, bool[C, K], and who is kept in its zone, bool[C].
+
+    Args:
+        callers: int[C], zone of each caller, -1 for none.
+        endpoints: int[K], likewise.
+    """
+    near = (callers[:, None] == endpoints) & bool((endpoints >= 0).all())
+    kept = near.any(axis=1)
+    return near | ~kept[:, None], kept
 
 
 def unreachable_cost(location_cost: Floats) -> float:

@@ -23,6 +23,7 @@ class WorkloadPlaces:
         """Count these pods."""
         self._replicas: Counter[str] = Counter()
         self._nodes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._terminating: dict[str, Counter[str]] = {}
         for member in members:
             self.add(member)
 
@@ -34,11 +35,18 @@ class WorkloadPlaces:
         """Number of a workload's pods by the node that they are bound to or assumed on."""
         return self._nodes.get(workload, _NOWHERE)
 
+    def staying(self, workload: str) -> Mapping[str, int]:
+        """Number of a workload's pods that are not being deleted, by node."""
+        nodes, terminating = self.nodes(workload), self._terminating.get(workload)
+        return nodes if terminating is None else Counter(nodes) - terminating
+
     def add(self, member: Member) -> None:
         """Count a pod."""
         self._replicas[member.workload] += 1
         if member.node:
             self._nodes[member.workload][member.node] += 1
+            if member.terminating:
+                self._terminating.setdefault(member.workload, Counter())[member.node] += 1
 
     def remove(self, member: Member) -> None:
         """Count a pod no longer; it is as it was when it was added."""
@@ -52,3 +60,8 @@ class WorkloadPlaces:
                 del nodes[member.node]
             if not nodes:
                 del self._nodes[member.workload]
+            if member.terminating:
+                leaving = self._terminating[member.workload]
+                leaving[member.node] -= 1
+                if not leaving.total():
+                    del self._terminating[member.workload]

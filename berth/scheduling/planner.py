@@ -16,6 +16,7 @@ from berth.kube.objects import Pod
 from berth.network.costs import NetworkCosts
 from berth.network.edge_costs import EdgeTotals, edge_totals
 from berth.network.groups import Group
+from berth.network.limits import NOTHING_PLANNED, Planned
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import ALONE, Alternative, Decision, Failure, Outcome
@@ -79,9 +80,11 @@ class Planner:
         """Filter and score one pod against the cache and assume the choice."""
         return self._place_judged(pod, group, *self._judge(pod, group, costs))
 
-    def _judge(self, pod: Pod, group: Group | None, costs: NetworkCosts) -> tuple[CycleState, FilterResult]:
-        """Which nodes admit the pod with what is assumed by now."""
-        cycle = self._cycle(pod, group, costs)
+    def _judge(
+        self, pod: Pod, group: Group | None, costs: NetworkCosts, planned: Planned = NOTHING_PLANNED
+    ) -> tuple[CycleState, FilterResult]:
+        """Which nodes admit the pod with what is assumed by now, and as to calls with what is planned."""
+        cycle = self._cycle(pod, group, costs, planned)
         return cycle, self._framework.filter(cycle)
 
     def _place_judged(self, pod: Pod, group: Group | None, cycle: CycleState, result: FilterResult) -> Outcome:
@@ -169,9 +172,10 @@ class Planner:
     def _infrastructure(self, costs: NetworkCosts) -> InfrastructureState:
         return self.view.current(costs, self._cache.bandwidth())
 
-    def _cycle(self, pod: Pod, group: Group | None, costs: NetworkCosts) -> CycleState:
+    def _cycle(self, pod: Pod, group: Group | None, costs: NetworkCosts, planned: Planned) -> CycleState:
         """What the plugins are given about a pod that is placed by itself."""
-        return cycle_of(pod, group, self._cache, self._infrastructure(costs), limits_known=costs.available)
+        infrastructure = self._infrastructure(costs)
+        return cycle_of(pod, group, self._cache, infrastructure, limits_known=costs.available, planned=planned)
 
     @staticmethod
     def _index(group: Group, pod: Pod) -> int:

@@ -6,7 +6,6 @@ rules depend on pods placed a moment before.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,8 +13,9 @@ import numpy as np
 
 from berth.api.labels import membership
 from berth.kube.objects import Pod
-from berth.network.edges import effective_limit, pair_bandwidth, placed_demand
+from berth.network.edges import pair_bandwidth, placed_demand
 from berth.network.groups import Group
+from berth.network.limits import NOTHING_PLANNED, LimitedEdge, Planned, limited_edges
 from berth.network.members import GroupMembers
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.decision import MAX_RUNNER_UPS, Alternative
@@ -42,7 +42,7 @@ def peer_edges(workload: str, group: Group, members: GroupMembers, node_index: M
         members: where the live pods of the group are, waiting ones too: they share the bandwidth of calls.
         node_index: slot by node name; members on other nodes are left out.
     """
-    found: list[tuple[int, bool, float, int, int]] = []
+    found: list[tuple[int, bool, int, int]] = []
     places = members.places(group.key)
     demand = placed_demand(group, members.callers(group.key), places)
     for edge in group.edges:
@@ -50,20 +50,26 @@ def peer_edges(workload: str, group: Group, members: GroupMembers, node_index: M
         if workload not in (edge.dependent, edge.dependency) or not callees:
             continue
         outward = edge.dependent == workload
-        share, limit = pair_bandwidth(edge.bandwidth, callees), effective_limit(edge)
+        share = pair_bandwidth(edge.bandwidth, callees)
         incoming = {} if outward else demand.pop((edge.dependent, workload), {})
         for node, count in places.nodes(edge.dependency if outward else edge.dependent).items():
             slot = node_index.get(node)
             if slot is not None:
-                found.append((slot, outward, limit, share * count if outward else incoming.get(node, 0), count))
+                found.append((slot, outward, share * count if outward else incoming.get(node, 0), count))
     for (_, dependency), incoming in demand.items():
         slots = ((node_index.get(node), amount) for node, amount in incoming.items() if dependency == workload)
-        found.extend((slot, False, math.inf, amount, 0) for slot, amount in slots if slot is not None)
+        found.extend((slot, False, amount, 0) for slot, amount in slots if slot is not None)
     return PeerEdges.of(found)
 
 
 def cycle_of(
-    pod: Pod, group: Group | None, cache: Cache, infrastructure: InfrastructureState, *, limits_known: bool
+    pod: Pod,
+    group: Group | None,
+    cache: Cache,
+    infrastructure: InfrastructureState,
+    *,
+    limits_known: bool,
+    planned: Planned = NOTHING_PLANNED,
 ) -> CycleState:
     """What the plugins are given about a pod that is placed by itself.
 
@@ -73,16 +79,27 @@ def cycle_of(
         cache: where everything is, the group's placed members among it.
         infrastructure: prices, budgets and network costs as of now.
         limits_known: whether network costs are known, so that maxNetworkCost can be judged.
+        planned: pods of the group that will be placed as well; maxNetworkCost is judged as if they were.
     """
-    edges = NO_EDGES
+    edges, limits = NO_EDGES, list[LimitedEdge]()
     if group is not None:
-        edges = peer_edges(workload_of(pod), group, cache.members, cache.state.node_index)
+        workload, index = workload_of(pod), cache.state.node_index
+        edges = peer_edges(workload, group, cache.members, index)
+        if limits_known:
+            limits = limited_edges(
+                workload,
+                group,
+                cache.members.places(group.key),
+                index,
+                lambda called: cache.services.routing(group.key, called).routing,
+                planned,
+            )
     return CycleState(
         cache.state.info(pod),
         cache.state,
         infrastructure=infrastructure,
         edges=edges,
-        limits_known=limits_known,
+        limits=limits,
         recently_rejected=cache.recently_rejected(pod),
     )
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from berth.scheduling.cache.units import LIMIT
 
 if TYPE_CHECKING:
+    from berth.network.limits import LimitedEdge
     from berth.scheduling.cache.pod_templates import PodInfo, PodTemplateInfo
     from berth.scheduling.cache.state import ClusterState
     from berth.scheduling.gang.state import InfrastructureState
@@ -27,22 +28,19 @@ class PeerEdges:
     """int[K], node slot of the placed pods"""
     outward: npt.NDArray[np.bool_]
     """bool[K], True when the pod depends on the placed ones, False when it is the other way round"""
-    max_cost: npt.NDArray[np.float64]
-    """float64[K], limit on the network cost of each edge, infinite for none"""
     bandwidth: npt.NDArray[np.int64]
     """int64[K], bit/s of all edges of the bundle"""
     count: npt.NDArray[np.float64]
     """float64[K], number of edges of the bundle"""
 
     @classmethod
-    def of(cls, edges: Sequence[tuple[int, bool, float, int, int]] = ()) -> PeerEdges:
-        """Make it from (node slot, outward, limit, bandwidth, count) rows."""
+    def of(cls, edges: Sequence[tuple[int, bool, int, int]] = ()) -> PeerEdges:
+        """Make it from (node slot, outward, bandwidth, count) rows."""
         return cls(
             np.array([edge[0] for edge in edges], dtype=np.intp),
             np.array([edge[1] for edge in edges], dtype=np.bool_),
-            np.array([edge[2] for edge in edges], dtype=np.float64),
-            np.array([min(edge[3], LIMIT) for edge in edges], dtype=np.int64),
-            np.array([edge[4] for edge in edges], dtype=np.float64),
+            np.array([min(edge[2], LIMIT) for edge in edges], dtype=np.int64),
+            np.array([edge[3] for edge in edges], dtype=np.float64),
         )
 
     def __len__(self) -> int:
@@ -65,8 +63,8 @@ class CycleState:
     """prices, budgets and network costs of the nodes; None where nobody asks for them"""
     edges: PeerEdges = NO_EDGES
     """edges to placed pods"""
-    limits_known: bool = True
-    """False when no network costs are known at all: maxNetworkCost cannot be judged then"""
+    limits: Sequence[LimitedEdge] = ()
+    """those with maxNetworkCost; none while no network costs are known at all: it cannot be judged then"""
     recently_rejected: frozenset[str] = frozenset()
     """names of nodes whose kubelet recently rejected a pod of the same owner"""
     _computed: dict[str, object] = field(default_factory=dict)

@@ -22,6 +22,7 @@ from berth.api.quantity import QuantityError, parse_quantity
 from berth.kube.objects import Node
 from berth.network.costs import NetworkCosts, Place
 from berth.network.edges import BandwidthAllocations
+from berth.network.routing import zone_numbers
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.units import resource_units
 from berth.scheduling.configuration import Profile
@@ -248,6 +249,7 @@ class InfrastructureView:
             max_unit=np.where(max_unit < UNLIMITED, max_unit, np.inf),
             location=location,
             location_cost=costs.matrix(self.places),
+            zone=zone_numbers(self.places),
             links=self._links(),
         )
 

@@ -112,6 +112,8 @@ class Infrastructure:
     location_cost: Floats
     """float64[L, L], network cost from one location to another; the diagonal is the cost between two nodes of one
     location (1 in Diktyo). Two components on one node cost 0 whatever stands here."""
+    zone: npt.NDArray[np.int64]
+    """int64[L], zone of each location as Services compare them: by name, whatever the region; -1 without one."""
     links: LinkModel | None = None
     """Physical links shared by several pairs of nodes; None when each node's own budget is the only limit."""
 
@@ -131,6 +133,7 @@ class Infrastructure:
         max_unit: npt.ArrayLike = np.inf,
         location: npt.ArrayLike = 0,
         location_cost: npt.ArrayLike = ((1.0,),),
+        zone: npt.ArrayLike = -1,
         links: LinkModel | None = None,
     ) -> Infrastructure:
         """Build an infrastructure; every argument broadcasts to its shape, `free` defaults to the capacity.
@@ -166,6 +169,7 @@ class Infrastructure:
             max_unit=_shaped(owner, "max_unit", max_unit, (n, r), fortran=True),
             location=place,
             location_cost=costs,
+            zone=np.broadcast_to(np.asarray(zone, dtype=np.int64), (len(costs),)),
             links=links,
         )
 

@@ -1,8 +1,8 @@
 """NetworkOverhead (filter, score, cost): close to the pods it talks to, never beyond maxNetworkCost.
 
 Filter and score follow the plugin of that name (sig-scheduling KEP 260), with its known weaknesses mended: edges count
-in both directions, and a placed peer whose maxNetworkCost a node exceeds rules that node out, however many other peers
-would be satisfied.
+in both directions, and a call beyond its maxNetworkCost rules a node out, however many other calls would be satisfied.
+Only calls count that the called workload's Service really sends there (`berth.network.limits`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from berth.network.peers import beyond_limits, cost_towards
+from berth.network.limits import nodes_beyond_limits
+from berth.network.peers import cost_towards
 from berth.scheduling.framework.plugin import CostPlugin, FilterPlugin, RejectedNodes
 from berth.scheduling.framework.reasons import MAX_NETWORK_COST_EXCEEDED, NETWORK_OVERHEAD
 
@@ -41,17 +42,13 @@ class NetworkOverhead(FilterPlugin, CostPlugin):
         return cls(score_weight=profile.weights.network_score)
 
     def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
-        """Nodes from which some edge would exceed its limit; none while no costs are known."""
-        edges, infrastructure = cycle.edges, cycle.infrastructure
-        if infrastructure is None or not cycle.limits_known or not np.isfinite(edges.max_cost).any():
+        """Nodes on which some call would go beyond its limit that does not now."""
+        infrastructure = cycle.infrastructure
+        if infrastructure is None or not cycle.limits:
             return ()
         model = infrastructure.infrastructure
-        beyond = beyond_limits(
-            edges.nodes,
-            np.where(edges.outward, edges.max_cost, np.inf),
-            np.where(edges.outward, np.inf, edges.max_cost),
-            location=model.location,
-            location_cost=model.location_cost,
+        beyond = nodes_beyond_limits(
+            cycle.limits, location=model.location, location_cost=model.location_cost, zone=model.zone
         )
         return (RejectedNodes(MAX_NETWORK_COST_EXCEEDED, beyond),)
 

@@ -1,7 +1,7 @@
 """The waiting pods of an AppGroup as a problem in counts.
 
-Bandwidth and maxNetworkCost are judged by filters that know nothing of Services: towards every endpoint. Where one of
-them can rule anything out, an edge is planned as if its calls went to every endpoint as well.
+The filter of bandwidth knows nothing of Services: it judges towards every endpoint. Where it can rule anything out, an
+edge with minBandwidth is planned as if its calls went to every endpoint as well.
 """
 
 from __future__ import annotations
@@ -79,11 +79,7 @@ def pose(
     if carried and not _expressible(pod_sets, infrastructure):
         return None
     costs = infrastructure.infrastructure.location_cost
-    strict = {
-        edge.dependency
-        for edge in edges
-        if (carried and edge.bandwidth) or (enforce_limits and bool((costs > effective_limit(edge)).any()))
-    }
+    strict = {edge.dependency for edge in edges if carried and edge.bandwidth}
     routing = {name: _routing(group, name, cache, strict) for name in number}
     named = [place.zone for place in places if place.zone]
     if len(set(named)) < len(named) and any(each in (Routing.ZONE, Routing.NODE) for each in routing.values()):

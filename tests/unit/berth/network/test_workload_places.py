@@ -17,6 +17,10 @@ def counted(places: WorkloadPlaces) -> dict[str, tuple[int, dict[str, int]]]:
     return {one: (places.replicas(one), dict(places.nodes(one))) for one in ("a", "b")}
 
 
+def staying(places: WorkloadPlaces) -> dict[str, dict[str, int]]:
+    return {one: dict(places.staying(one)) for one in ("a", "b")}
+
+
 def test_waiting_pods_are_replicas_without_a_node() -> None:
     members = GroupMembers()
     members.update(member("a1", "a"), node="")
@@ -42,13 +46,14 @@ def test_workloads_that_nobody_has_any_more_take_no_memory() -> None:
             st.sampled_from(["one", "two", "three"]),
             st.sampled_from(["a", "b"]),
             st.sampled_from(["", "n1", "n2", "moved", "gone"]),
+            st.booleans(),
         )
     )
 )
-def test_counts_follow_the_members(steps: list[tuple[str, str, str]]) -> None:
+def test_counts_follow_the_members(steps: list[tuple[str, str, str, bool]]) -> None:
     members = GroupMembers()
-    for name, workload, node in steps:
-        pod = member(name, workload)
+    for name, workload, node, deleting in steps:
+        pod = member(name, workload, deleting=deleting)
         if node == "gone":
             members.delete(pod.metadata.uid)
         elif node == "moved":
@@ -56,3 +61,6 @@ def test_counts_follow_the_members(steps: list[tuple[str, str, str]]) -> None:
         else:
             members.update(pod, node=node)
     assert counted(members.places(KEY)) == counted(WorkloadPlaces(members.of(KEY)))
+    here = [one for one in members.of(KEY) if not one.terminating]
+    assert staying(members.places(KEY)) == staying(WorkloadPlaces(here))
+    assert staying(WorkloadPlaces(here)) == {one: dict(WorkloadPlaces(here).nodes(one)) for one in ("a", "b")}

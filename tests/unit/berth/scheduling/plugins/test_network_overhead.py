@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.network.costs import NetworkCosts, Place
+from berth.network.limits import LimitedEdge
+from berth.network.routing import Routing
 from berth.scheduling.framework.cycle_state import CycleState, PeerEdges
 from berth.scheduling.framework.plugin import cheapest_first
 from berth.scheduling.gang.problem import Infrastructure
@@ -45,7 +47,7 @@ class View:
     violated: npt.NDArray[np.bool_]
 
 
-def view(*edges: Edge, costs: NetworkCosts = COSTS, limits: bool = True) -> View:
+def view(*edges: Edge, costs: NetworkCosts = COSTS) -> View:
     state = cluster([node(f"n-{number}") for number in range(1, 9)])
     infrastructure = Infrastructure.of(
         list(state.node_index), ["cpu"], 1.0, location=LOCATION, location_cost=costs.matrix(PLACES)
@@ -54,13 +56,17 @@ def view(*edges: Edge, costs: NetworkCosts = COSTS, limits: bool = True) -> View
         state.info(pod("p")),
         state,
         infrastructure=InfrastructureState(infrastructure),
-        edges=PeerEdges.of([(edge.node, not edge.calls_us, edge.limit, 0.0, 1) for edge in edges]),
-        limits_known=limits,
+        edges=PeerEdges.of([(edge.node, not edge.calls_us, 0, 1) for edge in edges]),
+        limits=[limited(edge) for edge in edges],
     )
     violated = np.zeros(8, dtype=np.bool_)
     for rejected in NetworkOverhead().filter(cycle):
         violated |= rejected.nodes
     return View(NetworkOverhead().cost(cycle), violated)
+
+
+def limited(edge: Edge) -> LimitedEdge:
+    return LimitedEdge(edge.limit, Routing.ALL, *(([], [edge.node]) if edge.calls_us else ([edge.node],)))
 
 
 def towards(node: int, *, limit: float = math.inf, calls_us: bool = False) -> Edge:
@@ -121,9 +127,6 @@ class TestLimits:
         nothing = NetworkCosts(regions={("us-west-1", "us-east-1"): 20.0})
         assert view(towards(0, limit=99), costs=nothing).violated[4]
         assert not view(towards(0, limit=100), costs=nothing).violated[4]
-
-    def test_without_any_costs_limits_are_not_judged(self) -> None:
-        assert not view(towards(0, limit=1), costs=NetworkCosts(), limits=False).violated.any()
 
 
 @given(

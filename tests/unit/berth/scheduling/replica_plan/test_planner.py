@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 
 from bench.replicas.boutique import Case, run
 from berth.kube.objects import Pod, Service
+from berth.network.groups import Group
+from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Link, Profile
 from berth.scheduling.decision import Outcome
 from berth.scheduling.gang.strategies import DEFAULT, REPLICAS
-from tests.support import builders
+from berth.scheduling.single import workload_of
+from tests.support import builders, kinds
 from tests.support.placement import Clock, Lab, chain, group_object, member, where, zoned
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -37,6 +40,11 @@ def replicas(workload: str, count: int, *, first: int = 0, cpu: str = "500m", **
 def service(workload: str, **spec: Any) -> Service:
     body = {"metadata": {"name": workload, "namespace": "default"}, "spec": {"selector": {WORKLOAD: workload}, **spec}}
     return msgspec.convert(body, Service)
+
+
+def even(workload: str) -> dict[str, Any]:
+    """Hard spread over zones."""
+    return {"topologySpreadConstraints": [builders.spread(ZONE, {WORKLOAD: workload})]}
 
 
 def strategies(outcome: Outcome) -> set[str]:
@@ -125,6 +133,52 @@ class TestLater:
         nodes = where(outcome)
         assert {nodes["a0"], nodes["a1"]} <= {nodes["b0"], nodes["b1"]}
         assert strategies(outcome) == {REPLICAS}
+
+
+class TestLimitsAreThoseOfReachedEndpoints:
+    """z1 and z3 are 20 apart, and a may be 1 from b: only slices keep that, where Services keep calls in the zone."""
+
+    def shop(self, small: Lab, *selectors: str, **spec: Any) -> Group:
+        small.cache.update_service(service("b", **spec))
+        small.cache.update_service(service("a", **spec))
+        return small.group(group_object("shop", *(kinds.workload(*ends, maxNetworkCost=1) for ends in selectors)))
+
+    @pytest.mark.parametrize("edges", [("ab", "b"), ("ab", "ba")], ids=["chain", "both call each other"])
+    def test_slices(self, edges: tuple[str, ...]) -> None:
+        small = lab("z1", "z3")
+        outcome = small.place(
+            self.shop(small, *edges, trafficDistribution="PreferSameZone"),
+            *replicas("a", 2, **even("a")),
+            *replicas("b", 2, **even("b")),
+        )
+        assert outcome.complete
+        assert strategies(outcome) == {REPLICAS}
+        assert (used(outcome, "a"), used(outcome, "b")) == ([1, 1], [1, 1])
+
+    def test_not_where_calls_go_to_all_endpoints(self) -> None:
+        small = lab("z1", "z3")
+        pods = *replicas("a", 2, **even("a")), *replicas("b", 2, **even("b"))
+        assert not small.place(self.shop(small, "ab", "b"), *pods).decisions
+
+    def test_a_caller_does_not_stay_where_the_endpoint_that_was_planned_beside_it_cannot_come(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        small = lab("z1", "z3", "z3", cpu="1")
+        small.cache.update_node(zoned("n0", "z1", "r1", cpu="4"))
+        shop = self.shop(small, "ab", "b", trafficDistribution="PreferSameZone")
+        assume = Cache.assume
+
+        def node_goes(cache: Cache, pod: Pod, node: str) -> None:
+            assume(cache, pod, node)
+            if pod.metadata.name.startswith("a") and node != "n0":
+                cache.delete_node(builders.node({"n1": "n2", "n2": "n1"}[node]))
+
+        monkeypatch.setattr(Cache, "assume", node_goes)
+        pods = *replicas("a", 2, cpu="900m", **even("a")), *replicas("b", 2, cpu="900m", **even("b"))
+        outcome = small.place(shop, *pods, partial=True)
+        assert small.cache.state.node_count == 2
+        assert len(outcome.decisions) == 3
+        assert [nodes for name, nodes in where(outcome).items() if name.startswith("a")] == ["n0"]
 
 
 class TestWhatDoesNotFit:
@@ -264,14 +318,19 @@ def test_every_pod_passes_the_filters_in_the_order_of_the_plan(
     obj = group_object("shop", *chain("a", "b", "c", **({"maxNetworkCost": 5} if limited else {})))
     groups = [each.group(obj) for each in (planned, replayed)]
     for name in "abc":
-        planned.cache.update_service(service(name, **({"trafficDistribution": prefer} if prefer else {})))
+        for each in (planned, replayed):
+            each.cache.update_service(service(name, **({"trafficDistribution": prefer} if prefer else {})))
     for number, wave in enumerate(waves):
         pods = [pod for shape in wave for pod in shape.pods(number)]
         outcome = planned.place(groups[0], *pods, partial=partial)
         assert partial or not outcome.decisions or not outcome.failures
         assert len(outcome.decisions) + len(outcome.failures) == len(pods)
         replayed.see(*pods)
+        coming: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for decision in outcome.decisions:
-            _, result = replayed.planner._judge(decision.pod, groups[1], replayed.costs)
+            coming[workload_of(decision.pod)][decision.node] += 1
+        for decision in outcome.decisions:
+            coming[workload_of(decision.pod)][decision.node] -= 1
+            _, result = replayed.planner._judge(decision.pod, groups[1], replayed.costs, coming)
             assert result.mask[replayed.cache.state.node_index[decision.node]], (decision.pod.key, result.rejections)
             replayed.cache.assume(decision.pod, decision.node)

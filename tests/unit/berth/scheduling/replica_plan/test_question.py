@@ -120,7 +120,7 @@ def test_prices_and_largest_units() -> None:
     ("limit", "costs", "routing", "most"),
     [
         pytest.param({}, None, Routing.ZONE, np.inf, id="no limit"),
-        pytest.param({"maxNetworkCost": 5}, None, Routing.ALL, 5.0, id="a limit holds towards all endpoints"),
+        pytest.param({"maxNetworkCost": 5}, None, Routing.ZONE, 5.0, id="a limit holds for those that are reached"),
         pytest.param({"maxNetworkCost": 200}, None, Routing.ZONE, 200.0, id="a limit that rules nothing out"),
         pytest.param({"maxNetworkCost": 5}, NO_COSTS, Routing.ZONE, np.inf, id="no costs, no limits"),
     ],

@@ -1,0 +1,47 @@
+"""Which finished plans keep every hard rule."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from berth.scheduling.replicas.books import Books
+from berth.scheduling.replicas.hard import keeps_rules
+from berth.scheduling.replicas.model import Model
+from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Routing, Workload
+
+NODES = Nodes(
+    free=np.full((3, 1), 9),
+    location=np.arange(3),
+    location_cost=np.where(np.eye(3, dtype=np.bool_), 1.0, 20.0),
+    zone=np.arange(3),
+)
+"""Three nodes, 20 apart."""
+
+
+@pytest.mark.parametrize(
+    ("routing", "there", "to", "kept"),
+    [
+        pytest.param(Routing.ALL, {0: 1}, 0, True, id="within"),
+        pytest.param(Routing.ALL, {0: 1}, 1, False, id="beyond"),
+        pytest.param(Routing.ALL, {1: 1}, 0, True, id="broken-before"),
+        pytest.param(Routing.ALL, {1: 1}, 1, False, id="broken-before-and-one-endpoint-more"),
+        pytest.param(Routing.ALL, {1: 1}, 2, False, id="broken-before-and-another-place"),
+        pytest.param(Routing.ZONE, {0: 1}, 1, True, id="its-zone-has-one"),
+        pytest.param(Routing.ZONE, {1: 1}, 2, False, id="its-zone-has-none"),
+        pytest.param(Routing.ZONE, {1: 1}, 0, True, id="its-zone-gets-one"),
+        pytest.param(Routing.LOCAL, {1: 1}, 2, True, id="no-call-leaves-the-node"),
+    ],
+)
+def test_a_placed_caller_reaches_no_more_endpoints_beyond_its_limit(
+    routing: Routing, there: dict[int, int], to: int, kept: bool
+) -> None:
+    problem = Problem(
+        nodes=NODES,
+        workloads=[Workload(name="a", placed={0: 1}), Workload(name="b", routing=routing, placed=there)],
+        pod_sets=[PodSet(workload=1, replicas=1, request=np.zeros(1, np.int64))],
+        edges=[Edge(caller=0, callee=1, max_cost=5.0)],
+    )
+    books = Books(Model(problem, np.arange(3)))
+    books.insert(0, to)
+    assert keeps_rules(books) is kept
