@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from berth.scheduling.cache.volumes import StorageObject
 from berth.scheduling.configuration import PlacementConfiguration
 from berth.scheduling.gang.infrastructure import read_settings
 from berth.scheduling.queue import SchedulingQueue
-from berth.scheduling.queue_entry import EntryKey, QueueEntry
+from berth.scheduling.queue_entry import GROUP, EntryKey, QueueEntry
 from controllers.placement import events
 from controllers.placement.metrics import NODE_REJECTIONS
 from controllers.placement.pod_conditions import PodConditions
@@ -149,11 +150,25 @@ class EventHandlers:
             self._cache.delete_namespace(old)
 
     def on_service(self, old: Service | None, new: Service | None) -> None:
-        """Services say which replica is called."""
+        """Services say which replica is called, and so which calls of their namespace's AppGroups are too far."""
+        service = new or old
+        if service is None:
+            return
+        changed = True
         if new is not None:
-            self._cache.update_service(new)
-        elif old is not None:
-            self._cache.delete_service(old)
+            changed = self._cache.update_service(new)
+        else:
+            self._cache.delete_service(service)
+        if changed:
+            namespace = service.metadata.namespace
+            self._queue.move_all_to_active(lambda entry: entry.key.namespace == namespace and self._judges_calls(entry))
+
+    def _judges_calls(self, entry: QueueEntry) -> bool:
+        """Whether an entry is an AppGroup's that limits calls, or gives them bandwidth."""
+        group = (
+            self._cache.groups.get(GroupKey(entry.key.namespace, entry.key.name)) if entry.key.kind == GROUP else None
+        )
+        return group is not None and any(edge.bandwidth or edge.max_cost < math.inf for edge in group.edges)
 
     def on_group(self, old: CustomObject | None, new: CustomObject | None) -> None:
         """An AppGroup's own pods are tried again, after their backoff if the edit demands no less than before."""

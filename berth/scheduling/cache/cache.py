@@ -205,9 +205,9 @@ class Cache:
         """A storage object was deleted."""
         self.state.volumes.delete(item)
 
-    def update_service(self, service: Service) -> None:
-        """A Service was added or changed."""
-        self.services.update(service)
+    def update_service(self, service: Service) -> bool:
+        """A Service was added or changed; returns whether that can change which replica is called."""
+        return self.services.update(service)
 
     def delete_service(self, service: Service) -> None:
         """A Service was deleted."""

@@ -312,7 +312,27 @@ class TestServices:
         desk.lose("services", self.SERVICE)
         assert table.routing(key, "web").routing is Routing.ALL
 
-    def test_no_entry_is_tried_again_for_them(self, desk: Desk) -> None:
-        desk.fail(lone("big", cpu="100"))
-        desk.see("services", self.SERVICE)
+    @pytest.mark.parametrize(
+        ("demand", "namespace", "tried"),
+        [
+            pytest.param({"maxNetworkCost": 1}, "default", ["w1"], id="of-limited-calls"),
+            pytest.param({"minBandwidth": "1M"}, "default", ["w1"], id="of-calls-with-bandwidth"),
+            pytest.param({}, "default", [], id="of-other-calls"),
+            pytest.param({"maxNetworkCost": 1}, "elsewhere", [], id="of-another-namespace"),
+        ],
+    )
+    def test_they_help_groups_of_their_namespace_whose_calls_are_judged(
+        self, desk: Desk, demand: dict[str, Any], namespace: str, tried: list[str]
+    ) -> None:
+        desk.see("appgroups", group_object("shop", *chain("web", "db", **demand)))
+        desk.pods(member("db1", "db", on="n1"), lone("other", cpu="100"))
+        desk.fail(member("w1", "web", cpu="100", labels={"app": "web"}))
+        desk.decide()
+        service = msgspec.convert(msgspec.to_builtins(self.SERVICE), Service)
+        service.metadata.namespace = namespace
+        desk.see("services", service)
+        assert desk.tried() == tried
+        desk.see("services", service)
         assert desk.tried() == []
+        desk.lose("services", service)
+        assert desk.tried() == tried
