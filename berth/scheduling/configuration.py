@@ -16,6 +16,7 @@ from berth.api.errors import FieldProblem, explain_validation_error
 from berth.api.labels import SCHEDULER_NAME
 from berth.api.quantity import QuantityError, parse_quantity
 from berth.network.costs import DEFAULT_WEIGHT_SETS
+from berth.scheduling.decision import Scale
 from berth.scheduling.gang.strategies import DEFAULT as DEFAULT_STRATEGY
 from berth.scheduling.gang.strategies import REPLICAS, STRATEGIES
 
@@ -71,6 +72,16 @@ class GangSettings(_Model):
         ),
     )
 
+    alone: Scale = Field(
+        default=Scale.COST,
+        description=(
+            "How the node of a pod is chosen that has an AppGroup and is placed alone (a later replica, or one whose "
+            "planned node broke a rule): cost, by what it changes of the objective of strategy replicas; score, by "
+            "kube-scheduler's scores and that of the NetworkOverhead plugin, whole points between the cheapest and the "
+            "dearest node. Pods without an AppGroup always go by scores."
+        ),
+    )
+
     @model_validator(mode="after")
     def _known_strategy(self) -> Self:
         known = (*STRATEGIES, REPLICAS)
@@ -87,13 +98,21 @@ class ObjectiveWeights(_Model):
     bandwidth: float = Field(default=1.0, ge=0, description="Price of bandwidth between nodes.")
     waste: float = Field(default=0.5, ge=0, description="Room left over on a node that no known pod could use.")
     balance: float = Field(default=0.5, ge=0, description="Uneven use of a node's resources, where nodes have prices.")
+    scores: float = Field(
+        default=0.05,
+        ge=0,
+        description=(
+            "Cost units that a score of 0 instead of 100 (resources left, balance) is worth when all replicas of a "
+            "workload are placed alone by cost; of n replicas, each counts 1/n of that."
+        ),
+    )
     network_score: float = Field(
-        default=5.0, ge=0, description="Weight of the network score (0 to 100) when a pod is placed alone."
+        default=5.0, ge=0, description="Weight of the network score (0 to 100) when a pod is placed alone by score."
     )
     price_score: float | None = Field(
         default=None,
         ge=0,
-        description="Weight of the price score (0 to 100) when a pod is placed alone; unset: the weight `price`.",
+        description="Weight of the price score (0 to 100) when a pod is placed alone by score; unset: `price`.",
     )
 
 

@@ -19,7 +19,7 @@ from berth.network.groups import Group
 from berth.network.limits import NOTHING_PLANNED, Planned
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
-from berth.scheduling.decision import ALONE, Alternative, Decision, Failure, Outcome
+from berth.scheduling.decision import ALONE, Alternative, Decision, Failure, Outcome, Scale
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.framework.framework import FilterResult, Framework
 from berth.scheduling.framework.plugin import Plugin
@@ -40,6 +40,7 @@ from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
 from berth.scheduling.queue_entry import pod_order
 from berth.scheduling.replica_plan.planner import JUDGED_IN_COUNTS, ReplicaPlanner
+from berth.scheduling.replica_plan.single import SinglePods
 from berth.scheduling.single import choose, cycle_of, workload_of
 from berth.scheduling.turns import Turns, depends_on_others
 
@@ -64,20 +65,18 @@ class Planner:
         self._framework = Framework(plugin.of(profile) for plugin in (PLUGINS if plugins is None else plugins))
         self.view = InfrastructureView(cache.state, profile)
         """The cluster as the gang engine sees it."""
-        weights = profile.weights
+        w = profile.weights
         self._weights = Weights(
-            network=weights.network,
-            price=weights.price,
-            bandwidth=weights.bandwidth,
-            waste=weights.waste,
-            balance=weights.balance,
+            network=w.network, price=w.price, bandwidth=w.bandwidth, waste=w.waste, balance=w.balance
         )
+        by_cost = profile.gang.alone is Scale.COST
+        self._single = SinglePods(cache, self._framework, self.view, w) if by_cost else None
         in_counts = profile.gang.strategy == REPLICAS
         self._in_counts = ReplicaPlanner(cache, self.view, self._weights, self._judge) if in_counts else None
         self._strategy = DEFAULT if in_counts else profile.gang.strategy
 
     def place_pod(self, pod: Pod, group: Group | None, costs: NetworkCosts) -> Outcome:
-        """Filter and score one pod against the cache and assume the choice."""
+        """Place one pod by itself and assume the choice: by cost if it has an AppGroup, else by score."""
         return self._place_judged(pod, group, *self._judge(pod, group, costs))
 
     def _judge(
@@ -88,16 +87,19 @@ class Planner:
         return cycle, self._framework.filter(cycle)
 
     def _place_judged(self, pod: Pod, group: Group | None, cycle: CycleState, result: FilterResult) -> Outcome:
-        """Score the nodes that admit the pod and assume the choice."""
+        """Take the best of the nodes that admit the pod and assume the choice."""
         if not result.feasible:
             return Outcome(failures=(_failure(pod, group, result),))
-        choice = choose(self._framework, cycle, result.mask)
+        if group is not None and self._single is not None:
+            strategy, choice = REPLICAS, self._single.choose(cycle, result, group)
+        else:
+            strategy, choice = ALONE, choose(self._framework, cycle, result.mask)
         network = NetworkOverhead().cost(cycle)
         decision = Decision(
             pod=pod,
             node=self._state.node_name(choice.slot),
-            strategy=ALONE,
-            value=choice.score,
+            strategy=strategy,
+            value=choice.value,
             terms=choice.terms,
             runner_ups=choice.runner_ups,
             feasible=result.feasible,
@@ -130,7 +132,7 @@ class Planner:
         """
         turn = looked_at if partial else NOBODY
         ordered = sorted(pods, key=lambda pod: (turn.get(pod.metadata.uid, 0), pod_order(pod, self._index(group, pod))))
-        if len(ordered) == 1 and self._in_counts is None:
+        if len(ordered) == 1:
             return self.place_pod(ordered[0], group, costs)
         budget = self._budget()
         candidates, failures = yield from self._candidates(group, ordered, costs, budget)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from berth.api.labels import membership
 from berth.kube.objects import Pod
@@ -18,10 +19,13 @@ from berth.network.groups import Group
 from berth.network.limits import NOTHING_PLANNED, LimitedEdge, Planned, limited_edges
 from berth.network.members import GroupMembers
 from berth.scheduling.cache.cache import Cache
-from berth.scheduling.decision import MAX_RUNNER_UPS, Alternative
+from berth.scheduling.decision import MAX_RUNNER_UPS, Alternative, Scale
 from berth.scheduling.framework.cycle_state import NO_EDGES, CycleState, PeerEdges
 from berth.scheduling.framework.framework import Framework
 from berth.scheduling.gang.state import InfrastructureState
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 
 def workload_of(pod: Pod) -> str:
@@ -110,16 +114,33 @@ class Choice:
 
     slot: int
     """node slot"""
-    score: float
-    """total score, higher is better"""
+    value: float
+    """its score or cost"""
     terms: dict[str, float]
-    """weighted score by term, those that are 0 left out"""
+    """the same by term, those that are 0 left out"""
     runner_ups: tuple[Alternative, ...]
     """next best nodes"""
 
 
-def choose(framework: Framework, cycle: CycleState, feasible: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Choice:
-    """Pick the feasible node with the greatest score, the lowest slot among equals; nothing is assumed.
+def choose(framework: Framework, cycle: CycleState, feasible: Bools) -> Choice:
+    """Pick the feasible node with the greatest score; nothing is assumed.
+
+    Raises:
+        ValueError: no node is feasible.
+    """
+    scored = framework.score(cycle, feasible)
+    return best_of(cycle, feasible, scored.total, scored.terms, scale=Scale.SCORE)
+
+
+def best_of(cycle: CycleState, feasible: Bools, values: Floats, terms: Mapping[str, Floats], *, scale: Scale) -> Choice:
+    """Pick the feasible node with the best value, the lowest slot among equals.
+
+    Args:
+        cycle: the pod and the cluster.
+        feasible: bool[N].
+        values: float64[N], scores or costs.
+        terms: the same by term.
+        scale: which of both.
 
     Raises:
         ValueError: no node is feasible.
@@ -127,14 +148,18 @@ def choose(framework: Framework, cycle: CycleState, feasible: np.ndarray[tuple[i
     slots = np.flatnonzero(feasible)
     if not slots.size:
         raise ValueError("no node is feasible")
-    scored = framework.score(cycle, feasible)
-    order = slots[np.lexsort((slots, -scored.total[slots]))[: MAX_RUNNER_UPS + 1]]
-    best, *others = (int(slot) for slot in order)
+    key = values[slots] if scale is Scale.COST else -values[slots]
+    order: list[int] = []
+    for _ in range(min(len(slots), MAX_RUNNER_UPS + 1)):
+        at = int(key.argmin())
+        order.append(int(slots[at]))
+        key[at] = np.inf
+    best, *others = order
 
     def by_term(slot: int) -> dict[str, float]:
-        return {name: float(values[slot]) for name, values in scored.terms.items() if values[slot]}
+        return {name: float(each[slot]) for name, each in terms.items() if each[slot]}
 
     runner_ups = tuple(
-        Alternative(cycle.cluster.node_name(slot), float(scored.total[slot]), by_term(slot)) for slot in others
+        Alternative(cycle.cluster.node_name(slot), float(values[slot]), by_term(slot)) for slot in others
     )
-    return Choice(best, float(scored.total[best]), by_term(best), runner_ups)
+    return Choice(best, float(values[best]), by_term(best), runner_ups)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from berth.scheduling.framework.plugin import FilterPlugin, ScorePlugin
+from berth.scheduling.framework.plugin import MAX_SCORE, FilterPlugin, ScorePlugin
 from berth.scheduling.framework.rejection import Rejection, sentence
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class ScoreResult:
     """float64[N]: weighted sum, 0 on nodes that are not feasible"""
     terms: dict[str, Floats] = field(default_factory=dict)
     """float64[N] per term, normalised and weighted; plugins without an opinion are left out"""
+    greatest: float = 0.0
+    """what a node would have with the full score of each of these"""
 
 
 class Framework:
@@ -61,6 +63,10 @@ class Framework:
         self._scores = [plugin for plugin in self.plugins if isinstance(plugin, ScorePlugin)]
         self.judged_jointly = frozenset(plugin.name for plugin in self._filters if plugin.in_joint_plan)
         """Names of the rules that the gang engine judges itself."""
+        self.in_objective = frozenset(
+            plugin.name for plugin in self._scores if plugin.in_objective or plugin.cost_weight
+        )
+        """Names of the scores that have a price in the objective of replicas."""
 
     def filter(self, cycle: CycleState, *, skip: Collection[str] = ()) -> FilterResult:
         """Find the nodes that may take the pod; ``skip`` names plugins to leave out."""
@@ -90,14 +96,16 @@ class Framework:
                 remaining = int(np.count_nonzero(mask))
         return result
 
-    def score(self, cycle: CycleState, feasible: Bools) -> ScoreResult:
-        """Score the feasible nodes for a pod that is placed alone."""
+    def score(self, cycle: CycleState, feasible: Bools, *, skip: Collection[str] = ()) -> ScoreResult:
+        """Score the feasible nodes for a pod that is placed alone; ``skip`` names plugins to leave out."""
         result = ScoreResult(total=np.zeros(cycle.cluster.size))
         for plugin in self._scores:
-            values = plugin.normalized(cycle, feasible) if plugin.score_weight else None
+            asked = plugin.score_weight and plugin.name not in skip
+            values = plugin.normalized(cycle, feasible) if asked else None
             if values is not None:
                 term = result.terms[plugin.term or plugin.name] = plugin.score_weight * values
                 result.total += term
+                result.greatest += plugin.score_weight * MAX_SCORE
         return result
 
     def joint_costs(self, cycle: CycleState, feasible: Bools) -> dict[str, Floats]:
@@ -105,5 +113,12 @@ class Framework:
 
         A cost below 0, infinite or NaN counts as 0: one plugin's slip must not stop the planning of a group.
         """
-        found = ((plugin.term or plugin.name, plugin.joint_cost(cycle, feasible)) for plugin in self._scores)
-        return {term: np.where(np.isfinite(cost) & (cost > 0), cost, 0.0) for term, cost in found if cost is not None}
+        return _sane((plugin.term or plugin.name, plugin.joint_cost(cycle, feasible)) for plugin in self._scores)
+
+    def objective_costs(self, cycle: CycleState, feasible: Bools) -> dict[str, Floats]:
+        """The same for who places replicas by their objective, which knows preferences of nodes as well."""
+        return _sane((plugin.term or plugin.name, plugin.objective_cost(cycle, feasible)) for plugin in self._scores)
+
+
+def _sane(found: Iterable[tuple[str, Floats | None]]) -> dict[str, Floats]:
+    return {term: np.where(np.isfinite(cost) & (cost > 0), cost, 0.0) for term, cost in found if cost is not None}

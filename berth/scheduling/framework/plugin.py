@@ -79,6 +79,8 @@ class ScorePlugin(Plugin):
     """factor in the total score of a pod that is placed alone"""
     cost_weight: float = 0.0
     """cost units that a score of 0 instead of 100 is worth in a joint plan; 0 takes no part in it"""
+    in_objective: ClassVar[bool] = False
+    """True when what it scores has a price in the objective of replicas, so that its points do not count there"""
 
     @abstractmethod
     def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:
@@ -98,12 +100,13 @@ class ScorePlugin(Plugin):
         score = self.normalized(cycle, feasible) if self.cost_weight else None
         return None if score is None else self.cost_weight * (MAX_SCORE - score) / MAX_SCORE
 
+    def objective_cost(self, cycle: CycleState, feasible: Bools) -> Floats | None:
+        """float64[N] in cost units where replicas are placed by their objective: as in joint plans by default."""
+        return self.joint_cost(cycle, feasible)
+
 
 class CostPlugin(ScorePlugin):
     """What a pod would cost on a node; its score is the cost, normalised the other way round."""
-
-    in_objective: ClassVar[bool] = False
-    """True when the gang engine computes this cost itself, since it depends on where other members go"""
 
     @abstractmethod
     def cost(self, cycle: CycleState) -> Floats | None:
@@ -120,7 +123,7 @@ class CostPlugin(ScorePlugin):
         return scores
 
     def joint_cost(self, cycle: CycleState, feasible: Bools) -> Floats | None:  # noqa: ARG002 - the same for all
-        """The weighted cost, unless the gang engine computes it."""
+        """The weighted cost, unless joint plans compute it themselves since it depends on where other members go."""
         cost = self.cost(cycle) if self.cost_weight and not self.in_objective else None
         return None if cost is None else self.cost_weight * cost
 

@@ -43,6 +43,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
 
     name = "InterPodAffinity"
     score_weight = 2.0
+    in_objective = True
 
     def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes ruled out by affinity, by anti-affinity and by the anti-affinity of existing pods."""

@@ -43,6 +43,7 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
 
     name = "PodTopologySpread"
     score_weight = 2.0
+    in_objective = True
 
     def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes that lack a topology key, and nodes of domains that are too full."""

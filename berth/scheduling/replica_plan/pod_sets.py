@@ -60,9 +60,16 @@ def alike(
             mask = candidate.mask & (request <= infrastructure.exact.max_unit).all(axis=1)
             for constraint in template.hard_spread:
                 mask &= state.domains(constraint.topology_key) >= 0
-            costs = dict(candidate.costs)
-            if infrastructure.has_price and price:
-                costs["price"] = price * (infrastructure.infrastructure.price @ request)
+            costs = own_costs(candidate.costs, request, infrastructure, price=price)
             known[key] = Alike(workload, template, candidate.result, request, mask, costs, [])
         known[key].candidates.append(candidate)
     return list(known.values())
+
+
+def own_costs(
+    costs: Mapping[str, Floats], request: Ints, infrastructure: InfrastructureState, *, price: float
+) -> Mapping[str, Floats]:
+    """float64[N] by term, what a pod costs whatever others do: that of plugins, and the price of its requests."""
+    if not (infrastructure.has_price and price):
+        return costs
+    return {**costs, "price": price * (infrastructure.infrastructure.price @ request)}

@@ -13,19 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from berth.api.labels import RESOURCE_BANDWIDTH
-from berth.network.costs import UNKNOWN_COST, Place
+from berth.network.costs import Place
 from berth.network.edges import effective_limit, node_bandwidth
 from berth.network.groups import Group, GroupEdge
 from berth.scheduling.cache.cache import Cache
-from berth.scheduling.cache.nodes import ZONE
 from berth.scheduling.framework.cycle_state import names_nodes
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.exact import WIDEST
 from berth.scheduling.gang.problem import Weights
 from berth.scheduling.gang.state import InfrastructureState
+from berth.scheduling.replica_plan.places import ambiguous_zones, failure_zones, placed_replicas
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
+from berth.scheduling.replica_plan.prices import objective_prices
 from berth.scheduling.replica_plan.rules import RuleReader
-from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Prices, Problem, Routing, Workload
+from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Routing, Workload
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -68,7 +69,7 @@ def pose(
         enforce_limits: False when no network costs are known: maxNetworkCost cannot be judged then.
     """
     pod_sets = alike(candidates, cache.state, infrastructure, price=weights.price)
-    placed = _placed(group, cache)
+    placed = placed_replicas(group, cache.state)
     number = {name: row for row, name in enumerate(dict.fromkeys([*(pods.workload for pods in pod_sets), *placed]))}
     edges = [
         edge
@@ -81,8 +82,8 @@ def pose(
     costs = infrastructure.infrastructure.location_cost
     strict = {edge.dependency for edge in edges if carried and edge.bandwidth}
     routing = {name: _routing(group, name, cache, strict) for name in number}
-    named = [place.zone for place in places if place.zone]
-    if len(set(named)) < len(named) and any(each in (Routing.ZONE, Routing.NODE) for each in routing.values()):
+    keeping = any(each in (Routing.ZONE, Routing.NODE) for each in routing.values())
+    if keeping and ambiguous_zones(place.zone for place in places):
         return None
     problem = Problem(
         nodes=_nodes(group, cache, infrastructure, places, carried=carried),
@@ -108,20 +109,9 @@ def pose(
             for edge in edges
         ],
         rules=RuleReader(pod_sets, placed, cache.state).read(),
-        prices=Prices(network=weights.network, lost_calls=max(UNKNOWN_COST, float(costs.max(initial=0.0)))),
+        prices=objective_prices(weights.network, costs),
     )
     return Question(problem, pod_sets, judged=carried)
-
-
-def _placed(group: Group, cache: Cache) -> dict[str, dict[int, int]]:
-    """Pods by workload and node slot; those that are being deleted are called no more."""
-    found: dict[str, dict[int, int]] = {}
-    for member in cache.members.placed(group.key):
-        slot, record = cache.state.node_index.get(member.node), cache.state.record(member.uid)
-        if slot is not None and record is not None and not record.terminating:
-            counts = found.setdefault(member.workload, {})
-            counts[slot] = counts.get(slot, 0) + 1
-    return found
 
 
 def _bandwidth_counts(edges: Iterable[GroupEdge], infrastructure: InfrastructureState) -> bool:
@@ -148,15 +138,12 @@ def _nodes(
     group: Group, cache: Cache, infrastructure: InfrastructureState, places: Sequence[Place], *, carried: bool
 ) -> Nodes:
     state, exact, model = cache.state, infrastructure.exact, infrastructure.infrastructure
-    zone = state.domains(ZONE).astype(np.int64)
-    alone = np.flatnonzero(zone < 0)
-    zone[alone] = zone.max(initial=-1) + 1 + np.arange(len(alone))
     reserve: Ints = state.allocatable - exact.open
     return Nodes(
         free=state.allocatable - state.used,
         location=model.location.astype(np.int64),
         location_cost=model.location_cost,
-        zone=zone,
+        zone=failure_zones(state),
         zoned=np.array([bool(place.zone) for place in places], dtype=np.bool_),
         reserve=reserve if reserve.any() else None,
         bandwidth=_bandwidth(group, cache, infrastructure) if carried else None,

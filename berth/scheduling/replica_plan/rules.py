@@ -47,11 +47,17 @@ class RuleReader:
         """All rules that concern a pod to be placed."""
         return [
             *self._anti_affinity("anti_affinity"),
-            *self._anti_affinity("preferred_anti_affinity"),
             *self._required_affinity(),
-            *self._preferred_affinity(),
             *self._ports(),
             *self._hard_spread(),
+            *self.read_soft(),
+        ]
+
+    def read_soft(self) -> list[Rule]:
+        """Those of them that have a price."""
+        return [
+            *self._anti_affinity("preferred_anti_affinity"),
+            *self._preferred_affinity(),
             *self._soft_spread(),
             *self._default_spread(),
         ]
@@ -191,14 +197,17 @@ class RuleReader:
                 for number in numbers
                 if not self._pod_sets[number].template.hard_spread and not self._pod_sets[number].template.soft_spread
             ]
-            if not subjects:
+            placed = self._placed.get(workload)
+            waiting = sum(len(self._pod_sets[number].candidates) for number in numbers)
+            # What cannot be too many in one domain needs no rule.
+            keys = {key: skew for key, skew in DEFAULT_SPREAD.items() if self._most(key, placed or {}) + waiting > skew}
+            if not subjects or not keys:
                 continue
             eligible = self._state.alive & self._state.selection.affinity(self._pod_sets[subjects[0]].template)
             for key in DEFAULT_SPREAD:
                 eligible &= self._domain(key) >= 0
-            placed = self._placed.get(workload)
             there = _array(placed, self._state.size) if placed else None
-            for key, skew in DEFAULT_SPREAD.items():
+            for key, skew in keys.items():
                 yield Spread(
                     domain=self._domain(key),
                     subjects=subjects,
@@ -208,6 +217,13 @@ class RuleReader:
                     eligible=self._shared(eligible),
                     placed=there,
                 )
+
+    def _most(self, key: str, counts: Mapping[int, int]) -> int:
+        """The most of these pods, by node slot, in one domain."""
+        by_domain: Counter[int] = Counter()
+        for slot, count in counts.items():
+            by_domain[int(self._domain(key)[slot])] += count
+        return max(by_domain.values(), default=0)
 
     def _counted(
         self, constraint: SpreadConstraint, constraints: Sequence[SpreadConstraint], template: PodTemplateInfo

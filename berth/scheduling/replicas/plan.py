@@ -13,7 +13,7 @@ from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.columns import choose_columns
 from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.model import Model
-from berth.scheduling.replicas.problem import Floats, Ints, Problem
+from berth.scheduling.replicas.problem import Ints, Problem
 from berth.scheduling.replicas.result import Plan, result_of
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.exact import Exact
@@ -100,17 +100,6 @@ def _quality(draft: Draft, budget: Budget) -> Generator[None, None, _Quality]:
     value = draft.books.value()
     yield from budget.pause()
     return _Quality(broken, sum(draft.missing), value)
-
-
-def node_costs(problem: Problem, pod_set: int = 0) -> Floats:
-    """float64[N]: exact change of the objective for one pod of a set on every node, infinite where a rule forbids it.
-
-    For pods that are placed one at a time: the same objective in the same units as a joint plan.
-    """
-    books = Books(Model(problem, np.arange(problem.nodes.size)))
-    costs = books.add(pod_set)
-    costs[costs - min(0.0, float(costs.min(initial=0.0))) > books.model.penalty * 1e-3] = np.inf
-    return costs
 
 
 def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generator) -> Generator[None, None, Draft]:

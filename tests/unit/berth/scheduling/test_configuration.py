@@ -61,7 +61,7 @@ class TestErrors:
             pytest.param(
                 profile(gang={"colour": 3}),
                 "profiles[0].gang.colour:",
-                "use one of afterWait, planningSeconds",
+                "use one of afterWait, alone, planningSeconds",
                 id="unknown",
             ),
             pytest.param(

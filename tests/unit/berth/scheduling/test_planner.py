@@ -75,13 +75,13 @@ class TestWhole:
         assert where(outcome) == {"b": "n3", "c": "n3"}
         assert outcome.edges == 2
 
-    def test_a_later_replica_is_placed_alone_near_its_neighbours(self) -> None:
+    def test_a_later_replica_survives_its_node_near_its_neighbours(self) -> None:
         lab = Lab([zoned(f"n{n}", f"z{n}", cpu=8) for n in range(1, 5)])
         shop = app(lab, "a", "b", "c")
         lab.see(*(member(name, name, on="n2", cpu="1") for name in ("a", "b", "c")))
         outcome = lab.place(shop, member("b2", "b", cpu="1"))
-        assert where(outcome) == {"b2": "n2"}
-        assert outcome.decisions[0].strategy == "alone"
+        assert where(outcome) == {"b2": "n1"}
+        assert (outcome.decisions[0].strategy, outcome.decisions[0].planned_with) == ("replicas", 1)
 
     def test_a_workload_that_the_group_does_not_know_is_placed_too(self) -> None:
         lab = Lab([zoned("n1")])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from berth.network.costs import NO_COSTS
+from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import Outcome, Scale
 from berth.scheduling.framework.reasons import MAX_NETWORK_COST_EXCEEDED, NETWORK_OVERHEAD
 from berth.scheduling.framework.rejection import Rejection
@@ -44,7 +45,7 @@ class TestNetwork:
         outcome = lab.place_alone(member("b2", "b"), shop)
         assert where(outcome) == {"b2": "n4"}
         (decision,) = outcome.decisions
-        assert (decision.edges, decision.edge_cost, decision.strategy) == (1, 0.0, "alone")
+        assert (decision.edges, decision.edge_cost, decision.strategy) == (1, 0.0, "replicas")
 
     def test_hard_limit_wins_over_every_score(self) -> None:
         lab = Lab(four())
@@ -90,7 +91,7 @@ class TestNetwork:
 
 class TestScore:
     def test_runners_up_are_the_next_best_three(self) -> None:
-        lab = Lab(four())
+        lab = Lab(four(), Profile.model_validate({"gang": {"alone": "score"}}))
         shop = lab.group(group_object("shop", *chain("a", "b")))
         lab.see(member("b1", "b", on="n4"))
         (decision,) = lab.place_alone(member("a1", "a"), shop).decisions

@@ -18,7 +18,7 @@ from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.planning import finish
-from berth.scheduling.replicas.plan import Effort, node_costs, plan
+from berth.scheduling.replicas.plan import Effort, plan
 from berth.scheduling.replicas.problem import Nodes, PodSet, Prices, Problem, Routing, Workload
 from berth.scheduling.replicas.result import Plan
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
@@ -223,13 +223,3 @@ def test_a_grown_application_is_nearly_as_good_as_one_from_scratch(grown: Routin
     assert after.complete
     everybody = 15
     assert after.objective / everybody <= max(1.2 * scratch.objective / everybody, 0.25)
-
-
-def test_node_costs_are_those_of_the_joint_objective() -> None:
-    problem = small_problem(11)
-    costs = node_costs(problem)
-    judge = Judge(problem)
-    nothing: list[tuple[int, ...]] = [()] * len(problem.pod_sets)
-    before = judge.objective(nothing)
-    for node in np.flatnonzero(np.isfinite(costs)).tolist():
-        assert judge.objective([(node,), *nothing[1:]]) - before == pytest.approx(costs[node])

@@ -1,0 +1,108 @@
+"""Where the pods of an AppGroup are, and what fails together, in node slots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from berth.api.labels import LABEL_APPGROUP, LABEL_WORKLOAD
+from berth.network.costs import Place
+from berth.network.groups import Group
+from berth.scheduling.cache.nodes import ZONE
+from berth.scheduling.cache.pods import PodGroup
+from berth.scheduling.cache.selectors import EVERYTHING, Selector
+from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.gang.problem import Infrastructure
+from berth.scheduling.replicas.problem import Nodes
+
+Ints = npt.NDArray[np.int64]
+
+
+def placed_replicas(
+    group: Group, state: ClusterState, workloads: Iterable[str] | None = None
+) -> dict[str, dict[int, int]]:
+    """Pods of an AppGroup by workload and node slot; those that are being deleted are called no more.
+
+    Args:
+        group: the AppGroup.
+        state: the cluster.
+        workloads: selectors of the workloads to look at; None: all.
+    """
+    found: dict[str, dict[int, int]] = {}
+    for workload, pods in _pods(group, state, workloads):
+        if pods.staying:
+            counts = found.setdefault(workload, {})
+            for slot, count in pods.staying.items():
+                counts[slot] = counts.get(slot, 0) + count
+    return found
+
+
+def _pods(group: Group, state: ClusterState, workloads: Iterable[str] | None) -> Iterator[tuple[str, PodGroup]]:
+    if workloads is None:
+        for pods in state.pods.matching(group.key.namespace, _members(group.key.name)):
+            yield pods.labels.get(LABEL_WORKLOAD, ""), pods
+        return
+    for workload in workloads:
+        for pods in state.pods.matching(group.key.namespace, _members(group.key.name, workload)):
+            yield workload, pods
+
+
+@lru_cache(maxsize=4096)
+def _members(group: str, workload: str | None = None) -> Selector:
+    labels = {LABEL_APPGROUP: group}
+    return EVERYTHING.also(labels if workload is None else {**labels, LABEL_WORKLOAD: workload})
+
+
+def failure_zones(state: ClusterState) -> Ints:
+    """int64[N], what fails together: the zone of each node as a number, a number of its own without the label."""
+    zone = state.domains(ZONE).astype(np.int64)
+    alone = np.flatnonzero(zone < 0)
+    zone[alone] = zone.max(initial=-1) + 1 + np.arange(len(alone))
+    return zone
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """Nodes that the objective does not tell apart while none of their pods has to do with the pod in question."""
+
+    infrastructure: Infrastructure
+    """the cluster that this is about"""
+    nodes: Nodes
+    """its nodes, without their room"""
+    kind: Ints
+    """int64[N], those of one location and zone have one number"""
+    first: Ints
+    """int64[kinds], a node of each kind"""
+    ambiguous: bool
+    """whether several locations have a zone of one name: Services that keep calls in the zone keep them in all"""
+
+    @classmethod
+    def of(cls, state: ClusterState, infrastructure: Infrastructure, places: Sequence[Place]) -> Kinds:
+        """Sort the nodes of a cluster; `places` are what its locations stand for."""
+        location, zone = infrastructure.location.astype(np.int64), state.domains(ZONE).astype(np.int64)
+        _, first, kind = np.unique(
+            location * (zone.max(initial=0) + 2) + zone + 1, return_index=True, return_inverse=True
+        )
+        nodes = Nodes(
+            free=np.zeros((state.size, 0), dtype=np.int64),
+            location=location,
+            location_cost=infrastructure.location_cost,
+            zone=failure_zones(state),
+            zoned=np.array([bool(place.zone) for place in places], dtype=np.bool_),
+        )
+        return cls(infrastructure, nodes, kind.reshape(-1), first, ambiguous_zones(place.zone for place in places))
+
+    def only(self, columns: Ints) -> Nodes:
+        """Some of the nodes, int64[K]."""
+        nodes = self.nodes
+        return replace(nodes, free=nodes.free[columns], location=nodes.location[columns], zone=nodes.zone[columns])
+
+
+def ambiguous_zones(zones: Iterable[str]) -> bool:
+    """Whether several locations have a zone of one name: Services that keep calls in the zone then keep them in all."""
+    named = [zone for zone in zones if zone]
+    return len(set(named)) < len(named)

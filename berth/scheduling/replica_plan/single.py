@@ -1,0 +1,144 @@
+"""One pod of an AppGroup by itself: what the objective of joint plans makes of every node.
+
+The filters have judged all hard rules by then. Only what has to do with the pod is looked at: workloads that it calls
+or that call it, and who else loads those that it calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from berth.network.groups import Group, GroupEdge
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.configuration import ObjectiveWeights
+from berth.scheduling.decision import Scale
+from berth.scheduling.framework.cycle_state import CycleState
+from berth.scheduling.framework.framework import FilterResult, Framework
+from berth.scheduling.framework.plugin import MAX_SCORE
+from berth.scheduling.gang.application import Candidate
+from berth.scheduling.gang.infrastructure import InfrastructureView
+from berth.scheduling.gang.problem import Infrastructure
+from berth.scheduling.gang.state import InfrastructureState
+from berth.scheduling.replica_plan.places import Kinds, placed_replicas
+from berth.scheduling.replica_plan.pod_sets import Alike, Floats, own_costs
+from berth.scheduling.replica_plan.prices import objective_prices
+from berth.scheduling.replica_plan.rules import RuleReader
+from berth.scheduling.replicas.one_more import one_more
+from berth.scheduling.replicas.problem import Edge, PodSet, Problem, Routing, Workload
+from berth.scheduling.single import Choice, best_of, workload_of
+
+NO_AMOUNTS = np.zeros(0, dtype=np.int64)
+
+SCORES = "scores"
+"""Term of the plugins that have nothing but points to say."""
+
+
+class SinglePods:
+    """Chooses nodes for pods of AppGroups that are placed one at a time, for one profile."""
+
+    def __init__(self, cache: Cache, framework: Framework, view: InfrastructureView, weights: ObjectiveWeights) -> None:
+        """Share the cache and the plugins with the planner that asks.
+
+        Args:
+            cache: the cluster, placed members and Services.
+            framework: plugins and their weights.
+            view: what the network locations of the cluster stand for.
+            weights: of the profile.
+        """
+        self._cache = cache
+        self._framework = framework
+        self._view = view
+        self._weights = weights
+        self._kinds: Kinds | None = None
+
+    def choose(self, cycle: CycleState, result: FilterResult, group: Group) -> Choice:
+        """Pick the node that changes the objective least, of those that the filters admit; nothing is assumed.
+
+        Raises:
+            ValueError: no node is feasible, or nobody says what the network costs.
+        """
+        infrastructure = cycle.infrastructure
+        if infrastructure is None:
+            raise ValueError("choosing by cost needs the network costs of the cluster")
+        pods = self._alike(cycle, result, infrastructure)
+        changes, replicas = self._changes(pods, group, infrastructure.infrastructure)
+        terms = {**changes, **pods.costs}
+        points = self._framework.score(cycle, result.mask, skip=self._framework.in_objective)
+        if points.terms and self._weights.scores:
+            # An edge counts once, whatever the replicas, and so do the points of a workload's pods.
+            scale = self._weights.scores / (MAX_SCORE * (replicas + 1))
+            terms[SCORES] = scale * (points.greatest - points.total)
+        total = sum(terms.values(), np.zeros(cycle.cluster.size))
+        return best_of(cycle, result.mask, total, terms, scale=Scale.COST)
+
+    def _alike(self, cycle: CycleState, result: FilterResult, infrastructure: InfrastructureState) -> Alike:
+        """The pod as a set of one."""
+        plugins = self._framework.objective_costs(cycle, result.mask)
+        costs = own_costs(plugins, cycle.request, infrastructure, price=self._weights.price)
+        template, workload = cycle.pod.template, workload_of(cycle.pod.pod)
+        return Alike(
+            workload, template, result, cycle.request, result.mask, costs, [Candidate(cycle.pod, result, plugins)]
+        )
+
+    def _changes(self, pods: Alike, group: Group, infrastructure: Infrastructure) -> tuple[Mapping[str, Floats], int]:
+        """float64[N] by term, what one more pod changes; and the replicas that its workload has."""
+        state = self._cache.state
+        if self._kinds is None or self._kinds.infrastructure is not infrastructure:
+            self._kinds = Kinds.of(state, infrastructure, self._view.places)
+        kinds = self._kinds
+        edges, routing = self._edges(pods.workload, group, keeps_zones=not kinds.ambiguous)
+        ends = (end for edge in edges for end in (edge.dependent, edge.dependency))
+        number = {name: row for row, name in enumerate(dict.fromkeys([pods.workload, *ends]))}
+        placed = placed_replicas(group, state, number)
+        replicas = sum(placed.get(pods.workload, {}).values())
+        rules = RuleReader([pods], placed, state).read_soft()
+        homes = sorted({slot for counts in placed.values() for slot in counts})
+        # Rules tell nodes apart by whatever label they name.
+        columns = np.arange(state.size) if rules else np.append(kinds.first, np.array(homes, dtype=np.int64))
+        position = {slot: at for at, slot in enumerate(columns.tolist())}
+        problem = Problem(
+            nodes=kinds.nodes if rules else kinds.only(columns),
+            workloads=[
+                Workload(
+                    name=name,
+                    routing=routing.get(name, Routing.ALL),
+                    placed={position[slot]: count for slot, count in placed.get(name, {}).items()},
+                )
+                for name in number
+            ],
+            pod_sets=[PodSet(workload=0, replicas=1, request=NO_AMOUNTS)],
+            edges=[Edge(caller=number[edge.dependent], callee=number[edge.dependency]) for edge in edges],
+            rules=rules,
+            prices=objective_prices(self._weights.network, infrastructure.location_cost),
+        )
+        changes = one_more(problem)
+        if rules:
+            return changes, replicas
+        return {term: _everywhere(change, kinds, homes) for term, change in changes.items()}, replicas
+
+    def _edges(
+        self, workload: str, group: Group, *, keeps_zones: bool
+    ) -> tuple[list[GroupEdge], Mapping[str, Routing]]:
+        """Calls of the workload and to it, other calls to those whose load it adds to, and how calls are routed."""
+        own = [edge for edge in group.edges if workload in (edge.dependent, edge.dependency)]
+        own = [edge for edge in own if edge.dependent != edge.dependency]
+        routing = {name: self._routing(group, name, keeps_zones) for name in {edge.dependency for edge in own}}
+        shared = {edge.dependency for edge in own if routing[edge.dependency] is not Routing.ALL} - {workload}
+        if not shared:
+            return own, routing
+        others = (edge for edge in group.edges if edge.dependency in shared and edge.dependent != workload)
+        return [*own, *(edge for edge in others if edge.dependent != edge.dependency)], routing
+
+    def _routing(self, group: Group, workload: str, keeps_zones: bool) -> Routing:
+        found = Routing(self._cache.services.routing(group.key, workload).routing.value)
+        return found if keeps_zones or found is Routing.LOCAL else Routing.ALL
+
+
+def _everywhere(change: Floats, kinds: Kinds, homes: list[int]) -> Floats:
+    """float64[N] of values for a node of each kind, and then for each home."""
+    first = len(kinds.first)
+    everywhere: Floats = change[:first][kinds.kind]
+    everywhere[homes] = change[first:]
+    return everywhere
