@@ -106,12 +106,9 @@ def _totals_by_node(
     return totals
 
 
-def edge_summary(total: EdgeTotals) -> dict[str, Any]:
-    """Number, mean cost and breaches of edges; no mean without edges."""
-    summary: dict[str, Any] = {"edges": total.edges}
-    if total.edges:
-        summary["meanEdgeCost"] = round(total.cost / total.edges, 6)
-        summary["edgesOverLimit"] = total.over
-        if total.unknown:
-            summary["edgesOfUnknownCost"] = total.unknown
+def pair_summary(total: EdgeTotals) -> dict[str, Any]:
+    """Number of pairs of pods, and how many are above their limit or of unknown cost."""
+    summary: dict[str, Any] = {"pairs": total.edges, "pairsOverLimit": total.over}
+    if total.unknown:
+        summary["pairsOfUnknownCost"] = total.unknown
     return summary

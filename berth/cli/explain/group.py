@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from berth.api.labels import LABEL_APPGROUP
 from berth.cli.explain.pod import event_rows, parse_time, pod_document
-from berth.kube.objects import CustomObject, Node, Pod
+from berth.cli.figures import group_figures
+from berth.kube.objects import CustomObject, Node, Pod, Service
 from berth.network.costs import NetworkCosts, Place
-from berth.network.edge_costs import edge_summary, edge_totals, node_places
-from berth.network.groups import read_group
+from berth.network.edge_costs import edge_totals, node_places, pair_summary
+from berth.network.groups import GroupKey, read_group
 from berth.network.members import GroupMembers
+from berth.network.sites import Placed, Sites
 from berth.network.workload_edges import workload_edges
 from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.services import ServiceTable, WorkloadRouting
 from berth.scheduling.configuration import Profile
+from berth.scheduling.group_summary import RoutingOf, summarize
 from berth.scheduling.single import workload_of
 
 KIND = "AppGroupExplanation"
-VERSION = 2
-"""Version of the document; 1 listed the edges of every pair of pods as ``edgeCosts``."""
+VERSION = 3
+"""Version of the document; 1 listed every pair of pods as ``edgeCosts``, 2 called pairs of pods ``edges``."""
 MAX_EVENTS = 10
 
 
@@ -31,6 +36,7 @@ def group_document(
     topologies: Sequence[CustomObject],
     events: Iterable[Mapping[str, Any]],
     *,
+    services: Iterable[Service] = (),
     profile: Profile,
     schedulers: Collection[str],
     now: datetime,
@@ -43,6 +49,7 @@ def group_document(
         nodes: all nodes.
         topologies: all NetworkTopologies.
         events: Events of its namespace.
+        services: Services of its namespace.
         profile: which topology and weight sets count.
         schedulers: scheduler names that are Berth's.
         now: for ages.
@@ -76,9 +83,39 @@ def group_document(
     costs, network = _network(obj.metadata.namespace, topologies, profile, now)
     total, _ = edge_totals(group, members.places(group.key), places, costs)
     document["network"] = network
-    document |= edge_summary(total)
+    routing = _routing(group.key, own, services)
+    summary = summarize(group, _placed(own, places), Sites.of(places, costs), routing)
+    document |= group_figures(summary, routing) | pair_summary(total)
     document["dependencies"] = workload_edges(group, members.places(group.key), places, costs)
+    calls = {(edge.caller, edge.callee): edge for edge in summary.edges}
+    for row in document["dependencies"]:
+        edge = calls.get((row["from"], row["to"]))
+        if edge is not None:
+            row |= {"routing": edge.routing.value, "cost": round(edge.cost, 6)}
+            row["crossZoneShare"] = round(edge.cross_zone, 6)
     return document
+
+
+def _routing(key: GroupKey, pods: Iterable[Pod], services: Iterable[Service]) -> RoutingOf:
+    table = ServiceTable()
+    for pod in pods:
+        table.join(pod)
+    for service in services:
+        table.update(service)
+
+    def routing(workload: str) -> WorkloadRouting:
+        return table.routing(key, workload)
+
+    return routing
+
+
+def _placed(pods: Iterable[Pod], places: Mapping[str, Place]) -> Placed:
+    """Pods by workload and node; those that are being deleted are called no more."""
+    placed: dict[str, Counter[str]] = {}
+    for pod in pods:
+        if pod.spec.node_name in places and pod.metadata.deletion_timestamp is None:
+            placed.setdefault(workload_of(pod), Counter())[pod.spec.node_name] += 1
+    return placed
 
 
 def _by_object(events: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:

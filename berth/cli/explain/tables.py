@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from berth.api.text import listed
-from berth.cli.plan.tables import Page, number
+from berth.cli.figures import calls_line, cost_line, survival_lines
+from berth.cli.plan.tables import Page, number, show_savings
 
 MAX_EDGES = 60
 MAX_PODS = 60
@@ -129,6 +130,7 @@ def group_page(document: Mapping[str, Any], *, width: int, color: bool = False) 
     if pods:
         _members(page, document)
     _without_node(page, pods)
+    show_savings(page, document)
     if document.get("dependencies"):
         _edges(page, document["dependencies"])
     conditions = [("AppGroup", item) for item in document["conditions"]]
@@ -188,13 +190,19 @@ def _group_fields(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = [("Members", f"{len(document['pods'])} pods, numMembers {document['members']}"), ("Order", order)]
     if document["missingWorkloads"]:
         rows.append(("Without a pod", ", ".join(document["missingWorkloads"])))
-    if document["edges"]:
-        text = f"{number(document['meanEdgeCost'])} over {document['edges']} edges"
-        if document["edgesOverLimit"]:
-            text += f", {document['edgesOverLimit']} above their maxNetworkCost"
-        if document.get("edgesOfUnknownCost"):
-            text += f", {document['edgesOfUnknownCost']} of unknown cost"
-        rows.append(("Mean edge cost now", text))
+    rows += [
+        (name, text)
+        for name, text in (("Mean edge cost", cost_line(document)), ("Calls", calls_line(document)))
+        if text
+    ]
+    rows += survival_lines(document)
+    pairs = [
+        f"{document[name]} {what}"
+        for name, what in (("pairsOverLimit", "above their maxNetworkCost"), ("pairsOfUnknownCost", "of unknown cost"))
+        if document.get(name)
+    ]
+    if pairs:
+        rows.append(("Pairs of pods", f"{document['pairs']}, {', '.join(pairs)}"))
     rows.append(("Network data", network_text(document["network"])))
     rows += [("Problem", problem) for problem in document["network"]["problems"]]
     return rows
@@ -220,6 +228,7 @@ def _edges(page: Page, edges: Sequence[Mapping[str, Any]]) -> None:
             f"{edge['from']} > {edge['to']}",
             f"{edge['callers']} x {edge['called']}",
             *_costs(edge),
+            "" if edge.get("routing", "All") == "All" else edge["routing"],
             number(edge.get("maxNetworkCost")),
             f"{edge['pairsOverLimit']} pairs" if edge.get("pairsOverLimit") else "",
             *_shares(edge),
@@ -227,23 +236,26 @@ def _edges(page: Page, edges: Sequence[Mapping[str, Any]]) -> None:
         )
         for edge in edges[:MAX_EDGES]
     ]
-    columns = ("EDGE", "PODS", "MEAN", "MIN", "MAX", "LIMIT", "OVER", "NODE", "ZONE", "ELSE", "FARTHEST PAIR")
+    columns = ("EDGE", "PODS", "COST", "MIN", "MAX", "CALLS", "LIMIT", "OVER", "NODE", "ZONE", "ELSE", "FARTHEST PAIR")
     shown = [index for index, name in enumerate(columns) if any(row[index] for row in rows)]
     page.table(
         [columns[index] for index in shown],
         [[row[index] for index in shown] for row in rows],
         fold=("EDGE", "FARTHEST PAIR"),
     )
-    page.line("costs and shares are of pairs of pods: on the same node, in the same zone, elsewhere")
+    page.line(
+        "COST is that of the calls, as Services route them; all else is of pairs of pods: on the same node, in "
+        "the same zone, elsewhere"
+    )
     if len(edges) > MAX_EDGES:
         page.line(f"and {len(edges) - MAX_EDGES} more; -o json lists them all")
 
 
 def _costs(edge: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Mean, lowest and highest; ``?`` where a cost is not known."""
+    """Of a call, and of the nearest and the farthest pair; ``?`` where a cost is not known."""
     if not edge["pairs"]:
         return "", "", ""
-    mean = number(edge["meanCost"]) + ("" if edge["known"] else "?")
+    mean = number(edge.get("cost", edge["meanCost"])) + ("" if edge["known"] else "?")
     return mean, number(edge["lowestCost"]), number(edge["highestCost"])
 
 

@@ -11,18 +11,23 @@ from typing import Any
 
 import msgspec
 
+from berth.cli.figures import group_figures
 from berth.kube.objects import Pod
-from berth.network.costs import NO_COSTS, Place
-from berth.network.edge_costs import edge_summary, edge_totals, node_places
+from berth.network.costs import NO_COSTS, NetworkCosts, Place
+from berth.network.edge_costs import edge_totals, node_places, pair_summary
 from berth.network.groups import GroupKey
+from berth.network.sites import Sites
 from berth.scheduling.annotations import write_decision
+from berth.scheduling.cache.services import WorkloadRouting
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.units import CPU
+from berth.scheduling.decision import Scale
+from berth.scheduling.group_summary import placed_pods, summarize
 from berth.scheduling.simulation.inputs import Inputs
 from berth.scheduling.simulation.simulate import Placed, Simulation, Unplaced
 from berth.scheduling.single import workload_of
 
-VERSION = 2
+VERSION = 3
 KIND = "PlacementPlan"
 
 
@@ -38,6 +43,7 @@ def plan_document(simulation: Simulation, inputs: Inputs, *, all_nodes: bool = F
     placed = [_placed(item, inputs, places) for item in simulation.placed]
     placed.sort(key=lambda item: (item["namespace"], item.get("appGroup", ""), _natural(item["name"])))
     unplaced = [_unplaced(item, inputs) for item in simulation.unplaced]
+    reader = _GroupReader(simulation, places)
     used = Counter(item.decision.node for item in simulation.placed)
     return {
         "kind": KIND,
@@ -52,7 +58,7 @@ def plan_document(simulation: Simulation, inputs: Inputs, *, all_nodes: bool = F
         },
         "pods": placed,
         "notPlaced": unplaced,
-        "appGroups": [_group(key, simulation, places) for key in simulation.groups],
+        "appGroups": [reader.read(key) for key in simulation.groups],
         "nodes": [
             _node(name, simulation, places, planned=used[name])
             for name in sorted(simulation.cache.state.node_index, key=_natural)
@@ -96,32 +102,60 @@ def _unplaced(item: Unplaced, inputs: Inputs) -> dict[str, Any]:
     return {**_identity(item.pod, inputs), "reason": item.reason, "message": item.message}
 
 
-def _group(key: GroupKey, simulation: Simulation, places: dict[str, Place]) -> dict[str, Any]:
-    cache = simulation.cache
-    members = cache.members.of(key)
-    nodes = sorted({member.node for member in members if member.node}, key=_natural)
-    document: dict[str, Any] = {
-        "namespace": key.namespace,
-        "name": key.name,
-        "pods": len(members),
-        "placed": sum(1 for member in members if member.node),
-        "nodes": nodes,
-    }
-    group = cache.groups.get(key)
-    if group is None or group.problem:
-        document["problem"] = (
-            group.problem if group is not None else f"there is no AppGroup {key.name} in {key.namespace}"
+class _GroupReader:
+    """What became of AppGroups."""
+
+    def __init__(self, simulation: Simulation, places: dict[str, Place]) -> None:
+        self._simulation, self._places = simulation, places
+        self._sites: dict[str, Sites] = {}
+        self._terms: dict[GroupKey, dict[str, Counter[str]]] = {}
+        for decision in (item.decision for item in simulation.placed):
+            if decision.group is not None and decision.scale is Scale.COST:
+                by_strategy = self._terms.setdefault(decision.group, {})
+                by_strategy.setdefault(decision.strategy, Counter()).update(decision.terms)
+
+    def read(self, key: GroupKey) -> dict[str, Any]:
+        """One AppGroup."""
+        cache = self._simulation.cache
+        members = cache.members.of(key)
+        nodes = sorted({member.node for member in members if member.node}, key=_natural)
+        document: dict[str, Any] = {
+            "namespace": key.namespace,
+            "name": key.name,
+            "pods": len(members),
+            "placed": sum(1 for member in members if member.node),
+            "nodes": nodes,
+        }
+        group = cache.groups.get(key)
+        if group is None or group.problem:
+            document["problem"] = (
+                group.problem if group is not None else f"there is no AppGroup {key.name} in {key.namespace}"
+            )
+            return document
+        document["members"] = group.members
+        document["order"] = sorted(group.index, key=lambda selector: group.index[selector])
+        profile = self._simulation.configuration.profile_for(self._simulation.groups[key])
+        costs = cache.costs_for(key.namespace, profile) if profile is not None else NO_COSTS
+        document["network"] = (
+            {"topology": costs.source, "weights": list(costs.weight_sets)} if costs.available else {"missing": True}
         )
-        return document
-    document["members"] = group.members
-    document["order"] = sorted(group.index, key=lambda selector: group.index[selector])
-    profile = simulation.configuration.profile_for(simulation.groups[key])
-    costs = cache.costs_for(key.namespace, profile) if profile is not None else NO_COSTS
-    document["network"] = (
-        {"topology": costs.source, "weights": list(costs.weight_sets)} if costs.available else {"missing": True}
-    )
-    total, _ = edge_totals(group, cache.members.places(key), places, costs)
-    return document | edge_summary(total)
+
+        def routing(workload: str) -> WorkloadRouting:
+            return cache.services.routing(key, workload)
+
+        summary = summarize(group, placed_pods(key, cache), self._sites_of(costs), routing)
+        total, _ = edge_totals(group, cache.members.places(key), self._places, costs)
+        document |= group_figures(summary, routing) | pair_summary(total)
+        objective = [
+            {"strategy": strategy, "cost": round(terms.total(), 6), "terms": {n: round(v, 6) for n, v in terms.items()}}
+            for strategy, terms in self._terms.get(key, {}).items()
+        ]
+        return document | ({"objective": objective} if objective else {})
+
+    def _sites_of(self, costs: NetworkCosts) -> Sites:
+        if costs.source not in self._sites:
+            self._sites[costs.source] = Sites.of(self._places, costs)
+        return self._sites[costs.source]
 
 
 def _node(name: str, simulation: Simulation, places: dict[str, Place], *, planned: int) -> dict[str, Any]:

@@ -13,9 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from berth.api.text import listed
+from berth.cli.figures import calls_line, cost_line, cost_text, saving_lines, share_text, survival_lines
 
 MAX_NOTES = 12
+MAX_DETAILED = 10
+"""AppGroups of which more than a row is shown."""
 SECTIONS = ("pods", "nodes", "groups")
+NOTHING = 1e-6
+"""Amounts below are rounding."""
 COMFORTABLE_WIDTH = 100
 """Columns that a page is laid out for; on narrower ones every cell may be broken over lines, so that none vanishes."""
 _BYTES = ("memory", "ephemeral-storage")
@@ -31,6 +36,11 @@ class Page:
             file=self._buffer, width=width, force_terminal=color, no_color=not color, highlight=False, emoji=False
         )
         self._empty = True
+
+    @property
+    def narrow(self) -> bool:
+        """Whether there are fewer columns than pages are laid out for."""
+        return self._console.width < COMFORTABLE_WIDTH
 
     def text(self) -> str:
         """Everything so far, without trailing blanks."""
@@ -83,8 +93,8 @@ class Page:
             table.add_column(
                 name,
                 justify="right" if numeric else "left",
-                no_wrap=name not in fold and self._console.width >= COMFORTABLE_WIDTH,
-                overflow="fold" if name in fold or self._console.width < COMFORTABLE_WIDTH else "ellipsis",
+                no_wrap=name not in fold and not self.narrow,
+                overflow="fold" if name in fold or self.narrow else "ellipsis",
             )
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
@@ -106,9 +116,17 @@ def number(value: float | None) -> str:
 
 
 def terms_text(terms: Mapping[str, float]) -> str:
-    """``network 2  waste 0.01``, without those that are 0; ``-`` when all are."""
-    shown = [f"{name} {number(value)}" for name, value in sorted(terms.items(), key=lambda t: -abs(t[1])) if value]
-    return ", ".join(shown) or "-"
+    """``network 2, waste 0.01``, without those that are nearly 0; ``-`` when all are."""
+    ordered = sorted(terms.items(), key=lambda term: -abs(term[1]))
+    return ", ".join(f"{name} {short(value)}" for name, value in ordered if abs(value) >= NOTHING) or "-"
+
+
+def short(value: float) -> str:
+    """A figure with two places at most, ``0.01`` at least unless it is nearly 0."""
+    if abs(value) < NOTHING:
+        return "0"
+    places = f"{max(abs(value), 0.01):.2f}" if abs(value) < 1000 else f"{abs(value):.0f}"
+    return ("-" if value < 0 else "") + (places.rstrip("0").rstrip(".") if "." in places else places)
 
 
 def amount(resource: str, value: float) -> str:
@@ -167,12 +185,12 @@ def plan_page(document: Mapping[str, Any], *, show: Sequence[str], width: int, c
 
 def _pods(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
     columns = ["NAMESPACE", "POD", "APPGROUP", "NODE", "ZONE", "EDGES", "EDGE COST", "COST", "TERMS"]
-    rows = []
+    rows: list[list[str]] = []
     for pod in pods:
         decision = pod["decision"]
         edges = decision.get("edges", 0)
         rows.append(
-            (
+            [
                 pod["namespace"],
                 pod["name"],
                 pod.get("appGroup", ""),
@@ -180,10 +198,14 @@ def _pods(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
                 pod["zone"],
                 str(edges) if edges else "",
                 number(decision["edgeCost"]) if edges else "",
-                number(decision["cost"]) if decision["strategy"] != "alone" else "",
+                short(decision["cost"]) if decision["strategy"] != "alone" else "",
                 terms_text(decision["terms"]) + (" (score)" if decision["strategy"] == "alone" else ""),
-            )
+            ]
         )
+    if page.narrow:
+        # The terms say more about a decision.
+        kept = [number for number, name in enumerate(columns) if name not in ("EDGES", "EDGE COST")]
+        columns, rows = [columns[at] for at in kept], [[row[at].replace(", ", ",\n") for at in kept] for row in rows]
     page.table(*without_constant(columns, rows, ("NAMESPACE", "APPGROUP"), page), fold=("TERMS",))
 
 
@@ -216,19 +238,70 @@ def _not_placed(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _groups(page: Page, groups: Sequence[Mapping[str, Any]]) -> None:
+    columns = [
+        "APPGROUP",
+        "PLACED",
+        "NODES",
+        "EDGES",
+        "MEAN COST",
+        "CROSS-ZONE",
+        "SURVIVE NODE",
+        "ZONE",
+        "OVER LIMIT",
+        "NETWORK",
+    ]
     rows = [
         (
             f"{group['namespace']}/{group['name']}",
             f"{group['placed']}/{group['pods']}",
             str(len(group["nodes"])),
             str(group.get("edges", "")),
-            number(group.get("meanEdgeCost")),
-            str(group.get("edgesOverLimit", "")),
+            cost_text(group["meanEdgeCost"]) if "meanEdgeCost" in group else "",
+            share_text(group["crossZoneShare"]) if "crossZoneShare" in group else "",
+            *_survivors(group),
+            str(group["pairsOverLimit"]) if group.get("pairsOverLimit") else "",
             group.get("problem") or group["network"].get("topology", "no network costs"),
         )
         for group in groups
     ]
-    page.table(("APPGROUP", "PLACED", "NODES", "EDGES", "MEAN COST", "OVER LIMIT", "NETWORK"), rows, fold=("NETWORK",))
+    kept = [number for number, name in enumerate(columns) if any(row[number] for row in rows)]
+    columns, table = [columns[at] for at in kept], [[row[at] for at in kept] for row in rows]
+    found = without_constant(columns, table, ("NETWORK",), page)
+    page.table(*found, fold=("APPGROUP", "NETWORK"), right=("CROSS-ZONE",))
+    shown = [group for group in groups if "survival" in group][:MAX_DETAILED]
+    for group in shown:
+        page.heading(f"{group['namespace']}/{group['name']}")
+        _group(page, group)
+    if len(shown) < len(groups):
+        page.heading(f"and {len(groups) - len(shown)} more AppGroups; -o json has the same about each")
+
+
+def _survivors(group: Mapping[str, Any]) -> list[str]:
+    found = group.get("survival")
+    if not found or not found["workloads"]:
+        return ["", ""]
+    return [f"{found[name]} of {found['workloads']}" for name in ("surviveNode", "surviveZone")]
+
+
+def _group(page: Page, group: Mapping[str, Any]) -> None:
+    """What a placement is worth, in words."""
+    rows = [("Mean edge cost", cost_line(group)), ("Calls", calls_line(group)), *survival_lines(group)]
+    rows += [
+        ("Cost of this plan", f"{short(item['cost'])} by strategy {item['strategy']}: {terms_text(item['terms'])}")
+        for item in group.get("objective", ())
+        if item["cost"] >= NOTHING
+    ]
+    page.fields((name, text) for name, text in rows if text)
+    show_savings(page, group)
+
+
+def show_savings(page: Page, group: Mapping[str, Any]) -> None:
+    """What other settings of Services would save."""
+    savings = saving_lines(group)
+    if savings:
+        page.heading("COST OF CALLS WITH OTHER SETTINGS OF SERVICES, PODS WHERE THEY ARE")
+    for line in savings:
+        page.line(line)
 
 
 def _nodes(page: Page, nodes: Sequence[Mapping[str, Any]]) -> None:

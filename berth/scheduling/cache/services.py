@@ -10,6 +10,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from berth.api.labels import membership
 from berth.kube.objects import Pod, Service
 from berth.network.groups import GroupKey
@@ -27,6 +29,9 @@ class WorkloadRouting:
     """how a replica is chosen"""
     service: str = ""
     """name of the Service that says so, empty when none selects the workload's pods"""
+    settable: bool = True
+    """whether the Service's trafficDistribution could change that: not where each replica is called by its own name,
+    nor beside the annotation topology-mode"""
 
 
 class _Workload(NamedTuple):
@@ -55,7 +60,7 @@ class ServiceTable:
         """A Service was added or changed; returns whether that can change a routing."""
         meta = service.metadata
         old = self._services[meta.namespace].get(meta.name)
-        if old is not None and old.spec == service.spec and routing_of(old) is routing_of(service):
+        if old is not None and old.spec == service.spec and _route(old) == _route(service):
             return False
         self._services[meta.namespace][meta.name] = service
         self._known.pop(meta.namespace, None)
@@ -123,7 +128,13 @@ class ServiceTable:
         labels = [dict(shape.labels) for shape in shapes]
         services = self._services.get(key.group.namespace, {}).values()
         found = service_for((item for item in services if any(selects(item, one) for one in labels)), key.selector)
+        named = any(shape.stateful for shape in shapes)
         if found is None:
-            return WorkloadRouting()
-        stateful = any(shape.stateful for shape in shapes)
-        return WorkloadRouting(Routing.ALL if stateful else routing_of(found), found.metadata.name)
+            return WorkloadRouting(settable=not named)
+        return WorkloadRouting(Routing.ALL, found.metadata.name, settable=False) if named else _route(found)
+
+
+def _route(service: Service) -> WorkloadRouting:
+    spec = replace(service.spec, traffic_distribution=Routing.SAME_ZONE.value, internal_traffic_policy="Cluster")
+    settable = routing_of(replace(service, spec=spec)) is Routing.SAME_ZONE
+    return WorkloadRouting(routing_of(service), service.metadata.name, settable=settable)

@@ -8,22 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.network.costs import Place
-from berth.network.edge_costs import EdgeTotals, edge_summary, edge_totals, node_places
+from berth.network.edge_costs import EdgeTotals, edge_totals, node_places, pair_summary
 from berth.network.workload_places import WorkloadPlaces
 from tests.support import builders
 from tests.support.edges import COSTS, PLACES, group, member
 from tests.support.pairs import pair_costs, pairwise_totals
 
 
-def test_no_edges_have_no_mean() -> None:
-    assert edge_summary(EdgeTotals()) == {"edges": 0}
+def test_no_pairs() -> None:
+    assert pair_summary(EdgeTotals()) == {"pairs": 0, "pairsOverLimit": 0}
 
 
 def test_a_summary_counts_what_is_over_and_what_is_unknown() -> None:
     shop = group(("front", "back"), limit=4)
     members = [member("front", "a1"), member("back", "a1"), member("back", "b1", 2), member("back", "bare", 3)]
-    assert edge_summary(edge_totals(shop, WorkloadPlaces(members), PLACES, COSTS)[0]) == {
-        "edges": 3, "meanEdgeCost": 35.0, "edgesOverLimit": 2, "edgesOfUnknownCost": 1,
+    assert pair_summary(edge_totals(shop, WorkloadPlaces(members), PLACES, COSTS)[0]) == {
+        "pairs": 3, "pairsOverLimit": 2, "pairsOfUnknownCost": 1,
     }  # fmt: skip
 
 

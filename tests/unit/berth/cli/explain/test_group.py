@@ -13,7 +13,7 @@ import pytest
 
 from berth.cli.explain.group import group_document
 from berth.cli.explain.tables import group_page
-from berth.kube.objects import CustomObject, Node, Pod
+from berth.kube.objects import CustomObject, Node, OwnerReference, Pod, Service
 from berth.scheduling.configuration import Profile
 from tests.support import builders, plans
 
@@ -59,6 +59,7 @@ def explained(
     topologies: Sequence[CustomObject] = (TOPOLOGY,),
     nodes: Sequence[Node] = NODES,
     events: Sequence[Any] = (),
+    services: Sequence[Service] = (),
 ) -> dict[str, Any]:
     return group_document(
         group or custom(GROUP),
@@ -66,6 +67,7 @@ def explained(
         nodes,
         topologies,
         events,
+        services=services,
         profile=Profile(),
         schedulers=["berth-scheduler"],
         now=NOW,
@@ -87,7 +89,7 @@ def test_the_cost_of_a_dependency_against_its_limit(front: str, back: str, cost:
 
 def test_an_unknown_cost_counts_as_100_and_is_said() -> None:
     document = explained(member("front", "a1"), member("back", "c1"))
-    assert (document["meanEdgeCost"], document["edgesOfUnknownCost"]) == (100, 1)
+    assert (document["meanEdgeCost"], document["pairsOfUnknownCost"]) == (100, 1)
     page = group_page(document, width=100)
     assert "100?" in page
     assert "1 of unknown cost" in page
@@ -102,7 +104,7 @@ def test_a_limit_below_the_cost_inside_a_zone_is_met_there() -> None:
 def test_the_document_of_many_replicas_has_no_pairs() -> None:
     pods = [member(workload, "a1", name=f"{workload}-{n}") for workload in ("front", "back") for n in range(300)]
     document = explained(*pods)
-    assert document["edges"] == 90_000
+    assert (document["edges"], document["pairs"]) == (1, 90_000)
     assert "edgeCosts" not in document
     assert len(document["dependencies"]) == 1
     page = group_page(document, width=100)
@@ -116,6 +118,53 @@ def test_replicas_count_pair_by_pair() -> None:
     [row] = explained(*pods)["dependencies"]
     assert (row["pairs"], row["meanCost"], row["highestCost"]) == (2, 5, 10)
     assert row["worst"] == {"fromNode": "b1", "toNode": "a1"}
+
+
+def service(name: str, **spec: Any) -> Service:
+    return msgspec.convert({"metadata": {"name": name, "namespace": "default"}, "spec": spec}, Service)
+
+
+def slices(workload: str) -> list[Pod]:
+    """A replica in each of two zones."""
+    return [member(workload, node, name=f"{workload}-{node}") for node in ("a1", "b1")]
+
+
+BACK = {"selector": {"appgroup.diktyo.x-k8s.io.workload": "back"}}
+
+
+def test_what_the_group_survives_and_what_a_setting_would_save() -> None:
+    document = explained(*slices("front"), *slices("back"), services=[service("cart", **BACK)])
+    assert (document["meanEdgeCost"], document["crossZoneShare"]) == (5, 0.5)
+    assert (document["survival"]["surviveNode"], document["survival"]["surviveZone"]) == (2, 2)
+    [setting] = document["serviceSettings"]["workloads"]
+    assert (setting["service"], setting["trafficDistribution"]) == ("cart", "PreferSameZone")
+    page = group_page(document, width=100)
+    assert "5.00 over 1 edge; 0.00 with trafficDistribution: PreferSameZone on 1 Service" in page
+    assert "front -> back: 5.00 now, 0.00 with trafficDistribution: PreferSameZone" in page
+
+
+def test_the_services_routing_is_seen_on_the_dependency() -> None:
+    near = service("cart", trafficDistribution="PreferSameZone", **BACK)
+    document = explained(*slices("front"), *slices("back"), services=[near])
+    [row] = document["dependencies"]
+    assert (row["routing"], row["cost"], row["crossZoneShare"], row["meanCost"]) == ("PreferSameZone", 0, 0, 5)
+    assert "serviceSettings" not in document
+    assert re.search(r"front > back +2 x 2 +0 +0 +10 +PreferSameZone", group_page(document, width=110))
+
+
+def test_members_of_a_stateful_set_get_no_advice() -> None:
+    backs = slices("back")
+    for pod in backs:
+        pod.metadata.owner_references = [OwnerReference(kind="StatefulSet", name="back", uid="u", controller=True)]
+    assert "serviceSettings" not in explained(*slices("front"), *backs)
+
+
+def test_pods_that_are_being_deleted_are_called_no_more() -> None:
+    leaving = member("back", "b1", name="back-2")
+    leaving.metadata.deletion_timestamp = "2026-05-01T11:59:59Z"
+    document = explained(member("front", "a1"), member("back", "a1"), leaving)
+    assert document["meanEdgeCost"] == 0
+    assert document["survival"]["workloads"] == 0
 
 
 def test_pods_come_in_the_order_of_the_status() -> None:
@@ -139,7 +188,7 @@ def test_waiting_members_say_why_and_missing_workloads_are_named() -> None:
     page = group_page(document, width=100)
     for wanted in (
         "0 of 1 pods have a node",
-        "Without a pod   back",
+        "Without a pod       back",
         "WaitingForMembers: 1 of 2",
         "no pair has nodes yet",
     ):
@@ -184,5 +233,5 @@ def test_the_page_is_narrow_enough_and_shows_what_matters() -> None:
     page = group_page(explained(*pods), width=100)
     assert max(map(len, page.splitlines())) <= 100
     assert re.search(r"front > back +1 x 1 +10 +10 +10 +5 +1 pairs +100%", page)
-    for wanted in ("10 over 1 edges, 1 above their maxNetworkCost", "a1 > b1"):
+    for wanted in ("10.0 over 1 edge", "1, 1 above their maxNetworkCost", "a1 > b1"):
         assert wanted in page

@@ -93,7 +93,7 @@ def test_the_table_is_the_default(shop: Path) -> None:
 @pytest.mark.parametrize(("form", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
 def test_forms_for_programs_say_the_same(shop: Path, form: str, read: Any) -> None:
     document = read(run("-f", str(shop), "-o", form).stdout)
-    assert (document["kind"], document["version"], plans.where(document)) == ("PlacementPlan", 2, {"web": "n1"})
+    assert (document["kind"], document["version"], plans.where(document)) == ("PlacementPlan", 3, {"web": "n1"})
 
 
 def test_standard_input(shop: Path) -> None:

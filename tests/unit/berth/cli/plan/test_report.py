@@ -35,6 +35,85 @@ def test_a_group_is_reported_with_the_costs_of_its_own_profile() -> None:
     assert document["appGroups"][0]["network"]["topology"] == "default/other"
 
 
+REPLICATED = plans.appgroup("shop", {"front": ["back"], "back": []}, members=4)
+
+
+def replicated(*services: dict[str, Any], spread: bool = True, **options: Any) -> dict[str, Any]:
+    """Two replicas of each, in two zones if `spread`; the AppGroup of the plan."""
+    deployments = [
+        plans.workload(
+            "Deployment", name, group="shop", spec={"replicas": 2}, cpu="500m", **spread_of(name, spread=spread)
+        )
+        for name in ("front", "back")
+    ]
+    [group] = plans.made(*ZONES, COSTS, REPLICATED, *deployments, *services, **options)["appGroups"]
+    return dict(group)
+
+
+def spread_of(name: str, *, spread: bool) -> dict[str, Any]:
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "topology.kubernetes.io/zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": name}},
+    }
+    return {"topologySpreadConstraints": [constraint]} if spread else {}
+
+
+def service(name: str, **spec: Any) -> dict[str, Any]:
+    body = {"selector": {"app": name}, "ports": [{"port": 80}], **spec}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": body}
+
+
+def test_what_a_spread_costs_and_what_a_setting_would_save() -> None:
+    group = replicated(service("back"), strategy="replicas")
+    assert (group["edges"], group["pairs"], group["meanEdgeCost"], group["crossZoneShare"]) == (1, 4, 5, 0.5)
+    assert group["survival"] == {
+        "workloads": 2, "surviveNode": 2, "surviveZone": 2, "lostWithNode": [], "lostWithZone": [],
+    }  # fmt: skip
+    assert group["serviceSettings"] == {
+        "meanEdgeCost": 0.0,
+        "workloads": [
+            {"workload": "back", "service": "back", "trafficDistribution": "PreferSameZone", "busiestEndpoint": 1.0}
+        ],
+        "edges": [
+            {"from": "front", "to": "back", "cost": 5.0, "costThen": 0.0, "trafficDistribution": "PreferSameZone"}
+        ],
+    }
+
+
+def test_calls_cost_what_the_service_makes_of_them() -> None:
+    group = replicated(service("back", trafficDistribution="PreferSameZone"), strategy="replicas")
+    assert (group["meanEdgeCost"], group["crossZoneShare"]) == (0, 0)
+    assert "serviceSettings" not in group
+
+
+def test_a_headless_service_gets_no_advice() -> None:
+    group = replicated(service("back", clusterIP="None"), strategy="replicas")
+    assert group["meanEdgeCost"] == 5
+    assert "serviceSettings" not in group
+
+
+def test_workloads_that_one_failure_ends_are_named() -> None:
+    group = replicated(spread=False, strategy="berth")
+    assert group["survival"]["lostWithNode"] == ["back", "front"]
+    assert group["survival"]["lostWithZone"] == ["back", "front"]
+
+
+def test_the_cost_of_the_plan_is_the_sum_of_its_decisions() -> None:
+    group = replicated(spread=False, strategy="replicas")
+    [objective] = group["objective"]
+    assert objective["strategy"] == "replicas"
+    assert objective["terms"]["survival"] == 2  # two workloads in one zone, at a price of 1 each
+    assert objective["cost"] == sum(objective["terms"].values())
+
+
+def test_pods_that_were_placed_alone_have_scores_and_no_cost() -> None:
+    [group] = plans.made(*ZONES, COSTS, plans.appgroup("shop", {"front": []}), members()[0])["appGroups"]
+    assert "objective" not in group
+    assert group["survival"]["workloads"] == 0
+
+
 def test_used_and_free_per_node() -> None:
     document = plans.made(plans.node("n1"), plans.node("n2"), plans.pod("p", cpu="1500m"))
     [found] = document["nodes"]
@@ -54,4 +133,4 @@ def test_all_nodes_on_request() -> None:
 def test_kind_and_version_come_first() -> None:
     document = plans.made(plans.node("n1"))
     assert list(document)[:2] == ["kind", "version"]
-    assert (document["kind"], document["version"]) == ("PlacementPlan", 2)
+    assert (document["kind"], document["version"]) == ("PlacementPlan", 3)

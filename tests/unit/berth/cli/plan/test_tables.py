@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from berth.cli.plan.run import render
-from berth.cli.plan.tables import amount, number, terms_text
+from berth.cli.plan.tables import amount, number, short, terms_text
 from tests.support import plans
 
 GROUP = plans.appgroup("shop", {"front": ["back"], "back": []})
@@ -42,7 +42,7 @@ def test_no_column_vanishes_on_a_narrow_terminal() -> None:
     [
         ("pods", "TERMS", "MEMORY used / free"),
         ("nodes", "MEMORY used / free", "TERMS"),
-        ("groups", "MEAN COST", "TERMS"),
+        ("groups", "MEAN COST", "MEMORY used / free"),
     ],
 )
 def test_sections_on_request(section: str, shown: str, hidden: str) -> None:
@@ -94,6 +94,42 @@ def test_numbers(value: float | None, text: str) -> None:
     assert number(value) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (-3.7e-16, "0"), (0.001, "0.01"), (0.07407, "0.07"), (-0.5, "-0.5"), (2.0, "2"), (42.777, "42.78"),
+     (100, "100"), (1234.5, "1234")],
+)  # fmt: skip
+def test_short_figures(value: float, text: str) -> None:
+    assert short(value) == text
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_a_group_says_what_its_placement_is_worth(width: int) -> None:
+    text = render(DOCUMENT, show=["groups"], width=width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "4.00 over 1 edge" in text
+    assert "100% leave their zone" in text
+    assert "no workload has two placed replicas" in text
+
+
+def test_more_groups_than_a_page_has_words_for_keep_their_row() -> None:
+    [group] = DOCUMENT["appGroups"]
+    many = [{**group, "name": f"shop-{number}"} for number in range(12)]
+    text = render({**DOCUMENT, "appGroups": many}, show=["groups"], width=100)
+    assert text.count("Mean edge cost") == 10
+    assert "default/shop-11" in text
+    assert "and 2 more AppGroups" in text
+
+
+def test_on_narrow_pages_every_term_has_a_line() -> None:
+    [first, *_] = DOCUMENT["pods"]
+    first = {**first, "decision": {**first["decision"], "strategy": "replicas", "cost": 0.4}}
+    first["decision"]["terms"] = {"survival": 0.33, "network": 0.07}
+    text = render({**DOCUMENT, "pods": [first]}, show=["pods"], width=80)
+    assert "survival 0.33,\n" in text
+    assert "EDGE" not in text
+
+
 def test_terms_begin_with_the_largest_and_leave_out_zero() -> None:
     assert terms_text({"waste": 0.5, "network": 2.0, "price": 0.0}) == "network 2, waste 0.5"
-    assert terms_text({"price": 0.0}) == "-"
+    assert terms_text({"price": 0.0, "load": -3.7e-16}) == "-"

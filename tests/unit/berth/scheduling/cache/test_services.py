@@ -54,7 +54,9 @@ class TestServices:
             pytest.param([service(namespace="other", **ZONE)], NONE, id="of-another-namespace"),
             pytest.param([service(type="ExternalName", **ZONE)], NONE, id="external-name"),
             pytest.param([service(selector={}, **ZONE)], NONE, id="without-selector"),
-            pytest.param([service(clusterIP="None", **ZONE)], WorkloadRouting(Routing.ALL, "web"), id="headless"),
+            pytest.param(
+                [service(clusterIP="None", **ZONE)], WorkloadRouting(Routing.ALL, "web", settable=False), id="headless"
+            ),
             pytest.param([service("a"), service(**ZONE)], WorkloadRouting(Routing.SAME_ZONE, "web"), id="by-name"),
         ],
     )
@@ -67,6 +69,14 @@ class TestServices:
         for one in services:
             table.delete(one)
         assert table.routing(SHOP, "web") == NONE
+
+    def test_the_annotation_that_takes_the_place_of_a_setting_leaves_nothing_to_set(self, table: ServiceTable) -> None:
+        table.update(service())
+        assert table.routing(SHOP, "web").settable
+        automatic = service()
+        automatic.metadata.annotations["service.kubernetes.io/topology-mode"] = "Auto"
+        table.update(automatic)
+        assert table.routing(SHOP, "web") == WorkloadRouting(Routing.ALL, "web", settable=False)
 
     def test_a_changed_service_counts(self, table: ServiceTable) -> None:
         assert table.update(service(**ZONE))
@@ -125,15 +135,15 @@ class TestPods:
         assert table.routing(SHOP, "web") == NONE
 
     @pytest.mark.parametrize(
-        ("kind", "routing"),
+        ("kind", "routing", "settable"),
         [
-            pytest.param("StatefulSet", Routing.ALL, id="members-are-called-by-name"),
-            pytest.param("ReplicaSet", Routing.SAME_ZONE, id="replicas-are-alike"),
+            pytest.param("StatefulSet", Routing.ALL, False, id="members-are-called-by-name"),
+            pytest.param("ReplicaSet", Routing.SAME_ZONE, True, id="replicas-are-alike"),
         ],
     )
-    def test_what_made_them(self, table: ServiceTable, kind: str, routing: Routing) -> None:
+    def test_what_made_them(self, table: ServiceTable, kind: str, routing: Routing, settable: bool) -> None:
         table.join(owned(replica(), kind))
-        assert table.routing(SHOP, "web") == WorkloadRouting(routing, "web")
+        assert table.routing(SHOP, "web") == WorkloadRouting(routing, "web", settable=settable)
 
 
 class TestMemory:

@@ -1,0 +1,145 @@
+"""What the placement of an AppGroup is worth, as fields of a document and as text: shared by plan and explain."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from berth.api.text import counted, listed
+from berth.network.routing import Routing
+from berth.network.service_settings import Setting
+from berth.scheduling.group_summary import GroupSummary, RoutingOf
+
+MAX_SAVINGS = 10
+"""Edges that would gain by a setting and are shown."""
+MAX_NAMES = 4
+"""Workloads that are named in one line."""
+CROWDED = 1.1
+"""Calls of the busiest endpoint, as a multiple of the mean, from which on they are told."""
+
+
+def group_figures(summary: GroupSummary, routing: RoutingOf) -> dict[str, Any]:
+    """Fields of an AppGroup in `berth plan` and `berth explain`; docs/reference/plan.md describes them."""
+    left = summary.survival
+    document: dict[str, Any] = {"edges": len(summary.edges)}
+    if summary.edges:
+        document["meanEdgeCost"] = round(summary.mean_edge_cost, 6)
+        document["crossZoneShare"] = round(summary.cross_zone_share, 6)
+    failing = sum(edge.failed for edge in summary.edges)
+    if failing:
+        document["failedShare"] = round(failing / len(summary.edges), 6)
+    document["survival"] = {
+        "workloads": left.replicated,
+        "surviveNode": left.survive_node,
+        "surviveZone": left.survive_zone,
+        "lostWithNode": list(left.lost_with_node),
+        "lostWithZone": list(left.lost_with_zone),
+    }
+    advice = summary.advice()
+    if advice.settings:
+        document["serviceSettings"] = {
+            "meanEdgeCost": round(advice.mean_cost, 6),
+            "workloads": [_setting(setting, routing) for setting in advice.settings],
+            "edges": [
+                {
+                    "from": saving.caller,
+                    "to": saving.callee,
+                    "cost": round(saving.now, 6),
+                    "costThen": round(saving.then, 6),
+                    "trafficDistribution": setting.routing.value,
+                }
+                for saving, setting in advice.savings
+            ],
+        }
+    return document
+
+
+def _setting(setting: Setting, routing: RoutingOf) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "workload": setting.callee,
+        "service": routing(setting.callee).service,
+        "trafficDistribution": setting.routing.value,
+    }
+    if setting.replaces is Routing.LOCAL:
+        found["internalTrafficPolicy"] = "Cluster"
+    return found | {"busiestEndpoint": round(setting.busiest, 6)}
+
+
+def cost_text(value: float) -> str:
+    """A network cost with as many places as matter: 0.30, 36.7, 1401."""
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def share_text(value: float) -> str:
+    """A share in per cent; neither 0 nor 100 % unless it is."""
+    text = f"{value:.0%}"
+    return f"{value:.1%}" if text in ("0%", "100%") and value not in (0, 1) else text
+
+
+def cost_line(group: Mapping[str, Any]) -> str:
+    """The mean edge cost, and what it would be with other settings; empty without edges."""
+    if "meanEdgeCost" not in group:
+        return ""
+    text = f"{cost_text(group['meanEdgeCost'])} over {counted(group['edges'], 'edge')}"
+    settings = group.get("serviceSettings")
+    if settings is not None:
+        text += f"; {cost_text(settings['meanEdgeCost'])} with {_settings_text(settings['workloads'])}"
+    return text
+
+
+def _settings_text(settings: list[Mapping[str, Any]]) -> str:
+    counts = Counter(item["trafficDistribution"] for item in settings)
+    parts = [f"{name} on {counted(count, 'Service')}" for name, count in counts.most_common()]
+    text = f"trafficDistribution: {' and '.join(parts)}"
+    missing = sum(not item["service"] for item in settings)
+    if missing == len(settings):
+        return f"{text} (no Service is known)"
+    return f"{text} ({missing} of them not known)" if missing else text
+
+
+def calls_line(group: Mapping[str, Any]) -> str:
+    """Where calls go; empty without edges."""
+    if "crossZoneShare" not in group:
+        return ""
+    text = f"{share_text(group['crossZoneShare'])} leave their zone"
+    failing = group.get("failedShare")
+    return f"{text}; {share_text(failing)} reach no endpoint (internalTrafficPolicy: Local)" if failing else text
+
+
+def survival_lines(group: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What the failure of a node or zone leaves, by name of the line."""
+    found = group["survival"]
+    if not found["workloads"]:
+        return [("Survive a failure", "no workload has two placed replicas")]
+    return [
+        (f"Survive a {place}", _survivors(found, found[f"survive{place.title()}"], found[f"lostWith{place.title()}"]))
+        for place in ("node", "zone")
+    ]
+
+
+def _survivors(found: Mapping[str, Any], count: int, lost: list[str]) -> str:
+    text = f"{count} of {found['workloads']} workloads with two replicas or more"
+    return f"{text}, not {listed(lost, limit=MAX_NAMES)}" if lost else text
+
+
+def saving_lines(group: Mapping[str, Any]) -> list[str]:
+    """The edges that would gain most by a setting of their callee's Service."""
+    settings = group.get("serviceSettings")
+    if settings is None:
+        return []
+    by_name = {item["workload"]: item for item in settings["workloads"]}
+    lines = [_saving(edge, by_name[edge["to"]]) for edge in settings["edges"][:MAX_SAVINGS]]
+    more = len(settings["edges"]) - len(lines)
+    return [*lines, f"and {more} more"] if more else lines
+
+
+def _saving(edge: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
+    change = f"trafficDistribution: {edge['trafficDistribution']}"
+    if "internalTrafficPolicy" in setting:
+        change += " instead of internalTrafficPolicy: Local"
+    if not setting["service"]:
+        change = f"a Service that has {change}"
+    text = f"{edge['from']} -> {edge['to']}: {cost_text(edge['cost'])} now, {cost_text(edge['costThen'])} with {change}"
+    busiest = setting["busiestEndpoint"]
+    return f"{text}; its busiest endpoint gets {busiest:.1f} times the mean" if busiest >= CROWDED else text
