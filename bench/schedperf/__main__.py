@@ -108,7 +108,11 @@ def _progress(result: Result) -> str:
 
 def write_json(path: Path, results: Sequence[Result]) -> None:
     """Figures with the machine and the command that made them."""
-    machine: dict[str, Any] = {"cpus": os.cpu_count(), "platform": platform.platform(), "python": platform.python_version()}
+    machine: dict[str, Any] = {
+        "cpus": os.cpu_count(),
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+    }
     machine["load"] = os.getloadavg()
     command = f"python -m bench.schedperf {' '.join(sys.argv[1:])}".strip()
     document = {"machine": machine, "command": command, "results": [result.row() for result in results]}

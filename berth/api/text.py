@@ -24,6 +24,25 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def cost_text(value: float) -> str:
+    """Return a network cost with as many places as matter.
+
+    >>> cost_text(0.3), cost_text(41.86), cost_text(1401.2)
+    ('0.30', '41.9', '1401')
+    """
+    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+
+
+def share_text(value: float) -> str:
+    """Return a share in per cent; neither 0 nor 100 % unless it is.
+
+    >>> share_text(0.667), share_text(0.999)
+    ('67%', '99.9%')
+    """
+    text = f"{value:.0%}"
+    return f"{value:.1%}" if text in ("0%", "100%") and value not in (0, 1) else text
+
+
 def shortened(text: str, limit: int) -> str:
     """Return ``text``, cut with an ellipsis so that its UTF-8 form has at most ``limit`` bytes."""
     data = text.encode()

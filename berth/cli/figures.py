@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from berth.api.text import counted, listed
+from berth.api.text import cost_text, counted, listed, share_text
 from berth.network.routing import Routing
 from berth.network.service_settings import Setting
 from berth.scheduling.group_summary import GroupSummary, RoutingOf
@@ -64,17 +64,6 @@ def _setting(setting: Setting, routing: RoutingOf) -> dict[str, Any]:
     if setting.replaces is Routing.LOCAL:
         found["internalTrafficPolicy"] = "Cluster"
     return found | {"busiestEndpoint": round(setting.busiest, 6)}
-
-
-def cost_text(value: float) -> str:
-    """A network cost with as many places as matter: 0.30, 36.7, 1401."""
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
-
-
-def share_text(value: float) -> str:
-    """A share in per cent; neither 0 nor 100 % unless it is."""
-    text = f"{value:.0%}"
-    return f"{value:.1%}" if text in ("0%", "100%") and value not in (0, 1) else text
 
 
 def cost_line(group: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from berth.scheduling import messages
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import AfterWait, PlacementConfiguration, Profile
 from berth.scheduling.decision import Decision, Failure, Outcome
+from berth.scheduling.group_summary import group_summary
 from berth.scheduling.messages import Message
 from berth.scheduling.planner import Planner
 from berth.scheduling.planning import Attempt, Planning, PlanUnderWay
@@ -263,9 +264,8 @@ class SchedulingCycle:
             self._listener.decided(decision, attempt.costs)
         if group is not None and len(outcome.decisions) > 1:
             nodes = len({decision.node for decision in outcome.decisions})
-            message = messages.group_placed(
-                pods=len(outcome.decisions), nodes=nodes, edges=outcome.edges, cost=outcome.edge_cost
-            )
+            summary = group_summary(group, self._cache, attempt.planner.view, attempt.costs)
+            message = messages.group_placed(pods=len(outcome.decisions), nodes=nodes, summary=summary)
             self._listener.about_group(group, message)
         if outcome.cut_short:
             self._listener.cut_short(entry.key.kind)

@@ -5,12 +5,14 @@ The placement controller makes Events of them, ``berth plan`` prints them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from berth.api.text import listed
+from berth.api.text import cost_text, counted, listed, share_text
 from berth.network.groups import Group
 from berth.scheduling.annotations import write_rejections
 from berth.scheduling.decision import Failure
+from berth.scheduling.group_summary import GroupSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +76,25 @@ def workload_unknown(group: Group, workload: str) -> Message:
     return Message("WorkloadUnknown", text, warning=True)
 
 
-def group_placed(*, pods: int, nodes: int, edges: int, cost: float) -> Message:
-    """The waiting pods of an AppGroup were planned together; edges and cost are those of all its placed pods."""
-    mean = cost / edges if edges else 0.0
-    text = f"Placed {pods} pods on {nodes} nodes; mean network cost {mean:.3g} over {edges} dependency edges"
-    return Message("Placed", text)
+def group_placed(*, pods: int, nodes: int, summary: GroupSummary) -> Message:
+    """The waiting pods of an AppGroup were planned together; the summary is of all its placed pods."""
+    parts = [f"Placed {counted(pods, 'pod')} on {counted(nodes, 'node')}"]
+    if summary.edges:
+        parts.append(
+            f"mean edge cost {cost_text(summary.mean_edge_cost)} over {counted(len(summary.edges), 'edge')}, "
+            f"{share_text(summary.cross_zone_share)} of the calls leave their zone"
+        )
+    left = summary.survival
+    if left.replicated:
+        parts.append(
+            f"{left.survive_node} of {left.replicated} replicated workloads survive a node{_but(left.lost_with_node)}, "
+            f"{left.survive_zone} of {left.replicated} a zone{_but(left.lost_with_zone)}"
+        )
+    return Message("Placed", "; ".join(parts))
+
+
+def _but(workloads: Sequence[str]) -> str:
+    return f" (not {listed(workloads, limit=3)})" if workloads else ""
 
 
 def planning_cut_short(*, seconds: float) -> Message:

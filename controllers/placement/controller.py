@@ -20,6 +20,7 @@ from berth.scheduling.settling import SettlingWindow
 from controllers.placement.binder import Binder
 from controllers.placement.binding_cycle import BindingCycle
 from controllers.placement.event_handlers import EventHandlers
+from controllers.placement.group_metrics import GroupMetrics
 from controllers.placement.metrics import PENDING
 from controllers.placement.planning_thread import PlanningThread
 from controllers.placement.pod_conditions import PodConditions
@@ -63,12 +64,19 @@ class PlacementController:
         self.planning = PlanningThread()
         self._conditions = PodConditions(client)
         self._volumes = VolumeBinder(client, self.cache.state, idle=self.planning.idle)
+        self.groups = GroupMetrics(
+            self.cache,
+            self.configuration,
+            view=lambda scheduler: self.cycle.planners[scheduler].view,
+            idle=self.planning.idle,
+        )
         self.handlers = EventHandlers(
             self.cache,
             self.queue,
             self.configuration,
             volumes=self._volumes,
             conditions=self._conditions,
+            groups=self.groups,
             record=record,
             deferring=self.planning.deferring,
         )
@@ -99,7 +107,7 @@ class PlacementController:
             watch.add_batch_handler(self._changed.set)
             self._context.watch(f"placement {name}", watch)
         watching = (watch.run() for watch in self.watches.values())
-        await run_together(*watching, self._schedule(), self.binding.run(), self._conditions.run())
+        await run_together(*watching, self._schedule(), self.binding.run(), self._conditions.run(), self.groups.run())
 
     async def _schedule(self) -> None:
         """Schedule one entry after another, and wait for changes in between."""

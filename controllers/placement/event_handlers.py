@@ -24,6 +24,7 @@ from berth.scheduling.gang.infrastructure import read_settings
 from berth.scheduling.queue import SchedulingQueue
 from berth.scheduling.queue_entry import GROUP, EntryKey, QueueEntry
 from controllers.placement import events
+from controllers.placement.group_metrics import GroupMetrics
 from controllers.placement.metrics import NODE_REJECTIONS
 from controllers.placement.pod_conditions import PodConditions
 from controllers.placement.volume_binder import VolumeBinder
@@ -52,6 +53,7 @@ class EventHandlers:
         *,
         volumes: VolumeBinder,
         conditions: PodConditions,
+        groups: GroupMetrics,
         record: Callable[[Note], None],
         deferring: Callable[[Callable[..., None], str], Callable[..., None]],
     ) -> None:
@@ -61,6 +63,7 @@ class EventHandlers:
         self._configuration = configuration
         self._volumes = volumes
         self._conditions = conditions
+        self._groups = groups
         self._record = record
         self._deferring = deferring
 
@@ -101,6 +104,9 @@ class EventHandlers:
             waits = cache.update_pod(new)
         ours = self._configuration.profile_for(pod.spec.scheduler_name) is not None
         joined = cache.members.group_of(uid)
+        if ours and moved(old, new):
+            for key in filter(None, (group, joined)):
+                self._groups.pod_changed(key, pod.spec.scheduler_name)
         # A plan that is not made yet may have a node for it already.
         planned = new is not None and cache.assumed(uid) and queue.refresh(new)
         if planned and pod.metadata.deletion_timestamp is not None:
@@ -127,6 +133,8 @@ class EventHandlers:
 
     def on_node(self, old: Node | None, new: Node | None) -> None:
         """A new or changed node may take pods that no other takes; the end of one may mend a spread or an affinity."""
+        if old is not None and (new is None or old.metadata.labels != new.metadata.labels):
+            self._groups.costs_changed()
         if new is None:
             if old is not None:
                 self._cache.delete_node(old)
@@ -161,6 +169,7 @@ class EventHandlers:
             self._cache.delete_service(service)
         if changed:
             namespace = service.metadata.namespace
+            self._groups.services_changed(namespace)
             self._queue.move_all_to_active(lambda entry: entry.key.namespace == namespace and self._judges_calls(entry))
 
     def _judges_calls(self, entry: QueueEntry) -> bool:
@@ -176,10 +185,12 @@ class EventHandlers:
             if old is None or old.spec != new.spec or _order(old) != _order(new):
                 before = self._cache.groups.get(GroupKey(new.metadata.namespace, new.metadata.name))
                 group = self._cache.update_group(new)
+                self._groups.group_changed(group.key)
                 self._activate_group(group.key, skip_backoff=before is None or relaxed(before, group))
         elif old is not None:
             key = GroupKey(old.metadata.namespace, old.metadata.name)
             self._cache.delete_group(key)
+            self._groups.group_changed(key)
             self._activate_group(key)
 
     def on_topology(self, old: CustomObject | None, new: CustomObject | None) -> None:
@@ -193,6 +204,7 @@ class EventHandlers:
         elif old is not None:
             self._cache.delete_topology(old)
         if changed:
+            self._groups.costs_changed()
             self._queue.move_all_to_active()
 
     def on_storage(self, old: StorageObject | None, new: StorageObject | None) -> None:
@@ -218,6 +230,18 @@ def rejected_by_kubelet(pod: Pod) -> bool:
     return pod.status.phase == "Failed" and (
         reason.startswith("OutOf")
         or reason in ("NodeAffinity", "NodePorts", "UnexpectedAdmissionError", "TopologyAffinityError")
+    )
+
+
+def moved(old: Pod | None, new: Pod | None) -> bool:
+    """Whether a pod came, went, got a node or other labels, is being deleted or has ended."""
+    if old is None or new is None:
+        return True
+    return (
+        old.spec.node_name != new.spec.node_name
+        or old.metadata.labels != new.metadata.labels
+        or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+        or old.finished != new.finished
     )
 
 

@@ -36,6 +36,32 @@ EDGE_COST = Histogram(
     "Mean network cost of a pod's dependency edges when it was placed.",
     buckets=(0, 1, 2, 5, 10, 20, 50, 100, 200),
 )
+_GROUP = ["namespace", "appgroup"]
+REPLICATED_WORKLOADS = Gauge(
+    "berth_placement_appgroup_replicated_workloads",
+    "Workloads of the AppGroup with two placed replicas or more.",
+    _GROUP,
+)
+SURVIVE_NODE = Gauge(
+    "berth_placement_appgroup_workloads_surviving_node",
+    "Of the replicated workloads, those that have a replica left whichever node fails.",
+    _GROUP,
+)
+SURVIVE_ZONE = Gauge(
+    "berth_placement_appgroup_workloads_surviving_zone",
+    "Of the replicated workloads, those that have a replica left whichever zone fails.",
+    _GROUP,
+)
+MEAN_EDGE_COST = Gauge(
+    "berth_placement_appgroup_mean_edge_cost",
+    "Mean over the AppGroup's dependency edges of what a call costs, as Services route calls.",
+    _GROUP,
+)
+CROSS_ZONE_CALLS = Gauge(
+    "berth_placement_appgroup_cross_zone_calls_ratio",
+    "Share of the AppGroup's calls that leave the caller's zone.",
+    _GROUP,
+)
 NODE_REJECTIONS = Counter(
     "berth_placement_node_rejections_total", "Pods that a kubelet refused, by reason.", ["reason"]
 )

@@ -80,7 +80,7 @@ def test_online_boutique_is_placed_together(
         assert decision["network"]["topology"] == f"{stage.name}/net-topology"
         assert decision["node"] in stage.wait_event(name, "Scheduled", "planned together with 10 other pods")
     assert stage.wait_event("online-boutique", "Placed") == (
-        "Placed 11 pods on 1 nodes; mean network cost 0 over 15 dependency edges"
+        "Placed 11 pods on 1 node; mean edge cost 0.00 over 15 edges, 0% of the calls leave their zone"
     )
     own_cluster.kubectl(
         "-n", stage.name, "wait", "--for=condition=Available", "--timeout=60s", "deployment", "--all", timeout=90
@@ -105,7 +105,7 @@ def test_a_group_too_large_for_a_node_stays_in_a_zone(stage: Stage) -> None:
     # Twelve cores are three nodes of four: only the second zone holds them all.
     assert set(nodes.values()) == {"b1", "b2", "b3"}
     # Edges between nodes cost what one zone costs, so no edge is dearer than 1.
-    found = re.match(r"Placed 6 pods on 3 nodes; mean network cost (\S+) over 5", stage.wait_event("shop", "Placed"))
+    found = re.match(r"Placed 6 pods on 3 nodes; mean edge cost (\S+) over 5", stage.wait_event("shop", "Placed"))
     assert found is not None
     assert float(found[1]) < 1
 

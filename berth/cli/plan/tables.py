@@ -12,8 +12,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from berth.api.text import listed
-from berth.cli.figures import calls_line, cost_line, cost_text, saving_lines, share_text, survival_lines
+from berth.api.text import cost_text, listed, share_text
+from berth.cli.figures import calls_line, cost_line, saving_lines, survival_lines
 
 MAX_NOTES = 12
 MAX_DETAILED = 10

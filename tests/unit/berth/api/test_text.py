@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.api.text import counted, listed, shortened
+from berth.api.text import cost_text, counted, listed, share_text, shortened
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,15 @@ def test_shortened_fits_and_keeps_the_beginning(text: str, limit: int) -> None:
     result = shortened(text, limit)
     assert len(result.encode()) <= limit
     assert result == text or (result.endswith("…") and text.startswith(result[:-1]))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "0.00"), (0.3, "0.30"), (9.994, "9.99"), (41.86, "41.9"), (100, "100"), (1401.4, "1401")]
+)
+def test_costs_have_the_places_that_matter(value: float, text: str) -> None:
+    assert cost_text(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(0, "0%"), (0.001, "0.1%"), (0.667, "67%"), (0.999, "99.9%"), (1, "100%")])
+def test_a_share_is_none_or_all_only_if_it_is(value: float, text: str) -> None:
+    assert share_text(value) == text

@@ -10,10 +10,8 @@ import pytest
 from berth.cli.figures import (
     calls_line,
     cost_line,
-    cost_text,
     group_figures,
     saving_lines,
-    share_text,
     survival_lines,
 )
 from berth.network.groups import Group, GroupEdge, GroupKey
@@ -33,18 +31,6 @@ def figures(*edges: tuple[str, str], placed: Placed, **routing: WorkloadRouting)
 
     shop = Group(key=GroupKey("default", "shop"), edges=tuple(GroupEdge(*ends, 0, math.inf) for ends in edges))
     return group_figures(summarize(shop, placed, SITES, of), of)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(0, "0.00"), (0.3, "0.30"), (9.994, "9.99"), (41.86, "41.9"), (100, "100"), (1401.4, "1401")]
-)
-def test_costs_have_the_places_that_matter(value: float, text: str) -> None:
-    assert cost_text(value) == text
-
-
-@pytest.mark.parametrize(("value", "text"), [(0, "0%"), (0.001, "0.1%"), (0.667, "67%"), (0.999, "99.9%"), (1, "100%")])
-def test_a_share_is_none_or_all_only_if_it_is(value: float, text: str) -> None:
-    assert share_text(value) == text
 
 
 def test_a_placement_in_words() -> None:

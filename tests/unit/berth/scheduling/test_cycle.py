@@ -91,7 +91,7 @@ class TestCompleteGroup:
         (note,) = stage.notes
         assert note.reason == "Placed"
         assert stage.groups_told == ["shop"]
-        assert note.text == "Placed 2 pods on 1 nodes; mean network cost 0 over 1 dependency edges"
+        assert note.text == "Placed 2 pods on 1 node; mean edge cost 0.00 over 1 edge, 0% of the calls leave their zone"
 
     def test_no_room_for_all_means_nobody_until_the_wait_is_over(self) -> None:
         stage = Stage(cpu=1)
@@ -134,7 +134,7 @@ class TestCompleteGroup:
         stage.add(member("b1", "b"), member("c1", "c"))
         stage.schedule()
         assert [note.text for note in stage.notes] == [
-            "Placed 2 pods on 1 nodes; mean network cost 0 over 2 dependency edges"
+            "Placed 2 pods on 1 node; mean edge cost 0.00 over 2 edges, 0% of the calls leave their zone"
         ]
 
 

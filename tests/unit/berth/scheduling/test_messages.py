@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
-from berth.network.groups import Group, GroupKey
+from berth.network.groups import Group, GroupEdge, GroupKey
+from berth.network.sites import Sites
 from berth.scheduling import messages
+from berth.scheduling.cache.services import WorkloadRouting
 from berth.scheduling.decision import Failure
 from berth.scheduling.framework.rejection import Rejection
+from berth.scheduling.group_summary import GroupSummary, summarize
 from berth.scheduling.messages import Message
+from tests.support.edges import COSTS, PLACES
 from tests.support.placement import member
 
 SHOP = Group(key=GroupKey("default", "shop"), members=3, selectors=("a", "b", "c"))
 FAILURE = Failure(member("a1", "a"), nodes=3, rejections=(Rejection("NodeResourcesFit", "Insufficient cpu", 3),))
 NOTE = 1024
+
+
+def summary(**placed: dict[str, int]) -> GroupSummary:
+    shop = replace(SHOP, edges=(GroupEdge("a", "b", 0, math.inf),))
+    return summarize(shop, placed, Sites.of(PLACES, COSTS), lambda _: WorkloadRouting())
 
 
 @pytest.mark.parametrize(
@@ -29,11 +39,27 @@ NOTE = 1024
             id="topology-absent",
         ),
         pytest.param(
-            messages.group_placed(pods=3, nodes=2, edges=4, cost=10.0),
+            messages.group_placed(pods=4, nodes=2, summary=summary(a={"a1": 1, "b1": 1}, b={"a1": 1, "b1": 1})),
             "Placed",
             False,
-            "Placed 3 pods on 2 nodes; mean network cost 2.5 over 4 dependency edges",
+            "Placed 4 pods on 2 nodes; mean edge cost 3.00 over 1 edge, 50% of the calls leave their zone; "
+            "2 of 2 replicated workloads survive a node, 2 of 2 a zone",
             id="placed",
+        ),
+        pytest.param(
+            messages.group_placed(pods=5, nodes=1, summary=summary(a={"a1": 2}, b={"a1": 1, "a2": 1}, c={"a1": 1})),
+            "Placed",
+            False,
+            "Placed 5 pods on 1 node; mean edge cost 0.50 over 1 edge, 0% of the calls leave their zone; "
+            "1 of 2 replicated workloads survive a node (not a), 0 of 2 a zone (not a, b)",
+            id="placed-where-one-failure-ends-it",
+        ),
+        pytest.param(
+            messages.group_placed(pods=2, nodes=2, summary=summary(c={"a1": 1}, a={"a1": 1})),
+            "Placed",
+            False,
+            "Placed 2 pods on 2 nodes",
+            id="placed-without-edges-and-replicas",
         ),
         pytest.param(
             messages.group_not_placed(FAILURE),

@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from berth.kube.events import NOTE_LIMIT, Note
+from berth.network.costs import NO_COSTS, Place
 from berth.network.groups import Group, GroupKey, read_group
+from berth.network.sites import Sites
 from berth.scheduling import messages
+from berth.scheduling.cache.services import WorkloadRouting
 from berth.scheduling.decision import Decision, Failure
 from berth.scheduling.framework.rejection import Rejection
+from berth.scheduling.group_summary import summarize
 from controllers.placement import events
 from tests.support import kinds
 from tests.support.placement import chain, group_object, lone, member, zoned
@@ -117,12 +121,10 @@ def test_a_broken_group_is_told_on_its_pods_with_the_field() -> None:
     assert "spec.numMembers" in note.message
 
 
-@pytest.mark.parametrize(
-    ("edges", "cost", "mean"), [pytest.param(4, 10.0, "2.5", id="mean"), pytest.param(0, 0.0, "0", id="no-edges")]
-)
-def test_a_placed_group(edges: int, cost: float, mean: str) -> None:
-    note = events.about_group(SHOP, messages.group_placed(pods=3, nodes=2, edges=edges, cost=cost))
-    assert note.message == f"Placed 3 pods on 2 nodes; mean network cost {mean} over {edges} dependency edges"
+def test_a_placed_group() -> None:
+    summary = summarize(SHOP, {"a": {"n1": 1}}, Sites.of({"n1": Place()}, NO_COSTS), lambda _: WorkloadRouting())
+    note = events.about_group(SHOP, messages.group_placed(pods=1, nodes=1, summary=summary))
+    assert note.message == "Placed 1 pod on 1 node"
     assert (note.regarding.kind, note.regarding.name, note.regarding.uid) == ("AppGroup", "shop", "group-default-shop")
 
 
