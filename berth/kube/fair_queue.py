@@ -59,7 +59,8 @@ class FairQueue(Generic[T]):
         self._largest = 0
         self._at_work: Counter[str] = Counter()
         self._slow_until: dict[str, float] = {}
-        self._wake = asyncio.Event()
+        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._woken = 0  # workers that have been woken and did not look yet
         self._ended = asyncio.Event()
 
     def __len__(self) -> int:
@@ -75,7 +76,7 @@ class FairQueue(Generic[T]):
         items = self._waiting.setdefault(namespace, deque())
         items.append(item)
         self._resized(namespace, len(items) - 1, len(items))
-        self._wake.set()
+        self._wake()
         if self._capacity is None or self._size <= self._capacity:
             return None
         return self._pop(next(iter(self._by_size[self._largest])))
@@ -83,9 +84,28 @@ class FairQueue(Generic[T]):
     async def get(self) -> Turn[T]:
         """Wait for an item and take it to work on; :meth:`done` must follow."""
         while (turn := self.take()) is None:
-            self._wake.clear()
-            await self._wake.wait()
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            try:
+                await waiter
+                self._woken -= 1
+            except asyncio.CancelledError:
+                if not waiter.cancelled():
+                    self._woken -= 1
+                    self._wake()  # it was our turn, and is another's now
+                raise
+        if not self._woken:
+            self._wake()
         return turn
+
+    def _wake(self) -> None:
+        """Wake one worker if there is an item for it: of all that wait, most would find nothing."""
+        while self._waiters and self._next() is not None:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                self._woken += 1
+                return
 
     def take(self) -> Turn[T] | None:
         """Take the next item to work on; :meth:`done` must follow. None while nothing waits that may have a worker."""
@@ -107,7 +127,7 @@ class FairQueue(Generic[T]):
         self._at_work[turn.namespace] -= 1
         if not self._at_work[turn.namespace]:
             del self._at_work[turn.namespace]
-        self._wake.set()
+        self._wake()
         self._ended.set()
 
     async def join(self) -> None:
@@ -148,7 +168,7 @@ class FairQueue(Generic[T]):
         now = loop.time()
         self._slow_until = {name: until for name, until in self._slow_until.items() if until > now}
         self._slow_until[namespace] = now + REMEMBER_SLOW
-        loop.call_later(REMEMBER_SLOW, self._wake.set)
+        loop.call_later(REMEMBER_SLOW, self._wake)
 
     def _slow(self, namespace: str) -> bool:
         until = self._slow_until.get(namespace)

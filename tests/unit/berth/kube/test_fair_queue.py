@@ -79,6 +79,46 @@ async def test_work_that_ends_lets_others_of_its_namespace_be_next() -> None:
     assert (await waiters[-1]).item == "a4"
 
 
+class Counting(FairQueue[str]):
+    """Counts how often a worker looks for an item."""
+
+    looks = 0
+
+    def take(self) -> Turn[str] | None:
+        self.looks += 1
+        return super().take()
+
+
+async def test_an_item_wakes_one_worker_and_not_all() -> None:
+    queue = Counting(32)
+    async with running(*(queue.get() for _ in range(32))):
+        await asyncio.sleep(0)
+        queue.looks = 0
+        for number in range(3):
+            queue.put("a", f"a{number}")
+        await until(lambda: not len(queue), what="all items are taken")
+        assert queue.looks == 3
+
+
+async def test_a_worker_that_ends_when_it_is_woken_leaves_the_item_to_another() -> None:
+    queue = filled(workers=4)
+    first, second = (asyncio.create_task(queue.get()) for _ in range(2))
+    await asyncio.sleep(0)
+    queue.put("a", "a1")
+    first.cancel()
+    assert (await second).item == "a1"
+
+
+async def test_workers_that_ended_while_they_waited_are_not_woken() -> None:
+    queue = filled(workers=4)
+    first, second = (asyncio.create_task(queue.get()) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.sleep(0)
+    queue.put("a", "a1")
+    assert (await second).item == "a1"
+
+
 async def test_an_item_wakes_whoever_waits() -> None:
     queue = filled()
     waiters = [asyncio.create_task(queue.get()) for _ in range(3)]
