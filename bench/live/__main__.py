@@ -48,6 +48,8 @@ class Case:
     """Online Boutique applications"""
     load: str
     """backlog or arrival"""
+    replicas: int = 1
+    """of every workload"""
 
 
 STANDARD = (
@@ -55,6 +57,8 @@ STANDARD = (
     Case(1000, "large", 100, "arrival"),
     Case(1000, "large", 500, "backlog"),
     Case(1000, "third", 100, "backlog"),
+    Case(1000, "large", 30, "backlog", replicas=3),
+    Case(1000, "large", 30, "arrival", replicas=3),
     Case(5000, "large", 100, "backlog"),
     Case(5000, "large", 500, "backlog"),
     Case(5000, "third", 500, "backlog"),
@@ -86,9 +90,14 @@ async def measure(cluster: LocalCluster, cases: Sequence[Case], arguments: argpa
             (case, label) for case in cases for _ in range(arguments.rounds) for label in arguments.schedulers
         ):
             namespace = f"{label}-{number}"
-            say(f"{label}: {case.groups} applications on {case.nodes} {case.size} nodes ({case.load})")
+            say(
+                f"{label}: {case.groups} applications, {case.replicas} of each workload, on {case.nodes} {case.size} "
+                f"nodes ({case.load})"
+            )
             with tempfile.TemporaryDirectory() as directory:
-                runner = contender(label, cluster, Path(directory), baseline=arguments.baseline)
+                runner = contender(
+                    label, cluster, Path(directory), baseline=arguments.baseline, config=arguments.placement_config
+                )
                 try:
                     result = await run(
                         client,
@@ -96,6 +105,7 @@ async def measure(cluster: LocalCluster, cases: Sequence[Case], arguments: argpa
                         scheduler=runner.scheduler_name,
                         label=label,
                         groups=case.groups,
+                        replicas=case.replicas,
                         nodes=nodes,
                         costs=costs,
                         start=runner.start,
@@ -137,6 +147,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, choices=[1000, 5000], help="measure one case: this many nodes")
     parser.add_argument("--size", choices=sorted(SIZES), default="large", help="its node size (default large)")
     parser.add_argument("--groups", type=int, default=100, help="its Online Boutique applications (default 100)")
+    parser.add_argument("--replicas", type=int, default=1, help="replicas of every workload (default 1)")
+    parser.add_argument("--placement-config", type=Path, help="configuration of Berth's placement (default: none)")
     parser.add_argument(
         "--load",
         choices=["backlog", "arrival"],
@@ -159,7 +171,8 @@ def parse() -> argparse.Namespace:
 def main() -> None:
     """Measure, print a table, write JSON."""
     arguments = parse()
-    cases = [Case(arguments.nodes, arguments.size, arguments.groups, arguments.load)] if arguments.nodes else STANDARD
+    one = Case(arguments.nodes, arguments.size, arguments.groups, arguments.load, arguments.replicas)
+    cases = [one] if arguments.nodes else STANDARD
     results: list[Result] = []
     for result in run_cases(cases, arguments):
         results.append(result)
@@ -177,8 +190,8 @@ def write_json(path: Path, results: Sequence[Result]) -> None:
 
 
 COLUMNS = (
-    "scheduler", "nodes", "size", "load", "pods", "bound", "pods/s", "p50 s", "p99 s", "edge cost", "over", "twice",
-    "CPU s", "MiB", "plan p99 ms",
+    "scheduler", "nodes", "size", "load", "replicas", "pods", "bound", "pods/s", "p50 s", "p99 s", "edge cost",
+    "survive node", "survive zone", "over", "twice", "CPU s", "MiB", "plan p99 ms",
 )  # fmt: skip
 
 
@@ -189,11 +202,16 @@ def print_table(results: Sequence[Result]) -> None:
     for r in results:
         known = r.decision_p99 == r.decision_p99
         cells = (
-            r.scheduler, r.nodes, r.size, r.load, r.pods, r.bound, f"{r.pods_per_second:.0f}", f"{r.p50:.2f}",
-            f"{r.p99:.2f}", f"{r.mean_edge_cost:.2f}", r.overcommitted, r.rebound, f"{r.cpu_seconds:.1f}",
-            f"{r.rss_mib:.0f}", f"<= {r.decision_p99 * 1e3:g}" if known else "",
+            r.scheduler, r.nodes, r.size, r.load, r.replicas, r.pods, r.bound, f"{r.pods_per_second:.0f}",
+            f"{r.p50:.2f}", f"{r.p99:.2f}", f"{r.mean_edge_cost:.2f}", _share(r.survive_node), _share(r.survive_zone),
+            r.overcommitted, r.rebound, f"{r.cpu_seconds:.1f}", f"{r.rss_mib:.0f}",
+            f"<= {r.decision_p99 * 1e3:g}" if known else "",
         )  # fmt: skip
         print(f"| {' | '.join(str(cell) for cell in cells)} |")
+
+
+def _share(part: float) -> str:
+    return f"{part:.0%}" if part == part else ""
 
 
 if __name__ == "__main__":

@@ -40,9 +40,12 @@ class Berth:
 
     scheduler_name = "berth-scheduler"
 
-    def __init__(self, cluster: LocalCluster, directory: Path, *, checkout: Path | None = None) -> None:
-        """Remember the cluster, and the checkout whose code runs if it is not this one's."""
+    def __init__(
+        self, cluster: LocalCluster, directory: Path, *, checkout: Path | None = None, config: Path | None = None
+    ) -> None:
+        """Remember the cluster, the checkout whose code runs if it is not this one's, and the configuration file."""
         self._cluster = cluster
+        self._arguments = ("--placement-config", str(config.resolve())) if config is not None else ()
         self._directory = directory
         self._checkout = checkout
         self._process: ControllerProcess | None = None
@@ -50,9 +53,13 @@ class Berth:
     def start(self) -> list[int]:
         """Start it and wait until it is ready; returns its pid."""
         self._process = ControllerProcess.start(
-            ["placement"], kubeconfig=self._cluster.kubeconfig, directory=self._directory, checkout=self._checkout
+            ["placement"],
+            kubeconfig=self._cluster.kubeconfig,
+            directory=self._directory,
+            checkout=self._checkout,
+            arguments=self._arguments,
         )
-        self._process.wait_ready()
+        self._process.wait_ready(timeout=120)
         return [self._process.process.pid]
 
     def decision_p99(self) -> float:
@@ -83,8 +90,10 @@ CONTENDERS = ("kube-scheduler", "berth")
 """Labels of those that are compared by default."""
 
 
-def contender(label: str, cluster: LocalCluster, directory: Path, *, baseline: Path | None) -> KubeScheduler | Berth:
-    """Make a contender by its label."""
+def contender(
+    label: str, cluster: LocalCluster, directory: Path, *, baseline: Path | None, config: Path | None = None
+) -> KubeScheduler | Berth:
+    """Make a contender by its label; `config` is Berth's."""
     if label == "kube-scheduler":
         return KubeScheduler(cluster, directory)
-    return Berth(cluster, directory, checkout=baseline if label == BASELINE else None)
+    return Berth(cluster, directory, checkout=baseline if label == BASELINE else None, config=config)

@@ -6,10 +6,12 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import psutil
 
+from bench.live.availability import judged
 from bench.live.workload import application
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
@@ -60,6 +62,12 @@ class Result:
     """size of the nodes"""
     decision_p99: float = float("nan")
     """99th percentile of the planning time per pod in seconds, as the bound of its histogram bucket (Berth only)"""
+    replicas: int = 1
+    """of every workload"""
+    survive_node: float = float("nan")
+    """share of the workloads with several replicas that have one left whichever node fails"""
+    survive_zone: float = float("nan")
+    """the same for zones"""
 
     def row(self) -> dict[str, Any]:
         """All figures by name."""
@@ -86,10 +94,12 @@ class Cpu:
         return float(sum(process.memory_info().rss for process in self._processes)) / 2**20
 
 
-async def create_all(client: ApiClient, namespace: str, *, scheduler: str, groups: int) -> int:
+async def create_all(client: ApiClient, namespace: str, *, scheduler: str, groups: int, replicas: int) -> int:
     """Create the applications' AppGroups, then all pods; returns the number of pods."""
     await client.create(NAMESPACES, {"metadata": {"name": namespace}})
-    applications = [application(f"{namespace}-{number:04d}", scheduler=scheduler) for number in range(groups)]
+    applications = [
+        application(f"{namespace}-{number:04d}", scheduler=scheduler, replicas=replicas) for number in range(groups)
+    ]
     await _in_parallel([lambda g=group: client.create(APP_GROUPS, g, namespace=namespace) for group, _ in applications])
     pods = [pod for _, members in applications for pod in members]
     await _in_parallel([lambda p=pod: client.create(PODS, p, namespace=namespace) for pod in pods])
@@ -129,6 +139,7 @@ async def run(
     scheduler: str,
     label: str,
     groups: int,
+    replicas: int,
     nodes: Sequence[Node],
     costs: NetworkCosts,
     start: Callable[[], Sequence[int]],
@@ -143,6 +154,7 @@ async def run(
         scheduler: spec.schedulerName of the pods.
         label: name in the result.
         groups: number of applications.
+        replicas: of every workload; several keep away from each other where they can.
         nodes: the cluster's nodes.
         costs: what the placement is judged by.
         start: starts the scheduler, waits until it is ready, returns its pids.
@@ -156,16 +168,15 @@ async def run(
     progress = asyncio.Event()
     watch.add_batch_handler(progress.set)
     following = asyncio.create_task(watch.run())
+    create = partial(create_all, client, namespace, scheduler=scheduler, groups=groups, replicas=replicas)
     try:
         await watch.synced.wait()
         if load == "backlog":
-            await create_all(client, namespace, scheduler=scheduler, groups=groups)
+            await create()
         cpu = Cpu(await asyncio.to_thread(start))
         started = time.monotonic()
-        creating = asyncio.ensure_future(
-            asyncio.sleep(0) if load == "backlog" else create_all(client, namespace, scheduler=scheduler, groups=groups)
-        )
-        wanted = groups * len(application("x", scheduler=scheduler)[1])
+        creating = asyncio.ensure_future(asyncio.sleep(0) if load == "backlog" else create())
+        wanted = groups * len(application("x", scheduler=scheduler, replicas=replicas)[1])
         bound, last = 0, time.monotonic()
         while len(log.bound) < wanted and time.monotonic() - last < patience:
             progress.clear()
@@ -186,6 +197,11 @@ async def run(
     group_objects = await client.list_all(APP_GROUPS, namespace=namespace)
     quality = judge(list(log.pods.values()), group_objects, nodes, costs)
     p50, p99 = percentiles([log.bound[uid] - log.created[uid] for uid in log.bound])
+    cost, survival = quality.mean_edge_cost, (float("nan"), float("nan"))
+    if replicas > 1:
+        found = await judged(client, namespace)
+        cost, shared = found.cost, max(found.replicated, 1)
+        survival = (found.survive_node / shared, found.survive_zone / shared)
     return Result(
         scheduler=label,
         load=load,
@@ -196,12 +212,15 @@ async def run(
         pods_per_second=len(log.bound) / seconds if seconds else float("nan"),
         p50=p50,
         p99=p99,
-        mean_edge_cost=quality.mean_edge_cost,
+        mean_edge_cost=cost,
         overcommitted=quality.overcommitted,
         rebound=log.rebound,
         nodes_used=quality.nodes_used,
         cpu_seconds=spent,
         rss_mib=rss,
+        replicas=replicas,
+        survive_node=survival[0],
+        survive_zone=survival[1],
     )
 
 

@@ -9,6 +9,9 @@ from typing import Any
 
 import yaml
 
+from bench.replicas.cluster import GROUP_LABEL, WORKLOAD_LABEL
+from berth.api.labels import LABEL_ZONE
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 REGION_COST = 100
 ZONE_COST = 10
@@ -27,24 +30,46 @@ def _template() -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return group, deployments
 
 
-def application(name: str, *, scheduler: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """One Online Boutique: its AppGroup and its eleven pods."""
+def application(name: str, *, scheduler: str, replicas: int = 1) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """One Online Boutique: its AppGroup and its eleven pods, or as many of each as it has replicas.
+
+    Replicas keep away from each other as Helm charts have it: preferred anti-affinity by host and a soft spread over
+    zones. Their AppGroup has no maxNetworkCost, which a spread over all zones could not keep.
+    """
     group, deployments = copy.deepcopy(_template())
     group["metadata"]["name"] = name
+    if replicas > 1:
+        for workload in group["spec"]["workloads"]:
+            for dependency in workload.get("dependencies", ()):
+                dependency.pop("maxNetworkCost", None)
     pods = []
     for deployment in deployments:
         template = deployment["spec"]["template"]
-        labels = {**template["metadata"]["labels"], "appgroup.diktyo.x-k8s.io": name}
+        labels = {**template["metadata"]["labels"], GROUP_LABEL: name}
         spec = {**template["spec"], "schedulerName": scheduler, "terminationGracePeriodSeconds": 0}
-        pods.append(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": f"{name}-{deployment['metadata']['name']}", "labels": labels},
-                "spec": spec,
-            }
-        )
+        if replicas > 1:
+            spec |= _rules({key: labels[key] for key in (GROUP_LABEL, WORKLOAD_LABEL)})
+        for number in range(replicas):
+            pod_name = f"{name}-{deployment['metadata']['name']}" + (f"-{number}" if replicas > 1 else "")
+            metadata = {"name": pod_name, "labels": labels}
+            pods.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
     return group, pods
+
+
+def _rules(own: dict[str, str]) -> dict[str, Any]:
+    """What the pods of a workload ask for towards each other."""
+    selector = {"matchLabels": own}
+    term = {"weight": 100, "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}}
+    spread = {
+        "topologyKey": LABEL_ZONE,
+        "maxSkew": 1,
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": selector,
+    }
+    return {
+        "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}},
+        "topologySpreadConstraints": [spread],
+    }
 
 
 def network_topology(zones: list[tuple[str, str]]) -> dict[str, Any]:

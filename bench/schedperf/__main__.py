@@ -19,7 +19,7 @@ from bench.schedperf.measure import run
 from bench.schedperf.operations import LeftOutError, Operation, interpret
 from bench.schedperf.results import OURS, PEER, Result, compare, summary, table
 from bench.schedperf.sizes import choose
-from bench.schedperf.source import TestCase, Workload, module_directory, read_cases
+from bench.schedperf.source import Case, Workload, module_directory, read_cases
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
 from hack.harness.cluster import install_crds
@@ -33,7 +33,7 @@ ADMISSION = "TaintNodesByCondition,ServiceAccount,Priority,StorageObjectInUsePro
 class Prepared:
     """A case that can be run."""
 
-    case: TestCase
+    case: Case
     workload: Workload
     sequence: tuple[Operation, ...]
 
@@ -43,7 +43,7 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def prepare(cases: Sequence[TestCase], root: Path, arguments: argparse.Namespace) -> tuple[list[Prepared], list[str]]:
+def prepare(cases: Sequence[Case], root: Path, arguments: argparse.Namespace) -> tuple[list[Prepared], list[str]]:
     """The cases that can be run, and a line for each that is left out."""
     prepared: list[Prepared] = []
     left_out: list[str] = []
@@ -158,7 +158,7 @@ def main() -> None:
         return
     options = Options(
         controller_manager_args=("--controllers=namespace-controller",),
-        apiserver_args=(f"--disable-admission-plugins={ADMISSION}",),
+        apiserver_args=(f"--disable-admission-plugins={ADMISSION}", "--delete-collection-workers=16"),
     )
     name = f"schedperf-{os.getpid()}"
     with LocalCluster.start(name, kwok=False, options=options, die_with_parent=True, report=say) as cluster:

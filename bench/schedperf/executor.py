@@ -11,7 +11,7 @@ from typing import Any
 from bench.schedperf import manifests, operations, writing
 from bench.schedperf.observe import Observer
 from bench.schedperf.operations import LeftOutError, Operation
-from bench.schedperf.source import TestCase
+from bench.schedperf.source import Case
 from bench.schedperf.templates import Manifest, objects
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
@@ -36,7 +36,7 @@ class Executor:
     """One run of one workload."""
 
     client: ApiClient
-    case: TestCase
+    case: Case
     scheduler: str
     """spec.schedulerName of the pods"""
     observer: Observer

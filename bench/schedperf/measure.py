@@ -13,7 +13,7 @@ from bench.schedperf.executor import Executor
 from bench.schedperf.observe import Observer, StuckError
 from bench.schedperf.operations import Operation
 from bench.schedperf.results import Result, figures
-from bench.schedperf.source import TestCase, Workload
+from bench.schedperf.source import Case, Workload
 from berth.kube.client import ApiClient
 from hack.localcluster import LocalCluster
 
@@ -25,7 +25,7 @@ async def run(
     client: ApiClient,
     cluster: LocalCluster,
     *,
-    case: TestCase,
+    case: Case,
     workload: Workload,
     sequence: Sequence[Operation],
     label: str,

@@ -37,7 +37,7 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class TestCase:
+class Case:
     """One case of a performance-config.yaml."""
 
     name: str
@@ -85,14 +85,14 @@ def module_directory() -> Path:
     return directory
 
 
-def read_cases(root: Path) -> list[TestCase]:
+def read_cases(root: Path) -> list[Case]:
     """All cases below the directory of scheduler_perf, by path and in the order of their file."""
     return [case for path in sorted(root.rglob("performance-config.yaml")) for case in _cases(path)]
 
 
-def _cases(path: Path) -> Iterator[TestCase]:
+def _cases(path: Path) -> Iterator[Case]:
     for item in yaml.load(path.read_text(), Loader=LOADER):
-        yield TestCase(
+        yield Case(
             name=item["name"],
             directory=path.parent,
             operations=tuple(item["workloadTemplate"]),
