@@ -73,12 +73,15 @@ class Case:
     """of each node"""
     limits: bool = False
     """whether the AppGroup keeps its maxNetworkCost"""
+    spread: str = ""
+    """annotation berth.dev/spread of the AppGroup, empty for none"""
 
     @property
     def name(self) -> str:
         """Words for a table."""
         more = [f"{self.replicas} replicas", f"{self.nodes} nodes of {self.cores} core{'s' if self.cores > 1 else ''}"]
-        return ", ".join([*more, *(["maxNetworkCost"] if self.limits else [])])
+        more += [*(["maxNetworkCost"] if self.limits else [])]
+        return ", ".join([*more, *([f"spread {self.spread}"] if self.spread else [])])
 
 
 CASES: Final = (
@@ -112,6 +115,8 @@ def manifests(case: Case) -> list[dict[str, Any]]:
     for file in sorted(EXAMPLES.glob("0[123]*.yaml")):
         for item in copy.deepcopy(list(yaml.load_all(file.read_text(), Loader=yaml.CSafeLoader))):
             found.append(item)
+            if item["kind"] == "AppGroup" and case.spread:
+                item["metadata"]["annotations"] = {"berth.dev/spread": case.spread}
             if item["kind"] == "AppGroup" and not case.limits:
                 for workload in item["spec"]["workloads"]:
                     for dependency in workload.get("dependencies", ()):

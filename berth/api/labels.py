@@ -36,6 +36,8 @@ ANNOTATION_DECISION: Final = "berth.dev/decision"
 """Pod annotation: why the pod is where it is, as JSON, written with the binding."""
 ANNOTATION_ADMITTED_BANDWIDTH: Final = "berth.dev/admitted-bandwidth"
 """Pod annotation: bandwidth that the pod's calls were admitted with, as JSON, written with the binding."""
+ANNOTATION_SPREAD: Final = "berth.dev/spread"
+"""AppGroup annotation: which failure its workloads must survive (:class:`berth.api.spread.SpreadLevel`)."""
 ANNOTATION_REJECTIONS: Final = "berth.dev/rejections"
 """Annotation of Events about pods without a node: why no node takes the pod, as JSON."""
 

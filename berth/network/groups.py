@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from berth.api.appgroup import API_VERSION, KIND, AppGroup
 from berth.api.errors import InvalidObjectError
+from berth.api.spread import SpreadLevel, read_spread
 from berth.kube.objects import CustomObject
 
 MAX_EDGE_BANDWIDTH = 10**12
@@ -61,6 +62,8 @@ class Group:
     """place of each selector in status.topologyOrder, from 1; declaration order until there is one"""
     edges: tuple[GroupEdge, ...] = ()
     """dependencies between known workloads, declaration order"""
+    spread: SpreadLevel | None = None
+    """which failure its workloads must survive; None: what the profile says"""
     problem: str = ""
     """why the object cannot be used, empty when it can"""
 
@@ -96,6 +99,7 @@ def read_group(obj: CustomObject) -> Group:
         selectors=selectors,
         index=index,
         edges=edges,
+        spread=read_spread(obj.metadata.annotations),
     )
 
 

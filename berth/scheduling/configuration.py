@@ -15,6 +15,7 @@ from pydantic.alias_generators import to_camel
 from berth.api.errors import FieldProblem, explain_validation_error
 from berth.api.labels import SCHEDULER_NAME
 from berth.api.quantity import QuantityError, parse_quantity
+from berth.api.spread import SpreadLevel
 from berth.network.costs import DEFAULT_WEIGHT_SETS
 from berth.scheduling.decision import Scale
 from berth.scheduling.gang.strategies import DEFAULT as DEFAULT_STRATEGY
@@ -179,6 +180,14 @@ class Profile(_Model):
         ),
     )
     gang: GangSettings = Field(default_factory=GangSettings, description="Placing an AppGroup as a whole.")
+    spread: SpreadLevel = Field(
+        default=SpreadLevel.SOFT,
+        description=(
+            "Which failure the workloads of an AppGroup must survive where they have two replicas or more: none, node "
+            "(any one), zone (any one, and so any node), or soft: a node, then a zone, where it costs no more than its "
+            "price. The annotation berth.dev/spread of an AppGroup comes before it."
+        ),
+    )
     weights: ObjectiveWeights = Field(default_factory=ObjectiveWeights, description="Terms of the objective.")
     prices: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default_factory=dict,

@@ -70,9 +70,9 @@ class Planner:
             network=w.network, price=w.price, bandwidth=w.bandwidth, waste=w.waste, balance=w.balance
         )
         by_cost = profile.gang.alone is Scale.COST
-        self._single = SinglePods(cache, self._framework, self.view, w) if by_cost else None
+        self._single = SinglePods(cache, self._framework, self.view, profile) if by_cost else None
         in_counts = profile.gang.strategy == REPLICAS
-        self._in_counts = ReplicaPlanner(cache, self.view, self._weights, self._judge) if in_counts else None
+        self._in_counts = ReplicaPlanner(cache, self.view, self._judge, profile) if in_counts else None
         self._strategy = DEFAULT if in_counts else profile.gang.strategy
 
     def place_pod(self, pod: Pod, group: Group | None, costs: NetworkCosts) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
@@ -18,6 +18,7 @@ from berth.api.appgroup import (
 )
 from berth.api.checks import appgroup_problems
 from berth.api.errors import InvalidObjectError
+from berth.api.spread import spread_problem
 from controllers.appgroup.orders import DependencyGraph, sort_workloads
 
 REASON_INVALID: Final = "InvalidSpec"
@@ -46,7 +47,8 @@ class SpecPlan:
     cycles: tuple[tuple[str, ...], ...] = ()
     """one closed path of selectors per strongly connected component with a cycle"""
     remarks: tuple[str, ...] = ()
-    """what makes no sense in a spec that has an order nevertheless, and how it is read, a sentence each"""
+    """what makes no sense in a spec that has an order nevertheless, and in annotations, and how it is read, a sentence
+    each"""
     problems: tuple[str, ...] = ()
     """why there is no order, a sentence each; empty when there is one"""
     reason: str = ""
@@ -66,7 +68,9 @@ def plan_spec(document: Mapping[str, Any]) -> SpecPlan:
         spec = AppGroup.parse({**document, "status": {}}).spec
     except InvalidObjectError as error:
         return SpecPlan(generation, problems=tuple(map(str, error.problems)), reason=REASON_INVALID)
-    return _order(spec, generation=generation, spec_bytes=len(msgspec.json.encode(document["spec"])))
+    plan = _order(spec, generation=generation, spec_bytes=len(msgspec.json.encode(document["spec"])))
+    spread = spread_problem(document.get("metadata", {}).get("annotations") or {})
+    return plan if spread is None or not plan.valid else replace(plan, remarks=(*plan.remarks, str(spread)))
 
 
 def _order(spec: AppGroupSpec, *, generation: int, spec_bytes: int) -> SpecPlan:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import structlog
 
+from berth.api.labels import ANNOTATION_SPREAD
 from berth.kube import resources as kinds
 from berth.kube.client import ApiClient
 from berth.kube.events import Note
@@ -182,7 +183,7 @@ class EventHandlers:
     def on_group(self, old: CustomObject | None, new: CustomObject | None) -> None:
         """An AppGroup's own pods are tried again, after their backoff if the edit demands no less than before."""
         if new is not None:
-            if old is None or old.spec != new.spec or _order(old) != _order(new):
+            if old is None or old.spec != new.spec or _order(old) != _order(new) or _spread(old) != _spread(new):
                 before = self._cache.groups.get(GroupKey(new.metadata.namespace, new.metadata.name))
                 group = self._cache.update_group(new)
                 self._groups.group_changed(group.key)
@@ -273,6 +274,10 @@ def may_take_more(old: Node, new: Node) -> bool:
 
 def _follows_pods(entry: QueueEntry) -> bool:
     return entry.follows_pods
+
+
+def _spread(group: CustomObject) -> str | None:
+    return group.metadata.annotations.get(ANNOTATION_SPREAD)
 
 
 def _order(obj: CustomObject) -> object:

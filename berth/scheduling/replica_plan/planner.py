@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from berth.network.groups import Group
     from berth.network.limits import Planned
     from berth.scheduling.cache.cache import Cache
+    from berth.scheduling.configuration import Profile
     from berth.scheduling.framework.cycle_state import CycleState
     from berth.scheduling.framework.framework import FilterResult
     from berth.scheduling.gang.application import Candidate
     from berth.scheduling.gang.infrastructure import InfrastructureView
-    from berth.scheduling.gang.problem import Weights
 
 JUDGED_IN_COUNTS = frozenset((InterPodAffinity.name, PodTopologySpread.name))
 """Filters whose rules a plan in counts judges itself, beside those of every joint plan."""
@@ -43,12 +43,12 @@ Unplaced = tuple[list["Pod"], list[Decision]]
 class ReplicaPlanner:
     """Plans the waiting pods of AppGroups in counts."""
 
-    def __init__(self, cache: Cache, view: InfrastructureView, weights: Weights, judge: Judge) -> None:
+    def __init__(self, cache: Cache, view: InfrastructureView, judge: Judge, profile: Profile) -> None:
         """Share the cache with the planner that asks; `judge` is how it filters a pod."""
         self._cache = cache
         self._view = view
-        self._weights = weights
         self._judge = judge
+        self._profile = profile
 
     def place(
         self,
@@ -77,8 +77,9 @@ class ReplicaPlanner:
             self._cache,
             infrastructure,
             self._view.places,
-            self._weights,
+            self._profile.weights,
             enforce_limits=costs.available,
+            spread=self._profile.spread,
         )
         if question is None:
             return [candidate.info.pod for candidate in candidates], []

@@ -13,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from berth.api.labels import RESOURCE_BANDWIDTH
+from berth.api.spread import SpreadLevel
 from berth.network.costs import Place
 from berth.network.edges import effective_limit, node_bandwidth
 from berth.network.groups import Group, GroupEdge
 from berth.scheduling.cache.cache import Cache
+from berth.scheduling.configuration import ObjectiveWeights
 from berth.scheduling.framework.cycle_state import names_nodes
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.exact import WIDEST
@@ -50,9 +52,10 @@ def pose(
     cache: Cache,
     infrastructure: InfrastructureState,
     places: Sequence[Place],
-    weights: Weights,
+    weights: Weights | ObjectiveWeights,
     *,
     enforce_limits: bool,
+    spread: SpreadLevel = SpreadLevel.SOFT,
 ) -> Question | None:
     """Translate waiting pods; None where a problem in counts cannot say what holds for them.
 
@@ -67,6 +70,7 @@ def pose(
         places: what its locations stand for.
         weights: of network costs and prices.
         enforce_limits: False when no network costs are known: maxNetworkCost cannot be judged then.
+        spread: which failure the profile wants survived.
     """
     pod_sets = alike(candidates, cache.state, infrastructure, price=weights.price)
     placed = placed_replicas(group, cache.state)
@@ -109,7 +113,7 @@ def pose(
             for edge in edges
         ],
         rules=RuleReader(pod_sets, placed, cache.state).read(),
-        prices=objective_prices(weights.network, costs),
+        prices=objective_prices(group, weights.network, costs, spread),
     )
     return Question(problem, pod_sets, judged=carried)
 

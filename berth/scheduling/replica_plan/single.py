@@ -12,7 +12,7 @@ import numpy as np
 
 from berth.network.groups import Group, GroupEdge
 from berth.scheduling.cache.cache import Cache
-from berth.scheduling.configuration import ObjectiveWeights
+from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import Scale
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.framework.framework import FilterResult, Framework
@@ -38,19 +38,19 @@ SCORES = "scores"
 class SinglePods:
     """Chooses nodes for pods of AppGroups that are placed one at a time, for one profile."""
 
-    def __init__(self, cache: Cache, framework: Framework, view: InfrastructureView, weights: ObjectiveWeights) -> None:
+    def __init__(self, cache: Cache, framework: Framework, view: InfrastructureView, profile: Profile) -> None:
         """Share the cache and the plugins with the planner that asks.
 
         Args:
             cache: the cluster, placed members and Services.
             framework: plugins and their weights.
             view: what the network locations of the cluster stand for.
-            weights: of the profile.
+            profile: weights and prices.
         """
         self._cache = cache
         self._framework = framework
         self._view = view
-        self._weights = weights
+        self._weights, self._spread = profile.weights, profile.spread
         self._kinds: Kinds | None = None
 
     def choose(self, cycle: CycleState, result: FilterResult, group: Group) -> Choice:
@@ -111,7 +111,7 @@ class SinglePods:
             pod_sets=[PodSet(workload=0, replicas=1, request=NO_AMOUNTS)],
             edges=[Edge(caller=number[edge.dependent], callee=number[edge.dependency]) for edge in edges],
             rules=rules,
-            prices=objective_prices(self._weights.network, infrastructure.location_cost),
+            prices=objective_prices(group, self._weights.network, infrastructure.location_cost, self._spread),
         )
         changes = one_more(problem)
         if rules:

@@ -126,6 +126,17 @@ def test_what_makes_no_sense_is_said_and_ordered_nevertheless(document: dict[str
     assert plan.num_members >= len(selectors)
 
 
+@pytest.mark.parametrize(("text", "said"), [("zone", False), ("region", True)])
+def test_an_annotation_that_cannot_be_read_is_said(text: str, said: bool) -> None:
+    document = boutique()
+    document["metadata"]["annotations"] = {"berth.dev/spread": text}
+    plan = plan_spec(document)
+    assert plan.valid
+    told = [remark for remark in plan.remarks if remark.startswith("metadata.annotations.berth.dev/spread: ")]
+    assert bool(told) is said
+    assert "write one of soft, none, node, zone" in "".join(told) or not said
+
+
 UNREADABLE = [
     pytest.param(_set(["numMembers"], None), "spec.numMembers", id="missing field"),
     pytest.param(_set(["workloads"], "p1"), "spec.workloads", id="not a list"),

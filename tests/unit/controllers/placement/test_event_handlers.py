@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from berth.api.spread import SpreadLevel
 from berth.kube.objects import CustomObject, Node, ObjectMeta, OwnerReference, Pod, Service
 from berth.network.groups import GroupKey
 from berth.network.routing import Routing
@@ -238,6 +239,17 @@ class TestOtherKinds:
         for changed in (shop("a", "b", order=("b", "a")), shop("a", "b", "c", order=("b", "a"))):
             desk.see("appgroups", changed)
             assert desk.tried() == ["a1"]
+
+    def test_what_a_group_must_survive_is_read_again(self, desk: Desk) -> None:
+        def shop(**annotations: str) -> CustomObject:
+            group = group_object("shop", *chain("a"))
+            group.metadata.annotations = annotations
+            return group
+
+        desk.see("appgroups", shop())
+        for text, level in (("zone", SpreadLevel.ZONE), ("zones", None), ("none", SpreadLevel.NONE)):
+            desk.see("appgroups", shop(**{"berth.dev/spread": text}))
+            assert desk.cache.groups[GroupKey("default", "shop")].spread is level
 
     @pytest.mark.parametrize(
         ("cost", "tried"), [pytest.param(6, ["a1"], id="a-higher-limit"), pytest.param(4, [], id="a-lower-limit")]

@@ -71,6 +71,9 @@ class TestOnlineBoutique:
             ),
             pytest.param(Case(rule="hard spread over zones", prefer="PreferSameZone"), 0.0, 11, id="hard spread"),
             pytest.param(Case(limits=True), 0.45, 0, id="maxNetworkCost"),
+            pytest.param(Case(spread="node"), 0.45, 0, id="node"),
+            pytest.param(Case(spread="zone"), 2.23, 11, id="zone"),
+            pytest.param(Case(spread="zone", prefer="PreferSameZone"), 0.0, 11, id="zone, PreferSameZone"),
         ],
     )
     def test_every_workload_survives_at_next_to_no_cost(self, case: Case, cost: float, zones: int) -> None:
@@ -79,6 +82,11 @@ class TestOnlineBoutique:
         assert found.evaluation.cost <= cost
         assert found.evaluation.survive_node == 11
         assert found.evaluation.survive_zone >= zones
+
+    def test_nothing_must_be_survived(self) -> None:
+        found = run(Case(spread="none"), strategy=REPLICAS)
+        assert found.evaluation.cost == 0.0
+        assert found.evaluation.survive_node == 0
 
 
 class TestLater:

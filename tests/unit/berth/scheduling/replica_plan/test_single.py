@@ -182,6 +182,18 @@ class TestObjective:
         assert {name: decision.terms[name] for name in ("network", "survival")} == {"network": 0.5, "survival": 1.0}
         assert {item.node: item.terms.get("survival", 0.0) for item in decision.runner_ups}["n1"] == 6.0
 
+    @pytest.mark.parametrize(
+        ("stated", "node"), [("none", "n0"), ("soft", "n1"), ("node", "n1"), ("zone", "n2"), ("nonsense", "n2")]
+    )
+    def test_what_the_appgroup_must_survive(self, stated: str, node: str) -> None:
+        """A node of the zone costs 0.5 more, another zone 15; the profile wants a zone survived."""
+        lab = cluster("z0", "z0", "z2", profile=Profile.model_validate({"spread": "zone"}))
+        group = group_object("shop", *chain("a", "b"))
+        group.metadata.annotations = {"berth.dev/spread": stated}
+        shop = lab.group(group)
+        lab.see(*(member(f"{name}-old", name, on="n0", cpu="100m") for name in "ab"))
+        assert where(lab.place_alone(member("a", "a", cpu="100m"), shop)) == {"a": node}
+
     def test_a_service_that_keeps_calls_in_the_zone(self) -> None:
         """All endpoints: next to most of them. PreferSameZone: where the caller has none and its calls go far."""
         found = {}
