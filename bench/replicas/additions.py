@@ -2,7 +2,7 @@
 
 Applications with call graphs of production's shape (a tree of services with some shared callees, sizes of a long tail)
 fill most of a cluster of many zones in several regions. Then one workload of each gets a replica more, which is placed
-alone. The cheapest node that has room for it is found by trying every one.
+alone. The cheapest node that has room for it is found by trying every one; room that another of them took is not free.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Addition:
     cost: float
     """of its own calls and of those to it, each edge its mean; where it was placed"""
     best: float
-    """the same on the cheapest node with room"""
+    """the same on the cheapest node with room, the other later replicas being where they are"""
     outside: bool
     """whether no other pod of its application is in its zone"""
 
@@ -140,12 +140,22 @@ def add_replicas(size: Size = DEFAULT_SIZE, *, seed: int = 0, planner: Planner =
     later = planner([*documents, *bound, *new])
     cluster = read_cluster([*documents, *bound])
     room = free_room(cluster)
+    placed = [(pod, later[pod["metadata"]["name"]]) for pod in new if pod["metadata"]["name"] in later]
+    for pod, node in placed:
+        _take(room, pod, node, 1)
     found = []
-    for pod in new:
-        name = pod["metadata"]["name"]
-        if name in later:
-            found.append(_judge(cluster, room, pod, later[name]))
+    for pod, node in placed:
+        _take(room, pod, node, -1)
+        found.append(_judge(cluster, room, pod, node))
+        _take(room, pod, node, 1)
     return found
+
+
+def _take(room: Mapping[str, dict[str, float]], item: Manifest, node: str, times: int) -> None:
+    """Take what a pod requests from a node, or give it back (-1)."""
+    labels, name = item["metadata"]["labels"], item["metadata"]["name"]
+    for kind, value in requests(Pod("default", name, node, labels, item["spec"])).items():
+        room[node][kind] = room[node].get(kind, 0.0) - times * value
 
 
 def _bound(pod: Manifest, node: str) -> dict[str, Any]:
