@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from berth.network.groups import Group
-from berth.scheduling.decision import Decision
+from berth.scheduling.decision import Alternative, Decision
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.strategies import REPLICAS
+from berth.scheduling.replica_plan.pod_sets import Alike
 from berth.scheduling.replica_plan.question import Question
 from berth.scheduling.replicas.result import Plan
 from berth.scheduling.replicas.rule import Spread
+from berth.scheduling.replicas.runner_ups import RunnerUp
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,9 @@ def read(question: Question, plan: Plan, group: Group, names: Sequence[str]) -> 
                 strategy=REPLICAS,
                 value=sum(terms.values()),
                 terms=terms,
+                runner_ups=tuple(
+                    _alternative(option, names, terms, pods, slot) for option in plan.runner_ups.get((number, slot), ())
+                ),
                 feasible=pods.result.feasible,
                 nodes=pods.result.nodes,
                 rejections=tuple(pods.result.rejections),
@@ -58,6 +63,17 @@ def read(question: Question, plan: Plan, group: Group, names: Sequence[str]) -> 
         reading.rest.extend(pods.candidates[len(slots[number]) :])
     reading.decisions.extend(decision for *_, decision in sorted(rounds, key=lambda each: each[:2]))
     return reading
+
+
+def _alternative(
+    option: RunnerUp, names: Sequence[str], terms: Mapping[str, float], pods: Alike, slot: int
+) -> Alternative:
+    """Another node for a pod: its share, and what the objective would change."""
+    changes = {name: float(cost[option.node] - cost[slot]) for name, cost in pods.costs.items()}
+    for name, change in option.changes.items():
+        changes[name] = changes.get(name, 0.0) + change
+    then = {name: terms.get(name, 0.0) + changes.get(name, 0.0) for name in {**terms, **changes}}
+    return Alternative(names[option.node], sum(then.values()), {name: cost for name, cost in then.items() if cost})
 
 
 def _in_order(question: Question, counts: Sequence[Mapping[int, int]]) -> list[list[int]]:

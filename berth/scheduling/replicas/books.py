@@ -131,6 +131,26 @@ class Books:
         change[~able] = np.inf
         return change
 
+    def moves_by_term(self, row: int, column: int) -> tuple[dict[str, Floats], Bools]:
+        """float64[K] by term of the objective, the change for the same move, and which columns take the pod.
+
+        A broken hard rule is part of its term; what plugins charge is left out.
+        """
+        workload, network = self.model.workload[row], self.network
+        self._count(row, column, -1)
+        terms: dict[str, Floats | float] = {"network": network.add(workload), "survival": self.survival.add(workload)}
+        if self.load.callees:
+            terms["load"] = self.load.add(workload, network.share[workload], network.location_share[workload])
+        if self.bandwidth.active:
+            terms["bandwidth"] = self.bandwidth.add(workload)
+        for term in self._rules_of[row]:
+            if not isinstance(term, AntiAffinityTerm) or not term.required:
+                terms["rules"] = terms.get("rules", 0.0) + term.add(row)
+        able = self.can(row).copy()
+        self._count(row, column, 1)
+        nothing = np.zeros(self.model.size)
+        return {name: nothing + term - (nothing + term)[column] for name, term in terms.items()}, able
+
     def relief(self, row: int, column: int) -> float:
         """Exact change of the objective if a planned pod of the set went."""
         self._count(row, column, -1)

@@ -15,6 +15,7 @@ from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Ints, Problem
 from berth.scheduling.replicas.result import Plan, result_of
+from berth.scheduling.replicas.runner_ups import runner_ups
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.exact import Exact
 from berth.scheduling.replicas.search.fill import complete, fill_blocks, fill_slices, slots_of
@@ -79,7 +80,9 @@ def plan(
         draft = Draft(Books(Model(problem, np.zeros(0, dtype=np.int64))))
         best = (yield from _quality(draft, budget)), draft
     quality, draft = best
-    return result_of(draft, keep=quality.whole or partial, cut_short=budget.cut_short)
+    keep, cut_short = quality.whole or partial, budget.cut_short
+    others = (yield from runner_ups(draft.books, budget)) if keep else {}
+    return result_of(draft, keep=keep, cut_short=cut_short, runner_ups=others)
 
 
 class _Quality(NamedTuple):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.problem import Floats, Ints
+from berth.scheduling.replicas.runner_ups import RunnerUps
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.terms.survival import survives
 
@@ -53,6 +54,8 @@ class Plan:
     """likewise for zones"""
     cut_short: bool
     """whether time was over before everything was tried"""
+    runner_ups: RunnerUps = field(default_factory=dict)
+    """the next best nodes of pods, by pod set and planned node; of a large plan only for some"""
 
     @property
     def objective(self) -> float:
@@ -86,7 +89,7 @@ def terms_of(books: Books) -> Terms:
     )
 
 
-def result_of(draft: Draft, *, keep: bool, cut_short: bool) -> Plan:
+def result_of(draft: Draft, *, keep: bool, cut_short: bool, runner_ups: RunnerUps) -> Plan:
     """Read a plan off a draft; one that is not to be kept places nothing."""
     books = draft.books
     blocked = tuple(draft.missing)
@@ -104,4 +107,5 @@ def result_of(draft: Draft, *, keep: bool, cut_short: bool) -> Plan:
         survives_node=tuple(survives(books.x).tolist()),
         survives_zone=tuple(survives(books.by_zone).tolist()),
         cut_short=cut_short,
+        runner_ups=runner_ups,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from berth.scheduling.replica_plan.question import Question
 from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Rule, Workload
 from berth.scheduling.replicas.result import Plan, Terms
 from berth.scheduling.replicas.rule import AntiAffinity, Spread
+from berth.scheduling.replicas.runner_ups import RunnerUp
 from tests.support.placement import Lab, member, zoned
 
 NAMES = ("n0", "n1", "n2")
@@ -145,3 +147,18 @@ def test_a_pod_pays_what_plugins_charge_for_its_node() -> None:
     asked = question({"a": 2}, price=np.array([1.0, 7.0, 0.0]))
     found = read(asked, plan(asked, {0: 1, 1: 1}), GROUP, NAMES)
     assert {each.node: each.terms["price"] for each in found.decisions} == {"n0": 1.0, "n1": 7.0}
+
+
+def test_runner_ups_are_the_share_of_the_pod_and_what_would_change() -> None:
+    asked = question({"a": 2, "b": 1}, NodeAffinity=np.array([0.0, 3.0, 1.0]))
+    answer = replace(
+        plan(asked, {0: 2}, {2: 1}, network=[4.0]),
+        runner_ups={(0, 0): (RunnerUp(2, {"network": -1.0, "survival": 0.0}), RunnerUp(1, {"network": 2.0}))},
+    )
+    first, second, other = sorted(read(asked, answer, GROUP, NAMES).decisions, key=lambda one: one.pod.metadata.name)
+    assert first.runner_ups == second.runner_ups
+    assert [(one.node, one.value) for one in first.runner_ups] == [("n2", 1.0), ("n1", 6.0)]
+    assert first.runner_ups[0].terms == {"NodeAffinity": 1.0}
+    assert first.runner_ups[1].terms == {"network": 3.0, "NodeAffinity": 3.0}
+    assert (first.value, first.terms["network"]) == (1.0, 1.0)
+    assert other.runner_ups == ()
