@@ -175,6 +175,15 @@ class Tenant:
             self._line("DELETED", pod)
 
 
+async def background(desk: Desk) -> None:
+    """What the controller does now and then while it runs: conditions are written, metrics of AppGroups refreshed."""
+    conditions = desk.controller._conditions
+    while (turn := conditions._queue.take()) is not None:
+        conditions._waiting.pop(turn.item)
+        conditions._queue.done(turn)
+    await desk.controller.groups.refresh()
+
+
 async def play(desk: Desk, clock: Clock, first: int, rounds: int) -> None:
     """Tenants come, are placed as far as that goes, and leave."""
     for number in range(first, first + rounds):
@@ -189,6 +198,7 @@ async def play(desk: Desk, clock: Clock, first: int, rounds: int) -> None:
         tenant.go()
         clock.advance(61.0)
         desk.decide()
+        await background(desk)
 
 
 @pytest.fixture
