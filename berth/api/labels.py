@@ -27,6 +27,8 @@ LABEL_APPGROUP: Final = "appgroup.diktyo.x-k8s.io"
 LABEL_WORKLOAD: Final = "appgroup.diktyo.x-k8s.io.workload"
 """Pod label: selector of the AppGroup's workload that the pod is a replica of."""
 
+LABEL_HOSTNAME: Final = "kubernetes.io/hostname"
+"""Node label and topology key: the node itself."""
 LABEL_REGION: Final = "topology.kubernetes.io/region"
 """Node label and topology key: region."""
 LABEL_ZONE: Final = "topology.kubernetes.io/zone"

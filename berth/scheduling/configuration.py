@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic.alias_generators import to_camel
 
 from berth.api.errors import FieldProblem, explain_validation_error
-from berth.api.labels import SCHEDULER_NAME
+from berth.api.labels import LABEL_HOSTNAME, LABEL_ZONE, SCHEDULER_NAME
 from berth.api.quantity import QuantityError, parse_quantity
 from berth.api.spread import SpreadLevel
 from berth.network.costs import DEFAULT_WEIGHT_SETS
@@ -117,6 +117,61 @@ class ObjectiveWeights(_Model):
     )
 
 
+class DefaultingType(StrEnum):
+    """Where the constraints of pods come from that state none."""
+
+    SYSTEM = "System"
+    LIST = "List"
+
+
+class DefaultConstraint(_Model):
+    """A soft topology spread constraint for pods that state none."""
+
+    max_skew: int = Field(ge=1, description="How many more pods a domain may have than the emptiest one.")
+    topology_key: str = Field(min_length=1, description="Node label whose values are the domains.")
+    when_unsatisfiable: Literal["ScheduleAnyway"] = Field(
+        default="ScheduleAnyway", description="Always this value: pods that must be spread state it themselves."
+    )
+
+
+SYSTEM_DEFAULT_CONSTRAINTS = (
+    DefaultConstraint(max_skew=3, topology_key=LABEL_HOSTNAME),
+    DefaultConstraint(max_skew=5, topology_key=LABEL_ZONE),
+)
+"""kube-scheduler's own."""
+
+
+class PodTopologySpreadSettings(_Model):
+    """Spreading of pods that state no topologySpreadConstraints, as PodTopologySpreadArgs of kube-scheduler."""
+
+    defaulting_type: DefaultingType = Field(
+        default=DefaultingType.SYSTEM,
+        description=(
+            "System: maxSkew 3 by kubernetes.io/hostname and 5 by topology.kubernetes.io/zone, both ScheduleAnyway, "
+            "towards replicas of the same workload; List: what defaultConstraints says, nothing if it is empty."
+        ),
+    )
+    default_constraints: list[DefaultConstraint] = Field(
+        default_factory=list, description="Constraints of pods that state none, with defaultingType List."
+    )
+
+    @model_validator(mode="after")
+    def _list_or_system(self) -> Self:
+        if self.default_constraints and self.defaulting_type is DefaultingType.SYSTEM:
+            raise ValueError("defaultConstraints count only with defaultingType List; write it, or leave them out")
+        keys = [constraint.topology_key for constraint in self.default_constraints]
+        if len(set(keys)) < len(keys):
+            raise ValueError("two defaultConstraints have one topologyKey; keep one of them")
+        return self
+
+    @property
+    def constraints(self) -> tuple[DefaultConstraint, ...]:
+        """What holds for pods that state none."""
+        if self.defaulting_type is DefaultingType.SYSTEM:
+            return SYSTEM_DEFAULT_CONSTRAINTS
+        return tuple(self.default_constraints)
+
+
 class TopologyReference(_Model):
     """The NetworkTopology whose costs are used."""
 
@@ -189,6 +244,9 @@ class Profile(_Model):
         ),
     )
     weights: ObjectiveWeights = Field(default_factory=ObjectiveWeights, description="Terms of the objective.")
+    pod_topology_spread: PodTopologySpreadSettings = Field(
+        default_factory=PodTopologySpreadSettings, description="Spreading of pods that state no constraints."
+    )
     prices: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default_factory=dict,
         description=(

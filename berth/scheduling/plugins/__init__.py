@@ -1,7 +1,6 @@
 """The scheduling plugins: one concern a file, registered by one line here.
 
-Left out: ImageLocality (kubelets' image lists are not kept), and kube-scheduler's system default spreading for pods
-without constraints of their own; see docs/reference/plugins.md.
+Left out: ImageLocality (kubelets' image lists are not kept); see docs/reference/plugins.md.
 """
 
 from __future__ import annotations

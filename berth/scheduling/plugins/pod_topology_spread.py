@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from berth.scheduling.cache.domains import counted_nodes, domain_sums, matching_pods, spread_counts
 from berth.scheduling.cache.nodes import HOSTNAME
+from berth.scheduling.configuration import DefaultingType, PodTopologySpreadSettings
+from berth.scheduling.default_spreading import default_constraints
 from berth.scheduling.framework.plugin import MAX_SCORE, FilterPlugin, RejectedNodes, ScorePlugin
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from berth.scheduling.cache.pod_templates import PodInfo
     from berth.scheduling.cache.state import ClusterState
     from berth.scheduling.cache.terms import SpreadConstraint
+    from berth.scheduling.configuration import Profile
     from berth.scheduling.framework.cycle_state import CycleState
     from berth.scheduling.framework.plugin import Bools, Floats
 
@@ -38,12 +41,23 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
 
     Score: a soft constraint contributes count * ln(domains + 2) + maxSkew - 1, where domains is the number of domains
     among the feasible nodes: large domains in small numbers weigh as much as many small ones. The sum over the
-    constraints is rounded.
+    constraints is rounded. A pod that states no constraint has those of the profile, towards pods of its owner.
     """
 
     name = "PodTopologySpread"
     score_weight = 2.0
     in_objective = True
+
+    def __init__(self, settings: PodTopologySpreadSettings | None = None) -> None:
+        """``settings`` are what holds for pods that state no constraint; kube-scheduler's defaults if left out."""
+        settings = settings or PodTopologySpreadSettings()
+        self._defaults = settings.constraints
+        self._system = settings.defaulting_type is DefaultingType.SYSTEM
+
+    @classmethod
+    def of(cls, profile: Profile) -> Self:
+        """Spread as the profile says."""
+        return cls(profile.pod_topology_spread)
 
     def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes that lack a topology key, and nodes of domains that are too full."""
@@ -80,11 +94,16 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
         """Weighted matching pods around each node; no opinion on pods without soft constraints."""
         info, state = cycle.pod, cycle.cluster
         constraints = info.template.soft_spread
+        stated = bool(constraints or info.template.hard_spread)
+        if not stated and self._defaults:
+            constraints = default_constraints(info.pod, self._defaults)
         if not constraints:
             return None
         complete: Bools = state.alive.copy()
-        for constraint in constraints:
-            complete &= state.domains(constraint.topology_key) >= 0
+        if stated or not self._system:
+            # By system defaults, nodes without a zone are spread over all the same.
+            for constraint in constraints:
+                complete &= state.domains(constraint.topology_key) >= 0
         scored = feasible & complete
         total = np.zeros(state.size)
         for constraint in constraints:
@@ -97,7 +116,7 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
                 size = len(np.unique(ids[scored]))
                 counted = counted_nodes(constraint, info.template, state, complete)
                 counts = domain_sums(state, constraint.topology_key, pods, counted)[ids]
-            total += counts * math.log(size + 2) + (constraint.max_skew - 1)
+            total += np.where(ids >= 0, counts * math.log(size + 2) + (constraint.max_skew - 1), 0.0)
         return np.where(scored, np.floor(total + 0.5), IGNORED)
 
     def normalize_score(self, raw: Floats, feasible: Bools) -> Floats:

@@ -80,6 +80,7 @@ class ReplicaPlanner:
             self._profile.weights,
             enforce_limits=costs.available,
             spread=self._profile.spread,
+            defaults=self._profile.pod_topology_spread.constraints,
         )
         if question is None:
             return [candidate.info.pod for candidate in candidates], []

@@ -18,7 +18,7 @@ from berth.network.costs import Place
 from berth.network.edges import effective_limit, node_bandwidth
 from berth.network.groups import Group, GroupEdge
 from berth.scheduling.cache.cache import Cache
-from berth.scheduling.configuration import ObjectiveWeights
+from berth.scheduling.configuration import SYSTEM_DEFAULT_CONSTRAINTS, DefaultConstraint, ObjectiveWeights
 from berth.scheduling.framework.cycle_state import names_nodes
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.exact import WIDEST
@@ -56,6 +56,7 @@ def pose(
     *,
     enforce_limits: bool,
     spread: SpreadLevel = SpreadLevel.SOFT,
+    defaults: Sequence[DefaultConstraint] = SYSTEM_DEFAULT_CONSTRAINTS,
 ) -> Question | None:
     """Translate waiting pods; None where a problem in counts cannot say what holds for them.
 
@@ -71,6 +72,7 @@ def pose(
         weights: of network costs and prices.
         enforce_limits: False when no network costs are known: maxNetworkCost cannot be judged then.
         spread: which failure the profile wants survived.
+        defaults: the profile's topology spread constraints of pods that state none.
     """
     pod_sets = alike(candidates, cache.state, infrastructure, price=weights.price)
     placed = placed_replicas(group, cache.state)
@@ -112,7 +114,7 @@ def pose(
             )
             for edge in edges
         ],
-        rules=RuleReader(pod_sets, placed, cache.state).read(),
+        rules=RuleReader(pod_sets, placed, cache.state, defaults).read(),
         prices=objective_prices(group, weights.network, costs, spread),
     )
     return Question(problem, pod_sets, judged=carried)

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from berth.scheduling.cache.domains import counted_nodes, matching_pods
-from berth.scheduling.cache.nodes import HOSTNAME, ZONE
 from berth.scheduling.cache.pod_templates import HostPort, PodTemplateInfo, TermKind
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.terms import AffinityTerm, SpreadConstraint
+from berth.scheduling.configuration import SYSTEM_DEFAULT_CONSTRAINTS, DefaultConstraint
 from berth.scheduling.gang.application import clash
 from berth.scheduling.plugins.inter_pod_affinity import selected_by_all
 from berth.scheduling.replica_plan.pod_sets import Alike
@@ -22,24 +22,29 @@ from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
-DEFAULT_SPREAD = {HOSTNAME: 3, ZONE: 5}
-"""maxSkew by topology key: kube-scheduler's soft constraints for pods that state none."""
-
 
 class RuleReader:
     """Reads the rules of one problem; arrays of one topology key are shared."""
 
-    def __init__(self, pod_sets: Sequence[Alike], placed: Mapping[str, Mapping[int, int]], state: ClusterState) -> None:
+    def __init__(
+        self,
+        pod_sets: Sequence[Alike],
+        placed: Mapping[str, Mapping[int, int]],
+        state: ClusterState,
+        defaults: Sequence[DefaultConstraint] = SYSTEM_DEFAULT_CONSTRAINTS,
+    ) -> None:
         """Take what is to be placed, and what is placed already.
 
         Args:
             pod_sets: waiting pods by what they have in common.
             placed: pods that stay, by workload and node slot.
             state: the cluster.
+            defaults: constraints of pods that state none, towards replicas of their workload.
         """
         self._pod_sets = pod_sets
         self._placed = placed
         self._state = state
+        self._defaults = defaults
         self._domains: dict[str, Ints] = {}
         self._eligible: dict[bytes, Bools] = {}
 
@@ -200,19 +205,23 @@ class RuleReader:
             placed = self._placed.get(workload)
             waiting = sum(len(self._pod_sets[number].candidates) for number in numbers)
             # What cannot be too many in one domain needs no rule.
-            keys = {key: skew for key, skew in DEFAULT_SPREAD.items() if self._most(key, placed or {}) + waiting > skew}
-            if not subjects or not keys:
+            binding = [
+                default
+                for default in self._defaults
+                if self._most(default.topology_key, placed or {}) + waiting > default.max_skew
+            ]
+            if not subjects or not binding:
                 continue
             eligible = self._state.alive & self._state.selection.affinity(self._pod_sets[subjects[0]].template)
-            for key in DEFAULT_SPREAD:
-                eligible &= self._domain(key) >= 0
+            for default in self._defaults:
+                eligible &= self._domain(default.topology_key) >= 0
             there = _array(placed, self._state.size) if placed else None
-            for key, skew in keys.items():
+            for default in binding:
                 yield Spread(
-                    domain=self._domain(key),
+                    domain=self._domain(default.topology_key),
                     subjects=subjects,
                     selects=numbers,
-                    max_skew=skew,
+                    max_skew=default.max_skew,
                     hard=False,
                     eligible=self._shared(eligible),
                     placed=there,

@@ -51,6 +51,7 @@ class SinglePods:
         self._framework = framework
         self._view = view
         self._weights, self._spread = profile.weights, profile.spread
+        self._defaults = profile.pod_topology_spread.constraints
         self._kinds: Kinds | None = None
 
     def choose(self, cycle: CycleState, result: FilterResult, group: Group) -> Choice:
@@ -93,7 +94,7 @@ class SinglePods:
         number = {name: row for row, name in enumerate(dict.fromkeys([pods.workload, *ends]))}
         placed = placed_replicas(group, state, number)
         replicas = sum(placed.get(pods.workload, {}).values())
-        rules = RuleReader([pods], placed, state).read_soft()
+        rules = RuleReader([pods], placed, state, self._defaults).read_soft()
         homes = sorted({slot for counts in placed.values() for slot in counts})
         # Rules tell nodes apart by whatever label they name.
         columns = np.arange(state.size) if rules else np.append(kinds.first, np.array(homes, dtype=np.int64))

@@ -108,9 +108,9 @@ def test_the_cost_of_the_plan_is_the_sum_of_its_decisions() -> None:
     assert objective["cost"] == sum(objective["terms"].values())
 
 
-def test_pods_that_were_placed_alone_have_scores_and_no_cost() -> None:
+def test_a_pod_that_was_placed_alone_has_a_cost_of_the_same_objective() -> None:
     [group] = plans.made(*ZONES, COSTS, plans.appgroup("shop", {"front": []}), members()[0])["appGroups"]
-    assert "objective" not in group
+    assert [objective["strategy"] for objective in group["objective"]] == ["replicas"]
     assert group["survival"]["workloads"] == 0
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from berth.kube.objects import Pod
+from berth.scheduling.configuration import SYSTEM_DEFAULT_CONSTRAINTS, DefaultConstraint
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
@@ -126,6 +127,23 @@ def test_pods_with_one_host_port_keep_apart(
     apart = {(s, o) for rule in found for s in rule.subjects for o in rule.selects}
     assert ((0, 1) in apart) is clash
     assert (0, 0) in apart
+
+
+def test_default_spreading_is_the_profiles() -> None:
+    small = lab()
+    pods = [a(f"a{number}") for number in range(6)]
+    sets = pod_sets(small, *pods)
+
+    def found(*defaults: DefaultConstraint) -> list[tuple[int, bool, list[int]]]:
+        rules = RuleReader(sets, {}, small.cache.state, defaults).read()
+        return [(r.max_skew, r.hard, r.domain.tolist()) for r in rules if isinstance(r, Spread)]
+
+    host, zone = (small.cache.state.domains(key).tolist() for key in (HOST, ZONE))
+    assert found(*SYSTEM_DEFAULT_CONSTRAINTS) == [(3, False, host), (5, False, zone)]
+    assert found(DefaultConstraint(max_skew=1, topology_key=ZONE)) == [(1, False, zone)]
+    assert found() == []
+    # Six replicas cannot be more than six too many.
+    assert found(DefaultConstraint(max_skew=6, topology_key=ZONE)) == []
 
 
 @pytest.mark.parametrize("when", ["DoNotSchedule", "ScheduleAnyway"])
