@@ -57,7 +57,7 @@ async def test_whoever_has_fewest_at_work_is_next() -> None:
     [
         pytest.param(1, [1, 0, 0], id="one"),
         pytest.param(4, [3, 1, 0], id="four"),
-        pytest.param(32, [24, 6, 2], id="as-by-default"),
+        pytest.param(48, [36, 9, 3], id="as-by-default"),
     ],
 )
 async def test_a_namespace_leaves_workers_to_others(workers: int, at_work: list[int]) -> None:
