@@ -287,8 +287,8 @@ class PlacementConfiguration(_Model):
         ge=1,
         le=1024,
         description=(
-            "Bindings sent to the API server at the same time, up to three quarters in one namespace. With fewer, those "
-            "who create pods have more of a busy API server, and pods wait longer; the client has 64 connections."
+            "Bindings sent to the API server at the same time, up to three quarters in one namespace. With fewer, "
+            "those who create pods have more of a busy API server, and pods wait longer; the client has 64 connections."
         ),
     )
 
