@@ -54,10 +54,7 @@ class Planner:
     def __init__(self, cache: Cache, profile: Profile, *, plugins: Iterable[type[Plugin]] | None = None) -> None:
         """Share the cache; several planners (one per profile) may work on one cache in turn.
 
-        Args:
-            cache: nodes, pods, AppGroups and what was assumed.
-            profile: weights, strategy, prices.
-            plugins: other plugins than the registered ones.
+        `plugins` are others than the registered ones.
         """
         self._cache = cache
         self._state = cache.state
@@ -191,7 +188,9 @@ class Planner:
         The `first` look takes turns, and leaves out what a plan in counts judges itself.
         """
         framework = self._framework
-        skip = framework.judged_jointly | (JUDGED_IN_COUNTS if first and self._in_counts is not None else frozenset())
+        in_counts = first and self._in_counts is not None
+        skip = framework.judged_jointly | (JUDGED_IN_COUNTS if in_counts else frozenset())
+        costs_of = framework.objective_costs if in_counts else framework.joint_costs
         infrastructure = self._infrastructure(costs)
         known: dict[tuple[object, ...], Candidate] = {}
         candidates: list[Candidate] = []
@@ -212,7 +211,7 @@ class Planner:
                 if not result.feasible and info.template.terms_of("affinity"):
                     # The pods it wants to be near may be in this very plan: that is judged once they are assumed.
                     result = framework.filter(cycle, skip={InterPodAffinity.name, *skip})
-                like = known[key] = Candidate(info, result, framework.joint_costs(cycle, result.mask))
+                like = known[key] = Candidate(info, result, costs_of(cycle, result.mask))
             if like.result.feasible:
                 candidates.append(replace(like, info=info))
             else:

@@ -1,4 +1,4 @@
-"""TaintToleration (filter, score): hard taints must be tolerated, fewer soft ones are better."""
+"""TaintToleration (filter, score, cost): hard taints must be tolerated, fewer soft ones are better."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from berth.scheduling.cache.selection import tolerated
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes, ScorePlugin, scaled_to_greatest
+from berth.scheduling.replicas.problem import SOFT_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,7 @@ class TaintToleration(FilterPlugin, ScorePlugin):
 
     name = "TaintToleration"
     score_weight = 3.0
+    in_objective = True
 
     def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes with untolerated taints."""
@@ -39,6 +41,11 @@ class TaintToleration(FilterPlugin, ScorePlugin):
             count=len(sets),
         )
         return table[nodes.taint_ids]
+
+    def objective_cost(self, cycle: CycleState, feasible: Bools) -> Floats | None:
+        """A price for every untolerated soft taint; none where no node has one."""
+        cost: Floats = SOFT_RULE * self.score(cycle, feasible)
+        return cost if cost.any() else None
 
     def normalize_score(self, raw: Floats, feasible: Bools) -> Floats:
         """100 without such taints, 0 for the node with the most."""

@@ -38,6 +38,10 @@ class Routing(Enum):
     """those of the caller's node or nothing (internalTrafficPolicy)"""
 
 
+SOFT_RULE = 5.0
+"""Price of a preferred term of weight 100 that is not met, towards pods or towards nodes, in units of network cost."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
     """Weights of the objective's terms, in units of network cost."""
@@ -50,7 +54,7 @@ class Prices:
     """per workload of two or more replicas that dies with one node"""
     survive_zone: float = 1.0
     """per workload of two or more replicas that dies with one zone"""
-    soft_affinity: float = 5.0
+    soft_affinity: float = SOFT_RULE
     """per broken preferred term of weight 100"""
     soft_spread: float = 5.0
     """per pod beyond maxSkew of a ScheduleAnyway constraint"""
