@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from berth.scheduling.cache.pod_templates import PodTemplateInfo
+from berth.scheduling.cache.pod_templates import TERM_KINDS, PodTemplateInfo
+from berth.scheduling.cache.selectors import Selector
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
@@ -27,7 +29,7 @@ class Alike:
     workload: str
     """selector of their workload"""
     template: PodTemplateInfo
-    """their template"""
+    """their template, or that of the first where they differ in labels that no rule reads"""
     result: FilterResult
     """what the filters say, rules between pods left out"""
     request: Ints
@@ -43,7 +45,7 @@ class Alike:
 def alike(
     candidates: Sequence[Candidate], state: ClusterState, infrastructure: InfrastructureState, *, price: float
 ) -> list[Alike]:
-    """Put candidates together, in their order.
+    """Put candidates together, in their order; labels that no rule reads tell nobody apart.
 
     Args:
         candidates: waiting pods, filtered without the rules between pods.
@@ -51,10 +53,16 @@ def alike(
         infrastructure: prices and largest units of its nodes.
         price: weight of the price of requests.
     """
-    known: dict[tuple[int, str, int], Alike] = {}
+    templates: defaultdict[str, set[int]] = defaultdict(set)
+    for candidate in candidates:
+        templates[workload_of(candidate.info.pod)].add(id(candidate.info.template))
+    read = _labels_read(candidates, state) if any(len(found) > 1 for found in templates.values()) else frozenset()
+    known: dict[Hashable, Alike] = {}
     for candidate in candidates:
         template, workload = candidate.info.template, workload_of(candidate.info.pod)
-        key = (id(template), workload, id(candidate.result))
+        key: Hashable = (id(template), workload, id(candidate.result))
+        if len(templates[workload]) > 1:
+            key = (workload, _signature(candidate, read))
         if key not in known:
             request = state.request_vector(template)
             mask = candidate.mask & (request <= infrastructure.exact.max_unit).all(axis=1)
@@ -64,6 +72,34 @@ def alike(
             known[key] = Alike(workload, template, candidate.result, request, mask, costs, [])
         known[key].candidates.append(candidate)
     return list(known.values())
+
+
+def _labels_read(candidates: Sequence[Candidate], state: ClusterState) -> frozenset[str]:
+    """Keys of labels that rules of the candidates, or of placed pods, look at."""
+    selectors: set[Selector] = set()
+    for template in {id(one.info.template): one.info.template for one in candidates}.values():
+        selectors.update(term.selector for terms in template.terms.values() for term in terms)
+        selectors.update(constraint.selector for constraint in (*template.hard_spread, *template.soft_spread))
+    selectors.update(entry.term.selector for kind in TERM_KINDS for entry in state.pods.terms(kind))
+    return frozenset(key for selector in selectors for key, *_ in selector.requirements)
+
+
+def _signature(candidate: Candidate, read: frozenset[str]) -> Hashable:
+    """Everything of a candidate that a plan in counts looks at, of its labels only those that somebody reads."""
+    template = candidate.info.template
+    return (
+        template.namespace,
+        frozenset(item for item in template.labels.items() if item[0] in read),
+        template.requests,
+        template.host_ports,
+        template.selection_key,
+        template.tolerations_key,
+        frozenset((kind, terms) for kind, terms in template.terms.items()),
+        template.hard_spread,
+        template.soft_spread,
+        candidate.mask.tobytes(),
+        frozenset((term, cost.tobytes()) for term, cost in candidate.costs.items()),
+    )
 
 
 def own_costs(

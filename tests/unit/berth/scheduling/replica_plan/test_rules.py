@@ -210,7 +210,7 @@ def test_replicas_without_constraints_are_spread_by_default() -> None:
     small = lab()
     pods = [
         a("a0"),
-        member("a-new", "a", labels=A | {"hash": "y"}),
+        member("a-new", "a", labels=A, cpu="2"),
         b(topologySpreadConstraints=[builders.spread(ZONE, B)]),
     ]
     reader = RuleReader(pod_sets(small, *pods), {"a": {2: 4}}, small.cache.state)
