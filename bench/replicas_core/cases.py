@@ -70,7 +70,11 @@ def boutique(
     limits: bool = True,
     copies: int = 1,
 ) -> Problem:
-    """Online Boutique, so many times; rules: none, required, preferred (by host), hard, soft (spread over zones)."""
+    """Online Boutique, so many times.
+
+    Rules: none, required and preferred anti-affinity by host, hard and soft spread over zones, default (that of
+    kube-scheduler).
+    """
     nodes = nodes or cluster(24, 4)
     names = list(BOUTIQUE)
     workloads, sets, edges = [], [], []
@@ -109,6 +113,12 @@ def _rules(rule: str, nodes: Nodes, sets: int) -> Sequence[Rule]:
     if rule in ("hard", "soft"):
         return [
             Spread(domain=zone, subjects=[row], selects=[row], max_skew=1, hard=rule == "hard") for row in range(sets)
+        ]
+    if rule == "default":
+        return [
+            Spread(domain=domain, subjects=[row], selects=[row], max_skew=skew, hard=False)
+            for row in range(sets)
+            for domain, skew in ((host, 3), (zone, 5))
         ]
     return []
 

@@ -58,7 +58,7 @@ class Books:
 
     def _compile_rules(self) -> None:
         model = self.model
-        for rule in model.problem.rules:
+        for rule in model.rules:
             term: RuleTerm
             if isinstance(rule, AntiAffinity):
                 term = AntiAffinityTerm(model, rule)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.model import Model, Target
-from berth.scheduling.replicas.order import has_order
+from berth.scheduling.replicas.order import has_order, required
 from berth.scheduling.replicas.problem import Floats
 from berth.scheduling.replicas.terms.affinity import RequiredAffinityTerm
 from berth.scheduling.replicas.terms.network import paid
@@ -16,25 +19,44 @@ NOTHING = 1e-9
 """Share or number of endpoints that may be rounding."""
 
 
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A rule that is broken."""
+
+    subjects: Sequence[int]
+    """pod sets without whose pods it would hold"""
+    others: Sequence[int] = ()
+    """pod sets some of whose pods may be in the way as well"""
+
+
 def keeps_rules(books: Books) -> bool:
     """Whether nothing that is planned breaks a rule that the search treats as a penalty."""
-    return (
-        not any(
-            isinstance(term, RequiredAffinityTerm | SpreadTerm) and term.required and term.broken()
-            for term in books.rules
-        )
-        and not books.bandwidth.broken()
-        and not _beyond_limits(books)
-        and has_order(books)
-    )
+    return next(breaches(books), None) is None
 
 
-def _beyond_limits(books: Books) -> bool:
-    """Whether a caller reaches an endpoint beyond the limit of their edge, or a placed one more of them than before."""
+def breaches(books: Books) -> Iterator[Breach]:
+    """Rules that planned pods break."""
     model = books.model
-    if not model.limited:
-        return False
-    for number in range(len(model.targets)):
+    for rule, term in zip(model.rules, books.rules, strict=True):
+        if isinstance(term, RequiredAffinityTerm | SpreadTerm) and term.required and term.broken():
+            yield Breach(rule.subjects, rule.selects)
+    if books.bandwidth.broken():
+        ends = dict.fromkeys(
+            end for edge in model.problem.edges if edge.bandwidth for end in (edge.caller, edge.callee)
+        )
+        yield Breach([row for end in ends for row in model.relations.sets(end)])
+    yield from _beyond_limits(books)
+    if not has_order(books):
+        rules = required(model)
+        yield Breach(
+            sorted({row for rule in rules for row in rule.subjects}), [row for rule in rules for row in rule.selects]
+        )
+
+
+def _beyond_limits(books: Books) -> Iterator[Breach]:
+    """Edges with a caller that reaches an endpoint beyond their limit that it did not reach before."""
+    model = books.model
+    for number in range(len(model.targets)) if model.limited else ():
         limit = model.limit(number)
         if limit is None:
             continue
@@ -45,8 +67,7 @@ def _beyond_limits(books: Books) -> bool:
         for caller in model.callers[number]:
             there = model.placed[caller]
             if beyond[books.x[caller] > there].any() or (beyond > before + NOTHING)[there > 0].any():
-                return True
-    return False
+                yield Breach([*model.relations.sets(caller), *model.relations.sets(limit.callee)])
 
 
 def _reached_beyond(model: Model, limit: Target, endpoints: Floats) -> Floats:

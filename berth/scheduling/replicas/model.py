@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from berth.scheduling.replicas.problem import Bools, Floats, Ints, Problem, ProblemError, Routing
+from berth.scheduling.replicas.relations import Relations
+from berth.scheduling.replicas.rule import matters
+from berth.scheduling.replicas.terms.domains import Domains
 
 LARGE = 1e3
 """A broken rule costs this many times the highest cost of all edges and prices: search gives anything to mend it."""
@@ -84,11 +87,16 @@ class Model:
         """price of a broken rule while the search may still mend it"""
         self.gain: float = 1e-7 + 1e-13 * self.penalty
         """least gain of a move: less may be rounding"""
+        numbered = [(number, rule) for number, rule in enumerate(problem.rules) if matters(rule, self.replicas)]
+        self.rule_numbers = [number for number, _ in numbered]
+        self.rules = [rule for _, rule in numbered]
+        """those of the problem's rules that a plan can break, or pay for"""
+        self._domains: dict[int, Domains] = {}
+        self.relations = Relations(problem, self.rules)
         self._compile_edges(problem)
 
     def _compile_edges(self, problem: Problem) -> None:
-        prices = problem.prices
-        known: dict[tuple[int, bytes], int] = {}
+        known: dict[tuple[int, int], int] = {}
         self.targets: list[Target] = []
         self.target_of: list[int] = []
         """target of each edge"""
@@ -104,27 +112,44 @@ class Model:
         """workloads that each workload calls, a multiple edge as often as it is declared"""
         self.limited = False
         """whether some edge's limit rules out a pair of locations"""
+        matrices: dict[tuple[bool, int], tuple[Floats, Floats | None]] = {}
+        pairs: dict[float, int] = {}
+        """pairs of locations beyond each limit: as many are the same ones"""
         for edge in problem.edges:
-            beyond = self.cost > edge.max_cost
-            key = (edge.callee, beyond.tobytes())
-            if key not in known:
-                routing = problem.workloads[edge.callee].routing
-                cost, broken = prices.network * self.cost, self.penalty * beyond
-                self.beyond.append(beyond.astype(np.float64) if beyond.any() else None)
-                self.limited = self.limited or bool(beyond.any())
-                known[key] = len(self.targets)
-                self.called[edge.callee].append(known[key])
+            if edge.max_cost not in pairs:
+                pairs[edge.max_cost] = int(np.count_nonzero(self.cost > edge.max_cost))
+            count = pairs[edge.max_cost]
+            if (edge.callee, count) not in known:
+                known[edge.callee, count] = number = len(self.targets)
+                out = (self.cost > edge.max_cost).astype(np.float64) if count else None
+                self.beyond.append(out)
+                self.limited = self.limited or out is not None
+                self.called[edge.callee].append(number)
                 self.callers.append([])
-                near = None if routing is Routing.ALL else (1 - prices.failover) * cost + broken
-                spread = cost + broken if near is None else prices.failover * cost
-                self.targets.append(Target(edge.callee, routing, spread, near))
-            self.target_of.append(known[key])
-            self.calls[edge.caller].append(known[key])
-            self.callers[known[key]].append(edge.caller)
+                routing = problem.workloads[edge.callee].routing
+                kept = routing is not Routing.ALL
+                if (kept, count) not in matrices:
+                    matrices[kept, count] = self._matrices(out, kept=kept)
+                self.targets.append(Target(edge.callee, routing, *matrices[kept, count]))
+            number = known[edge.callee, count]
+            self.target_of.append(number)
+            self.calls[edge.caller].append(number)
+            self.callers[number].append(edge.caller)
             self.callees[edge.caller].append(edge.callee)
-        self.related: list[set[int]] = [set() for _ in problem.pod_sets]
-        """pod sets whose costs depend on where pods of each set are"""
-        self._relate(problem)
+
+    def _matrices(self, beyond: Floats | None, *, kept: bool) -> tuple[Floats, Floats | None]:
+        """Costs of calls that go everywhere, and of those that a Service keeps near, with penalties beyond a limit."""
+        prices = self.problem.prices
+        cost = prices.network * self.cost
+        broken = 0.0 if beyond is None else self.penalty * beyond
+        return (prices.failover * cost, (1 - prices.failover) * cost + broken) if kept else (cost + broken, None)
+
+    def least_charge(self, row: int) -> float:
+        """What plugins charge for the pods of a set on its cheapest column."""
+        charge = self.charge[row]
+        if charge is None or not self.allowed[row].any():
+            return 0.0
+        return self.replicas[row] * float(charge[self.allowed[row]].min())
 
     def served(self, here: Floats) -> Bools:
         """bool[..., L], locations that keep calls to endpoints which are there in such numbers, float64[..., L].
@@ -153,35 +178,13 @@ class Model:
             return replace(target, spread_cost=beyond)
         return replace(target, spread_cost=np.zeros_like(beyond), near_cost=beyond)
 
+    def domains(self, domain: Ints) -> Domains:
+        """Domains of the columns, from those of the problem's nodes, int64[N]; rules with the same array share them."""
+        if id(domain) not in self._domains:
+            self._domains[id(domain)] = Domains(domain, self.columns)
+        return self._domains[id(domain)]
+
     def components(self) -> list[list[int]]:
         """Pod sets with something to place that are related, directly or through others, largest first."""
-        left = {row: None for row, count in enumerate(self.replicas) if count}
-        found: list[list[int]] = []
-        while left:
-            first = next(iter(left))
-            reached, queue = {first}, [first]
-            while queue:
-                near = self.related[queue.pop()] - reached
-                reached |= near
-                queue.extend(near)
-            found.append(sorted(row for row in reached if row in left))
-            for row in found[-1]:
-                del left[row]
+        found = self.relations.components(row for row, count in enumerate(self.replicas) if count)
         return sorted(found, key=lambda rows: (-sum(self.replicas[row] for row in rows), rows))
-
-    def _relate(self, problem: Problem) -> None:
-        sets: list[list[int]] = [[] for _ in problem.workloads]
-        for row, workload in enumerate(self.workload):
-            sets[workload].append(row)
-        for own in sets:
-            for row in own:
-                self.related[row].update(own)
-        for edge in problem.edges:
-            for row in sets[edge.caller]:
-                self.related[row].update(sets[edge.callee])
-            for row in sets[edge.callee]:
-                self.related[row].update(sets[edge.caller])
-        for rule in problem.rules:
-            concerned = {*rule.subjects, *rule.selects}
-            for row in concerned:
-                self.related[row] |= concerned

@@ -1,90 +1,145 @@
 """Is there an order in which pods with required affinity can be bound one after another?
 
 Two pods that wait for each other never are, and only the first of its kind may go where no selected pod is. What a
-plan's counts allow is therefore not enough: this looks for the order, depth first, and nearly always finds it at once.
+plan's counts allow is therefore not enough: this looks for the order. Whoever can be bound is bound, those first that
+must be the first of their kind; of few pods all orders are tried if that leads nowhere.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 
 from berth.scheduling.replicas.books import Books
+from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.rule import Affinity
 
-STEPS = 2000
-"""Bindings that are tried at most."""
+FEW = 40
+"""Pods of which all orders are tried."""
+LOOKS = 200_000
+"""Looks at a pod at most while orders are tried."""
 
 Pod = tuple[int, int]
 """pod set and column"""
 
 
-class _Search:
-    def __init__(self, books: Books, rules: list[Affinity]) -> None:
-        columns = books.model.columns
-        concerned = {row for rule in rules for row in (*rule.subjects, *rule.selects)}
-        self.pods = frozenset((r, k) for r, k in np.argwhere(books.planned).tolist() if r in concerned)
-        self._domains = [rule.domain[columns].tolist() for rule in rules]
-        self._placed = [
-            set() if rule.placed is None else set(rule.domain[rule.placed > 0].tolist()) - {-1} for rule in rules
-        ]
-        self._anywhere = [rule.placed is not None and bool(rule.placed.any()) for rule in rules]
-        self._rules = rules
+class _Bound:
+    """Who is bound, as far as rules look at it."""
+
+    def __init__(self, rules: Sequence[Affinity], domains: Sequence[Sequence[int]]) -> None:
+        self._rules, self._domains = rules, domains
         self._of: defaultdict[int, list[int]] = defaultdict(list)
+        self._selecting: defaultdict[int, list[int]] = defaultdict(list)
+        self._first: list[bool] = []
+        """rules under which a pod may be the first of its kind: nobody selected is placed"""
+        self._there: list[Counter[int]] = []
         for number, rule in enumerate(rules):
-            for row in rule.subjects:
+            for row in dict.fromkeys(rule.subjects):
                 self._of[row].append(number)
-        self._first = {pod for pod in self.pods for number in self._of[pod[0]] if self._lonely(number, pod)}
+            for row in dict.fromkeys(rule.selects):
+                self._selecting[row].append(number)
+            placed = np.zeros(0, dtype=np.int64) if rule.placed is None else rule.domain[rule.placed > 0]
+            self._first.append(not len(placed))
+            self._there.append(Counter(placed.tolist()))
+        self._selects = [frozenset(rule.selects) for rule in rules]
+        self._matching = [0] * len(rules)
 
-    def _lonely(self, number: int, pod: Pod) -> bool:
-        """Whether nothing but subjects of the rule could anchor a pod where it is."""
-        rule, domain = self._rules[number], self._domains[number]
-        place = domain[pod[1]]
-        others = any(r in rule.selects and r not in rule.subjects and domain[k] == place for r, k in self.pods)
-        return place not in self._placed[number] and not others
+    def bind(self, pod: Pod, count: int = 1) -> None:
+        """Count a pod (or forget it)."""
+        for number in self._selecting[pod[0]]:
+            self._there[number][self._domains[number][pod[1]]] += count
+            self._matching[number] += count
 
-    def _met(self, number: int, pod: Pod, bound: frozenset[Pod]) -> bool:
-        rule, domain = self._rules[number], self._domains[number]
-        place = domain[pod[1]]
+    def able(self, pod: Pod) -> bool:
+        """Whether the pod's terms are all met."""
+        return all(self._met(number, pod) for number in self._of[pod[0]])
+
+    def _met(self, number: int, pod: Pod) -> bool:
+        place = self._domains[number][pod[1]]
         if place < 0:
             return False
-        matching = [domain[k] for r, k in bound if r in rule.selects]
-        if place in self._placed[number] or place in matching:
+        if self._there[number][place] > 0:
             return True
-        return pod[0] in rule.selects and not matching and not self._anywhere[number]
+        return self._first[number] and not self._matching[number] and pod[0] in self._selects[number]
 
-    def _next(self, bound: frozenset[Pod]) -> Iterator[Pod]:
-        able = [
-            pod
-            for pod in sorted(self.pods - bound)
-            if all(self._met(number, pod, bound) for number in self._of[pod[0]])
-        ]
-        # Those that must be first of their kind go before anybody who would take that from them.
-        return iter(sorted(able, key=lambda pod: (pod not in self._first, bool(self._of[pod[0]]), pod)))
 
-    def run(self) -> bool:
-        seen: set[frozenset[Pod]] = set()
-        stack = [frozenset[Pod]()]
-        for _ in range(STEPS + len(self.pods)):
-            if not stack:
-                return False
-            bound = stack.pop()
-            if len(bound) == len(self.pods):
-                return True
-            if bound in seen:
-                continue
-            seen.add(bound)
-            stack.extend(bound | {pod} for pod in reversed(list(self._next(bound))))
-        return False
+def required(model: Model) -> list[Affinity]:
+    """The rules that ask for an order."""
+    return [rule for rule in model.rules if isinstance(rule, Affinity) and rule.weight is None]
 
 
 def has_order(books: Books) -> bool:
     """Whether the planned pods can be bound one by one as far as required affinity goes."""
-    rules = [
-        rule
-        for rule in books.model.problem.rules
-        if isinstance(rule, Affinity) and rule.weight is None and rule.subjects
-    ]
-    return not rules or _Search(books, rules).run()
+    rules = required(books.model)
+    if not rules:
+        return True
+    columns = books.model.columns
+    concerned = {row for rule in rules for row in (*rule.subjects, *rule.selects)}
+    rows = sorted(concerned)
+    pods = [(rows[number], column) for number, column in np.argwhere(books.planned[rows]).tolist()]
+    domains = [rule.domain[columns].tolist() for rule in rules]
+    pods = _first_of_their_kind(rules, domains, pods)
+    if _greedily(_Bound(rules, domains), pods):
+        return True
+    return len(pods) <= FEW and _in_any_order(_Bound(rules, domains), pods)
+
+
+def _first_of_their_kind(rules: Sequence[Affinity], domains: Sequence[Sequence[int]], pods: list[Pod]) -> list[Pod]:
+    """The pods, those first whom nothing but subjects of their rule could anchor, then those without terms."""
+    first: set[Pod] = set()
+    subjects: set[int] = set()
+    for rule, domain in zip(rules, domains, strict=True):
+        own = frozenset(rule.subjects)
+        others = frozenset(rule.selects) - own
+        anchored = {domain[column] for row, column in pods if row in others}
+        if rule.placed is not None:
+            anchored |= set(rule.domain[rule.placed > 0].tolist())
+        anchored.discard(-1)
+        subjects |= own
+        first |= {pod for pod in pods if pod[0] in own and domain[pod[1]] not in anchored}
+    return sorted(pods, key=lambda pod: (pod not in first, pod[0] in subjects, pod))
+
+
+def _greedily(bound: _Bound, pods: Sequence[Pod]) -> bool:
+    """Bind whoever can be bound, round after round; after one that waits for others, those before it get a chance."""
+    left = list(pods)
+    while left:
+        later: list[Pod] = []
+        for number, pod in enumerate(left):
+            if not bound.able(pod):
+                later.append(pod)
+                continue
+            bound.bind(pod)
+            if later and len(left) <= FEW:
+                later += left[number + 1 :]
+                break
+        if len(later) == len(left):
+            return False
+        left = later
+    return True
+
+
+def _in_any_order(bound: _Bound, pods: Sequence[Pod]) -> bool:
+    """Depth first over the sets of pods that are bound."""
+    everybody = (1 << len(pods)) - 1
+    seen: set[int] = set()
+    looks = 0
+
+    def descend(done: int) -> bool:
+        nonlocal looks
+        if done == everybody:
+            return True
+        if done in seen or looks > LOOKS:
+            return False
+        seen.add(done)
+        looks += len(pods)
+        for number in [n for n, pod in enumerate(pods) if not done >> n & 1 and bound.able(pod)]:
+            bound.bind(pods[number])
+            if descend(done | 1 << number):
+                return True
+            bound.bind(pods[number], -1)
+        return False
+
+    return descend(0)

@@ -13,12 +13,13 @@ from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.columns import choose_columns
 from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.model import Model
+from berth.scheduling.replicas.order import has_order
 from berth.scheduling.replicas.problem import Ints, Problem
 from berth.scheduling.replicas.result import Plan, result_of
 from berth.scheduling.replicas.runner_ups import runner_ups
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.exact import Exact
-from berth.scheduling.replicas.search.fill import complete, fill_blocks, fill_slices, slots_of
+from berth.scheduling.replicas.search.fill import complete, fill_blocks, fill_node, fill_slices, slots_of
 from berth.scheduling.replicas.search.improve import improve
 from berth.scheduling.replicas.search.kicks import kick
 from berth.scheduling.replicas.search.patterns import patterns
@@ -110,16 +111,18 @@ def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generat
     draft = Draft(Books(model))
     for rows in model.components():
         yield from _place(draft, rows, budget, effort)
+    waiting = [row for row, count in enumerate(model.replicas) if count]
+    if draft.at_floor(waiting) and has_order(draft.books):
+        return draft
     exact = Exact(draft, budget, effort.steps)
     searched = yield from exact.run()
     if searched and exact.proved:
         return draft
     if any(draft.missing) or not keeps_rules(draft.books):
         # Those that have nothing to do with each other may still be in each other's way.
-        rows = [row for row, count in enumerate(model.replicas) if count]
-        yield from improve(draft, budget, rows)
-        yield from complete(draft, budget, rows)
-        yield from kick(draft, budget, rng, rows, max(effort.rescue, _rounds(model, rows, effort)))
+        yield from improve(draft, budget, waiting)
+        yield from complete(draft, budget, waiting)
+        yield from kick(draft, budget, rng, waiting, max(effort.rescue, _rounds(model, waiting, effort)))
         return draft
     for rows in model.components():
         yield from kick(draft, budget, rng, rows, _rounds(model, rows, effort))
@@ -131,6 +134,12 @@ def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) ->
     books = draft.books
     empty = draft.snapshot(rows)
     most = max(books.model.replicas[row] for row in rows)
+    if most == 1:
+        # Nothing is to be spread: one node may do.
+        fill_node(draft, rows)
+        if draft.at_floor(rows):
+            return
+        draft.restore(rows, empty)
     templates = {1: parts(books, rows)}
     yield from budget.pause()
     starts: dict[tuple[int, float], Ints] = {}
@@ -148,6 +157,8 @@ def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) ->
                 break
             draft.restore(rows, empty)
             yield from way(draft, budget, pattern, templates[size])
+            if draft.at_floor(rows):
+                return
             missing, value = draft.standing(rows)
             starts.setdefault((missing, round(value, 6)), draft.snapshot(rows))
     found: list[tuple[tuple[int, float], Ints]] = []

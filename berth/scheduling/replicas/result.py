@@ -78,11 +78,14 @@ def terms_of(books: Books) -> Terms:
         if target not in reached:
             reached[target] = network.reached(model.plain(target))
         cost[number] = float(network.share[edge.caller] @ reached[target])
+    rules = np.zeros(len(model.problem.rules))
+    for number, term in zip(model.rule_numbers, books.rules, strict=True):
+        rules[number] = 0.0 if term.required else term.value()
     return Terms(
         network=cost,
         survival=np.array([books.survival.value(w) for w in range(len(books.total))]),
         load=np.array([books.load.value(w) for w in range(len(books.total))]),
-        rules=np.array([0.0 if term.required else term.value() for term in books.rules]),
+        rules=rules,
         charges=np.array(
             [0.0 if charge is None else float(books.planned[m] @ charge) for m, charge in enumerate(model.charge)]
         ),

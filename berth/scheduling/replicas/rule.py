@@ -86,3 +86,17 @@ class Spread:
         present = np.zeros(int(self.domain.max(initial=-1)) + 1, dtype=np.bool_)
         present[self.domain[counted]] = True
         object.__setattr__(self, "present", present)
+
+
+def matters(rule: AntiAffinity | Affinity | Spread, replicas: Sequence[int]) -> bool:
+    """Whether some plan may break the rule, or pay for it, with so many pods to be placed of each pod set."""
+    having, selected = (sum(replicas[row] for row in rows) for rows in (rule.subjects, rule.selects))
+    there = 0 if rule.placed is None else int(rule.placed.sum())
+    if isinstance(rule, Spread):
+        return bool(having) if rule.hard else selected + there > rule.max_skew
+    owners = 0 if rule.placed_subjects is None else int(rule.placed_subjects.sum())
+    if isinstance(rule, Affinity):
+        return having + (owners if rule.weight is not None else 0) > 0
+    everybody = sum(replicas[row] for row in {*rule.subjects, *rule.selects})
+    among = min(having, selected) > 0 and everybody > 1
+    return among or (having > 0 and there > 0) or (selected > 0 and owners > 0)

@@ -37,7 +37,7 @@ class Exact:
         self.proved = False
         """whether nothing better exists"""
         self._tied = draft.books.bandwidth.active or any(
-            isinstance(rule, Affinity) and rule.weight is None for rule in model.problem.rules
+            isinstance(rule, Affinity) and rule.weight is None for rule in model.rules
         )
 
     def run(self) -> Generator[None, None, bool]:
@@ -187,7 +187,7 @@ def _constant(books: Books) -> float:
             if called and not callers & waiting:
                 total += books.load.value(workload)
     moved = {row for row, count in enumerate(model.replicas) if count}
-    for rule, term in zip(model.problem.rules, books.rules, strict=True):
+    for rule, term in zip(model.rules, books.rules, strict=True):
         if not moved & {*rule.subjects, *rule.selects} and not term.required:
             total += term.value()
     return total

@@ -26,7 +26,17 @@ def fill_slices(draft: Draft, budget: Budget, pattern: Pattern, parts: Sequence[
         for part in parts:
             _place(draft, {row: 1 for row in part if draft.missing[row] and model.replicas[row] > number}, here)
             yield from budget.pause()
+            if budget.exhausted:
+                return
     yield from complete(draft, budget, everybody)
+
+
+def fill_node(draft: Draft, rows: Sequence[int]) -> None:
+    """Place one replica of each pod set on one node; nothing if none takes them all."""
+    column = _one_node(draft, dict.fromkeys(rows, 1), np.ones(draft.model.size, dtype=np.bool_))
+    for row in rows if column >= 0 else ():
+        if draft.books.can(row)[column]:
+            draft.put(row, column)
 
 
 def slots_of(pattern: Pattern) -> Pattern:
@@ -45,22 +55,15 @@ def fill_blocks(draft: Draft, budget: Budget, pattern: Pattern, parts: Sequence[
             counts = {row: len(range(number, model.replicas[row], len(slots))) for row in part}
             _place(draft, {row: count for row, count in counts.items() if count}, within[place])
             yield from budget.pause()
+            if budget.exhausted:
+                return
     yield from complete(draft, budget, everybody)
 
 
 def _place(draft: Draft, counts: Mapping[int, int], here: Bools) -> None:
     """Place pods of a part on one node of a location, or each on its cheapest node if none takes them all."""
-    books, model = draft.books, draft.model
-    column = -1
-    if sum(counts.values()) > 1:
-        need = sum((count * model.request[row] for row, count in counts.items()), np.zeros(1, dtype=np.int64))
-        able = here & ((books.free >= need) | (need == 0)).all(axis=1)
-        if able.any():
-            costs = np.zeros(model.size)
-            for row, count in counts.items():
-                able &= books.can(row)
-                costs += count * books.costs(row)
-            column = cheapest(costs, able)
+    books = draft.books
+    column = _one_node(draft, counts, here) if sum(counts.values()) > 1 else -1
     for row, count in counts.items():
         for _ in range(min(count, draft.missing[row])):
             if column >= 0 and books.can(row)[column]:
@@ -69,10 +72,26 @@ def _place(draft: Draft, counts: Mapping[int, int], here: Bools) -> None:
                 break
 
 
+def _one_node(draft: Draft, counts: Mapping[int, int], here: Bools) -> int:
+    """The column that takes so many pods of each set and looks cheapest for each by itself; -1 if there is none."""
+    books, model = draft.books, draft.model
+    need = sum((count * model.request[row] for row, count in counts.items()), np.zeros(1, dtype=np.int64))
+    able = here & ((books.free >= need) | (need == 0)).all(axis=1)
+    if not able.any():
+        return -1
+    costs = np.zeros(model.size)
+    for row, count in counts.items():
+        able &= books.can(row)
+        costs += count * books.costs(row)
+    return cheapest(costs, able)
+
+
 def complete(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None, None, None]:
     """Place what is missing of pod sets pod by pod, each on its cheapest column."""
     for row in rows:
         for _ in range(draft.missing[row]):
+            if budget.exhausted:
+                return
             if not draft.place(row):
                 break
             yield from budget.pause()

@@ -27,7 +27,7 @@ def improve(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None
         moved |= yield from swaps(draft, budget, rows, touched)
         if not moved:
             return
-        near = sorted(set[int]().union(*(draft.model.related[row] for row in moved)))
+        near = draft.model.relations.of(moved)
         yield from singles(draft, budget, near)
         if len(rows) > FEW:
             touched = near
@@ -38,7 +38,7 @@ def singles(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None
 
     One replica stands for all of its set on a node.
     """
-    books, related = draft.books, draft.model.related
+    books, relations = draft.books, draft.model.relations
     queue = dict.fromkeys(rows)
     while queue and not budget.over:
         row = next(iter(queue))
@@ -54,7 +54,7 @@ def singles(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None
                 books.move(row, column, target)
                 moved = True
         if moved:
-            queue.update(dict.fromkeys(sorted(related[row])))
+            queue.update(dict.fromkeys(relations.of((row,))))
 
 
 def contents(
@@ -174,7 +174,7 @@ def _swapped(
         change, open_to = leaving[other, target]
         # Pods that are related may gain from each other's move; of others the sum is exact.
         if (
-            other not in model.related[row]
+            not model.relations.between(row, other)
             and gain + min(float(open_to.min()), float(change[column])) > -draft.model.gain
         ):
             continue

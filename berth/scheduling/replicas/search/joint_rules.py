@@ -13,7 +13,8 @@ import numpy.typing as npt
 from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Floats, Rule
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
-from berth.scheduling.replicas.terms.domains import DomainCounts
+from berth.scheduling.replicas.terms.affinity import unmet_outside
+from berth.scheduling.replicas.terms.domains import Domains, spread_table
 from berth.scheduling.replicas.terms.load import load_of, parts_of
 
 Counts = Mapping[int, Floats]
@@ -31,7 +32,7 @@ def rule_part(model: Model, rule: Rule) -> Part:
     return lambda counts: _affinity(model, rule, counts)
 
 
-def _by_domain(model: Model, domains: DomainCounts, rows: Sequence[int], counts: Counts) -> Floats:
+def _by_domain(model: Model, domains: Domains, rows: Sequence[int], counts: Counts) -> Floats:
     """float64[..., D]: planned pods of the sets."""
     keyed = domains.column >= 0
     incidence = (domains.column[:, None] == np.arange(domains.size)) & keyed[:, None]
@@ -39,7 +40,7 @@ def _by_domain(model: Model, domains: DomainCounts, rows: Sequence[int], counts:
     return total
 
 
-def _unkeyed(domains: DomainCounts, rows: Sequence[int], counts: Counts) -> Floats:
+def _unkeyed(domains: Domains, rows: Sequence[int], counts: Counts) -> Floats:
     """float64[...]: planned pods of the sets on columns without the key."""
     lost: Floats = sum((counts[row] @ (domains.column < 0) for row in rows), np.zeros(()))
     return lost
@@ -50,7 +51,7 @@ def _never(broken: npt.NDArray[np.bool_]) -> Floats:
 
 
 def _anti_affinity(model: Model, rule: AntiAffinity, counts: Counts) -> Floats:
-    domains = DomainCounts(model, rule.domain)
+    domains = model.domains(rule.domain)
     placed, owners = domains.table(rule.placed)[:-1], domains.table(rule.placed_subjects)[:-1]
     matching = _by_domain(model, domains, rule.selects, counts) + placed
     subjects = _by_domain(model, domains, rule.subjects, counts) + owners
@@ -63,7 +64,7 @@ def _anti_affinity(model: Model, rule: AntiAffinity, counts: Counts) -> Floats:
 
 
 def _affinity(model: Model, rule: Affinity, counts: Counts) -> Floats:
-    domains = DomainCounts(model, rule.domain)
+    domains = model.domains(rule.domain)
     placed = domains.table(rule.placed)[:-1]
     users = _by_domain(model, domains, rule.subjects, counts)
     lost = _unkeyed(domains, rule.subjects, counts)
@@ -82,23 +83,24 @@ def _affinity(model: Model, rule: Affinity, counts: Counts) -> Floats:
     else:
         other = other + owners
     matching = _by_domain(model, domains, rule.selects, counts) + placed
-    unmet = (other * (matching == 0) + same * (matching == 1)).sum(axis=-1) + lost
+    unmet = (other * (matching == 0) + same * (matching == 1)).sum(axis=-1) + lost + unmet_outside(domains, rule)
     return np.asarray(model.problem.prices.soft_affinity * rule.weight / 100 * unmet)
 
 
 def _spread(model: Model, rule: Spread, counts: Counts) -> Floats:
-    domains = DomainCounts(model, rule.domain)
-    counted = rule.domain >= 0 if rule.eligible is None else rule.eligible & (rule.domain >= 0)
-    here = {row: counts[row] * counted[model.columns] for row in rule.selects}
-    placed = domains.table(None if rule.placed is None else np.where(counted, rule.placed, 0))[:-1]
-    table = _by_domain(model, domains, rule.selects, here) + placed
-    present = np.flatnonzero(rule.present)
+    domains = model.domains(rule.domain)
+    counted = domains.counted(rule)
+    here = {row: counts[row] * counted.column for row in rule.selects}
+    placed, others = spread_table(domains, rule)
+    table = _by_domain(model, domains, rule.selects, here) + placed[:-1]
+    present = np.flatnonzero(counted.present)
     least = np.zeros(table.shape[:-1])
-    if len(present) and (not rule.hard or len(present) >= rule.min_domains):
-        least = table[..., present].min(axis=-1)
+    if rule.present.any() and (not rule.hard or rule.present.sum() >= rule.min_domains):
+        least = np.minimum(table[..., present].min(axis=-1, initial=np.inf), others.min(initial=np.inf))
     excess = np.maximum(table - least[..., None] - rule.max_skew, 0.0)
     if not rule.hard:
-        return np.asarray(model.problem.prices.soft_spread * excess[..., present].sum(axis=-1))
+        apart = np.maximum(others - least[..., None] - rule.max_skew, 0.0).sum(axis=-1)
+        return np.asarray(model.problem.prices.soft_spread * (excess[..., present].sum(axis=-1) + apart))
     used = _by_domain(model, domains, rule.subjects, counts) > 0
     return _never(((excess > 0) & used).any(axis=-1) | (_unkeyed(domains, rule.subjects, counts) > 0))
 

@@ -28,8 +28,7 @@ def kick(
             chosen = rng.permutation(list(rows))[: int(rng.integers(1, 4))].tolist()
             taken = draft.clear(chosen, range(model.size))
         yield from _refill(draft, budget, rng, rows)
-        touched = set[int]().union(*(model.related[row] for row, _, _ in taken))
-        yield from singles(draft, budget, sorted(touched))
+        yield from singles(draft, budget, model.relations.of(row for row, _, _ in taken))
         yield from _refill(draft, budget, rng, rows)
         found = draft.standing(rows)
         if found[0] < standing[0] or (found[0] == standing[0] and found[1] < standing[1] - draft.model.gain):

@@ -139,7 +139,7 @@ class Options:
 
     def _parts(self) -> Iterator[tuple[set[int], Part]]:
         model = self.model
-        for rule in model.problem.rules:
+        for rule in model.rules:
             among = {model.workload[row] for row in (*rule.subjects, *rule.selects) if model.replicas[row]}
             if among:
                 yield among, self._padded(rule_part(model, rule))

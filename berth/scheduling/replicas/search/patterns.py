@@ -11,7 +11,7 @@ import numpy as np
 
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.replicas.books import Books
-from berth.scheduling.replicas.problem import Floats, Routing
+from berth.scheduling.replicas.problem import Floats, Ints, Routing
 
 WIDEST = 6
 """Locations of a pattern at most."""
@@ -28,67 +28,96 @@ def patterns(books: Books, budget: Budget, rows: Sequence[int], limit: int) -> G
     """
     model = books.model
     slices = max(model.replicas[row] for row in rows)
-    base = np.full((len(rows), model.locations), np.inf)
-    for position, row in enumerate(rows):
-        np.minimum.at(base[position], model.location, books.add(row))
+    places, base = yield from _by_location(books, budget, rows)
+    near = _nearest(model.cost, places, min(slices, WIDEST))
+    edges, room = _edges(books, rows), _slices_per_location(books, rows)
+    found: dict[tuple[int, float], Pattern] = {}
+    for width in range(1, near.shape[1] + 1):
+        members = near[:, :width]
+        value = _estimate(books, len(rows), members, slices, edges, base[members], room[members])
+        ranked: dict[tuple[int, ...], tuple[float, Pattern]] = {}
+        for pattern, promise in zip(map(tuple, members.tolist()), value.tolist(), strict=True):
+            ranked.setdefault(tuple(sorted(pattern)), (promise, pattern))
+        for promise, pattern in ranked.values():
+            key = width, round(promise, 6)
+            found[key] = min(pattern, found.get(key, pattern))
         yield from budget.pause()
-    open_to = np.isfinite(base).any(axis=0)
-    places = np.flatnonzero(open_to)
-    base = np.where(np.isfinite(base), base, model.penalty)
-    weights = np.array([model.replicas[row] for row in rows], dtype=np.float64)
-    distance = (model.cost + model.cost.T) / 2
-    order = np.argsort(
-        distance[:, places] + np.where(places == np.arange(model.locations)[:, None], -1e-9, 0), axis=1, kind="stable"
-    )
-    room = _slices_per_location(books, rows)
-    ranked: dict[Pattern, float] = {}
-    for place in places.tolist():
-        near = [place, *(int(places[k]) for k in order[place] if places[k] != place)]
-        for width in range(1, min(slices, WIDEST, len(near)) + 1):
-            pattern = tuple(near[:width])
-            key = tuple(sorted(pattern))
-            if key not in ranked:
-                ranked[key] = _estimate(books, rows, pattern, slices, base, weights, room)
-    distinct: dict[tuple[int, float], Pattern] = {}
-    for pattern in sorted(ranked, key=lambda pattern: (ranked[pattern], pattern)):
-        distinct.setdefault((len(pattern), round(ranked[pattern], 6)), pattern)
-    in_order = list(distinct.values())
+    in_order = sorted(found, key=lambda key: (key[1], found[key]))
     first: dict[int, Pattern] = {}
-    for pattern in in_order:
-        first.setdefault(len(pattern), pattern)
-    chosen = dict.fromkeys([*first.values(), *in_order])
-    return list(chosen)[:limit]
+    for key in in_order:
+        first.setdefault(key[0], found[key])
+    return list(dict.fromkeys([*first.values(), *(found[key] for key in in_order)]))[:limit]
+
+
+def _by_location(books: Books, budget: Budget, rows: Sequence[int]) -> Generator[None, None, tuple[Ints, Floats]]:
+    """Locations that take a pod of some set, int64[P], and what the pods cost there at least, float64[L]."""
+    model = books.model
+    order = np.argsort(model.location, kind="stable")
+    here = model.location[order]
+    start = np.flatnonzero(np.append(True, here[1:] != here[:-1])) if len(here) else order
+    inside: Floats = np.zeros(len(start))
+    open_to = np.zeros(len(start), dtype=np.bool_)
+    for row in rows:
+        if len(start):
+            least = np.minimum.reduceat(books.add(row)[order], start)
+            able = np.isfinite(least)
+            open_to |= able
+            inside += model.replicas[row] * np.where(able, least, model.penalty)
+        yield from budget.pause()
+    total: Floats = np.full(model.locations, model.penalty * sum(model.replicas[row] for row in rows))
+    total[here[start]] = inside
+    return here[start][open_to], total
+
+
+def _nearest(cost: Floats, places: Ints, width: int) -> Ints:
+    """int64[P, width]: each place and those nearest to it, nearest first."""
+    distance = (cost[np.ix_(places, places)] + cost[np.ix_(places, places)].T) / 2
+    np.fill_diagonal(distance, -1.0)
+    nearest: Ints = places[np.argsort(distance, axis=1, kind="stable")[:, :width]]
+    return nearest
+
+
+def _edges(books: Books, rows: Sequence[int]) -> float:
+    """What a unit of distance between slices costs all calls of the pod sets."""
+    model, prices = books.model, books.model.problem.prices
+    shares = [
+        1.0 if model.targets[number].routing is Routing.ALL else prices.failover
+        for workload in dict.fromkeys(model.workload[row] for row in rows)
+        for number in model.calls[workload]
+    ]
+    return prices.network * sum(shares)
 
 
 def _slices_per_location(books: Books, rows: Sequence[int]) -> Floats:
     """float64[L], roughly how many complete slices have room in each location."""
     model = books.model
     need = model.request[rows].sum(axis=0).astype(np.float64)
-    free = np.zeros((model.locations, len(need)))
-    np.add.at(free, model.location, np.maximum(books.free, 0))
     asked = need > 0
     if not asked.any():
         return np.full(model.locations, np.inf)
-    room: Floats = (free[:, asked] / need[asked]).min(axis=1)
+    room: Floats = (model.incidence.T @ np.maximum(books.free[:, asked], 0) / need[asked]).min(axis=1)
     return room
 
 
-def _estimate(
-    books: Books, rows: Sequence[int], pattern: Pattern, slices: int, base: Floats, weights: Floats, room: Floats
-) -> float:
-    """Objective of complete slices spread evenly over the pattern."""
-    model, prices = books.model, books.model.problem.prices
-    width = len(pattern)
+def _estimate(books: Books, sets: int, members: Ints, slices: int, edges: float, base: Floats, room: Floats) -> Floats:
+    """float64[P]: objective of complete slices spread evenly over each pattern.
+
+    Args:
+        books: costs and prices.
+        sets: number of pod sets.
+        members: int64[P, width], locations of each pattern.
+        slices: how many are spread.
+        edges: what a unit of distance costs.
+        base: float64[P, width], what a slice costs by itself.
+        room: float64[P, width], slices that fit.
+    """
+    model, width = books.model, members.shape[1]
     counts = np.array([len(range(j, slices, width)) for j in range(width)], dtype=np.float64)
     share = counts / slices
-    block = model.cost[np.ix_(pattern, pattern)]
-    everywhere = float(share @ block @ share) - float((share * share) @ block.diagonal()) / max(1.0, counts.max())
-    total = 0.0
-    for workload in dict.fromkeys(model.workload[row] for row in rows):
-        for number in model.calls[workload]:
-            near = model.targets[number].routing is not Routing.ALL
-            total += prices.network * everywhere * (prices.failover if near else 1.0)
+    block = model.cost[members[:, :, None], members[:, None, :]]
+    together = np.diagonal(block, axis1=1, axis2=2) @ (share * share) / max(1.0, float(counts.max()))
+    total: Floats = edges * ((block @ share) @ share - together) + base @ share
     if width == 1 and slices > 1:
-        total += prices.survive_zone * len(weights)
-    crowded = np.maximum(counts - room[list(pattern)], 0.0).sum()
-    return total + float(weights @ (base[:, pattern] @ share)) + model.penalty * float(crowded)
+        total += model.problem.prices.survive_zone * sets
+    total += model.penalty * np.maximum(counts - room, 0.0).sum(axis=1)
+    return total

@@ -7,50 +7,63 @@ from collections.abc import Generator
 import numpy as np
 
 from berth.scheduling.gang.budget import Budget
-from berth.scheduling.replicas.hard import keeps_rules
-from berth.scheduling.replicas.rule import Affinity
+from berth.scheduling.replicas.hard import Breach, breaches, keeps_rules
+from berth.scheduling.replicas.order import required
 from berth.scheduling.replicas.search.draft import Draft
+
+FEW = 64
+"""Pods that take part in a broken rule up to which one is taken off at a time, the worst."""
+SHARE = 8
+"""Of more pods one in so many is taken off at a time."""
 
 
 def repair(draft: Draft, budget: Budget) -> Generator[None, None, None]:
-    """Take pods off until every rule holds, then put back those that break none."""
+    """Take pods off until every rule holds, then put back those that break none.
+
+    Without time left all pods go that have a broken rule.
+    """
     dropped: dict[int, None] = {}
-    while not keeps_rules(draft.books):
-        row, column = _worst(draft)
-        yield from budget.pause()
-        if row < 0:
+    while (breach := next(breaches(draft.books), None)) is not None:
+        if budget.exhausted:
+            if not draft.clear(breach.subjects, range(draft.model.size)):
+                return
+            continue
+        worst = yield from _worst(draft, budget, breach)
+        if not worst:
             return
-        draft.put(row, column, -1)
-        dropped[row] = None
+        for row, column in worst:
+            draft.put(row, column, -1)
+            dropped[row] = None
     for row in dropped:
-        _put_back(draft, row)
-        yield from budget.pause()
+        yield from _put_back(draft, budget, row)
 
 
-def _worst(draft: Draft) -> tuple[int, int]:
-    """The pod without which the plan would be best off."""
+def _worst(draft: Draft, budget: Budget, breach: Breach) -> Generator[None, None, list[tuple[int, int]]]:
+    """The pods without which the plan would be best off."""
     books = draft.books
-    best, choice = np.inf, (-1, -1)
-    bound = {
-        row
-        for rule in draft.model.problem.rules
-        if isinstance(rule, Affinity) and rule.weight is None
-        for row in rule.subjects
-    }
-    for row, column in np.argwhere(books.planned).tolist():
-        # Waiting for each other has no price: those with required affinity go first then.
+    # Waiting for each other has no price: those with required affinity go first then.
+    bound = {row for rule in required(draft.model) for row in rule.subjects}
+    ranked: list[tuple[float, int, int]] = []
+    rows = sorted({*breach.subjects, *breach.others})
+    for number, column in np.argwhere(books.planned[rows]).tolist():
+        row = rows[number]
         change = books.relief(row, column) - (books.model.penalty * 1e-6 if row in bound else 0.0)
-        if change < best:
-            best, choice = change, (row, column)
-    return choice
+        ranked.append((change, row, column))
+        yield from budget.pause()
+        if budget.exhausted:
+            break
+    ranked.sort()
+    pods = int(books.planned[rows].sum())
+    return [(row, column) for _, row, column in ranked[: pods // SHARE if pods > FEW else 1]]
 
 
-def _put_back(draft: Draft, row: int) -> None:
+def _put_back(draft: Draft, budget: Budget, row: int) -> Generator[None, None, None]:
     books = draft.books
     for _ in range(draft.missing[row]):
         costs = books.add(row)
         for column in np.argsort(costs, kind="stable").tolist():
-            if not costs[column] < books.model.penalty * 1e-3:
+            yield from budget.pause()
+            if budget.exhausted or not costs[column] < books.model.penalty * 1e-3:
                 return
             draft.put(row, column)
             if keeps_rules(books):

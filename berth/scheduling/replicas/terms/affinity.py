@@ -12,7 +12,7 @@ import numpy as np
 from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Bools, Floats
 from berth.scheduling.replicas.rule import Affinity
-from berth.scheduling.replicas.terms.domains import DomainCounts
+from berth.scheduling.replicas.terms.domains import Domains
 
 
 class PreferredAffinityTerm:
@@ -24,12 +24,12 @@ class PreferredAffinityTerm:
         """Begin with the pods that are placed."""
         self._subjects, self._selects = frozenset(rule.subjects), frozenset(rule.selects)
         self._price = model.problem.prices.soft_affinity * (rule.weight or 0) / 100
-        domains = DomainCounts(model, rule.domain)
-        self._column, self._size = domains.column, domains.size
+        domains = model.domains(rule.domain)
+        self._column = domains.column
         self._matching = domains.table(rule.placed)
         self._owners, self._alike = domains.table(rule.placed_subjects), domains.table(None)
-        self._lost = 0.0
-        """subjects on nodes without the key"""
+        self._lost = unmet_outside(domains, rule)
+        """subjects on nodes without the key, and those whose domain no plan reaches"""
         # Placed subjects are not told apart: those of a rule that selects its own subjects are selected themselves.
         if self._subjects and self._subjects <= self._selects:
             self._alike, self._owners = self._owners, self._alike
@@ -67,6 +67,16 @@ class PreferredAffinityTerm:
         return self._price * (float(self._unmet(self._matching, self._owners, self._alike)[:-1].sum()) + self._lost)
 
 
+def unmet_outside(domains: Domains, rule: Affinity) -> float:
+    """Placed pods with a preferred term that is not met, in domains without a column."""
+    if rule.placed_subjects is None or not rule.placed_subjects.any():
+        return 0.0
+    owners = domains.by_domain(domains.outside(rule.placed_subjects))
+    matching = domains.by_domain(domains.outside(rule.placed))
+    alike = bool(rule.subjects) and set(rule.subjects) <= set(rule.selects)
+    return float(owners[matching == alike].sum())
+
+
 class RequiredAffinityTerm:
     """One required term and the counts of its pods by domain."""
 
@@ -76,9 +86,8 @@ class RequiredAffinityTerm:
         """Begin with the pods that are placed."""
         self._subjects, self._selects = frozenset(rule.subjects), frozenset(rule.selects)
         self._price = model.penalty
-        domains = DomainCounts(model, rule.domain)
-        self._column = domains.column
-        self._keyed: Bools = self._column >= 0
+        domains = model.domains(rule.domain)
+        self._column, self._keyed = domains.column, domains.keyed
         self._anchors, self._users = domains.table(rule.placed), domains.table(None)
         self._exempt = self._subjects <= self._selects and not (rule.placed is not None and rule.placed.any())
 

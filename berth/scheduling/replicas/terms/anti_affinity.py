@@ -7,7 +7,6 @@ import numpy as np
 from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Bools, Floats
 from berth.scheduling.replicas.rule import AntiAffinity
-from berth.scheduling.replicas.terms.domains import DomainCounts
 
 
 class AntiAffinityTerm:
@@ -18,7 +17,7 @@ class AntiAffinityTerm:
         self.required = rule.weight is None
         self._subjects, self._selects = frozenset(rule.subjects), frozenset(rule.selects)
         self._price = 0.0 if rule.weight is None else model.problem.prices.soft_affinity * rule.weight / 100
-        domains = DomainCounts(model, rule.domain)
+        domains = model.domains(rule.domain)
         self._column = domains.column
         self._matching, self._owners = domains.table(rule.placed), domains.table(rule.placed_subjects)
         self._pairs = -float(self._matching @ self._owners)

@@ -11,7 +11,7 @@ import numpy as np
 from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Bools, Floats
 from berth.scheduling.replicas.rule import Spread
-from berth.scheduling.replicas.terms.domains import DomainCounts
+from berth.scheduling.replicas.terms.domains import spread_table
 
 
 class SpreadTerm:
@@ -23,15 +23,18 @@ class SpreadTerm:
         self._subjects, self._selects = frozenset(rule.subjects), frozenset(rule.selects)
         self._skew = rule.max_skew
         self._price = model.penalty if rule.hard else model.problem.prices.soft_spread
-        domains = DomainCounts(model, rule.domain)
-        self._column, self._present = domains.column, np.append(rule.present, False)
-        counted = rule.domain >= 0 if rule.eligible is None else rule.eligible & (rule.domain >= 0)
-        self._counted: Bools = counted[model.columns]
-        self._keyed: Bools = self._column >= 0
+        domains = model.domains(rule.domain)
+        self._column, self._keyed = domains.column, domains.keyed
+        counted = domains.counted(rule)
+        self._counted = counted.column
+        self._every = bool(counted.column.all())
+        table, others = spread_table(domains, rule)
+        self._table = np.concatenate([table[:-1], others, [0.0]])
+        """selected pods by domain; those without a column follow those with one"""
+        self._present = np.concatenate([counted.present, np.ones(len(others), dtype=np.bool_), [False]])
         self._where = np.flatnonzero(self._present)
-        self._from_zero = len(self._where) < (rule.min_domains if rule.hard else 1)
-        self._table = domains.table(None if rule.placed is None else np.where(counted, rule.placed, 0))
-        self._users = domains.table(None)
+        self._from_zero = int(rule.present.sum()) < (rule.min_domains if rule.hard else 1)
+        self._users = np.zeros(len(self._table))
 
     def change(self, row: int, column: int, count: int) -> None:
         """Count pods of a set that came (or went)."""
@@ -85,7 +88,7 @@ class SpreadTerm:
             if len(bottom) == 1:
                 change[bottom[0]] = self._raised(int(bottom[0]), least, used, subject) - total
         by_column = change.take(self._column, mode="wrap")
-        if selected and not self._counted.all():
+        if selected and not self._every:
             other = 0.0 if uncounted is None else (uncounted - before).take(self._column, mode="wrap")
             by_column = np.where(self._counted, by_column, other)
         by_column[~self._keyed] = 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -9,29 +11,9 @@ from hypothesis import strategies as st
 
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
-from berth.scheduling.replicas.books import Books
-from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Nodes, PodSet, Problem, Workload
 from berth.scheduling.replicas.rule import Spread
-
-
-def books_of(problem: Problem) -> Books:
-    return Books(Model(problem, np.arange(problem.nodes.size)))
-
-
-def walk(books: Books, rng: np.random.Generator, steps: int) -> None:
-    """Random insertions and removals, room or not."""
-    for _ in range(steps):
-        planned = np.argwhere(books.planned)
-        if len(planned) and rng.random() < 0.4:
-            row, column = planned[rng.integers(len(planned))].tolist()
-            books.remove(row, column)
-        else:
-            books.insert(int(rng.integers(len(books.model.workload))), int(rng.integers(books.model.size)))
-
-
-def state_of(books: Books) -> list[tuple[int, ...]]:
-    return [tuple(int(column) for column in np.repeat(np.arange(books.model.size), counts)) for counts in books.planned]
+from tests.support.counts import books_of, state_of, walk
 
 
 @settings(max_examples=60, deadline=None)
@@ -78,6 +60,38 @@ def test_books_after_many_changes_are_those_made_anew(seed: int) -> None:
     for row in range(len(books.model.workload)):
         assert np.array_equal(books.can(row), fresh.can(row))
         assert books.costs(row) == pytest.approx(fresh.costs(row), rel=1e-9, abs=1e-9 * books.model.penalty)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 10_000))
+def test_books_of_some_nodes_are_those_of_all_nodes(seed: int) -> None:
+    """What is left out of the columns is as if nobody went there."""
+    problem, rng = small_problem(seed), np.random.default_rng(seed)
+    # Penalties grow with what plugins charge on the columns.
+    problem = replace(problem, pod_sets=[replace(pod_set, cost=None) for pod_set in problem.pod_sets])
+    placed = {node for workload in problem.workloads for node in workload.placed}
+    columns = sorted({*placed, *rng.permutation(problem.nodes.size)[:3].tolist()})
+    everywhere, some = books_of(problem), books_of(problem, columns)
+    walk(everywhere, rng, 8, columns)
+    for row, column in np.argwhere(everywhere.planned).tolist():
+        some.insert(row, columns.index(column), int(everywhere.planned[row, column]))
+    scale = 1e-9 * some.model.penalty
+    assert some.value() == pytest.approx(everywhere.value(), rel=1e-9, abs=scale)
+    for row in range(len(some.model.workload)):
+        assert np.array_equal(some.can(row), everywhere.can(row)[columns])
+        assert some.costs(row) == pytest.approx(everywhere.costs(row)[columns], rel=1e-9, abs=scale)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000))
+def test_many_changes_at_once_are_those_changes(seed: int) -> None:
+    problem, rng = small_problem(seed), np.random.default_rng(seed)
+    one, other = books_of(problem), books_of(problem)
+    walk(one, rng, 6)
+    other.change([(row, column, int(one.planned[row, column])) for row, column in np.argwhere(one.planned).tolist()])
+    assert np.array_equal(one.planned, other.planned)
+    assert np.array_equal(one.free, other.free)
+    assert one.value() == pytest.approx(other.value(), rel=1e-9, abs=1e-9)
 
 
 def on_nodes_without_the_key(problem: Problem, state: list[tuple[int, ...]]) -> bool:

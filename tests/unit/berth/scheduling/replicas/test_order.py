@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from berth.scheduling.replicas.books import Books
-from berth.scheduling.replicas.model import Model
+from bench.replicas_core.judge import Judge
 from berth.scheduling.replicas.order import has_order
 from berth.scheduling.replicas.problem import Nodes, PodSet, Problem, Workload
 from berth.scheduling.replicas.rule import Affinity
+from tests.support.counts import books_of, state_of
 
 HOST, PAIR = np.arange(4), np.array([0, 0, 1, 1])
 
@@ -17,6 +22,13 @@ HOST, PAIR = np.arange(4), np.array([0, 0, 1, 1])
 def near(subject: int, *selects: int, domain: np.ndarray = HOST, placed: list[int] | None = None) -> Affinity:
     counts = None if placed is None else np.array(placed)
     return Affinity(domain=domain, subjects=[subject], selects=selects, placed=counts)
+
+
+def problem_of(rules: list[Affinity]) -> Problem:
+    zero = np.zeros(4, dtype=np.int64)
+    nodes = Nodes(free=np.full((4, 1), 99), location=zero, location_cost=np.ones((1, 1)), zone=zero)
+    sets = [PodSet(workload=0, replicas=5, request=np.array([1])) for _ in range(4)]
+    return Problem(nodes=nodes, workloads=[Workload(name="w")], pod_sets=sets, rules=rules)
 
 
 @pytest.mark.parametrize(
@@ -41,11 +53,51 @@ def near(subject: int, *selects: int, domain: np.ndarray = HOST, placed: list[in
     ],
 )
 def test_has_order(rules: list[Affinity], planned: list[tuple[int, int]], possible: bool) -> None:
-    zero = np.zeros(4, dtype=np.int64)
-    nodes = Nodes(free=np.full((4, 1), 9), location=zero, location_cost=np.ones((1, 1)), zone=zero)
-    sets = [PodSet(workload=0, replicas=5, request=np.array([1])) for _ in range(4)]
-    problem = Problem(nodes=nodes, workloads=[Workload(name="w")], pod_sets=sets, rules=rules)
-    books = Books(Model(problem, np.arange(4)))
+    books = books_of(problem_of(rules))
     for row, column in planned:
         books.insert(row, column)
     assert has_order(books) is possible
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10**6))
+def test_an_order_is_found_exactly_if_there_is_one(seed: int) -> None:
+    """The judge tries all orders."""
+    rng = np.random.default_rng(seed)
+    rules = []
+    for _ in range(rng.integers(1, 4)):
+        one, *others = rng.permutation(4)[: rng.integers(1, 4)].tolist()
+        subjects = [one, *others] if rng.random() < 0.3 else [one]
+        selects = [one, *others] if len(subjects) > 1 or rng.random() < 0.5 else others
+        placed = rng.integers(0, 2, 4) if rng.random() < 0.2 else None
+        rules.append(Affinity(domain=rng.integers(-1, 3, 4), subjects=subjects, selects=selects, placed=placed))
+    asked = problem_of(rules)
+    books = books_of(asked)
+    for row in range(4):
+        for column in rng.integers(0, 4, rng.integers(0, 3)).tolist():
+            books.insert(row, column)
+    broken = Judge(asked).broken(state_of(books))
+    assert has_order(books) is ("required affinity" not in broken)
+
+
+def test_orders_of_thousands_are_found_soon() -> None:
+    looks = 0
+    rules = [near(row, row - 1) for row in range(1, 4)]
+    zero = np.zeros(2000, dtype=np.int64)
+    nodes = Nodes(free=np.full((2000, 1), 9), location=zero, location_cost=np.ones((1, 1)), zone=zero)
+    sets = [PodSet(workload=0, replicas=2000, request=np.array([1])) for _ in range(4)]
+    wide = [replace(rule, domain=np.arange(2000)) for rule in rules]
+    books = books_of(Problem(nodes=nodes, workloads=[Workload(name="w")], pod_sets=sets, rules=wide))
+    books.change([(row, column, 1) for row in range(4) for column in range(2000)])
+
+    def counting(_frame: object, event: str, _arg: object) -> None:
+        nonlocal looks
+        looks += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(counting)
+    try:
+        assert has_order(books)
+    finally:
+        sys.setprofile(before)
+    assert looks < 200_000

@@ -196,8 +196,8 @@ def test_partial_places_as_many_as_the_rules_allow(problem: Problem, missing: tu
 
 
 def test_without_time_a_plan_is_whole_all_the_same() -> None:
-    budget = Budget(lambda: 1.0, 0.0)
-    answer = finish(plan(boutique(), budget=budget))
+    clock = iter([0.0])
+    answer = finish(plan(boutique(), budget=Budget(lambda: next(clock, 2.0), 1.0)))
     assert answer.complete
     assert answer.cut_short
 

@@ -74,6 +74,12 @@ def test_a_small_plan_is_one_turn() -> None:
     assert len(turns_of(boutique(), 2.0)) == 1
 
 
+def test_a_plan_that_costs_nothing_ends_the_search() -> None:
+    problem = boutique(1)
+    assert finish(plan(problem)).objective == 0
+    assert sum(turns_of(problem, 2.0)) < 5000 * CALL
+
+
 def test_turns_change_nothing() -> None:
     problem = mesh(60, 5, nodes=cluster(40, 4))
     work = Work()
