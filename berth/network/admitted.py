@@ -9,8 +9,8 @@ each.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,15 @@ def stated(group: Group | None, workload: str) -> Admitted:
     return tuple(
         sorted((edge.dependency, edge.bandwidth) for edge in edges if edge.dependent == workload and edge.bandwidth)
     )
+
+
+def all_stated(group: Group | None) -> Mapping[str, Sequence[tuple[str, int]]]:
+    """The same for every workload that is admitted with anything, in one look at the dependencies; in their order."""
+    found: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
+    for edge in group.edges if group is not None else ():
+        if edge.bandwidth:
+            found[edge.dependent].append((edge.dependency, edge.bandwidth))
+    return found
 
 
 def write_admitted(admitted: Admitted) -> str:

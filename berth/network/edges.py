@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from berth.network.admitted import Callers, stated
+from berth.network.admitted import Callers, all_stated
 from berth.network.costs import SAME_ZONE_COST
 from berth.network.groups import Group, GroupEdge, GroupKey
 from berth.network.members import GroupMembers, Member
@@ -133,36 +133,64 @@ def _replace(
 
 
 def placed_demand(
-    group: Group | None, callers: Callers, places: WorkloadPlaces
+    group: Group | None, callers: Callers, places: WorkloadPlaces, *, towards: str | None = None
 ) -> dict[tuple[str, str], dict[str, int]]:
     """bit/s that the placed callers of a workload on each node take towards every replica of a dependency.
 
     By dependent and dependency, whatever the AppGroup still states or has been deleted; those without demand left out.
+    With `towards` only what is taken towards that dependency.
     """
     demand: dict[tuple[str, str], dict[str, int]] = {}
-    for workload, admitted, nodes in callers:
-        for dependency, amount in stated(group, workload) if admitted is None else admitted:
-            callees = places.replicas(dependency)
-            if not callees or dependency == workload:
+    for workload, nodes, shares in _shares(group, callers, places):
+        for dependency, share in shares:
+            if towards is not None and dependency != towards:
                 continue
             by_node = demand.setdefault((workload, dependency), {})
-            share = pair_bandwidth(amount, callees)
             for node, count in nodes.items():
                 by_node[node] = by_node.get(node, 0) + share * count
     return demand
 
 
 def node_bandwidth(group: Group | None, callers: Callers, places: WorkloadPlaces) -> dict[str, int]:
-    """bit/s that edges between placed pods on different nodes take from the budget of each node."""
+    """bit/s that edges between placed pods on different nodes take from the budget of each node.
+
+    Every decision waits for this while pods of the group move, so no dependency is looked at node by node: only where
+    both ends share one.
+    """
     usage: defaultdict[str, int] = defaultdict(int)
-    for (_, dependency), outgoing in placed_demand(group, callers, places).items():
-        callees = places.nodes(dependency)
-        for ends, others in ((outgoing, callees), (callees, outgoing)):
-            total = sum(others.values())
-            for node, amount in ends.items():
-                if away := total - others.get(node, 0):
-                    usage[node] += amount * away
-    return dict(usage)
+    arriving: defaultdict[str, int] = defaultdict(int)  # at each replica of a dependency
+    for _, nodes, shares in _shares(group, callers, places):
+        leaving, pods = 0, sum(nodes.values())  # leaving: from each caller
+        for dependency, share in shares:
+            callees = places.nodes(dependency)
+            leaving += share * sum(callees.values())
+            arriving[dependency] += share * pods
+            for node in nodes.keys() & callees.keys():
+                usage[node] -= 2 * share * nodes[node] * callees[node]  # neither leaves the node nor arrives there
+        for node, count in nodes.items():
+            usage[node] += leaving * count
+    for dependency, amount in arriving.items():
+        for node, count in places.nodes(dependency).items():
+            usage[node] += amount * count
+    return {node: amount for node, amount in usage.items() if amount}
+
+
+def _shares(
+    group: Group | None, callers: Callers, places: WorkloadPlaces
+) -> Iterator[tuple[str, Mapping[str, int], list[tuple[str, int]]]]:
+    """Workload, its placed pods by node, and what each takes towards every replica of each dependency."""
+    now = all_stated(group)
+    for workload, admitted, nodes in callers:
+        demand = now.get(workload, ()) if admitted is None else admitted
+        yield (
+            workload,
+            nodes,
+            [
+                (dependency, pair_bandwidth(amount, callees))
+                for dependency, amount in demand
+                if dependency != workload and (callees := places.replicas(dependency))
+            ],
+        )
 
 
 def pair_bandwidths(group: Group | None, callers: Callers, places: WorkloadPlaces) -> dict[NodePair, int]:

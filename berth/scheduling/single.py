@@ -48,7 +48,7 @@ def peer_edges(workload: str, group: Group, members: GroupMembers, node_index: M
     """
     found: list[tuple[int, bool, int, int]] = []
     places = members.places(group.key)
-    demand = placed_demand(group, members.callers(group.key), places)
+    demand = placed_demand(group, members.callers(group.key), places, towards=workload)
     for edge in group.edges:
         callees = places.replicas(edge.dependency)
         if workload not in (edge.dependent, edge.dependency) or not callees:
@@ -60,8 +60,8 @@ def peer_edges(workload: str, group: Group, members: GroupMembers, node_index: M
             slot = node_index.get(node)
             if slot is not None:
                 found.append((slot, outward, share * count if outward else incoming.get(node, 0), count))
-    for (_, dependency), incoming in demand.items():
-        slots = ((node_index.get(node), amount) for node, amount in incoming.items() if dependency == workload)
+    for incoming in demand.values():
+        slots = ((node_index.get(node), amount) for node, amount in incoming.items())
         found.extend((slot, False, amount, 0) for slot, amount in slots if slot is not None)
     return PeerEdges.of(found)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.network.admitted import Admitted
-from berth.network.edges import BandwidthAllocations, pod_edges
+from berth.network.edges import BandwidthAllocations, node_bandwidth, pod_edges
 from berth.network.groups import MAX_EDGE_BANDWIDTH, Group, GroupEdge, read_group
 from berth.network.members import GroupMembers, Member
 from tests.support import kinds
@@ -82,6 +83,30 @@ def test_usage_counts_placed_pairs_on_different_nodes_only() -> None:
     shop = read_group(group_object("shop", *chain("a", "b", minBandwidth="9")))
     members = [at("a", "n2"), at("b", "n1", 1), at("b", "n2", 2), at("b", "", 3)]
     assert group_bandwidth(pod_edges(shop, members)) == {("n1", "n2"): 3}
+
+
+class CountedEdges(tuple[GroupEdge, ...]):
+    """Dependencies that count how often they are gone through."""
+
+    looks = 0
+
+    def __iter__(self) -> Iterator[GroupEdge]:
+        CountedEdges.looks += 1
+        return super().__iter__()
+
+
+def test_dependencies_are_gone_through_once_however_many_workloads_call() -> None:
+    names = [f"w{number}" for number in range(50)]
+    shop = read_group(group_object("shop", *chain(*names, minBandwidth="10")))
+    members = GroupMembers()
+    for number, name in enumerate(names):
+        members.update(member(name, name), node=f"n{number}")
+    CountedEdges.looks = 0
+    taken = node_bandwidth(
+        replace(shop, edges=CountedEdges(shop.edges)), members.callers(shop.key), members.places(shop.key)
+    )
+    assert CountedEdges.looks == 1
+    assert taken == {"n0": 10, "n49": 10, **{f"n{number}": 20 for number in range(1, 49)}}
 
 
 class TestLedger:
