@@ -43,6 +43,8 @@ from berth.scheduling.configuration import Profile
 
 REJECTION_SECONDS = 300.0
 """How long pods of an owner keep away from a node whose kubelet rejected one of them."""
+MAX_REJECTIONS = 10_000
+"""Owners and nodes that are remembered so."""
 
 
 @dataclass(slots=True)
@@ -63,15 +65,15 @@ class Cache:
     """NetworkTopologies by ``namespace/name``"""
     bandwidth_allocations: BandwidthAllocations = field(init=False)
     """bandwidth of placed edges"""
-    _rejections: TTLCache[tuple[str, str, str], bool] = field(init=False)
-    """(namespace, owner uid, node name) of pods that a kubelet rejected"""
+    _rejections: TTLCache[tuple[str, str], dict[str, float]] = field(init=False)
+    """by namespace and owner uid: nodes whose kubelet rejected a pod, and until when it keeps away"""
     _costs: dict[str, dict[tuple[str, ...], NetworkCosts]] = field(default_factory=dict)
     """by topology and names of its weight sets"""
 
     def __post_init__(self) -> None:
         """Create what depends on other fields."""
         self.bandwidth_allocations = BandwidthAllocations(self.members)
-        self._rejections = TTLCache(maxsize=10_000, ttl=REJECTION_SECONDS, timer=self.clock)
+        self._rejections = TTLCache(MAX_REJECTIONS, ttl=REJECTION_SECONDS, timer=self.clock, getsizeof=len)
 
     # Pods
 
@@ -169,15 +171,25 @@ class Cache:
 
     def note_rejection(self, pod: Pod) -> None:
         """The kubelet of its node refused to run a pod."""
+        now = self.clock()
         for owner in pod.metadata.owner_references:
-            self._rejections[pod.metadata.namespace, owner.uid, pod.spec.node_name] = True
+            key = pod.metadata.namespace, owner.uid
+            nodes = {node: until for node, until in self._rejections.get(key, {}).items() if until > now}
+            nodes[pod.spec.node_name] = now + REJECTION_SECONDS
+            if len(nodes) <= MAX_REJECTIONS:
+                self._rejections[key] = nodes
 
     def recently_rejected(self, pod: Pod) -> frozenset[str]:
         """Nodes whose kubelet recently rejected a pod of the same owner, in the same namespace."""
         if not self._rejections:
             return frozenset()
-        owners = {(pod.metadata.namespace, owner.uid) for owner in pod.metadata.owner_references}
-        return frozenset(node for *owner, node in self._rejections if tuple(owner) in owners)
+        now, namespace = self.clock(), pod.metadata.namespace
+        return frozenset(
+            node
+            for owner in pod.metadata.owner_references
+            for node, until in self._rejections.get((namespace, owner.uid), {}).items()
+            if until > now
+        )
 
     # Nodes, namespaces, storage, Services
 

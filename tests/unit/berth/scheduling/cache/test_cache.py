@@ -6,12 +6,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from cachetools import TTLCache
 
 from berth.kube.objects import CustomObject, OwnerReference, Pod, Service
 from berth.network.costs import NO_COSTS
 from berth.network.groups import GroupKey
 from berth.network.routing import Routing
-from berth.scheduling.cache.cache import REJECTION_SECONDS, Cache
+from berth.scheduling.cache.cache import MAX_REJECTIONS, REJECTION_SECONDS, Cache
 from berth.scheduling.configuration import Profile, TopologyReference
 from tests.support import builders, kinds
 from tests.support.placement import Clock, chain, group_object, lone, member, zoned
@@ -171,6 +172,25 @@ class TestRejections:
         assert cache.recently_rejected(owned(lone("next"))) == {"n1"}
         clock.advance(1)
         assert cache.recently_rejected(owned(lone("next"))) == frozenset()
+
+    def test_each_node_has_its_own_time(self, cache: Cache, clock: Clock) -> None:
+        cache.note_rejection(owned(lone("p", on="n1")))
+        clock.advance(REJECTION_SECONDS - 1)
+        cache.note_rejection(owned(lone("q", on="n2")))
+        assert cache.recently_rejected(owned(lone("next"))) == {"n1", "n2"}
+        clock.advance(1)
+        assert cache.recently_rejected(owned(lone("next"))) == {"n2"}
+
+    def test_those_of_others_are_not_looked_through(self, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+        cache.note_rejection(owned(lone("p", on="n1"), "rs-2"))
+        monkeypatch.setattr(TTLCache, "__iter__", None)
+        assert cache.recently_rejected(owned(lone("next"))) == frozenset()
+
+    def test_what_is_remembered_is_bounded(self, cache: Cache) -> None:
+        for number in range(MAX_REJECTIONS + 1):
+            cache.note_rejection(owned(lone("p", on="n1"), f"rs-{number}"))
+        assert cache.recently_rejected(owned(lone("next"), "rs-0")) == frozenset()
+        assert cache.recently_rejected(owned(lone("next"), f"rs-{MAX_REJECTIONS}")) == {"n1"}
 
 
 def test_services_route_calls_to_the_pods_that_are_members(cache: Cache) -> None:
