@@ -24,6 +24,9 @@ CONDITION = "PodScheduled"
 UNSCHEDULABLE = "Unschedulable"
 WRITERS = 4
 """Requests in flight at the most."""
+CAPACITY = 50_000
+"""Pods that may wait, those included that have gone meanwhile; of more, the oldest of the namespace with most are left
+out."""
 MAX_CONFLICTS = 5
 """Times that a pod may change under our write."""
 
@@ -39,7 +42,7 @@ class PodConditions:
     def __init__(self, client: ApiClient) -> None:
         """Prepare."""
         self._client = client
-        self._queue: FairQueue[str] = FairQueue(WRITERS)
+        self._queue: FairQueue[str] = FairQueue(WRITERS, capacity=CAPACITY)
         self._waiting: dict[str, tuple[Pod, _Why] | None] = {}  # by uid; None: there is nothing to say any more
         self._written: dict[str, _Why] = {}
 
@@ -61,9 +64,12 @@ class PodConditions:
             c.type == CONDITION and c.status == "False" and (c.reason, c.message) == why for c in pod.status.conditions
         ):
             return
-        if uid not in self._waiting:
-            self._queue.put(pod.metadata.namespace, uid)
+        known = uid in self._waiting
         self._waiting[uid] = (pod, why)
+        if not known:
+            dropped = self._queue.put(pod.metadata.namespace, uid)
+            if dropped is not None:
+                del self._waiting[dropped]  # mostly a pod long gone; another has it written when it fails again
 
     def forget(self, uid: str) -> None:
         """The pod is placed or gone: say nothing more about it."""

@@ -11,6 +11,7 @@ from berth.kube import fair_queue
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.objects import Pod, PodCondition
+from controllers.placement import pod_conditions
 from controllers.placement.pod_conditions import CONDITION, UNSCHEDULABLE, PodConditions
 from tests.support.kube import running, until
 from tests.support.placement import lone
@@ -162,3 +163,15 @@ async def test_what_is_forgotten_is_not_written() -> None:
     async with running(conditions.run()):
         await until(lambda: not conditions._waiting, what="all had their turn")
     assert server.written == ["default/p49"]
+
+
+def test_pods_that_come_and_go_while_nothing_is_written_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pod_conditions, "CAPACITY", 10, raising=False)
+    conditions = PodConditions(cast("ApiClient", None))
+    conditions.unschedulable(lone("one", namespace="good"), "no cpu")
+    for number in range(100):
+        pod = lone(f"p{number}", namespace="flood")
+        conditions.unschedulable(pod, "no cpu")
+        conditions.forget(pod.metadata.uid)
+    assert len(conditions._waiting) == len(conditions._queue) == 10
+    assert queued(conditions) == [("one", "no cpu")]
