@@ -10,6 +10,8 @@ import pytest
 from prometheus_client import REGISTRY
 
 from berth.kube.objects import Pod, Service
+from berth.network.groups import GroupKey
+from controllers.placement import group_metrics
 from controllers.placement.metrics import (
     CROSS_ZONE_CALLS,
     MEAN_EDGE_COST,
@@ -18,7 +20,7 @@ from controllers.placement.metrics import (
     SURVIVE_ZONE,
 )
 from tests.support.desk import Desk
-from tests.support.placement import chain, group_object, member, zoned
+from tests.support.placement import Clock, chain, group_object, member, zoned
 
 NAMES = (
     "replicated_workloads",
@@ -140,3 +142,41 @@ def test_what_has_not_changed_is_not_looked_at_again(desk: Desk, monkeypatch: py
     desk.lose("pods", running)
     figures(desk)
     assert len(looked) == 1
+
+
+@pytest.fixture
+def two_groups(desk: Desk) -> Desk:
+    desk.see("appgroups", group_object("a", *chain("web", "db")))
+    for group in ("a", "shop"):
+        desk.pods(member(f"{group}-web", "web", group=group, on="n1"))
+    return desk
+
+
+def test_looks_leave_most_of_the_time_to_others(two_groups: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, slept = Clock(), list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(group_metrics, "perf_counter", clock, raising=False)
+    monkeypatch.setattr(group_metrics.asyncio, "sleep", sleep)
+    monkeypatch.setattr(two_groups.controller.groups, "_look", lambda _: clock.advance(0.2))
+    asyncio.run(two_groups.controller.groups.refresh())
+    assert slept == pytest.approx([1.8, 1.8])
+
+
+def test_a_group_that_cannot_be_measured_does_not_stop_the_others(
+    two_groups: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = two_groups.controller.groups
+    look, looked = groups._look, list[str]()
+
+    def odd(key: GroupKey) -> None:
+        if key.name == "a":
+            raise ZeroDivisionError
+        look(key)
+        looked.append(key.name)
+
+    monkeypatch.setattr(groups, "_look", odd)
+    asyncio.run(groups.refresh())
+    assert looked == ["shop"]
