@@ -114,6 +114,10 @@ class BindingCycle:
             UNBOUND.set(len(self._unbound))
             try:
                 await self._bind(turn)
+            except Exception:
+                # One odd pod must not stop the others, nor the next process. What was sent of it, the pod tells.
+                log.exception("binding failed", pod=turn.item.decision.pod.key)
+                self._apart(turn.item, self.find_out(turn.item))
             finally:
                 self._unbound.done(turn)
             self._done()

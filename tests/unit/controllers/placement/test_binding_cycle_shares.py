@@ -207,3 +207,24 @@ async def test_writes_for_volumes_that_are_given_up_are_planned_anew(
         await until(lambda: bool(desk.said.reasons), what="what is slow beyond the half is given up")
         assert set(desk.said.reasons) == {"VolumesNotBound"}
         assert waiting(desk)
+
+
+async def test_a_pod_that_cannot_be_handled_stops_nobody(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    cycle = desk.controller.binding
+    binder = Unreadable()
+    binder.told.set_result(REFUSED)
+    monkeypatch.setattr(cycle, "_binder", binder)
+    annotations = cycle._annotations
+
+    def odd(item: Assumed) -> tuple[str, str]:
+        if item.decision.pod.metadata.name == "odd":
+            raise ZeroDivisionError
+        return annotations(item)
+
+    monkeypatch.setattr(cycle, "_annotations", odd)
+    for item in [desk.place(lone(name, cpu="10m")) for name in ("odd", "good")]:
+        cycle._put(item)
+    async with running(cycle.run()):
+        await until(lambda: len(desk.said.reasons) == 2, what="both have their outcome")
+    assert sorted(desk.said.reasons) == ["BindingFailed", "Scheduled"]
+    assert waiting(desk) == ["odd"]
