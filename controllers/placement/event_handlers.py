@@ -154,7 +154,8 @@ class EventHandlers:
         """Labels of namespaces decide which pods an affinity term means."""
         if new is not None:
             self._cache.update_namespace(new)
-            self._queue.move_all_to_active()
+            if old is None or old.metadata.labels != new.metadata.labels:
+                self._queue.move_all_to_active()
         elif old is not None:
             self._cache.delete_namespace(old)
 
@@ -170,7 +171,7 @@ class EventHandlers:
             self._cache.delete_service(service)
         if changed:
             namespace = service.metadata.namespace
-            self._groups.services_changed(namespace)
+            self._groups.namespace_changed(namespace)
             self._queue.move_all_to_active(lambda entry: entry.key.namespace == namespace and self._judges_calls(entry))
 
     def _judges_calls(self, entry: QueueEntry) -> bool:
@@ -195,7 +196,10 @@ class EventHandlers:
             self._activate_group(key)
 
     def on_topology(self, old: CustomObject | None, new: CustomObject | None) -> None:
-        """Other network costs may meet a maxNetworkCost."""
+        """Other network costs may meet a maxNetworkCost, of the applications that they serve."""
+        topology = new or old
+        if topology is None:
+            return
         changed = True
         if new is not None:
             problem, changed = self._cache.update_topology(new)
@@ -204,9 +208,22 @@ class EventHandlers:
                 log.warning("network topology ignored", topology=name, problem=problem)
         elif old is not None:
             self._cache.delete_topology(old)
-        if changed:
+        namespace = topology.metadata.namespace
+        if changed and self._serves_all(namespace, topology.metadata.name):
             self._groups.costs_changed()
             self._queue.move_all_to_active()
+        elif changed:
+            self._groups.namespace_changed(namespace)
+            self._queue.move_all_to_active(lambda entry: entry.key.namespace == namespace)
+
+    def _serves_all(self, namespace: str, name: str) -> bool:
+        """Whether a NetworkTopology may serve applications of other namespaces than its own."""
+        return any(
+            namespace == profile.system_namespace
+            if profile.network_topology is None
+            else (namespace, name) == (profile.network_topology.namespace, profile.network_topology.name)
+            for profile in self._configuration.profiles
+        )
 
     def on_storage(self, old: StorageObject | None, new: StorageObject | None) -> None:
         """Objects of all storage kinds; whom they help is asked once per batch."""

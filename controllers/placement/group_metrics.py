@@ -71,8 +71,8 @@ class GroupMetrics:
         """An AppGroup came, went or was edited."""
         self._due.add(key)
 
-    def services_changed(self, namespace: str) -> None:
-        """Calls in a namespace may be routed otherwise."""
+    def namespace_changed(self, namespace: str) -> None:
+        """Calls in a namespace may be routed otherwise, or cost otherwise."""
         self._namespaces.add(namespace)
 
     def costs_changed(self) -> None:
