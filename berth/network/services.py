@@ -16,7 +16,7 @@ Members of a StatefulSet are not alike: each is called by its own name, so all o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from berth.kube.objects import Service
 from berth.network.routing import Routing
@@ -31,10 +31,26 @@ _TOPOLOGY_MODE = ("service.kubernetes.io/topology-aware-hints", "service.kuberne
 _HEADLESS = "None"
 
 
-def selects(service: Service, labels: Mapping[str, str]) -> bool:
-    """Whether pods of the Service's namespace with these labels are its endpoints."""
-    spec = service.spec
-    return bool(spec.selector) and spec.type != "ExternalName" and spec.selector.items() <= labels.items()
+def selecting(services: Iterable[Service], pods: Iterable[Iterable[tuple[str, str]]]) -> Iterator[Service]:
+    """Services that have any of these pods of their namespace as an endpoint.
+
+    Pods are given by their labels. A Service is looked at once for all of them: a tenant may have thousands of both.
+    """
+    having: dict[tuple[str, str], int] = {}  # pods by label, one bit each
+    for number, labels in enumerate(pods):
+        for label in labels:
+            having[label] = having.get(label, 0) | 1 << number
+    for service in services:
+        spec = service.spec
+        if not spec.selector or spec.type == "ExternalName":
+            continue
+        selected = -1
+        for label in spec.selector.items():
+            selected &= having.get(label, 0)
+            if not selected:
+                break
+        if selected:
+            yield service
 
 
 def headless(service: Service) -> bool:

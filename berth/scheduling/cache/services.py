@@ -16,7 +16,7 @@ from berth.api.labels import membership
 from berth.kube.objects import Pod, Service
 from berth.network.groups import GroupKey
 from berth.network.routing import Routing
-from berth.network.services import routing_of, selects, service_for
+from berth.network.services import routing_of, selecting, service_for
 
 _STATEFUL_SET = "StatefulSet"
 
@@ -125,9 +125,8 @@ class ServiceTable:
 
     def _route(self, key: _Workload) -> WorkloadRouting:
         shapes = self._shapes[key]
-        labels = [dict(shape.labels) for shape in shapes]
         services = self._services.get(key.group.namespace, {}).values()
-        found = service_for((item for item in services if any(selects(item, one) for one in labels)), key.selector)
+        found = service_for(selecting(services, (shape.labels for shape in shapes)), key.selector)
         named = any(shape.stateful for shape in shapes)
         if found is None:
             return WorkloadRouting(settable=not named)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import ItemsView
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 from berth.kube.decoding import ObjectDecoder
 from berth.kube.objects import Service
 from berth.network.routing import Routing
-from berth.network.services import headless, routing_of, selects, service_for
+from berth.network.services import headless, routing_of, selecting, service_for
 
 MODE, HINTS = "service.kubernetes.io/topology-mode", "service.kubernetes.io/topology-aware-hints"
 CART = {"app": "cart"}
@@ -77,7 +78,7 @@ def test_what_a_service_says(made: Service, routing: Routing) -> None:
     ],
 )
 def test_which_pods_are_endpoints(made: Service, labels: dict[str, str], selected: bool) -> None:
-    assert selects(made, labels) is selected
+    assert bool([*selecting([made], [labels.items()])]) is selected
 
 
 @pytest.mark.parametrize(
@@ -99,3 +100,31 @@ def test_one_service_is_chosen_in_whatever_order_they_come(services: list[Servic
 
 def test_an_address_that_is_yet_to_be_given_is_not_headless() -> None:
     assert [headless(service(clusterIP=address)) for address in ("", None, "10.0.0.1", "None")] == [False] * 3 + [True]
+
+
+class CountedSelector(dict[str, str]):
+    """A selector that counts how often it is read."""
+
+    reads = 0
+
+    def items(self) -> ItemsView[str, str]:
+        CountedSelector.reads += 1
+        return super().items()
+
+
+def test_a_service_is_looked_at_once_for_all_pods() -> None:
+    services = [service(f"s{number}") for number in range(20)]
+    for number, one in enumerate(services):
+        one.spec.selector = CountedSelector(app="cart", pod=f"cart-{number}")
+    pods = [{"app": "cart", "pod": f"cart-{number}"}.items() for number in range(15, 50)]
+    CountedSelector.reads = 0
+    assert [one.metadata.name for one in selecting(services, pods)] == ["s15", "s16", "s17", "s18", "s19"]
+    assert CountedSelector.reads == len(services)
+
+
+def test_no_single_pod_has_all_the_labels() -> None:
+    made = service()
+    made.spec.selector = {"app": "cart", "track": "canary"}
+    stable, canary = {"app": "cart", "track": "stable"}, {"app": "shop", "track": "canary"}
+    assert [*selecting([made], [stable.items(), canary.items()])] == []
+    assert [*selecting([made], [stable.items(), {**canary, **made.spec.selector}.items()])] == [made]

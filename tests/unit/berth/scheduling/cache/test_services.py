@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -172,13 +173,14 @@ class TestCost:
     @pytest.fixture
     def looked(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen: list[str] = []
-        selects = module.selects
+        selecting = module.selecting
 
-        def counted(item: Service, labels: dict[str, str]) -> bool:
-            seen.append(f"{item.metadata.namespace}/{item.metadata.name}")
-            return selects(item, labels)
+        def counted(services: Iterable[Service], pods: Iterable[Iterable[tuple[str, str]]]) -> Iterator[Service]:
+            items = [*services]
+            seen.extend(f"{item.metadata.namespace}/{item.metadata.name}" for item in items)
+            return selecting(items, pods)
 
-        monkeypatch.setattr(module, "selects", counted)
+        monkeypatch.setattr(module, "selecting", counted)
         return seen
 
     @pytest.fixture
