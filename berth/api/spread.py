@@ -7,6 +7,10 @@ from enum import StrEnum
 
 from berth.api.errors import FieldProblem
 from berth.api.labels import ANNOTATION_SPREAD
+from berth.api.text import shortened
+
+MAX_SHOWN = 64
+"""Bytes of a text that cannot be read that are repeated to people; an annotation may have 256 KiB."""
 
 
 class SpreadLevel(StrEnum):
@@ -35,5 +39,5 @@ def spread_problem(annotations: Mapping[str, str]) -> FieldProblem | None:
         return None
     return FieldProblem(
         ("metadata", "annotations", ANNOTATION_SPREAD),
-        f'"{text}" is no such failure; the spread of the profile is used; write one of {", ".join(SpreadLevel)}',
+        f'"{shortened(text, MAX_SHOWN)}" is no such failure; the spread of the profile is used; write one of {", ".join(SpreadLevel)}',
     )

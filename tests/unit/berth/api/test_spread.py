@@ -26,3 +26,10 @@ def test_what_cannot_be_read_says_nothing_and_is_told(text: str) -> None:
         f'metadata.annotations.berth.dev/spread: "{text}" is no such failure; the spread of the profile is used; '
         "write one of soft, none, node, zone"
     )
+
+
+def test_a_long_text_is_not_repeated_in_full() -> None:
+    problem = spread_problem({"berth.dev/spread": "x" * 200_000})
+    assert problem is not None
+    assert len(str(problem)) < 300
+    assert str(problem).endswith("write one of soft, none, node, zone")
