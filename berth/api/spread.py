@@ -39,5 +39,6 @@ def spread_problem(annotations: Mapping[str, str]) -> FieldProblem | None:
         return None
     return FieldProblem(
         ("metadata", "annotations", ANNOTATION_SPREAD),
-        f'"{shortened(text, MAX_SHOWN)}" is no such failure; the spread of the profile is used; write one of {", ".join(SpreadLevel)}',
+        f'"{shortened(text, MAX_SHOWN)}" is no such failure; the spread of the profile is used; '
+        f"write one of {', '.join(SpreadLevel)}",
     )
