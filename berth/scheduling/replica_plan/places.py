@@ -13,9 +13,9 @@ from berth.api.labels import LABEL_APPGROUP, LABEL_WORKLOAD
 from berth.network.costs import Place
 from berth.network.groups import Group
 from berth.scheduling.cache.nodes import ZONE
-from berth.scheduling.cache.pods import PodGroup
+from berth.scheduling.cache.pods import PodGroup, add_count
 from berth.scheduling.cache.selectors import EVERYTHING, Selector
-from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.cache.state import ClusterState, PodRecord
 from berth.scheduling.gang.problem import Infrastructure
 from berth.scheduling.replicas.problem import Nodes
 
@@ -23,7 +23,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def placed_replicas(
-    group: Group, state: ClusterState, workloads: Iterable[str] | None = None
+    group: Group, state: ClusterState, workloads: Iterable[str] | None = None, *, without: Iterable[PodRecord] = ()
 ) -> dict[str, dict[int, int]]:
     """Pods of an AppGroup by workload and node slot; those that are being deleted are called no more.
 
@@ -31,17 +31,28 @@ def placed_replicas(
         group: the AppGroup.
         state: the cluster.
         workloads: selectors of the workloads to look at; None: all.
+        without: placed pods of these workloads that are not to be counted.
     """
     found: dict[str, dict[int, int]] = {}
-    for workload, pods in _pods(group, state, workloads):
+    for workload, pods in member_pods(group, state, workloads):
         if pods.staying:
             counts = found.setdefault(workload, {})
             for slot, count in pods.staying.items():
                 counts[slot] = counts.get(slot, 0) + count
+    for pod in without:
+        home = state.node_index.get(pod.node_name)
+        if home is not None and not pod.terminating:
+            workload = pod.template.labels.get(LABEL_WORKLOAD, "")
+            add_count(found[workload], home, -1)
+            if not found[workload]:
+                del found[workload]
     return found
 
 
-def _pods(group: Group, state: ClusterState, workloads: Iterable[str] | None) -> Iterator[tuple[str, PodGroup]]:
+def member_pods(
+    group: Group, state: ClusterState, workloads: Iterable[str] | None = None
+) -> Iterator[tuple[str, PodGroup]]:
+    """Placed pods of an AppGroup, or of some workloads of it, that no selector tells apart; with their workload."""
     if workloads is None:
         for pods in state.pods.matching(group.key.namespace, _members(group.key.name)):
             yield pods.labels.get(LABEL_WORKLOAD, ""), pods

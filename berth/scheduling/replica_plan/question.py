@@ -27,6 +27,7 @@ from berth.scheduling.gang.state import InfrastructureState
 from berth.scheduling.replica_plan.places import ambiguous_zones, failure_zones, placed_replicas
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
 from berth.scheduling.replica_plan.prices import objective_prices
+from berth.scheduling.replica_plan.rollout import replaced_pods
 from berth.scheduling.replica_plan.rules import RuleReader
 from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Routing, Workload
 
@@ -85,6 +86,10 @@ def pose(
     carried = _bandwidth_counts(edges, infrastructure)
     if carried and not _expressible(pod_sets, infrastructure):
         return None
+    # Budgets are charged with what is really there.
+    gone = [] if carried else replaced_pods(group, (candidate.info.pod for candidate in candidates), cache)
+    if gone:
+        placed = placed_replicas(group, cache.state, without=gone)
     costs = infrastructure.infrastructure.location_cost
     strict = {edge.dependency for edge in edges if carried and edge.bandwidth}
     routing = {name: _routing(group, name, cache, strict) for name in number}
@@ -114,7 +119,7 @@ def pose(
             )
             for edge in edges
         ],
-        rules=RuleReader(pod_sets, placed, cache.state, defaults).read(),
+        rules=RuleReader(pod_sets, placed, cache.state, defaults, gone).read(),
         prices=objective_prices(group, weights.network, costs, spread),
     )
     return Question(problem, pod_sets, judged=carried)

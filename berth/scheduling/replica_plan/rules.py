@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from berth.scheduling.cache.domains import counted_nodes, matching_pods
 from berth.scheduling.cache.pod_templates import HostPort, PodTemplateInfo, TermKind
-from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.cache.state import ClusterState, PodRecord
 from berth.scheduling.cache.terms import AffinityTerm, SpreadConstraint
 from berth.scheduling.configuration import SYSTEM_DEFAULT_CONSTRAINTS, DefaultConstraint
 from berth.scheduling.gang.application import clash
@@ -32,6 +33,7 @@ class RuleReader:
         placed: Mapping[str, Mapping[int, int]],
         state: ClusterState,
         defaults: Sequence[DefaultConstraint] = SYSTEM_DEFAULT_CONSTRAINTS,
+        gone: Sequence[PodRecord] = (),
     ) -> None:
         """Take what is to be placed, and what is placed already.
 
@@ -40,11 +42,13 @@ class RuleReader:
             placed: pods that stay, by workload and node slot.
             state: the cluster.
             defaults: constraints of pods that state none, towards replicas of their workload.
+            gone: placed pods that soft rules are not to count; `placed` does not have them either.
         """
         self._pod_sets = pod_sets
         self._placed = placed
         self._state = state
         self._defaults = defaults
+        self._gone = gone
         self._domains: dict[str, Ints] = {}
         self._eligible: dict[bytes, Bools] = {}
 
@@ -77,14 +81,26 @@ class RuleReader:
         return [
             number
             for number, pods in enumerate(self._pod_sets)
-            for labels in [self._state.namespace_labels(pods.template.namespace) or {}]
-            if all(term.matches(pods.template.namespace, pods.template.labels, labels) for term in terms)
+            if all(self._selects(term, pods.template) for term in terms)
         ]
 
     def _there(self, *terms: AffinityTerm) -> Ints | None:
         """int64[N], placed pods that all terms select; None without any."""
         count = self._state.pods.count(selected_by_all(terms, self._state), self._state.size)
+        if all(term.weight for term in terms):
+            self._without(count, lambda pod: all(self._selects(term, pod.template) for term in terms))
         return count if count.any() else None
+
+    def _selects(self, term: AffinityTerm, template: PodTemplateInfo) -> bool:
+        labels = self._state.namespace_labels(template.namespace) or {}
+        return term.matches(template.namespace, template.labels, labels)
+
+    def _without(self, counts: Ints, counted: Callable[[PodRecord], bool]) -> None:
+        """Take those that are gone off counts by node, as far as they are counted."""
+        for pod in self._gone:
+            slot = self._state.node_index.get(pod.node_name)
+            if slot is not None and counted(pod):
+                counts[slot] -= 1
 
     def _of_kind(self, kind: TermKind) -> Iterator[tuple[AffinityTerm, list[int], list[int], Ints | None]]:
         """(term, pod sets that have it, pod sets that it selects, placed pods that have it) of terms that matter."""
@@ -93,15 +109,21 @@ class RuleReader:
             for term, times in Counter(pods.template.terms_of(kind)).items():
                 for time in range(times):
                     owners[term, time].append(number)
-        placed = {entry.term: entry.pods for entry in self._state.pods.terms(kind)}
-        for term in placed:
-            owners.setdefault((term, 0), [])
+        stated = {term for term, _ in owners}
+        placed: dict[AffinityTerm, Ints] = {}
+        for entry in self._state.pods.terms(kind):
+            if (stated and entry.term in stated) or self._selected((entry.term,)):
+                placed[entry.term] = there = _array(entry.pods, self._state.size)
+                if entry.term.weight:
+                    self._without(there, partial(_states, kind, entry.term))
+                owners.setdefault((entry.term, 0), [])
         for (term, time), subjects in owners.items():
             selects = self._selected((term,))
-            there = placed.get(term) if time == 0 else None
-            if not subjects and not selects:
-                continue
-            yield term, subjects, selects, _array(there, self._state.size) if there else None
+            has = placed.get(term) if time == 0 else None
+            if has is not None and not has.any():
+                has = None
+            if subjects or (selects and has is not None):
+                yield term, subjects, selects, has
 
     def _anti_affinity(self, kind: TermKind) -> Iterator[AntiAffinity]:
         for term, subjects, selects, owners in self._of_kind(kind):
@@ -176,6 +198,15 @@ class RuleReader:
     def _spread(self, constraint: SpreadConstraint, eligible: Bools, subjects: list[int], *, hard: bool) -> Spread:
         template = self._pod_sets[subjects[0]].template
         there = matching_pods(constraint, template, self._state)
+        if not hard:
+            self._without(
+                there,
+                lambda pod: (
+                    not pod.terminating
+                    and pod.template.namespace == template.namespace
+                    and constraint.selector.matches(pod.template.labels)
+                ),
+            )
         return Spread(
             domain=self._domain(constraint.topology_key),
             subjects=subjects,
@@ -245,6 +276,10 @@ class RuleReader:
 
     def _shared(self, nodes: Bools) -> Bools:
         return self._eligible.setdefault(nodes.tobytes(), nodes)
+
+
+def _states(kind: TermKind, term: AffinityTerm, pod: PodRecord) -> bool:
+    return term in pod.template.terms_of(kind)
 
 
 def _array(counts: Mapping[int, int], size: int) -> Ints:

@@ -24,6 +24,7 @@ from berth.scheduling.gang.state import InfrastructureState
 from berth.scheduling.replica_plan.places import Kinds, placed_replicas
 from berth.scheduling.replica_plan.pod_sets import Alike, Floats, own_costs
 from berth.scheduling.replica_plan.prices import objective_prices
+from berth.scheduling.replica_plan.rollout import replaced_pods
 from berth.scheduling.replica_plan.rules import RuleReader
 from berth.scheduling.replicas.one_more import one_more
 from berth.scheduling.replicas.problem import Edge, PodSet, Problem, Routing, Workload
@@ -92,9 +93,10 @@ class SinglePods:
         edges, routing = self._edges(pods.workload, group, keeps_zones=not kinds.ambiguous)
         ends = (end for edge in edges for end in (edge.dependent, edge.dependency))
         number = {name: row for row, name in enumerate(dict.fromkeys([pods.workload, *ends]))}
-        placed = placed_replicas(group, state, number)
+        gone = replaced_pods(group, [pods.candidates[0].info.pod], self._cache)
+        placed = placed_replicas(group, state, number, without=gone)
         replicas = sum(placed.get(pods.workload, {}).values())
-        rules = RuleReader([pods], placed, state, self._defaults).read_soft()
+        rules = RuleReader([pods], placed, state, self._defaults, gone).read_soft()
         homes = sorted({slot for counts in placed.values() for slot in counts})
         # Rules tell nodes apart by whatever label they name.
         columns = np.arange(state.size) if rules else np.append(kinds.first, np.array(homes, dtype=np.int64))

@@ -1,0 +1,58 @@
+"""Pods that a rolling update replaces.
+
+A surge pod stays, and the pods of other revisions of its Deployment go: it is placed as if they were gone already, but
+for the room that they take. So each revision is spread by itself, and a rollout ends as a placement from scratch would.
+Hard rules count them, as kube-scheduler's do. A Deployment is known by the names of its ReplicaSets, which end in the
+label `pod-template-hash` of their pods, and by the pods' own names, which begin with it. A StatefulSet has no surge: what
+is replaced goes first.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from berth.kube.objects import Pod
+from berth.network.groups import Group
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.state import PodRecord
+from berth.scheduling.replica_plan.places import member_pods
+from berth.scheduling.single import workload_of
+
+TEMPLATE_HASH = "pod-template-hash"
+"""Pod label: the revision of a Deployment."""
+
+
+def replaced_pods(group: Group, waiting: Iterable[Pod], cache: Cache) -> list[PodRecord]:
+    """Find the placed pods of other revisions than those that wait, of the same Deployments.
+
+    Args:
+        group: the AppGroup.
+        waiting: pods of it that are to be placed.
+        cache: its placed pods.
+    """
+    revisions: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for pod in waiting:
+        revision = pod.metadata.labels.get(TEMPLATE_HASH, "")
+        if revision and (deployment := _deployment(pod, revision)):
+            revisions[workload_of(pod), deployment].add(revision)
+    found: list[PodRecord] = []
+    for (workload, deployment), own in revisions.items():
+        placed = {pods.labels.get(TEMPLATE_HASH, "") for _, pods in member_pods(group, cache.state, [workload])}
+        others = placed - own - {""}
+        if not others:
+            continue
+        prefixes = tuple(f"{group.key.namespace}/{deployment}-{revision}-" for revision in others)
+        for member in cache.members.placed(group.key):
+            record = cache.state.record(member.uid)
+            if member.workload == workload and member.key.startswith(prefixes) and record is not None:
+                found.append(record)
+    return found
+
+
+def _deployment(pod: Pod, revision: str) -> str:
+    """The Deployment of a pod's ReplicaSet; empty for pods of others."""
+    for owner in pod.metadata.owner_references:
+        if owner.controller and owner.kind == "ReplicaSet" and owner.name.endswith(f"-{revision}"):
+            return owner.name.removesuffix(f"-{revision}")
+    return ""

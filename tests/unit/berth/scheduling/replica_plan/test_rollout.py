@@ -1,0 +1,109 @@
+"""Pods of a rolling update, and those that they replace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.kube.objects import OwnerReference, Pod
+from berth.scheduling.configuration import Profile
+from berth.scheduling.gang.strategies import DEFAULT, REPLICAS
+from berth.scheduling.replica_plan.rollout import replaced_pods
+from tests.support import builders
+from tests.support.placement import Lab, chain, group_object, member, where, zoned
+
+HOST, WORKLOAD = "kubernetes.io/hostname", "appgroup.diktyo.x-k8s.io.workload"
+NEW, OLD = "7d4f", "5c9b"
+
+
+def replica(
+    name: str, revision: str, *, deployment: str = "", on: str = "", kind: str = "ReplicaSet", **more: Any
+) -> Pod:
+    """Pod `a1` of the workload a and its Deployment, with the name that its ReplicaSet gives it."""
+    workload = name[0]
+    owner = f"{deployment or workload}-{revision}"
+    hashed = {"pod-template-hash": revision} if kind == "ReplicaSet" else {}
+    pod = member(f"{owner}-{name}", workload, on=on, labels=hashed, cpu="500m", **more)
+    pod.metadata.owner_references = [OwnerReference(kind=kind, name=owner, uid=owner, controller=True)]
+    return pod
+
+
+def gone(pods: list[Pod], *waiting: Pod) -> set[str]:
+    lab = Lab([zoned("n0"), zoned("n1")])
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    lab.see(*pods, *waiting)
+    return {record.key.split("/")[1] for record in replaced_pods(shop, waiting, lab.cache)}
+
+
+@pytest.mark.parametrize(
+    ("pods", "waiting", "found"),
+    [
+        pytest.param([replica("a1", OLD, on="n0")], replica("a2", NEW), {f"a-{OLD}-a1"}, id="an older revision"),
+        pytest.param([replica("a1", NEW, on="n0")], replica("a2", NEW), set(), id="the same revision"),
+        pytest.param([replica("b1", OLD, on="n0")], replica("a2", NEW), set(), id="another workload"),
+        pytest.param(
+            [replica("a1", OLD, on="n0", deployment="a-canary")], replica("a2", NEW), set(), id="another Deployment"
+        ),
+        pytest.param([replica("a1", OLD)], replica("a2", NEW), set(), id="one that waits"),
+        pytest.param(
+            [replica("a1", OLD, on="n0", kind="StatefulSet")],
+            replica("a2", NEW, kind="StatefulSet"),
+            set(),
+            id="a StatefulSet, which has no surge",
+        ),
+        pytest.param([member("a1", "a", on="n0")], member("a2", "a"), set(), id="nobody's pods"),
+    ],
+)
+def test_who_is_replaced(pods: list[Pod], waiting: Pod, found: set[str]) -> None:
+    assert gone(pods, waiting) == found
+
+
+def test_what_waits_itself_is_not_replaced() -> None:
+    assert gone([replica("a1", OLD, on="n0")], replica("a2", NEW), replica("a3", OLD)) == set()
+
+
+PREFERRED = {
+    "affinity": {
+        "podAntiAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 100, "podAffinityTerm": builders.pod_term(HOST, {WORKLOAD: "a"})}
+            ]
+        }
+    }
+}
+SOFT = {"topologySpreadConstraints": [builders.spread(HOST, {WORKLOAD: "a"}, whenUnsatisfiable="ScheduleAnyway")]}
+
+
+@pytest.mark.parametrize("spec", [{}, PREFERRED, SOFT], ids=["survival", "preferred anti-affinity", "soft spread"])
+@pytest.mark.parametrize(
+    ("strategy", "number"), [(DEFAULT, 1), (REPLICAS, 1), (REPLICAS, 2)], ids=["alone", "alone, replicas", "jointly"]
+)
+def test_a_surge_pod_is_placed_as_if_those_it_replaces_were_gone(
+    spec: dict[str, Any], strategy: str, number: int
+) -> None:
+    """One new pod goes where its callee is, though an old one is there; of two, each takes a node of the callee's."""
+    lab = Lab(
+        [zoned(f"n{n}", zone) for n, zone in enumerate(("z3", "z1", "z1", "z1"))],
+        Profile.model_validate({"gang": {"strategy": strategy}}),
+    )
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    homes = ["n2", "n3"][:number]
+    lab.see(*(replica(f"a{n}", OLD, on=home, spec=spec) for n, home in enumerate(homes)))
+    lab.see(*(replica(f"b{n}", OLD, on=home) for n, home in enumerate(homes)))
+    outcome = lab.place(shop, *(replica(f"a{n}", NEW, spec=spec) for n in range(2, 2 + number)))
+    assert sorted(where(outcome).values()) == homes
+
+
+def test_a_later_replica_of_the_same_revision_keeps_away() -> None:
+    lab = Lab([zoned("n0"), zoned("n1")])
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    lab.see(replica("a1", NEW, on="n0"), replica("b1", NEW, on="n0"))
+    assert set(where(lab.place(shop, replica("a2", NEW))).values()) == {"n1"}
+
+
+def test_what_is_replaced_still_takes_its_room() -> None:
+    lab = Lab([zoned("n0", cpu="1"), zoned("n1", cpu="1")])
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    lab.see(replica("a1", OLD, on="n0"), replica("b1", OLD, on="n0"))
+    assert set(where(lab.place(shop, replica("a2", NEW))).values()) == {"n1"}
