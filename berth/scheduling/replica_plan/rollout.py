@@ -2,9 +2,10 @@
 
 A surge pod stays, and the pods of other revisions of its Deployment go: it is placed as if they were gone already, but
 for the room that they take. So each revision is spread by itself, and a rollout ends as a placement from scratch would.
-Hard rules count them, as kube-scheduler's do. A Deployment is known by the names of its ReplicaSets, which end in the
-label `pod-template-hash` of their pods, and by the pods' own names, which begin with it. A StatefulSet has no surge: what
-is replaced goes first.
+Hard rules count them, as kube-scheduler's do.
+
+A Deployment is known by the names of its ReplicaSets, which end in the label `pod-template-hash` of their pods, and by
+the pods' own names, which begin with it. A StatefulSet has no surge: what is replaced goes first.
 """
 
 from __future__ import annotations
