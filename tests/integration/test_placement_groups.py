@@ -85,12 +85,12 @@ def test_online_boutique_is_placed_together(
     own_cluster.kubectl(
         "-n", stage.name, "wait", "--for=condition=Available", "--timeout=60s", "deployment", "--all", timeout=90
     )
-    # New replicas see where their neighbours are: with room beside them, they cost nothing.
+    # New replicas see where their neighbours are: beside them they cost nothing, and one that leaves the node, so that
+    # the frontend survives it, stays in the zone, at 1 for each of seven edges.
     own_cluster.kubectl("-n", stage.name, "scale", "deployment/frontend", "--replicas=4")
     eventually(lambda: len(stage.bound()) == 14, timeout=60, what="replicas bound")
     frontends = [name for name in stage.pods() if name.startswith("frontend-")]
-    assert {stage.decision(name)["edgeCost"] for name in frontends} == {0}
-    assert len({stage.pods()[name]["spec"]["nodeName"] for name in frontends}) == 1
+    assert {stage.decision(name)["edgeCost"] for name in frontends} <= {0, 7}
     assert over_committed(own_cluster) == []
 
 
