@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from berth.scheduling.replicas.plan import Plan
 from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Routing, Rule, Workload
+from berth.scheduling.replicas.result import Plan
 from berth.scheduling.replicas.rule import AntiAffinity, Spread
 
 BOUTIQUE = {
@@ -77,7 +77,8 @@ def boutique(
     """
     nodes = nodes or cluster(24, 4)
     names = list(BOUTIQUE)
-    workloads, sets, edges = [], [], []
+    workloads: list[Workload] = []
+    sets, edges = [], []
     for copy in range(copies):
         first = len(workloads)
         for name, (cpu, memory) in BOUTIQUE.items():

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from berth.scheduling.replicas.problem import Edge, Ints, Problem, Routing
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
@@ -78,20 +79,23 @@ class Judge:
         return endpoints
 
     def _terms(self) -> Iterator[Part]:
-        problem, prices = self.problem, self.problem.prices
+        problem = self.problem
         for edge in problem.edges:
             rows = self.rows_of[edge.caller] + self.rows_of[edge.callee]
-            yield Part("network", rows, lambda state, edge=edge: prices.network * self._edge(state, edge))
+            yield Part("network", rows, partial(self._network, edge=edge))
         for w in range(len(problem.workloads)):
-            yield Part("survival", self.rows_of[w], lambda state, w=w: self._survival(state, w))
+            yield Part("survival", self.rows_of[w], partial(self._survival, w=w))
             callers = [edge.caller for edge in problem.edges if edge.callee == w]
             if callers and problem.workloads[w].routing is not Routing.ALL:
                 rows = self.rows_of[w] + tuple(row for caller in set(callers) for row in self.rows_of[caller])
-                yield Part("load", rows, lambda state, w=w, callers=callers: self._load(state, w, callers))
+                yield Part("load", rows, partial(self._load, w=w, callers=callers))
         for row, pod_set in enumerate(self.sets):
             if pod_set.cost is not None:
                 charge = pod_set.cost.tolist()
-                yield Part("charge", (row,), lambda state, row=row, charge=charge: sum(charge[k] for k in state[row]))
+                yield Part("charge", (row,), partial(_charged, row=row, charge=charge))
+
+    def _network(self, state: State, edge: Edge) -> float:
+        return self.problem.prices.network * self._edge(state, edge)
 
     def _edge(self, state: State, edge: Edge) -> float:
         callers, endpoints = self.replicas(state, edge.caller), self.replicas(state, edge.callee)
@@ -139,26 +143,29 @@ class Judge:
         for row, pod_set in enumerate(self.sets):
             if pod_set.mask is not None:
                 mask = pod_set.mask.tolist()
-                yield Part("mask", (row,), lambda state, row=row, mask=mask: _never(all(mask[k] for k in state[row])))
+                yield Part("mask", (row,), partial(_masked, row=row, mask=mask))
         for edge in problem.edges:
             if edge.max_cost < math.inf:
                 rows = self.rows_of[edge.caller] + self.rows_of[edge.callee]
-                yield Part("limit", rows, lambda state, edge=edge: _never(self._within(state, edge)))
+                yield Part("limit", rows, partial(self._limit, edge=edge))
         yield Part("room", everybody, lambda state: _never(self._room(state)))
         if problem.nodes.bandwidth is not None:
             yield Part("bandwidth", everybody, lambda state: _never(self._bandwidth(state)))
         for rule in problem.rules:
             rows = tuple(sorted({*rule.subjects, *rule.selects}))
             if isinstance(rule, AntiAffinity):
-                yield Part("anti-affinity", rows, lambda state, rule=rule: self._anti(state, rule))
+                yield Part("anti-affinity", rows, partial(self._anti, rule=rule))
             elif isinstance(rule, Spread):
-                yield Part("spread", rows, lambda state, rule=rule: self._spread(state, rule))
+                yield Part("spread", rows, partial(self._spread, rule=rule))
             elif rule.weight is not None:
-                yield Part("affinity", rows, lambda state, rule=rule: self._preferred(state, rule))
+                yield Part("affinity", rows, partial(self._preferred, rule=rule))
         wanted = [rule for rule in problem.rules if isinstance(rule, Affinity) and rule.weight is None]
         if wanted:
             rows = tuple(sorted({row for rule in wanted for row in (*rule.subjects, *rule.selects)}))
             yield Part("required affinity", rows, lambda state: _never(self._bindable(state, wanted)))
+
+    def _limit(self, state: State, edge: Edge) -> float:
+        return _never(self._within(state, edge))
 
     def _within(self, state: State, edge: Edge) -> bool:
         endpoints, routing = self.replicas(state, edge.callee), self.problem.workloads[edge.callee].routing
@@ -313,6 +320,14 @@ def _placed(counts: Ints | None, domain: list[int], place: int) -> int:
     if counts is None or place < 0:
         return 0
     return sum(int(counts[k]) for k in range(len(domain)) if domain[k] == place)
+
+
+def _charged(state: State, row: int, charge: list[float]) -> float:
+    return sum(charge[k] for k in state[row])
+
+
+def _masked(state: State, row: int, mask: list[bool]) -> float:
+    return _never(all(mask[k] for k in state[row]))
 
 
 def _never(holds: bool) -> float:

@@ -23,12 +23,12 @@ def small_problem(seed: int) -> Problem:
         zone[location == 0] = 100 + np.flatnonzero(location == 0)
     free = np.column_stack([rng.integers(3, 10, size), rng.integers(4, 14, size), np.full(size, 110)])
     routings = list(Routing)
-    same = rng.choice(routings) if rng.random() < 0.5 else None
+    same = routings[rng.choice(len(routings))] if rng.random() < 0.5 else None
     placed_share = 0.25 if rng.random() < 0.4 else 0.0
     workloads = tuple(
         Workload(
             name=f"w{w}",
-            routing=same or rng.choice(routings, p=[0.4, 0.3, 0.2, 0.1]),
+            routing=same or routings[rng.choice(len(routings), p=[0.4, 0.3, 0.2, 0.1])],
             placed={int(k): 1 for k in np.flatnonzero(rng.random(size) < placed_share)},
         )
         for w in range(count)
