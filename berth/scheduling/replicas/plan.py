@@ -19,7 +19,7 @@ from berth.scheduling.replicas.result import Plan, result_of
 from berth.scheduling.replicas.runner_ups import runner_ups
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.exact import Exact
-from berth.scheduling.replicas.search.fill import complete, fill_blocks, fill_node, fill_slices, slots_of
+from berth.scheduling.replicas.search.fill import complete, fill_blocks, fill_node, fill_slices, slots_of, turns_of
 from berth.scheduling.replicas.search.improve import improve
 from berth.scheduling.replicas.search.kicks import kick
 from berth.scheduling.replicas.search.patterns import patterns
@@ -145,18 +145,20 @@ def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) ->
     starts: dict[tuple[int, float], Ints] = {}
     promising = yield from patterns(books, budget, rows, effort.patterns)
     for pattern in promising:
-        block = -(-most // len(slots_of(pattern)))
+        slots = slots_of(pattern)
+        turns = turns_of(books.model, rows, slots)
+        block = max(turns.count(slot) for slot in set(turns))
         if block not in templates:
             templates[block] = parts(books, rows, block)
             yield from budget.pause()
-        ways = [(fill_slices, 1)]
+        ways = [(fill_slices, 1, pattern)]
         if len(templates[block]) > len(templates[1]):
-            ways.append((fill_blocks, block))
-        for way, size in ways:
+            ways.append((fill_blocks, block, slots))
+        for way, size, where in ways:
             if starts and budget.over:
                 break
             draft.restore(rows, empty)
-            yield from way(draft, budget, pattern, templates[size])
+            yield from way(draft, budget, where, templates[size])
             if draft.at_floor(rows):
                 return
             missing, value = draft.standing(rows)

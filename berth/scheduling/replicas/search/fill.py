@@ -7,22 +7,35 @@ from collections.abc import Generator, Mapping, Sequence
 import numpy as np
 
 from berth.scheduling.gang.budget import Budget
+from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Bools
 from berth.scheduling.replicas.search.draft import Draft, cheapest
 from berth.scheduling.replicas.search.patterns import Pattern
 from berth.scheduling.replicas.search.template import Part
 
 
-def fill_slices(draft: Draft, budget: Budget, pattern: Pattern, parts: Sequence[Part]) -> Generator[None, None, None]:
+def turns_of(model: Model, rows: Sequence[int], slots: Pattern) -> list[int]:
+    """Which slot each slice goes to: the one with the fewest replicas so far, placed ones among them."""
+    workloads = sorted({model.workload[row] for row in rows})
+    placed = (model.placed[workloads].sum(axis=0) @ model.incidence / len(workloads)).tolist()
+    held = [placed[place] / slots.count(place) for place in slots]
+    turns = []
+    for _ in range(max(model.replicas[row] for row in rows)):
+        turns.append(held.index(min(held)))
+        held[turns[-1]] += 1
+    return turns
+
+
+def fill_slices(draft: Draft, budget: Budget, slots: Pattern, parts: Sequence[Part]) -> Generator[None, None, None]:
     """Place what is missing of the parts' pod sets, one replica of each after another.
 
     Pods that fit nowhere stay missing.
     """
     model = draft.model
-    within = {place: model.location == place for place in pattern}
+    within = {place: model.location == place for place in slots}
     everybody = sorted(row for part in parts for row in part)
-    for number in range(max(draft.missing[row] for row in everybody)):
-        here = within[pattern[number % len(pattern)]]
+    for number, slot in enumerate(turns_of(model, everybody, slots)):
+        here = within[slots[slot]]
         for part in parts:
             _place(draft, {row: 1 for row in part if draft.missing[row] and model.replicas[row] > number}, here)
             yield from budget.pause()
@@ -44,15 +57,15 @@ def slots_of(pattern: Pattern) -> Pattern:
     return pattern if len(pattern) > 1 else pattern * 2
 
 
-def fill_blocks(draft: Draft, budget: Budget, pattern: Pattern, parts: Sequence[Part]) -> Generator[None, None, None]:
-    """The same with all replicas that a location gets of a part together on one node."""
+def fill_blocks(draft: Draft, budget: Budget, slots: Pattern, parts: Sequence[Part]) -> Generator[None, None, None]:
+    """The same with all replicas that a slot gets of a part together on one node."""
     model = draft.model
-    slots = slots_of(pattern)
     within = {place: model.location == place for place in slots}
     everybody = sorted(row for part in parts for row in part)
+    turns = turns_of(model, everybody, slots)
     for number, place in enumerate(slots):
         for part in parts:
-            counts = {row: len(range(number, model.replicas[row], len(slots))) for row in part}
+            counts = {row: turns[: model.replicas[row]].count(number) for row in part}
             _place(draft, {row: count for row, count in counts.items() if count}, within[place])
             yield from budget.pause()
             if budget.exhausted:

@@ -206,20 +206,3 @@ def test_no_nodes_no_plan() -> None:
     nodes = cluster(0, 1)
     answer = finish(plan(boutique(nodes=nodes), partial=True))
     assert answer.missing == (3,) * 11
-
-
-@pytest.mark.parametrize("grown", [Routing.ALL, ZONE], ids=["all endpoints", "PreferSameZone"])
-def test_a_grown_application_is_nearly_as_good_as_one_from_scratch(grown: Routing) -> None:
-    first = boutique(3, routing=grown)
-    answer = finish(plan(first))
-    free = first.nodes.free.copy()
-    for pod_set, counts in zip(first.pod_sets, answer.counts, strict=True):
-        for node, count in counts.items():
-            free[node] -= count * pod_set.request
-    placed = [replace(w, placed=counts) for w, counts in zip(first.workloads, answer.counts, strict=True)]
-    later = replace(first, workloads=placed, nodes=replace(first.nodes, free=free))
-    after, scratch = finish(plan(later)), finish(plan(boutique(6, routing=grown)))
-    assert all(after.survives_node)
-    assert after.complete
-    everybody = 15
-    assert after.objective / everybody <= max(1.2 * scratch.objective / everybody, 0.25)

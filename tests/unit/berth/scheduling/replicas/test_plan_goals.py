@@ -1,0 +1,84 @@
+"""What plans reach beside bounds that share no code with the planner: growth, and nodes too small for a slice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bench.replicas_core.cases import BOUTIQUE, CALLS, boutique, cluster, figures
+from berth.scheduling.planning import finish
+from berth.scheduling.replicas.plan import plan
+from berth.scheduling.replicas.problem import Problem, Routing
+from berth.scheduling.replicas.result import Plan
+
+NAMES = ["frontend", "checkout", "cart", "catalog", "recommendation", "currency", "shipping", "ad", "redis", "email"]
+NAMES.append("payment")
+EDGES = [(NAMES.index(caller), NAMES.index(callee)) for caller, callees in CALLS.items() for callee in callees]
+
+
+def least_cost_inside_a_zone(replicas: int, cpu: int, lowest: float, nodes: int = 6) -> float:
+    """Sum over the edges of what calls cost inside a zone at least, by trying all placements of one or two replicas.
+
+    `lowest` is a cost that is known to be beaten.
+    """
+    need = [BOUTIQUE[name][0] for name in NAMES]
+    free, homes = [cpu] * nodes, [(-1, -1)] * len(NAMES)
+    callers = [[min(edge) for edge in EDGES if max(edge) == number] for number in range(len(NAMES))]
+
+    def place(number: int, cost: float, used: int) -> None:
+        nonlocal lowest
+        if number == len(NAMES):
+            lowest = min(lowest, cost)
+            return
+        for one in range(min(nodes, used + 1)):
+            for other in [one] if replicas == 1 else range(one, min(nodes, max(used, one + 1) + 1)):
+                ends = (one, other)[:replicas]
+                if any(free[node] < need[number] * ends.count(node) for node in ends):
+                    continue
+                pairs = sum(node != home for near in callers[number] for node in ends for home in homes[near])
+                total = cost + pairs / replicas**2
+                if total < lowest:
+                    for node in ends:
+                        free[node] -= need[number]
+                    homes[number] = ends
+                    place(number + 1, total, max(used, other + 1))
+                    for node in ends:
+                        free[node] += need[number]
+
+    place(0, 0.0, 0)
+    return lowest
+
+
+def test_slices_on_small_nodes_cost_what_they_must_at_even_load() -> None:
+    """Three replicas survive a zone and share the load evenly only as two in one zone and one in another."""
+    problem = boutique(3, nodes=cluster(24, 4, cpu=1000), routing=Routing.ZONE, limits=False)
+    bound = (2 * least_cost_inside_a_zone(2, 1000, 6.01) + least_cost_inside_a_zone(1, 1000, 2.01)) / 3 / len(EDGES)
+    found = figures(problem, finish(plan(problem)))
+    assert bound == pytest.approx(14 / 45)
+    assert found.cost == pytest.approx(bound)
+    assert found.worst_load == pytest.approx(1.0)
+    assert (found.survive_node, found.survive_zone) == (1.0, 1.0)
+
+
+def grown(first: Problem, answer: Plan) -> Problem:
+    """As many replicas again, on top of a plan."""
+    free = first.nodes.free.copy()
+    for pod_set, counts in zip(first.pod_sets, answer.counts, strict=True):
+        for node, count in counts.items():
+            free[node] -= count * pod_set.request
+    placed = [replace(w, placed=counts) for w, counts in zip(first.workloads, answer.counts, strict=True)]
+    return replace(first, workloads=placed, nodes=replace(first.nodes, free=free))
+
+
+@pytest.mark.parametrize(
+    ("routing", "factor"),
+    [pytest.param(Routing.ALL, 1.1, id="all endpoints"), pytest.param(Routing.ZONE, 1.0, id="PreferSameZone")],
+)
+def test_a_grown_application_is_as_good_as_one_from_scratch(routing: Routing, factor: float) -> None:
+    first = boutique(3, routing=routing)
+    after = finish(plan(grown(first, finish(plan(first)))))
+    scratch = finish(plan(boutique(6, routing=routing)))
+    assert after.complete
+    assert all(after.survives_node)
+    assert after.objective <= factor * scratch.objective + 1e-9
