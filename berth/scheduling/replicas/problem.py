@@ -158,14 +158,21 @@ class Problem:
         _check("Nodes", "location_cost", nodes.location_cost, (locations, locations))
         if size and not 0 <= nodes.location.min() <= nodes.location.max() < locations:
             raise ProblemError(f"Nodes.location names {int(nodes.location.max())}, location_cost has {locations} rows")
-        if nodes.location_cost.size and not nodes.location_cost.min() >= 0:
-            raise ProblemError("Nodes.location_cost holds a negative cost or NaN; costs are >= 0")
+        if not (np.isfinite(nodes.location_cost).all() and (nodes.location_cost >= 0).all()):
+            raise ProblemError("Nodes.location_cost holds a negative or infinite cost or NaN; costs are >= 0")
+        finite: set[int] = set()
         for name, pod_set in enumerate(self.pod_sets):
             owner = f"PodSet {name}"
             _check(owner, "request", pod_set.request, (nodes.free.shape[1],))
             for title, value in (("mask", pod_set.mask), ("cost", pod_set.cost)):
                 if value is not None:
                     _check(owner, title, value, (size,))
+            if pod_set.cost is not None and id(pod_set.cost) not in finite:
+                if not np.isfinite(pod_set.cost).all():
+                    raise ProblemError(f"{owner}.cost holds NaN or an infinite charge; a mask rules nodes out")
+                finite.add(id(pod_set.cost))
+            if pod_set.replicas < 0 or (pod_set.request < 0).any():
+                raise ProblemError(f"{owner} has a negative number of replicas or request; both are >= 0")
             if not 0 <= pod_set.workload < len(self.workloads):
                 raise ProblemError(f"{owner}.workload is {pod_set.workload}, there are {len(self.workloads)}")
         for edge in self.edges:
@@ -173,8 +180,13 @@ class Problem:
                 raise ProblemError(f"Edge {edge.caller} -> {edge.callee}: there are {len(self.workloads)} workloads")
             if edge.caller == edge.callee:
                 raise ProblemError(f"Edge {edge.caller} -> {edge.callee}: a workload does not call itself")
+            if not (edge.max_cost >= 0 and 0 <= edge.bandwidth < np.inf):
+                raise ProblemError(f"Edge {edge.caller} -> {edge.callee}: max_cost or bandwidth is NaN or below 0")
         for rule in self.rules:
             _check(type(rule).__name__, "domain", rule.domain, (size,))
+            for row in (*rule.subjects, *rule.selects):
+                if not 0 <= row < len(self.pod_sets):
+                    raise ProblemError(f"{type(rule).__name__} names pod set {row}, there are {len(self.pod_sets)}")
 
     @property
     def pods(self) -> int:

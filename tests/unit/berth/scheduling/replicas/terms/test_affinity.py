@@ -1,0 +1,36 @@
+"""Preferred affinity beside the judge's loops over pods."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.replicas_core.judge import Judge
+from bench.replicas_core.small import small_problem
+from berth.scheduling.replicas.problem import Problem
+from berth.scheduling.replicas.rule import Affinity
+from tests.support.counts import books_of, state_of, walk
+
+
+def with_rules(seed: int, *, required: bool) -> Problem:
+    asked = small_problem(seed)
+    rules = [rule for rule in asked.rules if isinstance(rule, Affinity) and (rule.weight is None) is required]
+    return replace(asked, rules=rules)
+
+
+SOFT = [seed for seed in range(400) if with_rules(seed, required=False).rules]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from(SOFT))
+def test_soft_rules_cost_what_they_cost_pod_by_pod(seed: int) -> None:
+    asked = with_rules(seed, required=False)
+    books = books_of(asked)
+    walk(books, np.random.default_rng(seed), 8)
+    state = state_of(books)
+    expected = sum(part.value(state) for part in Judge(asked).parts if part.name == "affinity")
+    assert sum(term.value() for term in books.rules) == pytest.approx(expected, rel=1e-9, abs=1e-9)

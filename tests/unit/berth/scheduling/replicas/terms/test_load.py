@@ -1,0 +1,46 @@
+"""Load of endpoints, by every way of routing, beside the judge's loops over pods."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.replicas_core.judge import Judge
+from bench.replicas_core.small import small_problem
+from berth.scheduling.replicas.problem import Routing
+from tests.support.counts import books_of, problem, state_of, walk
+
+
+@pytest.mark.parametrize("routing", list(Routing), ids=lambda routing: routing.value)
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000))
+def test_the_load_is_that_of_the_calls(routing: Routing, seed: int) -> None:
+    asked = small_problem(seed)
+    asked = replace(asked, rules=(), workloads=[replace(workload, routing=routing) for workload in asked.workloads])
+    books = books_of(asked)
+    walk(books, np.random.default_rng(seed), 8)
+    state = state_of(books)
+    expected = sum(part.value(state) for part in Judge(asked).parts if part.name == "load")
+    assert sum(map(books.load.value, range(len(asked.workloads)))) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("routing", "callers", "load"),
+    [
+        pytest.param(Routing.ALL, [0, 0], 0.0, id="all endpoints alike"),
+        pytest.param(Routing.ZONE, [0, 4], 0.0, id="a caller in each zone"),
+        pytest.param(Routing.ZONE, [0, 1], 1.0, id="both in one zone"),
+        pytest.param(Routing.ZONE, [2, 2], 0.0, id="in another zone, all are called"),
+        pytest.param(Routing.NODE, [0, 4], 0.0, id="a caller on each node"),
+        pytest.param(Routing.LOCAL, [0, 2], 1.0, id="one call arrives"),
+        pytest.param(Routing.LOCAL, [1, 2], 0.0, id="none arrives"),
+    ],
+)
+def test_two_endpoints_in_two_zones(routing: Routing, callers: list[int], load: float) -> None:
+    books = books_of(problem(2, 2, edges=[(0, 1)], routing=routing))
+    books.change([*((0, node, 1) for node in callers), (1, 0, 1), (1, 4, 1)])
+    assert books.load.value(1) == pytest.approx(5.0 * load)

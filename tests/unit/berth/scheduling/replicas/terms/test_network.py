@@ -1,0 +1,52 @@
+"""What calls cost, by every way of routing, beside the judge's loops over pods."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.replicas_core.judge import Judge
+from bench.replicas_core.small import small_problem
+from berth.scheduling.replicas.problem import Routing
+from tests.support.counts import books_of, problem, state_of, walk
+
+
+@pytest.mark.parametrize("routing", list(Routing), ids=lambda routing: routing.value)
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000))
+def test_edges_cost_what_their_calls_cost(routing: Routing, seed: int) -> None:
+    asked = small_problem(seed)
+    asked = replace(
+        asked,
+        rules=(),
+        workloads=[replace(workload, routing=routing) for workload in asked.workloads],
+        edges=[replace(edge, max_cost=np.inf) for edge in asked.edges],
+    )
+    books = books_of(asked)
+    walk(books, np.random.default_rng(seed), 8)
+    state = state_of(books)
+    expected = [part.value(state) for part in Judge(asked).parts if part.name == "network"]
+    found = [
+        books.network.edge_value(edge.caller, number)
+        for edge, number in zip(asked.edges, books.model.target_of, strict=True)
+    ]
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("routing", "cost"),
+    [
+        pytest.param(Routing.ALL, (0 + 1 + 5 + 80) / 4, id="all endpoints"),
+        pytest.param(Routing.ZONE, 0.95 * 0.5 + 0.05 * 21.5, id="those of the zone"),
+        pytest.param(Routing.NODE, 0.05 * 21.5, id="the one on the node"),
+        pytest.param(Routing.LOCAL, 0.05 * 21.5, id="nothing but the one on the node"),
+    ],
+)
+def test_a_caller_beside_one_of_four_endpoints(routing: Routing, cost: float) -> None:
+    books = books_of(problem(1, 4, edges=[(0, 1)], routing=routing))
+    books.change([(0, 0, 1), (1, 0, 1), (1, 1, 1), (1, 2, 1), (1, 4, 1)])
+    assert books.network.edge_value(0, 0) == pytest.approx(cost)
