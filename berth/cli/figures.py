@@ -7,9 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from berth.api.text import cost_text, counted, listed, share_text
+from berth.network.groups import Group
 from berth.network.routing import Routing
 from berth.network.service_settings import Setting
+from berth.network.sites import Sites
+from berth.scheduling.configuration import Profile
 from berth.scheduling.group_summary import GroupSummary, RoutingOf
+from berth.scheduling.replica_plan.prices import objective_prices
 
 MAX_SAVINGS = 10
 """Edges that would gain by a setting and are shown."""
@@ -66,6 +70,35 @@ def _setting(setting: Setting, routing: RoutingOf) -> dict[str, Any]:
     return found | {"busiestEndpoint": round(setting.busiest, 6)}
 
 
+def price_fields(group: Group, profile: Profile, sites: Sites) -> dict[str, Any]:
+    """Weights of the terms of the objective, in units of network cost."""
+    prices = objective_prices(group, profile.weights.network, sites.location_cost, profile.spread)
+    return {
+        "spread": (group.spread or profile.spread).value,
+        "network": prices.network,
+        "nodeFailure": prices.survive_node,
+        "zoneFailure": prices.survive_zone,
+        "softRule": prices.soft_affinity,
+        "softSpread": prices.soft_spread,
+        "load": prices.load,
+    }
+
+
+def price_line(group: Mapping[str, Any]) -> str:
+    """What a placement pays for; empty where that is not stated."""
+    prices = group.get("prices")
+    if prices is None:
+        return ""
+    spread, node, zone, rule, skew, load = (
+        prices[name] if name == "spread" else f"{prices[name]:g}"
+        for name in ("spread", "nodeFailure", "zoneFailure", "softRule", "softSpread", "load")
+    )
+    return (
+        f"{node} a workload that one node ends, {zone} one that a zone ends (spread: {spread}); {rule} a preferred "
+        f"term of weight 100 that is not met, {skew} a pod beyond a soft spread, {load} a unit of uneven load"
+    )
+
+
 def cost_line(group: Mapping[str, Any]) -> str:
     """The mean edge cost, and what it would be with other settings; empty without edges."""
     if "meanEdgeCost" not in group:
@@ -109,7 +142,8 @@ def survival_lines(group: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _survivors(found: Mapping[str, Any], count: int, lost: list[str]) -> str:
     text = f"{count} of {found['workloads']} workloads with two replicas or more"
-    return f"{text}, not {listed(lost, limit=MAX_NAMES)}" if lost else text
+    named = lost and (count or len(lost) <= MAX_NAMES)
+    return f"{text}, not {listed(lost, limit=MAX_NAMES)}" if named else text
 
 
 def saving_lines(group: Mapping[str, Any]) -> list[str]:

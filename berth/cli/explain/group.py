@@ -9,7 +9,7 @@ from typing import Any
 
 from berth.api.labels import LABEL_APPGROUP
 from berth.cli.explain.pod import event_rows, parse_time, pod_document
-from berth.cli.figures import group_figures
+from berth.cli.figures import group_figures, price_fields
 from berth.kube.objects import CustomObject, Node, Pod, Service
 from berth.network.costs import NetworkCosts, Place
 from berth.network.edge_costs import edge_totals, node_places, pair_summary
@@ -84,7 +84,9 @@ def group_document(
     total, _ = edge_totals(group, members.places(group.key), places, costs)
     document["network"] = network
     routing = _routing(group.key, own, services)
-    summary = summarize(group, _placed(own, places), Sites.of(places, costs), routing)
+    sites = Sites.of(places, costs)
+    summary = summarize(group, _placed(own, places), sites, routing)
+    document["prices"] = price_fields(group, profile, sites)
     document |= group_figures(summary, routing) | pair_summary(total)
     document["dependencies"] = workload_edges(group, members.places(group.key), places, costs)
     calls = {(edge.caller, edge.callee): edge for edge in summary.edges}

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from berth.api.text import listed
-from berth.cli.figures import calls_line, cost_line, survival_lines
-from berth.cli.plan.tables import Page, number, show_savings
+from berth.cli.explain.terms import NOTHING, UNITS, meanings
+from berth.cli.figures import calls_line, cost_line, price_line, survival_lines
+from berth.cli.plan.tables import Page, number, short, show_savings
+from berth.scheduling.gang.strategies import REPLICAS
 
 MAX_EDGES = 60
 MAX_PODS = 60
@@ -64,12 +66,8 @@ def _decision_fields(decision: Mapping[str, Any], network: Mapping[str, Any]) ->
     rows = [("Planned", how)]
     if decision.get("edges"):
         mean = decision["edgeCost"] / decision["edges"]
-        rows.append(
-            (
-                "Edges",
-                f"{decision['edges']}, network cost {number(decision['edgeCost'])}, mean {number(mean)}, when placed",
-            )
-        )
+        text = f"network cost {short(decision['edgeCost'])}, mean {short(mean)}, when placed"
+        rows.append(("Pairs", f"{decision['edges']} with pods that it calls or that call it, {text}"))
     rows.append(("Nodes", f"{decision['feasible']} of {decision['nodes']} were feasible"))
     rows.append(("Network data", network_text(network)))
     return rows
@@ -87,22 +85,28 @@ def _nodes(page: Page, decision: Mapping[str, Any]) -> None:
     scale = "score" if "score" in decision else "cost"
     page.heading("CHOSEN NODE AND RUNNERS-UP")
     options = [decision, *decision["runnerUps"]]
-    names = list(dict.fromkeys(name for item in options for name in item["terms"]))
+    stated = dict.fromkeys(name for item in options for name in item["terms"])
+    largest = {name: max((item["terms"].get(name) or 0.0 for item in options), key=abs) for name in stated}
+    names = [name for name, amount in largest.items() if abs(amount) >= NOTHING]
     rows = [
         (
             "chosen" if place == 0 else f"{place}.",
             item["node"],
-            number(item[scale]) or "0",
-            *(number(item["terms"].get(name, 0.0)) for name in names),
+            short(item[scale] or 0.0),
+            *(short(item["terms"].get(name) or 0.0) for name in names),
         )
         for place, item in enumerate(options)
     ]
     page.table(("", "NODE", scale.upper(), *(name.upper() for name in names)), rows)
-    page.line(
-        "higher is better" if scale == "score" else "lower is better; all other pods stay where the plan puts them"
-    )
+    page.line("higher is better" if scale == "score" else f"{UNITS}; all other pods stay where they are")
     if not decision["runnerUps"]:
-        page.line("no other node was feasible")
+        unknown = decision["strategy"] == REPLICAS and decision.get("feasible", 0) > 1
+        many = "the next best nodes are not known: of a large plan some pods have none"
+        page.line(many if unknown else "no other node was feasible")
+    words = meanings(decision["strategy"], largest)
+    if words:
+        page.heading("TERMS")
+        page.fields(words)
 
 
 def _events(page: Page, events: Sequence[Mapping[str, Any]], *, most: int = MAX_EVENTS) -> None:
@@ -195,7 +199,7 @@ def _group_fields(document: Mapping[str, Any]) -> list[tuple[str, str]]:
         for name, text in (("Mean edge cost", cost_line(document)), ("Calls", calls_line(document)))
         if text
     ]
-    rows += survival_lines(document)
+    rows += [*survival_lines(document), ("Prices", price_line(document))]
     pairs = [
         f"{document[name]} {what}"
         for name, what in (("pairsOverLimit", "above their maxNetworkCost"), ("pairsOfUnknownCost", "of unknown cost"))

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from berth.cli.figures import group_figures
+from berth.cli.figures import group_figures, price_fields
 from berth.kube.objects import Pod
 from berth.network.costs import NO_COSTS, NetworkCosts, Place
 from berth.network.edge_costs import edge_totals, node_places, pair_summary
@@ -22,6 +22,7 @@ from berth.scheduling.cache.services import WorkloadRouting
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.units import CPU
 from berth.scheduling.decision import Scale
+from berth.scheduling.gang.strategies import REPLICAS
 from berth.scheduling.group_summary import placed_pods, summarize
 from berth.scheduling.simulation.inputs import Inputs
 from berth.scheduling.simulation.simulate import Placed, Simulation, Unplaced
@@ -150,7 +151,11 @@ class _GroupReader:
             {"strategy": strategy, "cost": round(terms.total(), 6), "terms": {n: round(v, 6) for n, v in terms.items()}}
             for strategy, terms in self._terms.get(key, {}).items()
         ]
-        return document | ({"objective": objective} if objective else {})
+        if objective:
+            document["objective"] = objective
+        if profile is not None and any(item["strategy"] == REPLICAS for item in objective):
+            document["prices"] = price_fields(group, profile, self._sites_of(costs))
+        return document
 
     def _sites_of(self, costs: NetworkCosts) -> Sites:
         if costs.source not in self._sites:

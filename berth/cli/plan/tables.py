@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from berth.api.text import cost_text, listed, share_text
-from berth.cli.figures import calls_line, cost_line, saving_lines, survival_lines
+from berth.cli.figures import calls_line, cost_line, price_line, saving_lines, survival_lines
 
 MAX_NOTES = 12
 MAX_DETAILED = 10
@@ -291,6 +291,7 @@ def _group(page: Page, group: Mapping[str, Any]) -> None:
         for item in group.get("objective", ())
         if item["cost"] >= NOTHING
     ]
+    rows.append(("Prices", price_line(group)))
     page.fields((name, text) for name, text in rows if text)
     show_savings(page, group)
 

@@ -46,10 +46,11 @@ def test_a_placement_in_words() -> None:
 
 def test_those_that_do_not_survive_are_named_but_not_all_of_many() -> None:
     names = [f"w{number}" for number in range(9)]
-    group = figures(placed={name: {"a1": 1, "a2": 1} for name in names})
-    (_, node), (_, zone) = survival_lines(group)
-    assert node == "9 of 9 workloads with two replicas or more"
-    assert zone == "0 of 9 workloads with two replicas or more, not w0, w1, w2, w3 and 5 more"
+    near = {name: {"a1": 1, "a2": 1} for name in names}
+    (_, node), (_, zone) = survival_lines(figures(placed={**near, "far": BOTH}))
+    assert node == "10 of 10 workloads with two replicas or more"
+    assert zone == "1 of 10 workloads with two replicas or more, not w0, w1, w2, w3 and 5 more"
+    assert survival_lines(figures(placed=near))[1][1] == "0 of 9 workloads with two replicas or more"
 
 
 def test_without_edges_there_is_nothing_to_say_about_calls() -> None:

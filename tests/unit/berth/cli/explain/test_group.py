@@ -143,6 +143,14 @@ def test_what_the_group_survives_and_what_a_setting_would_save() -> None:
     assert "front -> back: 5.00 now, 0.00 with trafficDistribution: PreferSameZone" in page
 
 
+def test_the_prices_are_those_that_the_group_states() -> None:
+    firm = {**GROUP, "metadata": {**GROUP["metadata"], "annotations": {"berth.dev/spread": "zone"}}}
+    document = explained(*slices("front"), *slices("back"), group=custom(firm))
+    assert document["prices"]["spread"] == "zone"
+    assert document["prices"]["zoneFailure"] > 1000
+    assert "(spread: zone); 5 a preferred term of weight 100" in " ".join(group_page(document, width=100).split())
+
+
 def test_the_services_routing_is_seen_on_the_dependency() -> None:
     near = service("cart", trafficDistribution="PreferSameZone", **BACK)
     document = explained(*slices("front"), *slices("back"), services=[near])

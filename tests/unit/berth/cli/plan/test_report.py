@@ -106,11 +106,25 @@ def test_the_cost_of_the_plan_is_the_sum_of_its_decisions() -> None:
     assert objective["strategy"] == "replicas"
     assert objective["terms"]["survival"] == 2  # two workloads in one zone, at a price of 1 each
     assert objective["cost"] == sum(objective["terms"].values())
+    assert group["prices"] == {
+        "spread": "soft", "network": 1, "nodeFailure": 5, "zoneFailure": 1, "softRule": 5, "softSpread": 5, "load": 5,
+    }  # fmt: skip
+
+
+def test_prices_are_those_of_the_objective_alone() -> None:
+    assert "prices" not in replicated(spread=False, strategy="berth")
 
 
 def test_a_pod_that_was_placed_alone_has_a_cost_of_the_same_objective() -> None:
     [group] = plans.made(*ZONES, COSTS, plans.appgroup("shop", {"front": []}), members()[0])["appGroups"]
     assert [objective["strategy"] for objective in group["objective"]] == ["replicas"]
+    assert group["survival"]["workloads"] == 0
+
+
+def test_pods_that_were_placed_by_score_have_no_cost() -> None:
+    shop, by_score = plans.appgroup("shop", {"front": []}), ("c.yaml", "profiles: [{gang: {alone: score}}]")
+    [group] = plans.made(*ZONES, COSTS, shop, members()[0], configuration=by_score)["appGroups"]
+    assert "objective" not in group
     assert group["survival"]["workloads"] == 0
 
 

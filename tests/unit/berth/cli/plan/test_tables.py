@@ -112,6 +112,15 @@ def test_a_group_says_what_its_placement_is_worth(width: int) -> None:
     assert "no workload has two placed replicas" in text
 
 
+def test_prices_are_said_with_the_plan() -> None:
+    prices = {
+        "spread": "node", "nodeFailure": 1200, "zoneFailure": 1, "softRule": 5, "softSpread": 5, "load": 5,
+    }  # fmt: skip
+    [group] = DOCUMENT["appGroups"]
+    text = render({**DOCUMENT, "appGroups": [{**group, "prices": prices}]}, show=["groups"], width=100)
+    assert "1200 a workload that one node ends, 1 one that a zone ends (spread: node)" in " ".join(text.split())
+
+
 def test_more_groups_than_a_page_has_words_for_keep_their_row() -> None:
     [group] = DOCUMENT["appGroups"]
     many = [{**group, "name": f"shop-{number}"} for number in range(12)]
