@@ -14,6 +14,9 @@ from berth.scheduling.annotations import write_rejections
 from berth.scheduling.decision import Failure
 from berth.scheduling.group_summary import GroupSummary
 
+MAX_NAMES = 3
+"""Workloads that are named in one text."""
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -87,14 +90,17 @@ def group_placed(*, pods: int, nodes: int, summary: GroupSummary) -> Message:
     left = summary.survival
     if left.replicated:
         parts.append(
-            f"{left.survive_node} of {left.replicated} replicated workloads survive a node{_but(left.lost_with_node)}, "
-            f"{left.survive_zone} of {left.replicated} a zone{_but(left.lost_with_zone)}"
+            f"{left.survive_node} of {left.replicated} replicated workloads survive a node"
+            f"{_but(left.lost_with_node, left.survive_node)}, "
+            f"{left.survive_zone} of {left.replicated} a zone{_but(left.lost_with_zone, left.survive_zone)}"
         )
     return Message("Placed", "; ".join(parts))
 
 
-def _but(workloads: Sequence[str]) -> str:
-    return f" (not {listed(workloads, limit=3)})" if workloads else ""
+def _but(workloads: Sequence[str], others: int) -> str:
+    """Those that do not survive by name, unless that is all of many."""
+    named = workloads and (others or len(workloads) <= MAX_NAMES)
+    return f" (not {listed(workloads, limit=MAX_NAMES)})" if named else ""
 
 
 def planning_cut_short(*, seconds: float) -> Message:

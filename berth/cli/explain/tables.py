@@ -8,7 +8,7 @@ from typing import Any
 from berth.api.text import listed
 from berth.cli.explain.terms import NOTHING, UNITS, meanings
 from berth.cli.figures import calls_line, cost_line, price_line, survival_lines
-from berth.cli.plan.tables import Page, number, short, show_savings
+from berth.cli.plan.tables import Page, number, short, show_savings, without_constant
 from berth.scheduling.gang.strategies import REPLICAS
 
 MAX_EDGES = 60
@@ -163,7 +163,8 @@ def _members(page: Page, document: Mapping[str, Any]) -> None:
             )
             for row in pods
         ]
-        page.table(("ORDER", "WORKLOAD", "POD", "PHASE", "NODE", "ZONE"), rows)
+        found = without_constant(("ORDER", "WORKLOAD", "POD", "PHASE", "NODE", "ZONE"), rows, ("PHASE", "ZONE"), page)
+        page.table(*found, fold=("WORKLOAD", "POD"))
         return
     page.heading("WORKLOADS")
     together: dict[str, list[Mapping[str, Any]]] = {}

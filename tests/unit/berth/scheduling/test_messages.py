@@ -55,6 +55,13 @@ def summary(**placed: dict[str, int]) -> GroupSummary:
             id="placed-where-one-failure-ends-it",
         ),
         pytest.param(
+            messages.group_placed(pods=8, nodes=2, summary=summary(**{name: {"a1": 1, "a2": 1} for name in "cdef"})),
+            "Placed",
+            False,
+            "Placed 8 pods on 2 nodes; 4 of 4 replicated workloads survive a node, 0 of 4 a zone",
+            id="placed-where-none-of-many-survives",
+        ),
+        pytest.param(
             messages.group_placed(pods=2, nodes=2, summary=summary(c={"a1": 1}, a={"a1": 1})),
             "Placed",
             False,

@@ -151,6 +151,19 @@ def test_the_prices_are_those_that_the_group_states() -> None:
     assert "(spread: zone); 5 a preferred term of weight 100" in " ".join(group_page(document, width=100).split())
 
 
+@pytest.mark.parametrize("width", [80, 100])
+def test_nodes_and_zones_of_pods_with_long_names_are_whole(width: int) -> None:
+    pods = [member("front", node, name=f"front-{'x' * 40}-{node}", phase="Running") for node in ("a1", "b1")]
+    nodes = [
+        builders.node(name, labels={"topology.kubernetes.io/zone": f"a-zone-with-a-long-name-{name}"})
+        for name in ("a1", "b1")
+    ]
+    page = group_page(explained(*pods, nodes=nodes), width=width)
+    assert "…" not in page
+    assert "all in phase Running" in page
+    assert "a-zone-with-a-long-name-b1" in page
+
+
 def test_the_services_routing_is_seen_on_the_dependency() -> None:
     near = service("cart", trafficDistribution="PreferSameZone", **BACK)
     document = explained(*slices("front"), *slices("back"), services=[near])
