@@ -29,8 +29,10 @@ from berth.api.labels import LABEL_ZONE
 from berth.api.networktopology import API_VERSION, KIND, NetworkTopology
 from berth.kube.objects import CustomObject, Node, Pod
 from berth.network.costs import read_costs
+from berth.network.edge_costs import node_places
+from berth.network.sites import Sites
+from berth.network.survival import Survival, survival
 from hack.harness.observe import Judgement, judge
-from hack.harness.survival import Survival, survival
 from hack.localcluster import ClusterError, LocalCluster, processes
 from hack.localcluster.paths import REPOSITORY, clusters_root
 from hack.localcluster.tools import ensure
@@ -235,7 +237,11 @@ def place(target: Target, name: str, *, namespace: str, scheduler: str, spread: 
     pods = msgspec.convert(target.items("pods", namespace), list[Pod])
     nodes = msgspec.convert(target.items("nodes"), list[Node])
     groups = msgspec.convert(target.items("appgroups", namespace), list[CustomObject])
-    return Placement(name, count, judge(pods, groups, nodes, costs), survival(pods, nodes))
+    placed: dict[str, Counter[str]] = {}
+    for pod in pods:
+        placed.setdefault(pod.metadata.labels["app"], Counter())[pod.spec.node_name] += 1
+    left = survival(placed, Sites.of(node_places(nodes), costs))
+    return Placement(name, count, judge(pods, groups, nodes, costs), left)
 
 
 def show_results(target: Target, placements: Sequence[Placement]) -> None:
@@ -273,21 +279,21 @@ def comparison(placements: Sequence[Placement]) -> list[str]:
     """The table of all placements, and how to read it."""
     lines = [
         f"{'':<26}{'mean cost':>9}{'nodes':>7}   workloads that keep a replica",
-        f"{'':<26}{'per edge':>9}{'used':>7}   if a node fails  if a zone fails",
+        f"{'':<26}{'per edge':>9}{'used':>7}   if any node fails   if any zone fails",
     ]
     for item in placements:
-        of = item.survival.workloads
-        node, zone = f"{item.survival.worst_node} of {of}", f"{item.survival.worst_zone} of {of}"
+        of = item.survival.replicated
+        node, zone = f"{item.survival.survive_node} of {of}", f"{item.survival.survive_zone} of {of}"
         lines.append(
-            f"{item.name:<26}{item.cost.mean_edge_cost:>9.2f}{item.cost.nodes_used:>7}   {node:<16} {zone}".rstrip()
+            f"{item.name:<26}{item.cost.mean_edge_cost:>9.2f}{item.cost.nodes_used:>7}   {node:<19} {zone}".rstrip()
         )
     first = placements[0]
     return [
         *lines,
         "",
-        f"{first.pods} pods, {first.cost.edges} edges between them. The node and zone are those whose loss hurts most;",
-        f"{', '.join(REPLICAS)} has one replica, which goes with its node. Berth does not spread replicas by itself",
-        "yet: it puts pods where calls are short. topologySpreadConstraints spread them (last line).",
+        f"{first.pods} pods, {first.cost.edges} edges between them. Counted are workloads with two replicas:",
+        f"{', '.join(REPLICAS)} has one, which goes with its node. Berth does not spread replicas by itself yet: it",
+        "puts pods where calls are short. topologySpreadConstraints spread them (last line).",
     ]
 
 

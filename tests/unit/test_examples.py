@@ -118,6 +118,40 @@ def test_measurements_are_in_upstreams_form_and_cover_every_pair_of_zones() -> N
     assert all(int(value) > 0 for value in source["data"].values())
 
 
+def replicated(kind: str) -> dict[str, dict[str, Any]]:
+    """Objects of the example with replicas, by name."""
+    found = [item for path in sorted((ROOT / "examples" / "replicas").glob("*.yaml")) for item in documents(str(path))]
+    assert all(item["kind"] == "Namespace" or item["metadata"]["namespace"] == "boutique" for item in found)
+    return {item["metadata"]["name"]: item for item in found if item["kind"] == kind}
+
+
+def test_the_example_with_replicas_is_the_same_application(
+    group: AppGroup, deployments: dict[str, dict[str, Any]]
+) -> None:
+    made = replicated("Deployment")
+    [raw] = replicated("AppGroup").values()
+    again = AppGroup.parse(raw)
+    assert again.spec.workloads == group.spec.workloads
+    assert again.spec.num_members == sum(item["spec"]["replicas"] for item in made.values()) == 31
+    assert [item["spec"]["template"] for item in made.values()] == [
+        item["spec"]["template"] for item in deployments.values()
+    ]
+    [network] = replicated("NetworkTopology").values()
+    assert network["spec"] == documents("02-networktopology.yaml")[0]["spec"]
+
+
+def test_every_workload_of_the_example_with_replicas_has_a_service_that_keeps_calls_near() -> None:
+    services, made = replicated("Service"), replicated("Deployment")
+    assert list(services) == list(made)
+    for name, service in services.items():
+        spec, template = service["spec"], made[name]["spec"]["template"]
+        assert spec["selector"] == {"app": template["metadata"]["labels"]["app"]}
+        [port] = template["spec"]["containers"][0]["ports"]
+        assert [item["targetPort"] for item in spec["ports"]] == [port["containerPort"]]
+        several = made[name]["spec"]["replicas"] > 1
+        assert spec.get("trafficDistribution") == ("PreferSameZone" if several else None)
+
+
 def test_no_two_examples_state_the_same_object() -> None:
     stated = [
         (item["kind"], item["metadata"]["name"])

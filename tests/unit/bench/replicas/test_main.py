@@ -39,8 +39,8 @@ def test_a_snapshot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_plan_of_the_examples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = [item for item in documents([str(EXAMPLES)]) if item["kind"] == "Deployment"]
-    names = [item["metadata"]["name"] for item in found]
+    found = [item["metadata"] for item in documents([str(EXAMPLES)]) if item["kind"] == "Deployment"]
+    names = [meta["name"] for meta in found if "namespace" not in meta]
     pods = [
         {"namespace": "default", "name": f"{name}-1", "workload": f"Deployment/{name}", "node": "eu-west-a-01"}
         for name in names

@@ -40,9 +40,19 @@ def test_the_examples_plan_out_of_the_box() -> None:
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
     assert document["summary"] | {"nodesUsed": 1} == {
-        "pods": 11, "placed": 11, "notPlaced": 0, "nodes": 24, "nodesUsed": 1, "ignoredPods": 0,
+        "pods": 42, "placed": 42, "notPlaced": 0, "nodes": 24, "nodesUsed": 1, "ignoredPods": 0,
     }  # fmt: skip
-    assert document["appGroups"][0]["meanEdgeCost"] < 2
+    assert [group["placed"] for group in document["appGroups"]] == [31, 11]
+    assert all(group["meanEdgeCost"] < 2 for group in document["appGroups"])
+
+
+def test_the_example_with_replicas_survives_a_zone_at_next_to_no_cost() -> None:
+    files = ["-f", str(EXAMPLES / "replicas"), "-f", str(EXAMPLES / "plan")]
+    [group] = json.loads(run(*files, "-o", "json", "--strategy", "replicas").stdout)["appGroups"]
+    assert (group["survival"]["surviveNode"], group["survival"]["surviveZone"]) == (10, 10)
+    assert group["meanEdgeCost"] < 0.2
+    assert group["pairsOverLimit"] == 0 or group["crossZoneShare"] < 0.05
+    assert "serviceSettings" not in group
 
 
 def commands_of_the_docs() -> list[str]:
