@@ -93,7 +93,7 @@ class Observer:
         Raises:
             StuckError: some have none, and no pod got one for longer than the patience.
         """
-        await self._until(lambda: sum(uid not in self.pods.bound for uid in uids), "without a node")
+        await self._until(lambda: [uid for uid in uids if uid not in self.pods.bound], "without a node")
 
     async def all_attempted(self, uids: Collection[str]) -> None:
         """Wait until these pods have been looked at.
@@ -101,15 +101,23 @@ class Observer:
         Raises:
             StuckError: as for :meth:`all_bound`.
         """
-        seen = self.attempted
-        await self._until(lambda: sum(u not in seen and u not in self.pods.bound for u in uids), "never looked at")
+        await self._until(
+            lambda: [uid for uid in uids if uid not in self.attempted and uid not in self.pods.bound], "never looked at"
+        )
 
-    async def _until(self, missing: Callable[[], int], what: str) -> None:
+    async def _until(self, missing: Callable[[], list[str]], what: str) -> None:
         self._news = time.monotonic()
         while left := missing():
             if time.monotonic() - self._news > self._patience:
-                raise StuckError(f"{left} pods {what}")
+                raise StuckError(f"{len(left)} pods {what}, such as {self._example(left[0])}")
             await self._wait()
+
+    def _example(self, uid: str) -> str:
+        pod = self.pods.pods.get(uid)
+        if pod is None:
+            return f"one of uid {uid} that was never seen"
+        said = [f"{c.reason}: {c.message}" for c in pod.status.conditions if c.type == "PodScheduled"]
+        return f"{pod.key} ({said[0] if said else 'no condition'})"
 
     async def _wait(self) -> None:
         self._changed.clear()
