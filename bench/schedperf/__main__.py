@@ -157,7 +157,7 @@ def main() -> None:
         print("\n".join(left_out))
         return
     options = Options(
-        controller_manager_args=("--controllers=namespace-controller",),
+        controller_manager=False,  # claims and volumes are bound by the workloads, and it would not leave them alone
         apiserver_args=(f"--disable-admission-plugins={ADMISSION}", "--delete-collection-workers=16"),
     )
     name = f"schedperf-{os.getpid()}"
