@@ -24,7 +24,7 @@ from berth.kube.connection import load_connection
 from berth.kube.errors import ApiError
 from berth.kube.resources import NAMESPACES, NETWORK_TOPOLOGIES, NODES
 from berth.network.costs import read_costs
-from hack.localcluster import LocalCluster, Options
+from hack.localcluster import LocalCluster
 from hack.localcluster.topology import load
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -123,14 +123,13 @@ async def measure(cluster: LocalCluster, cases: Sequence[Case], arguments: argpa
 
 def run_cases(cases: Sequence[Case], arguments: argparse.Namespace) -> Iterator[Result]:
     """Start a cluster per kind of nodes and measure its cases."""
-    options = Options(controller_manager_args=("--controllers=namespace-controller,serviceaccount-controller",))
     for (nodes, size), shared in groupby(cases, key=lambda case: (case.nodes, case.size)):
         specs = [
             replace(spec, capacity=SIZES[size], allocatable=SIZES[size])
             for spec in load(TOPOLOGIES / f"scale-{nodes}.yaml")
         ]
         name = f"bench-{os.getpid()}-{nodes}-{size}"
-        with LocalCluster.start(name, kwok=False, options=options, die_with_parent=True, report=say) as cluster:
+        with LocalCluster.start(name, kwok=False, die_with_parent=True, report=say) as cluster:
             cluster.kubectl("apply", "--server-side", "-f", str(REPOSITORY / "crds"))
             say(f"creating {len(specs)} nodes")
             cluster.create_nodes(specs)

@@ -23,7 +23,7 @@ from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
 from berth.kube.resources import NAMESPACES, NETWORK_TOPOLOGIES
 from hack.harness.processes import ControllerProcess
-from hack.localcluster import LocalCluster, Options
+from hack.localcluster import LocalCluster
 from hack.localcluster.topology import load
 
 CONTROLLERS = ("appgroup", "networktopology", "placement")
@@ -59,10 +59,7 @@ def main() -> None:
     parser.add_argument("--controllers", nargs="+", default=list(CONTROLLERS), choices=CONTROLLERS)
     arguments = parser.parse_args()
     specs = load(TOPOLOGIES / f"{arguments.topology}.yaml")
-    options = Options(controller_manager_args=("--controllers=namespace-controller,serviceaccount-controller",))
-    with LocalCluster.start(
-        f"memory-{os.getpid()}", kwok=False, options=options, die_with_parent=True, report=say
-    ) as cluster:
+    with LocalCluster.start(f"memory-{os.getpid()}", kwok=False, die_with_parent=True, report=say) as cluster:
         cluster.kubectl("apply", "--server-side", "-f", str(REPOSITORY / "crds"))
         names = cluster.create_nodes(specs)
         zones = sorted({(spec.region, spec.zone) for spec in specs})
