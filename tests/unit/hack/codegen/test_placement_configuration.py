@@ -8,7 +8,8 @@ from hack.codegen.placement_configuration import models, page
 def test_it_has_every_field_of_every_model() -> None:
     text = page()
     assert {model.__name__ for model in models()} == {
-        "PlacementConfiguration", "Profile", "GangSettings", "ObjectiveWeights", "TopologyReference", "Link", "PodTopologySpreadSettings", "DefaultConstraint",
+        "PlacementConfiguration", "Profile", "GangSettings", "ObjectiveWeights", "TopologyReference", "Link",
+        "PodTopologySpreadSettings", "DefaultConstraint",
     }  # fmt: skip
     for model in models():
         for field in model.model_fields.values():
