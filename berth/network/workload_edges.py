@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from berth.network.bandwidth_split import pair_bandwidth
 from berth.network.costs import UNKNOWN_COST, NetworkCosts, Place
-from berth.network.edges import effective_limit, pair_bandwidth
+from berth.network.edges import effective_limit
 from berth.network.groups import Group, GroupEdge
 from berth.network.workload_places import WorkloadPlaces
 

@@ -230,13 +230,13 @@ class Planner:
     ) -> Generator[None, None, list[Failure]]:
         """Plan batch after batch and assume the decisions, which are added to `settled`; returns who gets no node.
 
-        Pods with rules about other pods are checked once these are assumed, and moved if need be; so are those for
-        which the plan, made of floats, has left too little room.
+        Pods with rules about other pods are checked once these are assumed, and moved if need be; so are those left
+        too little room by the plan, made of floats, and all where Services keep calls near, of which it knows nothing.
         """
         failures: list[Failure] = []
         unmet: list[Failure] = []
         held: list[Decision] = []
-        planned = False
+        near, planned = self._cache.services.keeps_near(group), False
         if self._in_counts is not None:
             rest, held = yield from self._in_counts.place(group, candidates, settled, costs, budget, partial=partial)
             held, unmet = yield from self._settle_held(group, held, settled, costs, budget)
@@ -272,7 +272,7 @@ class Planner:
             infrastructure.observe(application)
             for decision in _decisions(group, batch, answer, infrastructure.infrastructure.names):
                 info, slot = self._state.info(decision.pod), self._state.node_index[decision.node]
-                if depends_on_others(info) or not fits(self._state, infrastructure.exact, slot, info.template):
+                if near or depends_on_others(info) or not fits(self._state, infrastructure.exact, slot, info.template):
                     held.append(decision)
                 else:
                     self._cache.assume(decision.pod, decision.node)

@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from berth.api.labels import membership
 from berth.kube.objects import Pod
-from berth.network.edges import pair_bandwidth, placed_demand
+from berth.network.arrival import Arrival, arrivals
+from berth.network.bandwidth_split import pair_bandwidth
+from berth.network.edges import placed_demand
 from berth.network.groups import Group
 from berth.network.limits import NOTHING_PLANNED, LimitedEdge, Planned, limited_edges
 from berth.network.members import GroupMembers
@@ -85,15 +87,17 @@ def cycle_of(
         limits_known: whether network costs are known, so that maxNetworkCost can be judged.
         planned: pods of the group that will be placed as well; maxNetworkCost is judged as if they were.
     """
-    edges, limits = NO_EDGES, list[LimitedEdge]()
+    edges, limits, coming = NO_EDGES, list[LimitedEdge](), list[Arrival]()
     if group is not None:
         workload, index = workload_of(pod), cache.state.node_index
-        edges = peer_edges(workload, group, cache.members, index)
+        edges, places = peer_edges(workload, group, cache.members, index), cache.members.places(group.key)
+        if edges.bandwidth.any() or planned:
+            coming = arrivals(workload, group, cache.members.callers(group.key), places, index, cache.routes, planned)
         if limits_known:
             limits = limited_edges(
                 workload,
                 group,
-                cache.members.places(group.key),
+                places,
                 index,
                 lambda called: cache.services.routing(group.key, called).routing,
                 planned,
@@ -103,6 +107,7 @@ def cycle_of(
         cache.state,
         infrastructure=infrastructure,
         edges=edges,
+        arrivals=coming,
         limits=limits,
         recently_rejected=cache.recently_rejected(pod),
     )

@@ -58,7 +58,7 @@ def check_books(cache: Cache, groups: Iterable[GroupKey]) -> None:
     for key in groups:
         members, places = cache.members.of(key), cache.members.places(key)
         assert places._replicas == WorkloadPlaces(members)._replicas
-        bandwidth.update(node_bandwidth(cache.groups.get(key), cache.members.callers(key), places))
+        bandwidth.update(node_bandwidth(key, cache.groups.get(key), cache.members.callers(key), places, cache.routes))
         for one in members:
             record = state.record(one.uid)
             assert one.node == (record.node_name if record is not None else ""), "a member is where its pod is not"

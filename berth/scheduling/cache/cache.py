@@ -25,16 +25,17 @@ from dataclasses import dataclass, field
 from cachetools import TTLCache
 
 from berth.api.errors import InvalidObjectError
-from berth.api.labels import membership
+from berth.api.labels import LABEL_ZONE, membership
 from berth.api.networktopology import API_VERSION as TOPOLOGY_API_VERSION
 from berth.api.networktopology import KIND as TOPOLOGY_KIND
 from berth.api.networktopology import NetworkTopology
 from berth.kube.objects import CustomObject, Namespace, Node, Pod, Service
 from berth.network.admitted import Admitted, stated
 from berth.network.costs import NO_COSTS, NetworkCosts, absent_costs, choose_topology, read_costs
-from berth.network.edges import BandwidthAllocations
+from berth.network.edges import BandwidthAllocations, Routes
 from berth.network.groups import Group, GroupKey, read_group
 from berth.network.members import GroupMembers
+from berth.network.routing import Routing
 from berth.scheduling.cache.services import ServiceTable
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.volume_matching import volume_plan
@@ -63,16 +64,21 @@ class Cache:
     """compiled AppGroups"""
     topologies: dict[str, NetworkTopology] = field(default_factory=dict)
     """NetworkTopologies by ``namespace/name``"""
+    routes: Routes = field(init=False)
+    """where calls go"""
     bandwidth_allocations: BandwidthAllocations = field(init=False)
     """bandwidth of placed edges"""
     _rejections: TTLCache[tuple[str, str], dict[str, float]] = field(init=False)
     """by namespace and owner uid: nodes whose kubelet rejected a pod, and until when it keeps away"""
+    _zones_version: int = -1
+    """static_version of the state that bandwidth was worked out for"""
     _costs: dict[str, dict[tuple[str, ...], NetworkCosts]] = field(default_factory=dict)
     """by topology and names of its weight sets"""
 
     def __post_init__(self) -> None:
         """Create what depends on other fields."""
-        self.bandwidth_allocations = BandwidthAllocations(self.members)
+        self.routes = Routes(self._routing, self._zone)
+        self.bandwidth_allocations = BandwidthAllocations(self.members, self.routes)
         self._rejections = TTLCache(MAX_REJECTIONS, ttl=REJECTION_SECONDS, timer=self.clock, getsizeof=len)
 
     # Pods
@@ -141,17 +147,27 @@ class Cache:
         if unused:
             self.state.volumes.forget(unused)
 
+    def _zone(self, node: str) -> str | None:
+        slot = self.state.node_index.get(node)
+        return None if slot is None else self.state.node(slot).metadata.labels.get(LABEL_ZONE, "")
+
+    def _routing(self, group: GroupKey, workload: str) -> Routing:
+        return self.services.routing(group, workload).routing
+
     def bandwidth(self) -> BandwidthAllocations:
         """Bandwidth of placed edges as of now."""
+        if self._zones_version != self.state.static_version:
+            self._zones_version = self.state.static_version
+            self.bandwidth_allocations.mark_zones()
         self.bandwidth_allocations.refresh(self.groups)
         return self.bandwidth_allocations
 
     def _join(self, pod: Pod, *, node: str, seen: bool = False) -> None:
         """Note where a member of a group is, and the groups whose bandwidth that changes."""
-        self.services.join(pod)
+        rerouted = self.services.join(pod)
         known = self.members.group_of(pod.metadata.uid)
         key, changed = self.members.update(pod, node=node, seen=seen)
-        if changed:
+        if changed or rerouted:
             self.bandwidth_allocations.mark(known)
             self.bandwidth_allocations.mark(key)
 
@@ -219,11 +235,15 @@ class Cache:
 
     def update_service(self, service: Service) -> bool:
         """A Service was added or changed; returns whether that can change which replica is called."""
-        return self.services.update(service)
+        changed = self.services.update(service)
+        if changed:
+            self.bandwidth_allocations.mark_namespace(service.metadata.namespace)
+        return changed
 
     def delete_service(self, service: Service) -> None:
         """A Service was deleted."""
         self.services.delete(service)
+        self.bandwidth_allocations.mark_namespace(service.metadata.namespace)
 
     # AppGroups and NetworkTopologies
 

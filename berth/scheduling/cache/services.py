@@ -6,6 +6,7 @@ own pods change: a change in one namespace costs the others nothing. The rules a
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 
 from berth.api.labels import membership
 from berth.kube.objects import Pod, Service
-from berth.network.groups import GroupKey
+from berth.network.groups import Group, GroupKey
 from berth.network.routing import Routing
 from berth.network.services import routing_of, selecting, service_for
 
@@ -74,23 +75,27 @@ class ServiceTable:
         if not self._services[namespace]:
             del self._services[namespace]
 
-    def join(self, pod: Pod) -> None:
-        """A live pod was added or changed; one outside any AppGroup is left alone."""
+    def join(self, pod: Pod) -> bool:
+        """A live pod was added or changed; one outside any AppGroup is left alone.
+
+        Returns whether its labels or owners are new, so that calls to its workload may be routed otherwise.
+        """
         place, uid = membership(pod.metadata.labels), pod.metadata.uid
         if place is None:
             self.leave(uid)
-            return
+            return False
         workload = _Workload(GroupKey(pod.metadata.namespace, place.appgroup), place.workload)
         stateful = any(owner.kind == _STATEFUL_SET for owner in pod.metadata.owner_references)
         now = workload, _Shape(frozenset(pod.metadata.labels.items()), stateful)
         if self._pods.get(uid) == now:
-            return
+            return False
         self.leave(uid)
         self._pods[uid] = now
         shapes = self._shapes.setdefault(workload, Counter())
         shapes[now[1]] += 1
         if shapes[now[1]] == 1:
             self._forget(workload)
+        return True
 
     def leave(self, uid: str) -> None:
         """A pod is no member any more."""
@@ -114,6 +119,14 @@ class ServiceTable:
         if key not in known:
             known[key] = self._route(key)
         return known[key]
+
+    def keeps_near(self, group: Group) -> bool:
+        """Whether some calls of an AppGroup that have a limit or bandwidth do not go to all endpoints."""
+        return any(
+            self.routing(group.key, edge.dependency).routing is not Routing.ALL
+            for edge in group.edges
+            if edge.bandwidth or edge.max_cost < math.inf
+        )
 
     def _forget(self, workload: _Workload) -> None:
         """Drop what was worked out for a workload, and its namespace with the last one."""

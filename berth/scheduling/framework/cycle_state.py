@@ -12,6 +12,7 @@ import numpy.typing as npt
 from berth.scheduling.cache.units import LIMIT
 
 if TYPE_CHECKING:
+    from berth.network.arrival import Arrival
     from berth.network.limits import LimitedEdge
     from berth.scheduling.cache.pod_templates import PodInfo, PodTemplateInfo
     from berth.scheduling.cache.state import ClusterState
@@ -63,6 +64,8 @@ class CycleState:
     """prices, budgets and network costs of the nodes; None where nobody asks for them"""
     edges: PeerEdges = NO_EDGES
     """edges to placed pods"""
+    arrivals: Sequence[Arrival] = ()
+    """calls with bandwidth, in place of the bandwidth of `edges`, where Services keep some of the pod's near"""
     limits: Sequence[LimitedEdge] = ()
     """those with maxNetworkCost; none while no network costs are known at all: it cannot be judged then"""
     recently_rejected: frozenset[str] = frozenset()

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from berth.kube.objects import Pod
 from berth.network.admitted import Callers
-from berth.network.edges import effective_limit, pair_bandwidth, placed_demand
+from berth.network.bandwidth_split import pair_bandwidth
+from berth.network.edges import effective_limit, placed_demand
 from berth.network.groups import Group
 from berth.network.members import Member
 from berth.network.workload_places import WorkloadPlaces

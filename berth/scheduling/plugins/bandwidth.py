@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from berth.network.arrival import over_links_on_arrival, short_on_arrival
 from berth.network.peers import over_links, short_of_bandwidth
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 from berth.scheduling.framework.reasons import BANDWIDTH, LINK_TOO_NARROW, TOO_LITTLE_BANDWIDTH
@@ -12,7 +13,9 @@ from berth.scheduling.framework.reasons import BANDWIDTH, LINK_TOO_NARROW, TOO_L
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from berth.network.arrival import Amounts
     from berth.scheduling.framework.cycle_state import CycleState
+    from berth.scheduling.gang.state import InfrastructureState
 
 
 class Bandwidth(FilterPlugin):
@@ -24,12 +27,14 @@ class Bandwidth(FilterPlugin):
     def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Those nodes; none for pods whose edges demand no bandwidth."""
         edges, infrastructure = cycle.edges, cycle.infrastructure
-        if infrastructure is None or not edges.bandwidth.any():
+        if infrastructure is None or not (edges.bandwidth.any() or cycle.arrivals):
             return ()
         model, exact = infrastructure.infrastructure, infrastructure.exact
         if model.links is None and not exact.limited.any():
             return ()
         free = exact.bandwidth_free if cycle.names_nodes else exact.bandwidth_free - exact.bandwidth_kept
+        if cycle.arrivals:
+            return _routed(cycle, infrastructure, free)
         short = short_of_bandwidth(edges.nodes, edges.bandwidth, free=free, peers_free=free)
         rejected = [RejectedNodes(TOO_LITTLE_BANDWIDTH, short)]
         if model.links is not None:
@@ -37,3 +42,21 @@ class Bandwidth(FilterPlugin):
             over = over_links(edges.nodes, edges.bandwidth, path=path, free=exact.link_free, among=among)
             rejected.append(RejectedNodes(LINK_TOO_NARROW, over))
         return rejected
+
+
+def _routed(cycle: CycleState, infrastructure: InfrastructureState, free: Amounts) -> Sequence[RejectedNodes]:
+    """The same where Services keep some of the calls near."""
+    model, alive = infrastructure.infrastructure, cycle.cluster.alive
+    short = short_on_arrival(cycle.arrivals, location=model.location, zone=model.zone, free=free, alive=alive)
+    rejected = [RejectedNodes(TOO_LITTLE_BANDWIDTH, short)]
+    if model.links is not None:
+        over = over_links_on_arrival(
+            cycle.arrivals,
+            location=model.location,
+            zone=model.zone,
+            path=partial(model.links.path, location=model.location),
+            free=infrastructure.exact.link_free,
+            among=alive & ~short,
+        )
+        rejected.append(RejectedNodes(LINK_TOO_NARROW, over))
+    return rejected

@@ -1,8 +1,4 @@
-"""The waiting pods of an AppGroup as a problem in counts.
-
-The filter of bandwidth knows nothing of Services: it judges towards every endpoint. Where it can rule anything out, an
-edge with minBandwidth is planned as if its calls went to every endpoint as well.
-"""
+"""The waiting pods of an AppGroup as a problem in counts."""
 
 from __future__ import annotations
 
@@ -91,8 +87,7 @@ def pose(
     if gone:
         placed = placed_replicas(group, cache.state, without=gone)
     costs = infrastructure.infrastructure.location_cost
-    strict = {edge.dependency for edge in edges if carried and edge.bandwidth}
-    routing = {name: _routing(group, name, cache, strict) for name in number}
+    routing = {name: Routing(cache.services.routing(group.key, name).routing.value) for name in number}
     keeping = any(each in (Routing.ZONE, Routing.NODE) for each in routing.values())
     if keeping and ambiguous_zones(place.zone for place in places):
         return None
@@ -139,12 +134,6 @@ def _expressible(pod_sets: Sequence[Alike], infrastructure: InfrastructureState)
     return not any(name == RESOURCE_BANDWIDTH for pods in pod_sets for name, _ in pods.template.requests)
 
 
-def _routing(group: Group, workload: str, cache: Cache, strict: set[str]) -> Routing:
-    if workload in strict:
-        return Routing.ALL
-    return Routing(cache.services.routing(group.key, workload).routing.value)
-
-
 def _nodes(
     group: Group, cache: Cache, infrastructure: InfrastructureState, places: Sequence[Place], *, carried: bool
 ) -> Nodes:
@@ -165,7 +154,9 @@ def _bandwidth(group: Group, cache: Cache, infrastructure: InfrastructureState) 
     """float64[N], bit/s of each node for the edges of the group, those between placed pods included."""
     exact, members = infrastructure.exact, cache.members
     left = (exact.bandwidth_free - exact.bandwidth_kept).astype(np.float64)
-    for node, amount in node_bandwidth(group, members.callers(group.key), members.places(group.key)).items():
+    for node, amount in node_bandwidth(
+        group.key, group, members.callers(group.key), members.places(group.key), cache.routes
+    ).items():
         slot = cache.state.node_index.get(node)
         if slot is not None:
             left[slot] += amount

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.network.admitted import Admitted
-from berth.network.edges import BandwidthAllocations, node_bandwidth, pod_edges
+from berth.network.edges import TO_ALL, BandwidthAllocations, node_bandwidth, pod_edges
 from berth.network.groups import MAX_EDGE_BANDWIDTH, Group, GroupEdge, read_group
 from berth.network.members import GroupMembers, Member
 from tests.support import kinds
@@ -103,7 +103,11 @@ def test_dependencies_are_gone_through_once_however_many_workloads_call() -> Non
         members.update(member(name, name), node=f"n{number}")
     CountedEdges.looks = 0
     taken = node_bandwidth(
-        replace(shop, edges=CountedEdges(shop.edges)), members.callers(shop.key), members.places(shop.key)
+        shop.key,
+        replace(shop, edges=CountedEdges(shop.edges)),
+        members.callers(shop.key),
+        members.places(shop.key),
+        TO_ALL,
     )
     assert CountedEdges.looks == 1
     assert taken == {"n0": 10, "n49": 10, **{f"n{number}": 20 for number in range(1, 49)}}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import pytest
 
-from berth.kube.objects import CustomObject, Pod
+from berth.kube.objects import CustomObject, Pod, Service
 from berth.network.groups import GroupKey
 from berth.scheduling.cache.cache import Cache
 from tests.support import kinds
@@ -155,3 +158,58 @@ class TestRelabelled:
         cache.assume(member("a1", "a"), "n2")
         cache.update_pod(annotated(member("a1", "a", on="n1"), '{"b": 5}'))
         assert dict(cache.bandwidth().nodes) == {"n1": 5, "n2": 5}
+
+
+TO_ALL = {"n1": 24, "n2": 8, "n3": 16}
+KEPT = {"n1": 24, "n2": 24}
+
+
+class TestRouting:
+    """Two callers in z1, each with 12 bit/s; an endpoint in z1 and two in z2."""
+
+    @pytest.fixture
+    def shop(self, cache: Cache) -> Cache:
+        cache.update_node(zoned("n3", "z2"))
+        cache.update_group(group_object("shop", *chain("a", "b", minBandwidth="12")))
+        for name, node in (("a1", "n1"), ("a2", "n1"), ("b1", "n2"), ("b2", "n3"), ("b3", "n3")):
+            cache.update_pod(member(name, name[0], on=node, labels={"app": name[0]}))
+        assert dict(cache.bandwidth().nodes) == TO_ALL
+        return cache
+
+    @staticmethod
+    def service(app: str = "b", **spec: Any) -> Service:
+        body = {"selector": {"app": app}, "trafficDistribution": "PreferSameZone", **spec}
+        return msgspec.convert({"metadata": {"name": "b", "namespace": "default"}, "spec": body}, Service)
+
+    def test_services_come_change_and_go(self, shop: Cache) -> None:
+        shop.update_service(self.service())
+        assert dict(shop.bandwidth().nodes) == KEPT
+        assert dict(shop.bandwidth().pairs) == {("n1", "n2"): 24}
+        shop.update_service(self.service(internalTrafficPolicy="Local"))
+        assert dict(shop.bandwidth().nodes) == {}
+        shop.update_service(self.service("other"))
+        assert dict(shop.bandwidth().nodes) == TO_ALL
+        shop.update_service(self.service())
+        shop.delete_service(self.service())
+        assert dict(shop.bandwidth().nodes) == TO_ALL
+
+    def test_nodes_move_come_and_go(self, shop: Cache) -> None:
+        shop.update_service(self.service())
+        assert dict(shop.bandwidth().nodes) == KEPT
+        shop.update_node(zoned("n3", "z1"))
+        assert dict(shop.bandwidth().nodes) == TO_ALL
+        shop.delete_node(zoned("n3", "z1"))
+        assert dict(shop.bandwidth().nodes) == KEPT
+        shop.update_node(zoned("n2", "z2"))
+        assert dict(shop.bandwidth().nodes) == {"n1": 8, "n2": 8}, "calls to all, one of three is on a known node"
+
+    def test_labels_of_pods_change(self, shop: Cache) -> None:
+        shop.update_service(self.service("web"))
+        assert dict(shop.bandwidth().nodes) == TO_ALL
+        shop.update_pod(member("b1", "b", on="n2", labels={"app": "web"}))
+        assert dict(shop.bandwidth().nodes) == KEPT
+
+    def test_endpoints_that_are_being_deleted_are_called_no_more(self, shop: Cache) -> None:
+        shop.update_service(self.service())
+        shop.update_pod(member("b1", "b", on="n2", labels={"app": "b"}, deleting=True))
+        assert dict(shop.bandwidth().nodes) == {"n1": 16, "n3": 16}

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.kube.objects import ObjectMeta, OwnerReference, Pod, Service
-from berth.network.groups import GroupKey
+from berth.network.groups import GroupKey, read_group
 from berth.network.routing import Routing
 from berth.scheduling.cache import services as module
 from berth.scheduling.cache.services import ServiceTable, WorkloadRouting
-from tests.support.placement import lone, member
+from tests.support.placement import chain, group_object, lone, member
 
 SHOP = GroupKey("default", "shop")
 OTHER = GroupKey("other", "shop")
@@ -99,6 +99,24 @@ class TestServices:
         annotated.metadata.annotations = {"service.kubernetes.io/topology-mode": "Auto"}
         assert table.update(annotated)
         assert table.routing(SHOP, "web").routing is Routing.ALL
+
+    @pytest.mark.parametrize(
+        ("demand", "near"),
+        [
+            pytest.param({"maxNetworkCost": 5}, True, id="limit"),
+            pytest.param({"minBandwidth": "1M"}, True, id="bandwidth"),
+            pytest.param({}, False, id="neither"),
+        ],
+    )
+    def test_groups_whose_calls_are_judged_by_them(
+        self, table: ServiceTable, demand: dict[str, Any], near: bool
+    ) -> None:
+        group = read_group(group_object("shop", *chain("app", "web", **demand)))
+        assert not table.keeps_near(group)
+        table.update(service(**ZONE))
+        assert table.keeps_near(group) is near
+        table.update(service(clusterIP="None"))
+        assert not table.keeps_near(group)
 
     def test_the_end_of_one_that_was_never_seen_changes_nothing(self, table: ServiceTable) -> None:
         table.delete(service("unseen"))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from berth.api.labels import LABEL_WORKLOAD
+from berth.kube.objects import Service
 from berth.scheduling.configuration import Link, Profile
 from berth.scheduling.decision import Outcome
 from tests.support import kinds
@@ -91,3 +94,24 @@ class TestBandwidth:
         shop = lab.group(group_object("shop", *chain("a", "b", minBandwidth="60M")))
         lab.see(member("b1", "b", on="n1", cpu="1"))
         assert where(lab.place_alone(member("a1", "a", cpu="1"), shop)) == {"a1": node}
+
+    def test_a_joint_plan_that_knows_nothing_of_services_is_judged_by_them(self) -> None:
+        """Each caller needs 6 bit/s of the one endpoint in its zone, not 2 of each of the three."""
+        lab = Lab(
+            [
+                zoned("n0", "z1", cpu=1, network_aware_com__bandwidth="10"),
+                zoned("n1", "z1", labels={"callers": "here"}),
+                zoned("n2", "z2"),
+            ]
+        )
+        spec = {"selector": {LABEL_WORKLOAD: "b"}, "trafficDistribution": "PreferSameZone"}
+        lab.cache.update_service(
+            msgspec.convert({"metadata": {"name": "b", "namespace": "default"}, "spec": spec}, Service)
+        )
+        shop = lab.group(group_object("shop", *chain("a", "b", minBandwidth="6")))
+        lab.see(member("b0", "b", on="n0", cpu="1"), member("b1", "b", on="n2"), member("b2", "b", on="n2"))
+        callers = [member(f"a{n}", "a", spec={"nodeSelector": {"callers": "here"}}) for n in range(2)]
+        outcome = lab.place(shop, *callers, partial=True)
+        assert where(outcome) == {"a0": "n1"}
+        assert reasons(outcome)["node(s) had too little bandwidth for the pod's dependencies"] == 1
+        assert lab.cache.bandwidth().nodes["n0"] == 6

@@ -26,10 +26,11 @@ WORKLOAD = "appgroup.diktyo.x-k8s.io.workload"
 PROFILE = Profile.model_validate({"gang": {"strategy": REPLICAS}})
 
 
-def lab(*zones: str, cpu: str = "4", **arguments: Any) -> Lab:
+def lab(*zones: str, cpu: str = "4", bandwidth: str = "", **arguments: Any) -> Lab:
     """A node for each zone named; z1 and z2 are in r1."""
     region = {"z1": "r1", "z2": "r1", "z3": "r2", "z4": "r2"}
-    nodes = [zoned(f"n{number}", zone, region[zone], cpu=cpu) for number, zone in enumerate(zones)]
+    extra = {"network.aware.com/bandwidth": bandwidth} if bandwidth else {}
+    nodes = [zoned(f"n{number}", zone, region[zone], cpu=cpu, extra=extra) for number, zone in enumerate(zones)]
     return Lab(nodes, **{"profile": PROFILE, **arguments})
 
 
@@ -187,6 +188,17 @@ class TestLimitsAreThoseOfReachedEndpoints:
         assert small.cache.state.node_count == 2
         assert len(outcome.decisions) == 3
         assert [nodes for name, nodes in where(outcome).items() if name.startswith("a")] == ["n0"]
+
+    @pytest.mark.parametrize("spec", [{"trafficDistribution": "PreferSameZone"}, {}], ids=["zone", "all"])
+    def test_bandwidth_is_split_over_the_endpoints_that_are_reached(self, spec: dict[str, Any]) -> None:
+        small = lab("z1", "z1", "z3", "z3", cpu="1", bandwidth="60M")
+        small.cache.update_service(service("b", **spec))
+        shop = small.group(group_object("shop", *chain("a", "b", minBandwidth="60M")))
+        pods = [pod for name in "ab" for pod in replicas(name, 2, cpu="900m", **even(name))]
+        outcome = small.place(shop, *pods)
+        assert outcome.complete
+        assert strategies(outcome) == {REPLICAS}
+        assert set(small.cache.bandwidth().nodes.values()) == {60_000_000}
 
 
 class TestWhatDoesNotFit:

@@ -149,6 +149,13 @@ def test_bandwidth_of_a_group_is_counted_anew_with_that_of_its_placed_pods() -> 
     assert [edge.bandwidth for edge in found.problem.edges] == [10e6]
 
 
+def test_bandwidth_is_routed_as_the_service_says() -> None:
+    small = limited()
+    small.cache.update_service(prefer("b"))
+    made = question(small, member("a0", "a"), member("b0", "b"), edges={"minBandwidth": "10M"}).problem
+    assert [each.routing for each in made.workloads] == [Routing.ALL, Routing.ZONE]
+
+
 def linked() -> Lab:
     return lab(profile=Profile(links=[Link(name="up", capacity="1G", nodes=["n0"])]))
 
