@@ -18,10 +18,11 @@ from bench.replicas_core.brute import TooLargeError, best
 from bench.replicas_core.cases import boutique, cluster, mesh, uneven
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
+from berth.network.routing import Routing
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.planning import finish
 from berth.scheduling.replicas.plan import plan
-from berth.scheduling.replicas.problem import Problem, Routing
+from berth.scheduling.replicas.problem import Problem
 
 LARGE = 1000
 """Pods from which a plan is timed once, with a budget."""
@@ -31,13 +32,13 @@ BUDGET = 1.5
 SIZES: dict[str, Callable[[], Problem]] = {
     "11 pods, 24 nodes": lambda: boutique(1),
     "33 pods, 24 nodes": boutique,
-    "33 pods, 24 nodes, PreferSameZone": lambda: boutique(routing=Routing.ZONE),
+    "33 pods, 24 nodes, PreferSameZone": lambda: boutique(routing=Routing.SAME_ZONE),
     "33 pods, 24 nodes, required anti-affinity": lambda: boutique(rule="required"),
     "33 pods, 5000 nodes": lambda: boutique(nodes=cluster(5000, 16)),
     "99 pods, 24 nodes": lambda: mesh(33, 3, nodes=cluster(24, 4)),
-    "99 pods, 24 nodes, PreferSameZone": lambda: mesh(33, 3, nodes=cluster(24, 4), routing=Routing.ZONE),
+    "99 pods, 24 nodes, PreferSameZone": lambda: mesh(33, 3, nodes=cluster(24, 4), routing=Routing.SAME_ZONE),
     "297 pods, 5000 nodes": lambda: mesh(99, 3, nodes=cluster(5000, 16)),
-    "297 pods, 5000 nodes, PreferSameZone": lambda: mesh(99, 3, nodes=cluster(5000, 16), routing=Routing.ZONE),
+    "297 pods, 5000 nodes, PreferSameZone": lambda: mesh(99, 3, nodes=cluster(5000, 16), routing=Routing.SAME_ZONE),
     "297 pods, 5000 uneven nodes": lambda: uneven(mesh(99, 3, nodes=cluster(5000, 16))),
     "297 pods of 9 applications, 5000 nodes": lambda: boutique(copies=9, nodes=cluster(5000, 16)),
     "10000 pods of 909 workloads, 5000 nodes": lambda: mesh(909, 11, nodes=cluster(5000, 16)),

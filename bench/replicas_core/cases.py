@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Routing, Rule, Workload
+from berth.network.routing import Routing
+from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Rule, Workload
 from berth.scheduling.replicas.result import Plan
 from berth.scheduling.replicas.rule import AntiAffinity, Spread
 
@@ -159,7 +160,7 @@ def figures(problem: Problem, plan: Plan) -> Figures:
             if problem.workloads[edge.callee].routing is not Routing.ALL:
                 near = [number for number in reached if place[ends[number]] == place[caller]]
                 on_node = [number for number in near if ends[number] == caller]
-                by_node = problem.workloads[edge.callee].routing is not Routing.ZONE
+                by_node = problem.workloads[edge.callee].routing is not Routing.SAME_ZONE
                 reached = (on_node if by_node else []) or near or reached
             routed += mean(caller, [ends[number] for number in reached]) / len(callers)
             everywhere += mean(caller, ends) / len(callers)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from berth.scheduling.replicas.problem import Edge, Ints, Problem, Routing
+from berth.network.routing import Routing
+from berth.scheduling.replicas.problem import Edge, Ints, Problem
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
 
 Nodes = tuple[int, ...]
@@ -68,7 +69,7 @@ class Judge:
     def reached(self, caller: int, endpoints: list[int], routing: Routing) -> list[int]:
         """Nodes of the endpoints that a caller reaches, each with the same share."""
         here = [node for node in endpoints if node == caller]
-        if routing is Routing.LOCAL or (routing is Routing.NODE and here):
+        if routing is Routing.LOCAL or (routing is Routing.SAME_NODE and here):
             return here
         place = self.location[caller]
         everywhere = all(self.zoned[self.location[node]] for node in endpoints)

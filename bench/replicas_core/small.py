@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Routing, Rule, Workload
+from berth.network.routing import Routing
+from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Rule, Workload
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
 
 

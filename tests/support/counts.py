@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from berth.network.routing import Routing
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.model import Model
-from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Prices, Problem, Routing, Rule, Workload
+from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Prices, Problem, Rule, Workload
 from berth.scheduling.replicas.result import Plan
 
 COST = np.array([[1.0, 5, 80, 80], [5, 1, 80, 80], [80, 80, 1, 5], [80, 80, 5, 1]])

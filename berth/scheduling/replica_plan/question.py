@@ -13,6 +13,7 @@ from berth.api.spread import SpreadLevel
 from berth.network.costs import Place
 from berth.network.edges import effective_limit, node_bandwidth
 from berth.network.groups import Group, GroupEdge
+from berth.network.routing import Routing
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import SYSTEM_DEFAULT_CONSTRAINTS, DefaultConstraint, ObjectiveWeights
 from berth.scheduling.framework.cycle_state import names_nodes
@@ -25,7 +26,7 @@ from berth.scheduling.replica_plan.pod_sets import Alike, alike
 from berth.scheduling.replica_plan.prices import objective_prices
 from berth.scheduling.replica_plan.rollout import replaced_pods
 from berth.scheduling.replica_plan.rules import RuleReader
-from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Routing, Workload
+from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Workload
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -87,8 +88,8 @@ def pose(
     if gone:
         placed = placed_replicas(group, cache.state, without=gone)
     costs = infrastructure.infrastructure.location_cost
-    routing = {name: Routing(cache.services.routing(group.key, name).routing.value) for name in number}
-    keeping = any(each in (Routing.ZONE, Routing.NODE) for each in routing.values())
+    routing = {name: cache.services.routing(group.key, name).routing for name in number}
+    keeping = any(each in (Routing.SAME_ZONE, Routing.SAME_NODE) for each in routing.values())
     if keeping and ambiguous_zones(place.zone for place in places):
         return None
     problem = Problem(

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from berth.network.groups import Group, GroupEdge
+from berth.network.routing import Routing
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import Scale
@@ -27,7 +28,7 @@ from berth.scheduling.replica_plan.prices import objective_prices
 from berth.scheduling.replica_plan.rollout import replaced_pods
 from berth.scheduling.replica_plan.rules import RuleReader
 from berth.scheduling.replicas.one_more import one_more
-from berth.scheduling.replicas.problem import Edge, PodSet, Problem, Routing, Workload
+from berth.scheduling.replicas.problem import Edge, PodSet, Problem, Workload
 from berth.scheduling.single import Choice, best_of, workload_of
 
 NO_AMOUNTS = np.zeros(0, dtype=np.int64)
@@ -135,7 +136,7 @@ class SinglePods:
         return [*own, *(edge for edge in others if edge.dependent != edge.dependency)], routing
 
     def _routing(self, group: Group, workload: str, keeps_zones: bool) -> Routing:
-        found = Routing(self._cache.services.routing(group.key, workload).routing.value)
+        found = self._cache.services.routing(group.key, workload).routing
         return found if keeps_zones or found is Routing.LOCAL else Routing.ALL
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from berth.scheduling.replicas.problem import Bools, Floats, Ints, Problem, ProblemError, Routing
+from berth.network.routing import Routing
+from berth.scheduling.replicas.problem import Bools, Floats, Ints, Problem, ProblemError
 from berth.scheduling.replicas.relations import Relations
 from berth.scheduling.replicas.rule import matters
 from berth.scheduling.replicas.terms.domains import Domains

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
 
+from berth.network.routing import Routing
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
 
 Floats = npt.NDArray[np.float64]
@@ -23,19 +23,6 @@ Bools = npt.NDArray[np.bool_]
 
 class ProblemError(ValueError):
     """A problem that contradicts itself: names the object, the field and what would be right."""
-
-
-class Routing(Enum):
-    """Which endpoints of a workload a caller reaches; a property of the called workload's Service."""
-
-    ALL = "All"
-    """every endpoint alike: no setting, no Service, headless"""
-    ZONE = "PreferSameZone"
-    """those of the caller's zone; all where it has none"""
-    NODE = "PreferSameNode"
-    """those of the caller's node, else of its zone, else all"""
-    LOCAL = "Local"
-    """those of the caller's node or nothing (internalTrafficPolicy)"""
 
 
 SOFT_RULE = 5.0

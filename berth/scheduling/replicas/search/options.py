@@ -8,10 +8,11 @@ from math import comb
 
 import numpy as np
 
+from berth.network.routing import Routing
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.hard import NOTHING
 from berth.scheduling.replicas.model import Model
-from berth.scheduling.replicas.problem import Floats, Ints, Routing
+from berth.scheduling.replicas.problem import Floats, Ints
 from berth.scheduling.replicas.search.joint_rules import Counts, Part, load_part, rule_part
 from berth.scheduling.replicas.terms.network import paid
 

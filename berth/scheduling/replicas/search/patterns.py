@@ -9,9 +9,10 @@ from collections.abc import Generator, Sequence
 
 import numpy as np
 
+from berth.network.routing import Routing
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.replicas.books import Books
-from berth.scheduling.replicas.problem import Floats, Ints, Routing
+from berth.scheduling.replicas.problem import Floats, Ints
 
 WIDEST = 6
 """Locations of a pattern at most."""

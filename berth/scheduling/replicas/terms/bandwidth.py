@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from berth.network.routing import Routing
 from berth.scheduling.replicas.model import Model
-from berth.scheduling.replicas.problem import Edge, Floats, Routing
+from berth.scheduling.replicas.problem import Edge, Floats
 
 CHUNK = 1 << 20
 """Numbers that are looked at together at most."""
@@ -57,7 +58,7 @@ class Bandwidth:
                 callers * (total - endpoints) + endpoints * (callers.sum(axis=-1, keepdims=True) - callers)
             )
             return usage
-        if routing is Routing.NODE:
+        if routing is Routing.SAME_NODE:
             callers = callers * (endpoints == 0)
         here = endpoints @ model.incidence
         served = model.served(here)

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from berth.network.routing import Routing
 from berth.scheduling.replicas.model import Model
-from berth.scheduling.replicas.problem import Bools, Floats, Routing
+from berth.scheduling.replicas.problem import Bools, Floats
 
 NOTHING = 1e-12
 """Calls that may be rounding."""
@@ -44,7 +45,7 @@ def parts_of(model: Model, routing: Routing, x: Floats, here: Floats, q: Floats,
     served = model.served(here)
     inside: Floats = np.zeros(model.locations)
     energy: Floats = np.zeros(model.locations)
-    if routing is not Routing.ZONE:
+    if routing is not Routing.SAME_ZONE:
         held = x > 0
         inside = (q * held) @ model.incidence
         energy = np.where(held, q * q / np.where(held, x, 1.0), 0.0) @ model.incidence
@@ -109,7 +110,7 @@ class Load:
     def sync(self, workload: int, change: Floats, location_change: Floats) -> None:
         """Take over the change of a workload's shares by column and by location."""
         for callee, times in self._calls[workload]:
-            if self._routing[callee] is not Routing.ZONE:
+            if self._routing[callee] is not Routing.SAME_ZONE:
                 self._q[self._row[callee]] += times * change
             self._place[self._row[callee]] += times * location_change
 
@@ -124,7 +125,7 @@ class Load:
         level = [0.0] * self._model.locations
         change: Amount = 0.0
         if workload in self._row and total:
-            if routing[workload] is Routing.ZONE:
+            if routing[workload] is Routing.SAME_ZONE:
                 level = self._zone_endpoint(workload)
             else:
                 change = self._endpoint(workload)
@@ -133,7 +134,7 @@ class Load:
             if not self._total[callee]:
                 continue
             row = self._row[callee]
-            if routing[callee] is Routing.ZONE:
+            if routing[callee] is Routing.SAME_ZONE:
                 more = self._zone_caller(callee, times, total, here, seen)
                 level = [a + b for a, b in zip(level, more, strict=True)]
                 continue
@@ -192,7 +193,7 @@ class Load:
         if callee not in self._row or not self._total[callee]:
             return 0.0
         row = self._row[callee]
-        if self._routing[callee] is Routing.ZONE:
+        if self._routing[callee] is Routing.SAME_ZONE:
             calls, here = self._place[row].tolist(), self._by_location[callee].tolist()
             return self._price * _number(self._total[callee], *_zone_parts(calls, here, self._model.zone_list))
         return self._price * float(self._now(callee, self._q[row], self._place[row]))

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from berth.network.routing import Routing
 from berth.scheduling.replicas.model import Model, Target
-from berth.scheduling.replicas.problem import Floats, Routing
+from berth.scheduling.replicas.problem import Floats
 
 
 class Network:
@@ -116,7 +117,7 @@ class Network:
             alone = q * (x == 0)
             lost: Floats = -model.lost * alone if total else model.lost * (q.sum() - q)
             return lost
-        on_node = target.routing is Routing.NODE
+        on_node = target.routing is Routing.SAME_NODE
         if on_node:
             q = q * (x == 0)
             place = q @ model.incidence
@@ -174,7 +175,7 @@ def paid(model: Model, target: Target, x: Floats, here: Floats, total: float) ->
         served = model.served(here)
         diagonal = target.near_cost.diagonal()
         near = np.where(served, diagonal, (here @ target.near_cost.T) / total)
-        if target.routing is Routing.NODE:
+        if target.routing is Routing.SAME_NODE:
             cost = mean.take(place, axis=-1) - own.take(place) * x
             cost += near.take(place, axis=-1) * (x == 0)
             return cost

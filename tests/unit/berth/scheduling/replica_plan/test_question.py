@@ -11,12 +11,12 @@ import pytest
 
 from berth.kube.objects import Pod, Service
 from berth.network.costs import NO_COSTS
+from berth.network.routing import Routing
 from berth.scheduling.configuration import Link, Profile
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.problem import Weights
 from berth.scheduling.replica_plan.question import Question, pose
-from berth.scheduling.replicas.problem import Routing
 from tests.support import builders
 from tests.support.placement import Lab, chain, group_object, member, zoned
 
@@ -119,10 +119,10 @@ def test_prices_and_largest_units() -> None:
 @pytest.mark.parametrize(
     ("limit", "costs", "routing", "most"),
     [
-        pytest.param({}, None, Routing.ZONE, np.inf, id="no limit"),
-        pytest.param({"maxNetworkCost": 5}, None, Routing.ZONE, 5.0, id="a limit holds for those that are reached"),
-        pytest.param({"maxNetworkCost": 200}, None, Routing.ZONE, 200.0, id="a limit that rules nothing out"),
-        pytest.param({"maxNetworkCost": 5}, NO_COSTS, Routing.ZONE, np.inf, id="no costs, no limits"),
+        pytest.param({}, None, Routing.SAME_ZONE, np.inf, id="no limit"),
+        pytest.param({"maxNetworkCost": 5}, None, Routing.SAME_ZONE, 5.0, id="a limit holds for whom is reached"),
+        pytest.param({"maxNetworkCost": 200}, None, Routing.SAME_ZONE, 200.0, id="a limit that rules nothing out"),
+        pytest.param({"maxNetworkCost": 5}, NO_COSTS, Routing.SAME_ZONE, np.inf, id="no costs, no limits"),
     ],
 )
 def test_routing_and_limits(limit: dict[str, int], costs: Any, routing: Routing, most: float) -> None:
@@ -153,7 +153,7 @@ def test_bandwidth_is_routed_as_the_service_says() -> None:
     small = limited()
     small.cache.update_service(prefer("b"))
     made = question(small, member("a0", "a"), member("b0", "b"), edges={"minBandwidth": "10M"}).problem
-    assert [each.routing for each in made.workloads] == [Routing.ALL, Routing.ZONE]
+    assert [each.routing for each in made.workloads] == [Routing.ALL, Routing.SAME_ZONE]
 
 
 def linked() -> Lab:

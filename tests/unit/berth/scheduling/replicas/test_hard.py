@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from berth.network.routing import Routing
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.model import Model
-from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Routing, Workload
+from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Workload
 
 NODES = Nodes(
     free=np.full((3, 1), 9),
@@ -27,9 +28,9 @@ NODES = Nodes(
         pytest.param(Routing.ALL, {1: 1}, 0, True, id="broken-before"),
         pytest.param(Routing.ALL, {1: 1}, 1, False, id="broken-before-and-one-endpoint-more"),
         pytest.param(Routing.ALL, {1: 1}, 2, False, id="broken-before-and-another-place"),
-        pytest.param(Routing.ZONE, {0: 1}, 1, True, id="its-zone-has-one"),
-        pytest.param(Routing.ZONE, {1: 1}, 2, False, id="its-zone-has-none"),
-        pytest.param(Routing.ZONE, {1: 1}, 0, True, id="its-zone-gets-one"),
+        pytest.param(Routing.SAME_ZONE, {0: 1}, 1, True, id="its-zone-has-one"),
+        pytest.param(Routing.SAME_ZONE, {1: 1}, 2, False, id="its-zone-has-none"),
+        pytest.param(Routing.SAME_ZONE, {1: 1}, 0, True, id="its-zone-gets-one"),
         pytest.param(Routing.LOCAL, {1: 1}, 2, True, id="no-call-leaves-the-node"),
     ],
 )

@@ -16,10 +16,11 @@ from bench.replicas_core.brute import best
 from bench.replicas_core.cases import Figures, boutique, cluster, figures
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
+from berth.network.routing import Routing
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.planning import finish
 from berth.scheduling.replicas.plan import Effort, plan
-from berth.scheduling.replicas.problem import Nodes, PodSet, Prices, Problem, Routing, Workload
+from berth.scheduling.replicas.problem import Nodes, PodSet, Prices, Problem, Workload
 from berth.scheduling.replicas.result import Plan
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
 
@@ -27,7 +28,7 @@ OPTIMA: dict[str, float | None] = json.loads(
     (Path(__file__).parents[4] / "data" / "replica_optima.json").read_text(encoding="utf-8")
 )["optima"]
 """Lowest objective of generated problems by seed, None where no placement exists: ``best`` found them."""
-ZONE = Routing.ZONE
+ZONE = Routing.SAME_ZONE
 ONE_CORE = cluster(24, 4, cpu=1000)
 
 

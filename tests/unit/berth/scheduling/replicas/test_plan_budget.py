@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from bench.replicas_core.cases import boutique, cluster, mesh
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
+from berth.network.routing import Routing
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.planning import finish
 from berth.scheduling.replicas.plan import plan
-from berth.scheduling.replicas.problem import Problem, Routing, Rule
+from berth.scheduling.replicas.problem import Problem, Rule
 from berth.scheduling.replicas.result import Plan
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
 from tests.support.counts import state_of
@@ -46,7 +47,7 @@ def test_cut_anywhere_a_plan_keeps_its_rules(seed: int, seconds: int, partial: b
 
 
 @pytest.mark.parametrize("seconds", [1, 3, 10, 30, 100, 300, 1000])
-@pytest.mark.parametrize("routing", [Routing.ALL, Routing.ZONE], ids=["all endpoints", "PreferSameZone"])
+@pytest.mark.parametrize("routing", [Routing.ALL, Routing.SAME_ZONE], ids=["all endpoints", "PreferSameZone"])
 def test_cut_anywhere_an_application_is_whole_or_partial(seconds: int, routing: Routing) -> None:
     problem = boutique(3, routing=routing, rule="hard")
     answer = finish(plan(problem, partial=True, budget=ticking(seconds)))

@@ -9,10 +9,11 @@ import pytest
 
 from bench.replicas_core.cases import boutique, cluster, mesh, uneven
 from bench.replicas_core.judge import Judge
+from berth.network.routing import Routing
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.planning import finish
 from berth.scheduling.replicas.plan import plan
-from berth.scheduling.replicas.problem import Nodes, Prices, Problem, Routing
+from berth.scheduling.replicas.problem import Nodes, Prices, Problem
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
 from tests.support.counts import COST, HOST, ZONE, nodes, problem, state_of
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from bench.replicas_core.cases import BOUTIQUE, CALLS, boutique, cluster, figures
+from berth.network.routing import Routing
 from berth.scheduling.planning import finish
 from berth.scheduling.replicas.plan import plan
-from berth.scheduling.replicas.problem import Problem, Routing
+from berth.scheduling.replicas.problem import Problem
 from berth.scheduling.replicas.result import Plan
 
 NAMES = ["frontend", "checkout", "cart", "catalog", "recommendation", "currency", "shipping", "ad", "redis", "email"]
@@ -52,7 +53,7 @@ def least_cost_inside_a_zone(replicas: int, cpu: int, lowest: float, nodes: int 
 
 def test_slices_on_small_nodes_cost_what_they_must_at_even_load() -> None:
     """Three replicas survive a zone and share the load evenly only as two in one zone and one in another."""
-    problem = boutique(3, nodes=cluster(24, 4, cpu=1000), routing=Routing.ZONE, limits=False)
+    problem = boutique(3, nodes=cluster(24, 4, cpu=1000), routing=Routing.SAME_ZONE, limits=False)
     bound = (2 * least_cost_inside_a_zone(2, 1000, 6.01) + least_cost_inside_a_zone(1, 1000, 2.01)) / 3 / len(EDGES)
     found = figures(problem, finish(plan(problem)))
     assert bound == pytest.approx(14 / 45)
@@ -73,7 +74,7 @@ def grown(first: Problem, answer: Plan) -> Problem:
 
 @pytest.mark.parametrize(
     ("routing", "factor"),
-    [pytest.param(Routing.ALL, 1.1, id="all endpoints"), pytest.param(Routing.ZONE, 1.0, id="PreferSameZone")],
+    [pytest.param(Routing.ALL, 1.1, id="all endpoints"), pytest.param(Routing.SAME_ZONE, 1.0, id="PreferSameZone")],
 )
 def test_a_grown_application_is_as_good_as_one_from_scratch(routing: Routing, factor: float) -> None:
     first = boutique(3, routing=routing)

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from bench.replicas_core.cases import boutique
 from bench.replicas_core.small import small_problem
+from berth.network.routing import Routing
 from berth.scheduling.gang.budget import UNLIMITED, Budget
 from berth.scheduling.planning import finish
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.plan import plan
-from berth.scheduling.replicas.problem import Problem, Routing
+from berth.scheduling.replicas.problem import Problem
 from berth.scheduling.replicas.runner_ups import ALTERNATIVES, MOST, runner_ups
 
 
@@ -57,7 +58,7 @@ def test_a_runner_up_is_the_difference_of_whole_objectives(seed: int) -> None:
 
 
 def test_every_pod_of_an_application_has_some() -> None:
-    answer = finish(plan(boutique(routing=Routing.ZONE)))
+    answer = finish(plan(boutique(routing=Routing.SAME_ZONE)))
     places = {(row, node) for row, counts in enumerate(answer.counts) for node in counts}
     assert set(answer.runner_ups) == places
     assert all(len(options) == ALTERNATIVES for options in answer.runner_ups.values())

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from berth.network.routing import Routing
 from berth.scheduling.gang.budget import UNLIMITED
 from berth.scheduling.planning import finish
-from berth.scheduling.replicas.problem import Prices, Routing
+from berth.scheduling.replicas.problem import Prices
 from berth.scheduling.replicas.search.patterns import Pattern, patterns
 from tests.support.counts import books_of, nodes, problem
 
@@ -18,7 +19,7 @@ def found(*replicas: int, limit: int = 6, **fields: object) -> list[Pattern]:
 
 
 def test_one_of_every_width_that_is_worth_a_try_and_none_twice() -> None:
-    ranked = found(3, 3, routing=Routing.ZONE)
+    ranked = found(3, 3, routing=Routing.SAME_ZONE)
     assert {len(pattern) for pattern in ranked} == {1, 2, 3}
     assert len({tuple(sorted(pattern)) for pattern in ranked}) == len(ranked)
     assert len(found(3, 3, limit=2)) == 2

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
-from berth.scheduling.replicas.problem import Edge, Routing
+from berth.network.routing import Routing
+from berth.scheduling.replicas.problem import Edge
 from tests.support.counts import books_of, nodes, problem, state_of, walk
 
 

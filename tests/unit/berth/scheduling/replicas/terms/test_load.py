@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
-from berth.scheduling.replicas.problem import Routing
+from berth.network.routing import Routing
 from tests.support.counts import books_of, problem, state_of, walk
 
 
@@ -32,10 +32,10 @@ def test_the_load_is_that_of_the_calls(routing: Routing, seed: int) -> None:
     ("routing", "callers", "load"),
     [
         pytest.param(Routing.ALL, [0, 0], 0.0, id="all endpoints alike"),
-        pytest.param(Routing.ZONE, [0, 4], 0.0, id="a caller in each zone"),
-        pytest.param(Routing.ZONE, [0, 1], 1.0, id="both in one zone"),
-        pytest.param(Routing.ZONE, [2, 2], 0.0, id="in another zone, all are called"),
-        pytest.param(Routing.NODE, [0, 4], 0.0, id="a caller on each node"),
+        pytest.param(Routing.SAME_ZONE, [0, 4], 0.0, id="a caller in each zone"),
+        pytest.param(Routing.SAME_ZONE, [0, 1], 1.0, id="both in one zone"),
+        pytest.param(Routing.SAME_ZONE, [2, 2], 0.0, id="in another zone, all are called"),
+        pytest.param(Routing.SAME_NODE, [0, 4], 0.0, id="a caller on each node"),
         pytest.param(Routing.LOCAL, [0, 2], 1.0, id="one call arrives"),
         pytest.param(Routing.LOCAL, [1, 2], 0.0, id="none arrives"),
     ],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
-from berth.scheduling.replicas.problem import Routing
+from berth.network.routing import Routing
 from tests.support.counts import books_of, problem, state_of, walk
 
 
@@ -41,8 +41,8 @@ def test_edges_cost_what_their_calls_cost(routing: Routing, seed: int) -> None:
     ("routing", "cost"),
     [
         pytest.param(Routing.ALL, (0 + 1 + 5 + 80) / 4, id="all endpoints"),
-        pytest.param(Routing.ZONE, 0.95 * 0.5 + 0.05 * 21.5, id="those of the zone"),
-        pytest.param(Routing.NODE, 0.05 * 21.5, id="the one on the node"),
+        pytest.param(Routing.SAME_ZONE, 0.95 * 0.5 + 0.05 * 21.5, id="those of the zone"),
+        pytest.param(Routing.SAME_NODE, 0.05 * 21.5, id="the one on the node"),
         pytest.param(Routing.LOCAL, 0.05 * 21.5, id="nothing but the one on the node"),
     ],
 )
