@@ -1,5 +1,6 @@
 """What every kind's model is made of: the base model, object metadata and timestamps."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
@@ -78,7 +79,9 @@ class ApiObject(ApiModel):
 
     @classmethod
     def parse(cls, obj: Any) -> Self:
-        """Return the model of the raw API object ``obj``.
+        """Return the model of the raw API object ``obj``; a status that cannot be read counts as empty.
+
+        Statuses are for controllers to compute: what another one left there must not make the spec unusable.
 
         Raises:
             berth.api.errors.InvalidObjectError: the object does not fit; the message names object, field and remedy.
@@ -86,4 +89,6 @@ class ApiObject(ApiModel):
         try:
             return cls.model_validate(obj)
         except ValidationError as error:
+            if isinstance(obj, Mapping) and "status" in obj:
+                return cls.parse({name: value for name, value in obj.items() if name != "status"})
             raise InvalidObjectError(obj, error) from error

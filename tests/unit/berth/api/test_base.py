@@ -1,12 +1,14 @@
 """What every kind's model does: raw objects, among them upstream's manifests, read, compared and written."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from pydantic import ValidationError
 
 from berth.api.appgroup import AppGroup, AppGroupStatus
+from berth.api.errors import InvalidObjectError
 from berth.api.networktopology import NetworkTopology, NetworkTopologyStatus
 from tests.support.kinds import app_group, workload
 
@@ -45,6 +47,27 @@ def test_an_object_as_the_api_server_sends_it() -> None:
 @pytest.mark.parametrize("model", [AppGroupStatus, NetworkTopologyStatus])
 def test_an_empty_status_is_valid(model: type[AppGroupStatus] | type[NetworkTopologyStatus]) -> None:
     assert model.model_validate({}).conditions == ()
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param({"podsScheduled": [{"replicaID": "u-1", "hostname": "n1"}]}, id="upstreams-pods"),
+        pytest.param({"topologyOrder": [workload("a")]}, id="no-index"),
+        pytest.param({"topologyOrder": None, "scheduleStartTime": None}, id="null"),
+        pytest.param({"runningWorkloads": -1}, id="out-of-range"),
+        pytest.param(None, id="null-status"),
+    ],
+)
+def test_a_status_that_cannot_be_read_counts_as_empty(status: Any) -> None:
+    group = AppGroup.parse({**app_group(workload("a")), "status": status})
+    assert (group.status, list(group.spec.by_selector())) == (AppGroupStatus(), ["a"])
+
+
+def test_a_spec_that_cannot_be_read_is_told_without_its_status() -> None:
+    with pytest.raises(InvalidObjectError) as raised:
+        AppGroup.parse({**app_group(workload("a"), numMembers=0), "status": {"runningWorkloads": -1}})
+    assert [problem.path for problem in raised.value.problems] == [("spec", "numMembers")]
 
 
 def test_models_are_immutable_values() -> None:

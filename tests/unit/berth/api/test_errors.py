@@ -89,8 +89,8 @@ def test_no_object_breaks_the_explanation(raw: object) -> None:
 @pytest.mark.parametrize("value", ["soon", "2026-01-31T12:00:00", 5], ids=["words", "no-zone", "number"])
 def test_a_bad_timestamp_is_explained(value: object) -> None:
     raw = app_group(workload("a"))
-    raw["status"] = {"scheduleStartTime": value}
-    with pytest.raises(InvalidObjectError, match=r"status\.scheduleStartTime: .*write RFC 3339 text"):
+    raw["metadata"]["creationTimestamp"] = value
+    with pytest.raises(InvalidObjectError, match=r"metadata\.creationTimestamp: .*write RFC 3339 text"):
         AppGroup.parse(raw)
 
 

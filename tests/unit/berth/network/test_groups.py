@@ -48,6 +48,12 @@ class TestReading:
     def test_index_comes_from_a_fitting_order_only(self, order: list[str], index: dict[str, int]) -> None:
         assert read_group(group_object("shop", *chain("a", "b", "c"), order=order)).index == index
 
+    def test_a_status_of_another_controller_leaves_the_group_usable(self) -> None:
+        obj = group_object("shop", *chain("a", "b"))
+        obj.status = {"podsScheduled": [{"replicaID": "u-1", "hostname": "n1"}]}
+        group = read_group(obj)
+        assert (group.problem, group.index, len(group.edges)) == ("", {"a": 1, "b": 2}, 1)
+
     def test_contradictions_are_read_as_documented(self) -> None:
         entries = (kinds.workload("a", "b", "a", "gone", minBandwidth="fast"), kinds.workload("b"), kinds.workload("a"))
         group = read_group(group_object("shop", *entries, numMembers=1, topologySortingAlgorithm="Quick"))
