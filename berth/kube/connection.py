@@ -49,7 +49,8 @@ class Connection:
     """File it was read from, None inside a cluster."""
 
     context: str | None = None
-    """Context of the kubeconfig, None for its current one."""
+    """Context of the kubeconfig, None inside a cluster. Later readings stay with it, whatever becomes the current one:
+    that may be one of another cluster."""
 
     generation: int = 0
     """How often the credentials were read again."""
@@ -194,7 +195,8 @@ async def load_connection(*, kubeconfig: str | None = None, context: str | None 
             "name another file with --kubeconfig or $KUBECONFIG"
         ) from error
     namespace = (active or {}).get("context", {}).get("namespace") or "default"
-    return Connection(configuration, namespace, kubeconfig=path, context=context, impersonation=impersonation)
+    name = context or (active or {}).get("name")
+    return Connection(configuration, namespace, kubeconfig=path, context=name, impersonation=impersonation)
 
 
 def _impersonation(user: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

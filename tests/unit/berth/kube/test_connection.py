@@ -217,6 +217,17 @@ class TestCredentials:
         assert await made.reload(seen=0)
         assert await made.headers() == {"authorization": "Bearer second"}
 
+    async def test_a_context_chosen_for_other_commands_meanwhile_is_not_followed(self, tmp_path: Path) -> None:
+        made = await connect(tmp_path, user={"token": "old"})
+        own, other = config(user={"token": "new"}), config(name="other")
+        merged = {**own, **{name: own[name] + other[name] for name in ("clusters", "users", "contexts")}}
+        written(tmp_path / "k", {**merged, "current-context": "other"})
+        another = await made.another()
+        await made.reload(seen=0)
+        for connection in (made, another):
+            assert connection.server == "https://x.example:6443"
+            assert await connection.headers() == {"authorization": "Bearer new"}
+
     async def test_many_refusals_read_the_credentials_once(self, tmp_path: Path) -> None:
         made = await connect(tmp_path)
         assert [await made.reload(seen=0) for _ in range(3)] == [True, True, True]
