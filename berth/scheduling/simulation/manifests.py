@@ -18,6 +18,9 @@ Path = tuple[str | int, ...]
 PROGRESS_EVERY = 200
 """Documents between two reports of progress."""
 
+MAX_ALIASED = 1_000_000
+"""Values in a document with aliases, once these are written out: aliases of aliases of aliases come to any number."""
+
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
 
@@ -153,6 +156,9 @@ def read_documents(
                     progress(len(documents))
         except yaml.YAMLError as error:
             problems.append(_syntax(source.name, error))
+        except RecursionError:
+            what = "nested too deeply, or an alias stands inside its own anchor; write objects of Kubernetes"
+            problems.append(InputProblem(source.name, 0, what))
     return documents, problems
 
 
@@ -164,7 +170,20 @@ def _parse(text: str) -> Iterator[Any]:
             pass  # YAML in flow style, or several documents
         else:
             return
-    yield from yaml.load_all(text, Loader=_Loader)
+    for data in yaml.load_all(text, Loader=_Loader):
+        if "*" in text and _values(data, {}) > MAX_ALIASED:
+            raise yaml.YAMLError(f"aliases that come to more than {MAX_ALIASED} values")
+        yield data
+
+
+def _values(value: Any, known: dict[int, int]) -> int:
+    """Number of values that a value comes to with aliases written out; `known` has those of its parts by identity."""
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in known:
+        parts = value.values() if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_values(part, known) for part in parts)
+    return known[id(value)]
 
 
 def _syntax(source: str, error: yaml.YAMLError) -> InputProblem:

@@ -120,6 +120,31 @@ def test_what_is_no_object_is_said_with_its_line(content: str, said: str) -> Non
     assert problem(content).startswith(said)
 
 
+HEAD = '{"apiVersion": "v1", "kind": "Pod", "spec": '
+BOMB = "a0: &a0 x\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 10}]\n" for n in range(1, 9))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        pytest.param(f"{HEAD}{'[' * 9000}{']' * 9000}}}", "nested too deeply", id="nested lists, JSON"),
+        pytest.param(f"# YAML\n{HEAD}{'[' * 9000}{']' * 9000}}}", "nested too deeply", id="nested lists"),
+        pytest.param("kind: &a [*a]\n", "nested too deeply", id="an alias inside its own anchor"),
+        pytest.param(
+            BOMB, "not valid YAML or JSON: aliases that come to more than 1000000 values", id="aliases of aliases"
+        ),
+    ],
+)
+def test_what_would_never_be_read_is_refused(content: str, said: str) -> None:
+    assert problem(content).startswith(f"m.yaml: {said}")
+
+
+def test_aliases_are_written_out() -> None:
+    text = "apiVersion: v1\nkind: Pod\nmetadata: {labels: &l {app: web}}\nspec: {nodeSelector: *l}\n"
+    [document] = documents(text)
+    assert document.data["spec"]["nodeSelector"] == document.data["metadata"]["labels"] == {"app": "web"}
+
+
 def test_a_broken_file_does_not_hide_the_others() -> None:
     good = "apiVersion: v1\nkind: Node\nmetadata: {name: a}\n"
     found, problems = read_documents([Source("bad.yaml", "a: [\n"), Source("good.yaml", good)])
