@@ -13,6 +13,7 @@ import multiprocessing
 import resource
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from bench.replicas_core.brute import TooLargeError, best
 from bench.replicas_core.cases import boutique, cluster, mesh, uneven
@@ -68,9 +69,12 @@ def measure(name: str) -> dict[str, float | str]:
     }
 
 
-def optima(first: int, last: int) -> dict[str, float]:
-    """Compare plans of generated problems with the best ones; problems too large for brute force are left out."""
-    count = feasible = found = optimal = 0
+def optima(first: int, last: int, table: dict[str, float | None]) -> dict[str, float]:
+    """Compare plans of generated problems with the best ones, which are entered in the table by seed.
+
+    Problems too large for brute force are left out. No plan may break a rule, or exist where no placement does.
+    """
+    feasible = found = optimal = 0
     plans = bests = 0.0
     for seed in range(first, last):
         problem = small_problem(seed)
@@ -78,16 +82,19 @@ def optima(first: int, last: int) -> dict[str, float]:
             lowest, state = best(problem)
         except TooLargeError:
             continue
+        table[str(seed)] = None if state is None else round(lowest, 6)
+        feasible += state is not None
         answer = finish(plan(problem))
-        count, feasible = count + 1, feasible + (state is not None)
         if not answer.complete:
             continue
         placed = [tuple(k for k, n in sorted(counts.items()) for _ in range(n)) for counts in answer.counts]
         value = Judge(problem).objective(placed)
+        if not lowest - 1e-6 <= value < math.inf:
+            raise SystemExit(f"seed {seed}: the plan costs {value}, the optimum is {lowest}")
         found, optimal = found + 1, optimal + (value <= lowest + 1e-6)
         plans, bests = plans + value, bests + lowest
     return {
-        "problems": count,
+        "problems": len(table),
         "feasible": feasible,
         "found": found,
         "optimal": optimal,
@@ -102,9 +109,13 @@ def main() -> None:
     compare = commands.add_parser("optima", help="compare with brute force")
     compare.add_argument("first", type=int)
     compare.add_argument("last", type=int)
+    compare.add_argument("--json", type=Path, help="file to write the optima to, by seed; null without a placement")
     options = parser.parse_args()
     if options.command == "optima":
-        print(json.dumps(optima(options.first, options.last)))
+        table: dict[str, float | None] = {}
+        print(json.dumps(optima(options.first, options.last, table)))
+        if options.json:
+            options.json.write_text(json.dumps({"optima": table}, separators=(",", ":")) + "\n", encoding="utf-8")
         return
     for name in SIZES:
         with multiprocessing.get_context("fork").Pool(1) as pool:

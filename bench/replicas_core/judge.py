@@ -183,16 +183,16 @@ class Judge:
         )
 
     def _room(self, state: State) -> bool:
+        """Pods that name nodes may come last: only others must leave what is kept for them."""
         nodes = self.problem.nodes
         for node in range(nodes.size):
-            for r in range(nodes.free.shape[1]):
-                for names in (False, True):
-                    kept = 0 if nodes.reserve is None or names else int(nodes.reserve[node, r])
-                    here = [row for row, homes in enumerate(state) for k in homes if k == node]
-                    asked = [row for row in here if self.sets[row].request[r] and self.sets[row].names_nodes >= names]
-                    plain = [row for row in asked if self.sets[row].names_nodes == names]
-                    used = sum(int(self.sets[row].request[r]) for row in here)
-                    if plain and used + kept > nodes.free[node, r]:
+            here = [self.sets[row] for row, homes in enumerate(state) for k in homes if k == node]
+            others = [pod_set for pod_set in here if not pod_set.names_nodes]
+            for r in range(nodes.free.shape[1] if here else 0):
+                kept = 0 if nodes.reserve is None else int(nodes.reserve[node, r])
+                for pods, left in ((here, int(nodes.free[node, r])), (others, int(nodes.free[node, r]) - kept)):
+                    wanted = [int(pod_set.request[r]) for pod_set in pods]
+                    if any(wanted) and sum(wanted) > left:
                         return False
         return True
 
@@ -241,6 +241,11 @@ class Judge:
             place = domain[subject[2]]
             near = any(domain[other[2]] == place for other in selected if other != subject)
             unmet += place < 0 or not (near or _placed(rule.placed, domain, place))
+        alike = bool(rule.subjects) and set(rule.subjects) <= set(rule.selects)
+        for place in _homes(rule.placed_subjects, domain):
+            # One that is selected by its own term does not meet it by itself.
+            others = _placed(rule.placed, domain, place) - alike
+            unmet += others + sum(domain[other[2]] == place for other in selected) <= 0
         return self.problem.prices.soft_affinity * (rule.weight or 0) / 100 * unmet
 
     def _spread(self, state: State, rule: Spread) -> float:
@@ -321,6 +326,11 @@ def _placed(counts: Ints | None, domain: list[int], place: int) -> int:
     if counts is None or place < 0:
         return 0
     return sum(int(counts[k]) for k in range(len(domain)) if domain[k] == place)
+
+
+def _homes(counts: Ints | None, domain: list[int]) -> list[int]:
+    """Domain of each placed pod that is in one."""
+    return [] if counts is None else [d for k, d in enumerate(domain) if d >= 0 for _ in range(int(counts[k]))]
 
 
 def _charged(state: State, row: int, charge: list[float]) -> float:

@@ -41,9 +41,13 @@ class Books:
         """float64[W, Z]"""
         self.total: list[float] = self.x.sum(axis=1).tolist()
         """replicas of each workload"""
-        self.free: Ints = np.asfortranarray(model.problem.nodes.free[model.columns])
+        self.free: Ints = np.asfortranarray(model.free)
         """int64[K, R]; negative where a node is over-committed"""
-        self._needs = [self._need(row) for row in range(len(model.workload))]
+        self._needs = [
+            [(resource, amount) for resource, amount in enumerate(request) if amount]
+            for request in model.request.tolist()
+        ]
+        """what a pod of each set wants free of each resource that it requests at all; the rest may be over-committed"""
         self.network = Network(model, self.x, self.by_location, self.total)
         self.load = Load(model, self.x, self.by_location, self.total)
         self.bandwidth = Bandwidth(model, self.x)
@@ -71,15 +75,6 @@ class Books:
                 self._rules_of[row].append(term)
                 if not isinstance(term, PreferredAffinityTerm) and term.required:
                     self._masks_of[row].append(term)
-
-    def _need(self, row: int) -> list[tuple[int, int | Ints]]:
-        """What a pod of the set wants free of each resource that it requests at all; the rest may be over-committed."""
-        reserve = self.model.reserve if self.model.reserved[row] else None
-        return [
-            (resource, amount if reserve is None else amount + reserve[:, resource])
-            for resource, amount in enumerate(self.model.request[row].tolist())
-            if amount > 0
-        ]
 
     def can(self, row: int) -> Bools:
         """bool[K], columns that take one more pod of the set."""

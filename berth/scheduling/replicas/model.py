@@ -55,10 +55,7 @@ class Model:
         self.replicas = [pod_set.replicas for pod_set in problem.pod_sets]
         self.incidence: Floats = (self.location[:, None] == np.arange(self.locations)).astype(np.float64)
         """float64[K, L], 1 where a column is in a location: amounts by column times this are amounts by location"""
-        self.request: Ints = np.array([pod_set.request for pod_set in problem.pod_sets], dtype=np.int64)
-        self.request = self.request.reshape(len(problem.pod_sets), nodes.free.shape[1])
-        self.reserve = None if nodes.reserve is None else nodes.reserve[columns]
-        self.reserved = [not pod_set.names_nodes for pod_set in problem.pod_sets]
+        self.free, self.request = _room(problem, columns)
         self.allowed: Bools = np.ones((len(problem.pod_sets), self.size), dtype=np.bool_)
         self.charge: list[Floats | None] = [
             None if pod_set.cost is None else np.asarray(pod_set.cost, dtype=np.float64)[columns]
@@ -189,3 +186,20 @@ class Model:
         """Pod sets with something to place that are related, directly or through others, largest first."""
         found = self.relations.components(row for row, count in enumerate(self.replicas) if count)
         return sorted(found, key=lambda rows: (-sum(self.replicas[row] for row in rows), rows))
+
+
+def _room(problem: Problem, columns: Ints) -> tuple[Ints, Ints]:
+    """int64[K, R'], what is free, and int64[M, R'], what a pod of each set requests.
+
+    What is kept for pods that name the node makes a second resource of what others may take.
+    """
+    nodes, pod_sets = problem.nodes, problem.pod_sets
+    free: Ints = nodes.free[columns]
+    request: Ints = np.array([pod_set.request for pod_set in pod_sets], dtype=np.int64)
+    request = request.reshape(len(pod_sets), free.shape[1])
+    if nodes.reserve is None:
+        return free, request
+    kept = nodes.reserve.any(axis=0)
+    others = np.array([not pod_set.names_nodes for pod_set in pod_sets], dtype=np.bool_)
+    open_to_others = free[:, kept] - nodes.reserve[np.ix_(columns, kept)]
+    return np.hstack([free, open_to_others]), np.hstack([request, request[:, kept] * others[:, None]])

@@ -73,18 +73,8 @@ class Exact:
 
     def _fitting(self, workload: int, costs: Floats, free: Ints) -> Floats:
         """The costs, infinite for ways that have no room."""
-        options, model = self._options, self._draft.model
-        usage = options.usage[workload]
-        if model.reserve is None:
-            return np.where(((usage <= free) | (usage == 0)).all(axis=(1, 2)), costs, np.inf)
-        able = np.ones(len(usage), dtype=np.bool_)
-        for row in options.rows[workload]:
-            left = free - usage
-            if model.reserved[row]:
-                left = left - model.reserve
-            asks = (options.counts[row] > 0)[:, :, None] & (model.request[row] > 0)
-            able &= ~(asks & (left < 0)).any(axis=(1, 2))
-        return np.where(able, costs, np.inf)
+        usage = self._options.usage[workload]
+        return np.where(((usage <= free) | (usage == 0)).all(axis=(1, 2)), costs, np.inf)
 
     def _bounds(self, costs: dict[int, Floats]) -> dict[int, Floats]:
         """Per workload, its costs and the least of what each pair with a later one costs: a pair counts once."""

@@ -13,7 +13,7 @@ from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
 from berth.scheduling.replicas.problem import Nodes, PodSet, Problem, Workload
 from berth.scheduling.replicas.rule import Spread
-from tests.support.counts import books_of, state_of, walk
+from tests.support.counts import books_of, nodes, state_of, walk
 
 
 @settings(max_examples=60, deadline=None)
@@ -122,14 +122,33 @@ def test_the_value_is_the_judges_where_no_rule_is_broken(seed: int) -> None:
 
 
 def test_an_over_committed_node_takes_what_asks_for_nothing_short() -> None:
-    nodes = Nodes(
+    node = Nodes(
         free=np.array([[-1, 5]]), location=np.zeros(1, int), location_cost=np.ones((1, 1)), zone=np.zeros(1, int)
     )
     sets = [
         PodSet(workload=0, replicas=1, request=np.array([0, 5])),
         PodSet(workload=0, replicas=1, request=np.array([1, 0])),
     ]
-    books = books_of(Problem(nodes=nodes, workloads=[Workload(name="a")], pod_sets=sets))
+    books = books_of(Problem(nodes=node, workloads=[Workload(name="a")], pod_sets=sets))
     assert [bool(books.can(row)[0]) for row in (0, 1)] == [True, False]
     books.insert(0, 0)
     assert not books.can(0)[0]
+
+
+@pytest.mark.parametrize("first", ["naming", "other"])
+def test_what_is_kept_is_for_pods_that_name_the_node_whoever_comes_first(first: str) -> None:
+    sets = [PodSet(workload=0, replicas=9, request=np.array([1]), names_nodes=name) for name in (True, False)]
+    asked = Problem(nodes=nodes(4, reserve=np.full((8, 1), 3)), workloads=[Workload(name="a")], pod_sets=sets)
+    books = books_of(asked)
+    naming, other = 0, 1
+    if first == "naming":
+        books.insert(naming, 0, 3)
+        assert books.can(other)[0]
+        books.insert(other, 0)
+    else:
+        books.insert(other, 0)
+        assert not books.can(other)[0]
+        assert books.can(naming)[0]
+        books.insert(naming, 0, 3)
+    assert not books.can(naming)[0]
+    assert Judge(asked).broken(state_of(books)) == []
