@@ -40,8 +40,10 @@ class Judge:
         self.cost = problem.nodes.location_cost.tolist()
         self.location = problem.nodes.location.tolist()
         self.zone = problem.nodes.zone.tolist()
-        zoned = problem.nodes.zoned
-        self.zoned = [True] * len(self.cost) if zoned is None else zoned.tolist()
+        named = problem.nodes.service_zone
+        names = list(range(len(self.cost))) if named is None else named.tolist()
+        self.name = [names[place] for place in self.location]
+        """what kube-proxy compares, by node; -1 without a zone"""
         self.rows_of = [
             tuple(row for row, pod_set in enumerate(self.sets) if pod_set.workload == w)
             for w in range(len(problem.workloads))
@@ -71,10 +73,9 @@ class Judge:
         here = [node for node in endpoints if node == caller]
         if routing is Routing.LOCAL or (routing is Routing.SAME_NODE and here):
             return here
-        place = self.location[caller]
-        everywhere = all(self.zoned[self.location[node]] for node in endpoints)
-        if routing is not Routing.ALL and self.zoned[place] and everywhere:
-            near = [node for node in endpoints if self.location[node] == place]
+        hints = all(self.name[node] >= 0 for node in endpoints)
+        if routing is not Routing.ALL and self.name[caller] >= 0 and hints:
+            near = [node for node in endpoints if self.name[node] == self.name[caller]]
             if near:
                 return near
         return endpoints

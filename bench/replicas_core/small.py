@@ -36,7 +36,7 @@ def small_problem(seed: int) -> Problem:
         workloads=_workloads(rng, count, size),
         pod_sets=pod_sets,
         edges=edges,
-        rules=small_rules(rng, nodes.location, len(pod_sets)),
+        rules=small_rules(rng, np.unique(nodes.zone, return_inverse=True)[1], len(pod_sets)),
         prices=_prices(rng),
     )
 
@@ -46,10 +46,12 @@ def _nodes(rng: np.random.Generator, size: int, zones: int, *, with_bandwidth: b
     cost = np.array(rng.choice([2.0, 5.0, 20.0, 80.0, 300.0], (zones, zones)))
     cost = np.maximum(cost, cost.T) if rng.random() < 0.8 else cost
     np.fill_diagonal(cost, rng.choice([0.5, 1.0]))
-    zoned = np.ones(zones, dtype=np.bool_)
-    zone = location.copy()
+    name = np.arange(zones)
+    if zones > 2 and rng.random() < 0.3:
+        name[1] = name[2]  # in two regions
+    zone = name[location]
     if rng.random() < 0.15:
-        zoned[0] = False
+        name[0] = -1
         zone[location == 0] = 100 + np.flatnonzero(location == 0)
     free = np.column_stack([rng.integers(3, 10, size), rng.integers(4, 14, size), np.full(size, 110)])
     reserve = np.column_stack([rng.integers(0, 2, size), np.zeros((size, 2), dtype=np.int64)])
@@ -58,7 +60,7 @@ def _nodes(rng: np.random.Generator, size: int, zones: int, *, with_bandwidth: b
         location=location,
         location_cost=cost,
         zone=zone,
-        zoned=zoned,
+        service_zone=name,
         reserve=reserve if rng.random() < 0.1 else None,
         bandwidth=rng.integers(5, 60, size).astype(np.float64) if with_bandwidth else None,
     )

@@ -19,7 +19,7 @@ class Draw:
     """What the rules of one workload are made of."""
 
     rng: np.random.Generator
-    location: Ints
+    zone: Ints
     """int64[N]"""
     own: list[int]
     """the pod set that has the rule"""
@@ -34,11 +34,11 @@ class Draw:
     @property
     def host(self) -> Ints:
         """int64[N], nodes as domains."""
-        return np.arange(len(self.location))
+        return np.arange(len(self.zone))
 
     def domain(self) -> Ints:
         """int64[N], nodes or zones; now and then a node does not have the label."""
-        domain = self.host if self.rng.random() < 0.5 else self.location.copy()
+        domain = self.host if self.rng.random() < 0.5 else self.zone.copy()
         if self.rng.random() < 0.1:
             domain[self.rng.integers(len(domain))] = -1
         return domain
@@ -47,7 +47,7 @@ class Draw:
         """int64[N] or nothing, placed pods."""
         if self.rng.random() >= share:
             return None
-        size = len(self.location)
+        size = len(self.zone)
         return (self.rng.random(size) < 0.3) * self.rng.integers(1, 4, size)
 
     def weight(self) -> int:
@@ -129,7 +129,7 @@ def _spread(draw: Draw, *, hard: bool) -> list[Rule]:
             max_skew=int(rng.integers(1, 3)),
             hard=hard,
             min_domains=int(rng.integers(1, 4)) if hard else 1,
-            eligible=rng.random(len(draw.location)) < 0.8 if rng.random() < 0.25 else None,
+            eligible=rng.random(len(draw.zone)) < 0.8 if rng.random() < 0.25 else None,
             placed=draw.placed(),
         )
     ]
@@ -150,7 +150,7 @@ def _default_spread(draw: Draw) -> list[Rule]:
     there = draw.placed(0.7)
     return [
         Spread(domain=domain, subjects=draw.own, selects=draw.own, max_skew=skew, hard=False, placed=there)
-        for domain, skew in ((draw.host, 3), (draw.location, 5))
+        for domain, skew in ((draw.host, 3), (draw.zone, 5))
     ]
 
 
@@ -169,9 +169,9 @@ KINDS: list[Callable[[Draw], list[Rule]]] = [
 ]
 
 
-def small_rules(rng: np.random.Generator, location: Ints, sets: int) -> tuple[Rule, ...]:
+def small_rules(rng: np.random.Generator, zone: Ints, sets: int) -> tuple[Rule, ...]:
     """Up to five rules of any kind, for nodes in these zones, int64[N], and so many pod sets."""
     rules: list[Rule] = []
     for kind in rng.choice(len(KINDS), int(rng.integers(0, 6))).tolist():
-        rules += KINDS[kind](Draw(rng, location, [int(rng.integers(sets))], [int(rng.integers(sets))]))
+        rules += KINDS[kind](Draw(rng, zone, [int(rng.integers(sets))], [int(rng.integers(sets))]))
     return tuple(rules)

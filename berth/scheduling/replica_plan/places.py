@@ -12,6 +12,7 @@ import numpy.typing as npt
 from berth.api.labels import LABEL_APPGROUP, LABEL_WORKLOAD
 from berth.network.costs import Place
 from berth.network.groups import Group
+from berth.network.routing import zone_numbers
 from berth.scheduling.cache.nodes import ZONE
 from berth.scheduling.cache.pods import PodGroup, add_count
 from berth.scheduling.cache.selectors import EVERYTHING, Selector
@@ -103,7 +104,7 @@ class Kinds:
             location=location,
             location_cost=infrastructure.location_cost,
             zone=failure_zones(state),
-            zoned=np.array([bool(place.zone) for place in places], dtype=np.bool_),
+            service_zone=zone_numbers(places),
         )
         return cls(infrastructure, nodes, kind.reshape(-1), first, ambiguous_zones(place.zone for place in places))
 

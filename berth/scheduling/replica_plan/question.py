@@ -13,7 +13,7 @@ from berth.api.spread import SpreadLevel
 from berth.network.costs import Place
 from berth.network.edges import effective_limit, node_bandwidth
 from berth.network.groups import Group, GroupEdge
-from berth.network.routing import Routing
+from berth.network.routing import Routing, zone_numbers
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import SYSTEM_DEFAULT_CONSTRAINTS, DefaultConstraint, ObjectiveWeights
 from berth.scheduling.framework.cycle_state import names_nodes
@@ -145,7 +145,7 @@ def _nodes(
         location=model.location.astype(np.int64),
         location_cost=model.location_cost,
         zone=failure_zones(state),
-        zoned=np.array([bool(place.zone) for place in places], dtype=np.bool_),
+        service_zone=zone_numbers(places),
         reserve=reserve if reserve.any() else None,
         bandwidth=_bandwidth(group, cache, infrastructure) if carried else None,
     )

@@ -39,6 +39,8 @@ class Books:
         """float64[W, L]"""
         self.by_zone: Floats = _summed(self.x, model.zone, model.zones)
         """float64[W, Z]"""
+        self.by_service: Floats = _summed(self.x, model.service_zone, model.service_zones)
+        """float64[W, S]"""
         self.total: list[float] = self.x.sum(axis=1).tolist()
         """replicas of each workload"""
         self.free: Ints = np.asfortranarray(model.free)
@@ -49,7 +51,7 @@ class Books:
         ]
         """what a pod of each set wants free of each resource that it requests at all; the rest may be over-committed"""
         self.network = Network(model, self.x, self.by_location, self.total)
-        self.load = Load(model, self.x, self.by_location, self.total)
+        self.load = Load(model, self.x, self.by_service, self.total)
         self.bandwidth = Bandwidth(model, self.x)
         self.survival = Survival(model, self.x, self.by_zone, self.total)
         self.rules: list[RuleTerm] = []
@@ -94,7 +96,7 @@ class Books:
         network = self.network
         change = network.add(workload) + self.survival.add(workload)
         if self.load.callees:
-            change = change + self.load.add(workload, network.share[workload], network.location_share[workload])
+            change = change + self.load.add(workload, network.share[workload])
         if self.bandwidth.active:
             change = change + self.bandwidth.add(workload)
         for term in self._rules_of[row]:
@@ -135,7 +137,7 @@ class Books:
         self._count(row, column, -1)
         terms: dict[str, Floats | float] = {"network": network.add(workload), "survival": self.survival.add(workload)}
         if self.load.callees:
-            terms["load"] = self.load.add(workload, network.share[workload], network.location_share[workload])
+            terms["load"] = self.load.add(workload, network.share[workload])
         if self.bandwidth.active:
             terms["bandwidth"] = self.bandwidth.add(workload)
         for term in self._rules_of[row]:
@@ -186,13 +188,13 @@ class Books:
         self.x[workload, column] += count
         self.by_location[workload, model.location[column]] += count
         self.by_zone[workload, model.zone[column]] += count
+        self.by_service[workload, model.service_zone[column]] += count
         self.total[workload] += count
         for term in self._rules_of[row]:
             term.change(row, column, count)
 
     def _sync(self, workload: int) -> None:
-        change, location_change = self.network.sync(workload)
-        self.load.sync(workload, change, location_change)
+        self.load.sync(workload, self.network.sync(workload))
 
     def value(self, rows: Iterable[int] | None = None) -> float:
         """The objective with penalties of broken rules: the whole, or all terms that some pod sets take part in."""

@@ -77,5 +77,6 @@ def _reached_beyond(model: Model, limit: Target, endpoints: Floats) -> Floats:
         return np.zeros(model.size)
     here = endpoints @ model.incidence
     share = paid(model, limit, endpoints, here, total)
-    reached = np.full(model.locations, total) if limit.near_cost is None else np.where(model.served(here), here, total)
-    return np.where(share > NOTHING, share * reached.take(model.location), 0.0)
+    kept = model.gathered(here)
+    reached = np.where(model.served(kept) & (limit.near_cost is not None), kept, total)
+    return np.where(share > NOTHING, share * reached.take(model.service_zone), 0.0)

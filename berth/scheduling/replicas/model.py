@@ -30,6 +30,8 @@ class Target:
     """float64[L, L], weighted cost of calls that go to all endpoints"""
     near_cost: Floats | None
     """float64[L, L], weighted cost of calls as the Service routes them; None when they go to all endpoints anyway"""
+    kept_cost: Floats | None
+    """float64[L, L], of these the cost between locations of one zone, others 0"""
 
 
 class Model:
@@ -48,9 +50,7 @@ class Model:
         self.zone = zone.reshape(-1)[columns]
         self.cost: Floats = np.asarray(nodes.location_cost, dtype=np.float64)
         self.locations = len(self.cost)
-        self.zoned: Bools = np.ones(self.locations, dtype=np.bool_) if nodes.zoned is None else nodes.zoned
-        self.zone_list: list[bool] = self.zoned.tolist()
-        """locations with a zone"""
+        self._compile_zones()
         self.workload = [pod_set.workload for pod_set in problem.pod_sets]
         self.replicas = [pod_set.replicas for pod_set in problem.pod_sets]
         self.incidence: Floats = (self.location[:, None] == np.arange(self.locations)).astype(np.float64)
@@ -93,6 +93,32 @@ class Model:
         self.relations = Relations(problem, self.rules)
         self._compile_edges(problem)
 
+    def _compile_zones(self) -> None:
+        """Number the zones where Services keep calls; a location without one is a service zone of its own."""
+        named = self.problem.nodes.service_zone
+        zones = np.arange(self.locations) if named is None else np.asarray(named)
+        apart = np.where(zones >= 0, zones, zones.max(initial=-1) + 1 + np.arange(self.locations))
+        first, number = np.unique(apart, return_index=True, return_inverse=True)[1:]
+        self.service_of: Ints = number.reshape(-1)
+        """int64[L], service zone of each location"""
+        self.service_zone: Ints = self.service_of[self.location]
+        """int64[K], of each column"""
+        self.service_zones = len(first)
+        """number of service zones S"""
+        self.service_list: list[int] = self.service_of.tolist()
+        self.zoned: Bools = zones[first] >= 0
+        """bool[S], service zones that have a name"""
+        self.zone_list: list[bool] = self.zoned.tolist()
+        self.service_incidence: Floats = (self.service_zone[:, None] == np.arange(len(first))).astype(np.float64)
+        """float64[K, S], 1 where a column is in a service zone"""
+        self._together: Floats = (self.service_of[:, None] == self.service_of).astype(np.float64)
+        self._gather: Floats = (self.service_of[:, None] == np.arange(len(first))).astype(np.float64)
+
+    def gathered(self, by_location: Floats) -> Floats:
+        """float64[..., S]: amounts by location, float64[..., L], added up by service zone."""
+        gathered: Floats = by_location @ self._gather
+        return gathered
+
     def _compile_edges(self, problem: Problem) -> None:
         known: dict[tuple[int, int], int] = {}
         self.targets: list[Target] = []
@@ -110,7 +136,7 @@ class Model:
         """workloads that each workload calls, a multiple edge as often as it is declared"""
         self.limited = False
         """whether some edge's limit rules out a pair of locations"""
-        matrices: dict[tuple[bool, int], tuple[Floats, Floats | None]] = {}
+        matrices: dict[tuple[bool, int], tuple[Floats, Floats | None, Floats | None]] = {}
         pairs: dict[float, int] = {}
         """pairs of locations beyond each limit: as many are the same ones"""
         for edge in problem.edges:
@@ -135,12 +161,15 @@ class Model:
             self.callers[number].append(edge.caller)
             self.callees[edge.caller].append(edge.callee)
 
-    def _matrices(self, beyond: Floats | None, *, kept: bool) -> tuple[Floats, Floats | None]:
+    def _matrices(self, beyond: Floats | None, *, kept: bool) -> tuple[Floats, Floats | None, Floats | None]:
         """Costs of calls that go everywhere, and of those that a Service keeps near, with penalties beyond a limit."""
         prices = self.problem.prices
         cost = prices.network * self.cost
         broken = 0.0 if beyond is None else self.penalty * beyond
-        return (prices.failover * cost, (1 - prices.failover) * cost + broken) if kept else (cost + broken, None)
+        if not kept:
+            return cost + broken, None, None
+        near = (1 - prices.failover) * cost + broken
+        return prices.failover * cost, near, near * self._together
 
     def least_charge(self, row: int) -> float:
         """What plugins charge for the pods of a set on its cheapest column."""
@@ -150,7 +179,7 @@ class Model:
         return self.replicas[row] * float(charge[self.allowed[row]].min())
 
     def served(self, here: Floats) -> Bools:
-        """bool[..., L], locations that keep calls to endpoints which are there in such numbers, float64[..., L].
+        """bool[..., S], service zones that keep calls to endpoints which are there in such numbers, float64[..., S].
 
         One endpoint without a zone makes kube-proxy ignore the zones of all others.
         """
@@ -165,7 +194,8 @@ class Model:
         cost = prices.network * self.cost
         if target.near_cost is None:
             return replace(target, spread_cost=cost)
-        return replace(target, spread_cost=prices.failover * cost, near_cost=(1 - prices.failover) * cost)
+        near = (1 - prices.failover) * cost
+        return replace(target, spread_cost=prices.failover * cost, near_cost=near, kept_cost=near * self._together)
 
     def limit(self, number: int) -> Target | None:
         """A target whose cost is the share of calls that go beyond the limit; None if no call can."""
@@ -174,7 +204,7 @@ class Model:
             return None
         if target.near_cost is None:
             return replace(target, spread_cost=beyond)
-        return replace(target, spread_cost=np.zeros_like(beyond), near_cost=beyond)
+        return replace(target, spread_cost=np.zeros_like(beyond), near_cost=beyond, kept_cost=beyond * self._together)
 
     def domains(self, domain: Ints) -> Domains:
         """Domains of the columns, from those of the problem's nodes, int64[N]; rules with the same array share them."""

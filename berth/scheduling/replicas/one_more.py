@@ -21,6 +21,6 @@ def one_more(problem: Problem, row: int = 0) -> Mapping[str, Floats]:
     workload, network = books.model.workload[row], books.network
     changes: dict[str, Floats | float] = {"network": network.add(workload), "survival": books.survival.add(workload)}
     if books.load.callees:
-        changes["load"] = books.load.add(workload, network.share[workload], network.location_share[workload])
+        changes["load"] = books.load.add(workload, network.share[workload])
     changes["rules"] = sum((term.add(row) for term in books.rules if not term.required), 0.0)
     return {term: change for term, change in changes.items() if isinstance(change, np.ndarray)}

@@ -65,8 +65,9 @@ class Nodes:
     zone: Ints
     """int64[N], what fails together: the node's label topology.kubernetes.io/zone as a number; a number of its own for
     a node without the label"""
-    zoned: Bools | None = None
-    """bool[L], locations with a zone: Services keep calls there; None: all"""
+    service_zone: Ints | None = None
+    """int64[L], where Services keep calls: locations with one name of their zone, in whatever regions, have one number;
+    -1 without a zone; None: every location is a zone"""
     reserve: Ints | None = None
     """int64[N, R], what only pods that name the node may take; None: nothing"""
     bandwidth: Floats | None = None
@@ -143,6 +144,8 @@ class Problem:
         _check("Nodes", "free", nodes.free, (size, nodes.free.shape[1] if nodes.free.ndim == 2 else 0))
         _check("Nodes", "zone", nodes.zone, (size,))
         _check("Nodes", "location_cost", nodes.location_cost, (locations, locations))
+        if nodes.service_zone is not None:
+            _check("Nodes", "service_zone", nodes.service_zone, (locations,))
         if size and not 0 <= nodes.location.min() <= nodes.location.max() < locations:
             raise ProblemError(f"Nodes.location names {int(nodes.location.max())}, location_cost has {locations} rows")
         if not (np.isfinite(nodes.location_cost).all() and (nodes.location_cost >= 0).all()):

@@ -124,7 +124,7 @@ def load_part(model: Model, callee: int, callers: Sequence[int], rows: Mapping[i
         for caller in callers:
             homes = replicas(caller, counts)
             calls = calls + homes / np.maximum(homes.sum(axis=-1, keepdims=True), 1.0)
-        parts = parts_of(model, routing, x, x @ model.incidence, calls, calls @ model.incidence)
+        parts = parts_of(model, routing, x, x @ model.service_incidence, calls, calls @ model.service_incidence)
         return np.asarray(price * load_of(endpoints, parts))
 
     return value

@@ -60,11 +60,11 @@ class Bandwidth:
             return usage
         if routing is Routing.SAME_NODE:
             callers = callers * (endpoints == 0)
-        here = endpoints @ model.incidence
+        here = endpoints @ model.service_incidence
         served = model.served(here)
         inside = np.ceil(edge.bandwidth / np.maximum(here, 1)) * served
-        calling = callers @ model.incidence
-        place = model.location
+        calling = callers @ model.service_incidence
+        place = model.service_zone
         near: Floats = inside[..., place] * (
             callers * (here[..., place] - endpoints) + endpoints * (calling[..., place] - callers)
         )

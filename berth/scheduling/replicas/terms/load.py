@@ -21,7 +21,7 @@ NOTHING = 1e-12
 
 Amount = Floats | float
 Parts = tuple[Floats, Amount, Amount, Bools, Floats, Floats]
-"""E by location, S, T, served locations, and calls by location from columns with and without endpoints."""
+"""E by zone, S, T, served zones, and calls by zone from columns with and without endpoints."""
 
 
 def _term(endpoints: float, energy: Amount, spilled: Amount, arrived: Amount) -> Amount:
@@ -35,22 +35,22 @@ def parts_of(model: Model, routing: Routing, x: Floats, here: Floats, q: Floats,
     """What the term of a callee is made of.
 
     Args:
-        model: locations.
+        model: service zones.
         routing: of the callee's Service.
         x: float64[..., K], endpoints by column.
-        here: float64[..., L], by location.
+        here: float64[..., S], by service zone.
         q: float64[..., K], calls by column.
-        place: float64[..., L], by location.
+        place: float64[..., S], by service zone.
     """
     served = model.served(here)
-    inside: Floats = np.zeros(model.locations)
-    energy: Floats = np.zeros(model.locations)
+    inside: Floats = np.zeros(model.service_zones)
+    energy: Floats = np.zeros(model.service_zones)
     if routing is not Routing.SAME_ZONE:
         held = x > 0
-        inside = (q * held) @ model.incidence
-        energy = np.where(held, q * q / np.where(held, x, 1.0), 0.0) @ model.incidence
+        inside = (q * held) @ model.service_incidence
+        energy = np.where(held, q * q / np.where(held, x, 1.0), 0.0) @ model.service_incidence
     if routing is Routing.LOCAL:
-        return energy, 0.0, inside.sum(axis=-1), served, inside, np.zeros(model.locations)
+        return energy, 0.0, inside.sum(axis=-1), served, inside, np.zeros(model.service_zones)
     outside = place - inside
     energy = energy + np.where(served, (2 * inside + outside) * outside / np.where(served, here, 1.0), 0.0)
     spilled = np.where(served, 0.0, outside).sum(axis=-1)
@@ -91,45 +91,52 @@ def _number(endpoints: float, energy: float, spilled: float, arrived: float) -> 
 class Load:
     """Calls of every workload whose Service keeps them near."""
 
-    def __init__(self, model: Model, x: Floats, by_location: Floats, total: list[float]) -> None:
-        """Share the counts with the books: float64[W, K], float64[W, L] and replicas per workload."""
+    def __init__(self, model: Model, x: Floats, by_service: Floats, total: list[float]) -> None:
+        """Share the counts with the books: float64[W, K], float64[W, S] and replicas per workload."""
         self._model, self._price = model, model.problem.prices.load
-        self._x, self._by_location, self._total = x, by_location, total
+        self._x, self._by_service, self._total = x, by_service, total
         near = [workload.routing is not Routing.ALL for workload in model.problem.workloads]
         self.callees = [row for row, kept in enumerate(near) if kept and model.called[row]]
         """workloads that have such a term"""
         self._routing = [workload.routing for workload in model.problem.workloads]
         self._row = {callee: row for row, callee in enumerate(self.callees)}
         self._q: Floats = np.zeros((len(self.callees), model.size))
-        self._place: Floats = np.zeros((len(self.callees), model.locations))
+        self._place: Floats = np.zeros((len(self.callees), model.service_zones))
+        self._share: Floats = np.zeros_like(by_service)
+        """float64[W, S], shares of callers that are part of the calls as of now"""
         self._calls = [
             [(callee, model.callees[w].count(callee)) for callee in dict.fromkeys(model.callees[w]) if near[callee]]
             for w in range(len(x))
         ]
 
-    def sync(self, workload: int, change: Floats, location_change: Floats) -> None:
-        """Take over the change of a workload's shares by column and by location."""
+    def sync(self, workload: int, change: Floats) -> None:
+        """Take over a workload's changed counts, and the change of its shares by column."""
+        if not self._calls[workload]:
+            return
+        share = self._by_service[workload] / (self._total[workload] or 1.0)
+        service_change = share - self._share[workload]
+        self._share[workload] = share
         for callee, times in self._calls[workload]:
             if self._routing[callee] is not Routing.SAME_ZONE:
                 self._q[self._row[callee]] += times * change
-            self._place[self._row[callee]] += times * location_change
+            self._place[self._row[callee]] += times * service_change
 
-    def add(self, workload: int, share: Floats, location_share: Floats) -> Amount:
+    def add(self, workload: int, share: Floats) -> Amount:
         """float64[K], exact change for one more replica of the workload on each column.
 
-        `share` and `location_share` are what `sync` last saw of the workload.
+        `share` is what `sync` last saw of the workload.
         """
         if not self._price or not self.callees:
             return 0.0
         total, routing = self._total[workload], self._routing
-        level = [0.0] * self._model.locations
+        level = [0.0] * self._model.service_zones
         change: Amount = 0.0
         if workload in self._row and total:
             if routing[workload] is Routing.SAME_ZONE:
                 level = self._zone_endpoint(workload)
             else:
                 change = self._endpoint(workload)
-        here, seen = self._by_location[workload].tolist(), location_share.tolist()
+        here, seen = self._by_service[workload].tolist(), self._share[workload].tolist()
         for callee, times in self._calls[workload]:
             if not self._total[callee]:
                 continue
@@ -139,16 +146,16 @@ class Load:
                 level = [a + b for a, b in zip(level, more, strict=True)]
                 continue
             q = self._q[row] + times * (self._x[workload] / (total or 1) - share)
-            place = self._place[row] + times * (self._by_location[workload] / (total or 1) - location_share)
+            place = self._place[row] + times * (self._by_service[workload] / (total or 1) - self._share[workload])
             change = change + self._caller(callee, workload, q, place, times)
         if any(level):
-            change = change + np.array(level).take(self._model.location)
+            change = change + np.array(level).take(self._model.service_zone)
         return self._price * change if isinstance(change, np.ndarray) else change
 
     def _zone_endpoint(self, callee: int) -> list[float]:
-        """Change for one more endpoint in each location, calls kept in zones; in plain numbers as there are few."""
+        """Change for one more endpoint in each zone, calls kept in zones; in plain numbers as there are few."""
         total, zoned = self._total[callee], self._model.zone_list
-        calls, here = self._place[self._row[callee]].tolist(), self._by_location[callee].tolist()
+        calls, here = self._place[self._row[callee]].tolist(), self._by_service[callee].tolist()
         if _blind(here, zoned):
             return [0.0] * len(here)
         energy, spilled, arrived = _zone_parts(calls, here, zoned)
@@ -166,12 +173,12 @@ class Load:
         return level
 
     def _zone_caller(self, callee: int, times: int, total: float, mine: list[float], seen: list[float]) -> list[float]:
-        """Change for one more caller in each location, calls kept in zones.
+        """Change for one more caller in each zone, calls kept in zones.
 
-        `mine` are the callers by location, `seen` their shares that are part of the calls as of now.
+        `mine` are the callers by zone, `seen` their shares that are part of the calls as of now.
         """
         endpoints, zoned = self._total[callee], self._model.zone_list
-        calls, here = self._place[self._row[callee]].tolist(), self._by_location[callee].tolist()
+        calls, here = self._place[self._row[callee]].tolist(), self._by_service[callee].tolist()
         if _blind(here, zoned):
             return [0.0] * len(here)
         before = [c + times * (m / (total or 1) - s) for c, m, s in zip(calls, mine, seen, strict=True)]
@@ -194,7 +201,7 @@ class Load:
             return 0.0
         row = self._row[callee]
         if self._routing[callee] is Routing.SAME_ZONE:
-            calls, here = self._place[row].tolist(), self._by_location[callee].tolist()
+            calls, here = self._place[row].tolist(), self._by_service[callee].tolist()
             return self._price * _number(self._total[callee], *_zone_parts(calls, here, self._model.zone_list))
         return self._price * float(self._now(callee, self._q[row], self._place[row]))
 
@@ -203,7 +210,7 @@ class Load:
 
     def _parts(self, callee: int, q: Floats, place: Floats) -> Parts:
         routing = self._model.problem.workloads[callee].routing
-        return parts_of(self._model, routing, self._x[callee], self._by_location[callee], q, place)
+        return parts_of(self._model, routing, self._x[callee], self._by_service[callee], q, place)
 
     def _endpoint(self, callee: int) -> Amount:
         """Change for one more endpoint of the callee on each column."""
@@ -215,8 +222,8 @@ class Load:
             return 0.0
         now = _term(total, float(energy.sum()), spilled, arrived)
         routing = model.problem.workloads[callee].routing
-        location = model.location
-        x, here = self._x[callee], self._by_location[callee]
+        zone = model.service_zone
+        x, here = self._x[callee], self._by_service[callee]
         after = here + 1
         held = x > 0
         alone = np.where(held, 0.0, q)
@@ -224,14 +231,14 @@ class Load:
         if routing is Routing.LOCAL:
             return _term(total + 1, float(energy.sum()) + own, 0.0, arrived + alone) - now
         before = np.where(served, (2 * inside + outside) * outside / np.where(served, here, 1.0), 0.0)
-        within, left = inside[location] + alone, outside[location] - alone
-        rest = (2 * within + left) * left / after[location]
-        less = np.where(served[location], 0.0, outside[location])
-        changed = float(energy.sum()) + own - before[location] + rest
+        within, left = inside[zone] + alone, outside[zone] - alone
+        rest = (2 * within + left) * left / after[zone]
+        less = np.where(served[zone], 0.0, outside[zone])
+        changed = float(energy.sum()) + own - before[zone] + rest
         spilling = spilled - less
         if not model.zoned.all():
             # Without a zone the endpoint, or one that is there already, makes calls go to all.
-            everywhere = ~model.zoned[location] | bool((here[~model.zoned] > 0).any())
+            everywhere = ~model.zoned[zone] | bool((here[~model.zoned] > 0).any())
             changed = np.where(everywhere, float(energy.sum() - before.sum()) + own, changed)
             spilling = np.where(everywhere, float(outside.sum()) - alone, spilling)
         return _term(total + 1, changed, spilling, arrived) - now
@@ -244,18 +251,18 @@ class Load:
         if total:
             shrink = times * (1 / (total + 1) - 1 / total)
             q = q + shrink * self._x[workload]
-            place = place + shrink * self._by_location[workload]
+            place = place + shrink * self._by_service[workload]
         energy, spilled, arrived, served, inside, outside = self._parts(callee, q, place)
         sum_energy, endpoints = float(energy.sum()), self._total[callee]
-        x, here = self._x[callee], self._by_location[callee]
-        routing, location = model.problem.workloads[callee].routing, model.location
+        x, here = self._x[callee], self._by_service[callee]
+        routing, zone = model.problem.workloads[callee].routing, model.service_zone
         crowd = np.where(served, here, 1.0)
         held = x > 0
         own = np.where(held, (2 * q * step + step * step) / np.where(held, x, 1.0), 0.0)
         if routing is Routing.LOCAL:
             return _term(endpoints, sum_energy + own, 0.0, arrived + step * held) - now
-        near = np.where(served, step * 2 * outside / crowd, 0.0)[location]
-        far = np.where(served, step * (2 * inside + 2 * outside + step) / crowd, 0.0)[location]
-        more = np.where(held | served[location], 0.0, step)
+        near = np.where(served, step * 2 * outside / crowd, 0.0)[zone]
+        far = np.where(served, step * (2 * inside + 2 * outside + step) / crowd, 0.0)[zone]
+        more = np.where(held | served[zone], 0.0, step)
         gain = np.where(held, own + near, far)
         return _term(endpoints, sum_energy + gain, spilled + more, arrived + step) - now

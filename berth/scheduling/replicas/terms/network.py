@@ -35,11 +35,12 @@ class Network:
         self._calls = [np.array(targets, dtype=np.intp) for targets in model.calls]
         self._spread_diagonal = [target.spread_cost.diagonal()[self._location] for target in model.targets]
 
-    def sync(self, workload: int) -> tuple[Floats, Floats]:
-        """Take over a workload's changed counts; returns the change of its shares by column and by location."""
+    def sync(self, workload: int) -> Floats:
+        """Take over a workload's changed counts; returns the change of its shares by column."""
         total = self._total[workload] or 1.0
         share, by_location = self._x[workload] / total, self._by_location[workload] / total
-        change, location_change = share - self.share[workload], by_location - self.location_share[workload]
+        change: Floats = share - self.share[workload]
+        location_change = by_location - self.location_share[workload]
         self.share[workload], self.location_share[workload] = share, by_location
         calls = self._model.calls[workload]
         for target in calls:
@@ -47,7 +48,7 @@ class Network:
             self._by_place[target] += location_change
         for target in self._model.called[workload]:
             self._known[target] = False
-        return change, location_change
+        return change
 
     def reach(self, number: int) -> Floats:
         """float64[K], what a caller of this target pays on each column."""
@@ -106,8 +107,8 @@ class Network:
 
     def _endpoint(self, number: int, target: Target) -> Floats:
         """Change of what the Service's routing costs its callers for one more endpoint on each column."""
-        model, cost = self._model, target.near_cost
-        if cost is None:
+        model, cost, kept_cost = self._model, target.near_cost, target.kept_cost
+        if cost is None or kept_cost is None:
             raise TypeError("target without routing of its own")
         total = self._total[target.callee]
         x, here = self._x[target.callee], self._by_location[target.callee]
@@ -121,13 +122,26 @@ class Network:
         if on_node:
             q = q * (x == 0)
             place = q @ model.incidence
-            together = [0.0] * model.locations
+            together: Floats = np.zeros(model.locations)
         else:
-            together = ((q * x) @ model.incidence).tolist()
-        served = model.served(here)
-        zoned = model.zone_list
+            together = (q * x) @ model.incidence
+        kept = model.gathered(here)
+        served = model.served(kept)[model.service_of]
+        zoned = [model.zone_list[zone] for zone in model.service_list]
+        outside, inside = cost @ here, kept_cost @ here
         known = _Locations(
-            total, here.tolist(), place.tolist(), together, (cost @ here).tolist(), cost.diagonal().tolist(), on_node
+            total,
+            here.tolist(),
+            together.tolist(),
+            outside.tolist(),
+            inside.tolist(),
+            cost.diagonal().tolist(),
+            (place @ kept_cost).tolist(),
+            model.service_list,
+            kept.tolist(),
+            model.gathered(place * inside - cost.diagonal() * together).tolist(),
+            model.gathered(place * outside).tolist(),
+            on_node,
         )
         towards = (np.where(served, 0.0, place) @ cost).tolist()
         if all(zoned):
@@ -137,7 +151,7 @@ class Network:
             nowhere = [False] * model.locations
             blind, far, far_slope = _per_location(known, (place @ cost).tolist(), nowhere)
             now, level, slope = blind, far, far_slope
-            if not (here[~model.zoned] > 0).any():
+            if not (kept[~model.zoned] > 0).any():
                 now, level, slope = _per_location(known, towards, zoned)
                 level = [a if z else b for a, b, z in zip(level, far, zoned, strict=True)]
                 slope = [a if z else b for a, b, z in zip(slope, far_slope, zoned, strict=True)]
@@ -171,16 +185,18 @@ def paid(model: Model, target: Target, x: Floats, here: Floats, total: float) ->
     mean /= total
     own = target.spread_cost.diagonal() / total
     cost: Floats
-    if target.near_cost is not None and target.routing is not Routing.LOCAL:
-        served = model.served(here)
+    if target.near_cost is not None and target.kept_cost is not None and target.routing is not Routing.LOCAL:
+        kept = model.gathered(here)
+        served = model.served(kept)[..., model.service_of]
+        reached = np.where(served, kept[..., model.service_of], total)
         diagonal = target.near_cost.diagonal()
-        near = np.where(served, diagonal, (here @ target.near_cost.T) / total)
+        near = np.where(served, here @ target.kept_cost.T, here @ target.near_cost.T) / reached
         if target.routing is Routing.SAME_NODE:
             cost = mean.take(place, axis=-1) - own.take(place) * x
             cost += near.take(place, axis=-1) * (x == 0)
             return cost
         mean += near
-        own = own + diagonal / np.where(served, here, total)
+        own = own + diagonal / reached
     cost = mean.take(place, axis=-1) - own.take(place, axis=-1) * x
     if target.routing is Routing.LOCAL:
         cost += model.lost * (x == 0)
@@ -189,23 +205,34 @@ def paid(model: Model, target: Target, x: Floats, here: Floats, total: float) ->
 
 @dataclass(frozen=True, slots=True)
 class _Locations:
-    """Endpoints and callers of one target by location, in plain numbers.
+    """Endpoints and callers of one target by location and by service zone, in plain numbers.
 
-    There are few locations, and an array operation costs as much as a loop over them.
+    There are few locations, and an array operation costs as much as a loop over them. Callers that are served on their
+    node are left out.
     """
 
     total: float
     """endpoints"""
     here: list[float]
     """endpoints by location"""
-    place: list[float]
-    """callers by location, without those that are served on their node"""
     together: list[float]
-    """pairs of callers and endpoints on one node"""
+    """pairs of callers and endpoints on one node, by location"""
     outside: list[float]
-    """sum of the cost to all endpoints"""
+    """sum of the cost from each location to all endpoints"""
     inside: list[float]
-    """cost between two nodes of the location"""
+    """sum of the cost from each location to the endpoints of its zone"""
+    near: list[float]
+    """cost between two nodes of each location"""
+    fresh: list[float]
+    """cost from all callers of its zone to one endpoint in each location"""
+    zone: list[int]
+    """service zone of each location"""
+    kept: list[float]
+    """endpoints by service zone"""
+    paid: list[float]
+    """cost from all callers of each service zone to all its endpoints"""
+    spilled: list[float]
+    """cost from all callers of each service zone to all endpoints"""
     on_node: bool
     """whether callers are served on their node if they can"""
 
@@ -219,24 +246,25 @@ def _per_location(known: _Locations, towards: list[float], zoned: list[bool]) ->
         zoned: locations that keep calls.
     """
     near, carried, total, step = 0.0, 0.0, known.total, known.total + 1
-    here, place, together, inside = known.here, known.place, known.together, known.inside
-    for z, count in enumerate(here):
-        if count and zoned[z]:
-            near += inside[z] * (place[z] - together[z] / count)
-        elif count:
-            carried -= inside[z] * together[z]
+    served = {zone: known.kept[zone] for zone, keeps in zip(known.zone, zoned, strict=True) if keeps}
+    for zone, count in served.items():
+        if count:
+            near += known.paid[zone] / count
+    for z, count in enumerate(known.here):
+        if count and not zoned[z]:
+            carried -= known.near[z] * known.together[z]
         carried += towards[z] * count
     now = near + carried / total if total else 0.0
     level, slope = [], []
-    for z, count in enumerate(here):
-        value, less = near + (carried + towards[z]) / step, inside[z]
+    for z, zone in enumerate(known.zone):
+        value, less = near + (carried + towards[z]) / step, known.near[z]
         if not zoned[z]:
             less = (known.outside[z] + less) / step if known.on_node else less / step
-        elif count:
-            value += inside[z] * together[z] * (1 / count - 1 / (count + 1))
-            less = less if known.on_node else less / (count + 1)
+        elif count := served[zone]:
+            value += (known.paid[zone] + known.fresh[z]) / (count + 1) - known.paid[zone] / count
+            less = (known.inside[z] + less if known.on_node else less) / (count + 1)
         else:
-            value += inside[z] * place[z] - (place[z] * known.outside[z] + place[z] * inside[z]) / step
+            value += known.fresh[z] - (known.spilled[zone] + known.fresh[z]) / step
         level.append(value)
         slope.append(less)
     return now, level, slope

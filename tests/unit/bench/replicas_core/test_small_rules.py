@@ -25,6 +25,11 @@ def is_default(rule: Rule) -> bool:
     return isinstance(rule, Spread) and not rule.hard and rule.max_skew in (3, 5)
 
 
+def shared_name(zones: np.ndarray) -> bool:
+    named = zones[zones >= 0].tolist()
+    return len(set(named)) < len(named)
+
+
 @pytest.mark.parametrize(
     "wanted",
     [
@@ -75,7 +80,8 @@ def test_every_kind_of_rule_is_drawn(wanted: Callable[[Rule], bool]) -> None:
         pytest.param(lambda problem: any(e.max_cost < np.inf for e in problem.edges), id="maxNetworkCost"),
         pytest.param(lambda problem: problem.nodes.bandwidth is not None, id="minBandwidth"),
         pytest.param(lambda problem: problem.nodes.reserve is not None, id="nodes kept for pods that name them"),
-        pytest.param(lambda problem: not problem.nodes.zoned.all(), id="nodes without a zone"),
+        pytest.param(lambda problem: problem.nodes.service_zone.min() < 0, id="nodes without a zone"),
+        pytest.param(lambda problem: shared_name(problem.nodes.service_zone), id="one zone name in two regions"),
         pytest.param(lambda problem: problem.prices.survive_node == 0, id="spread: none"),
         pytest.param(lambda problem: problem.prices.survive_node == REQUIRED, id="spread: node"),
         pytest.param(lambda problem: problem.prices.survive_zone == REQUIRED, id="spread: zone"),

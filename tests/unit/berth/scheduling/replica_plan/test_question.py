@@ -88,8 +88,8 @@ def test_nodes() -> None:
     assert nodes.free[:, 0].tolist() == [4000, 3000, 4000, 4000]
     assert nodes.zone[0] == nodes.zone[1]
     assert len(set(nodes.zone.tolist())) == 3
-    assert nodes.zoned is not None
-    assert [bool(nodes.zoned[place]) for place in nodes.location] == [True, True, True, False]
+    assert nodes.service_zone is not None
+    assert nodes.service_zone[nodes.location].tolist() == [0, 0, 1, -1]
     assert nodes.location_cost[nodes.location[0], nodes.location[2]] == 20.0
     assert nodes.reserve is None
     assert nodes.bandwidth is None

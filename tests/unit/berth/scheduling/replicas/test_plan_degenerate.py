@@ -39,7 +39,7 @@ ABSURD = np.where(COST > 5, 1e9, 0.0)
         pytest.param(problem(3, 3, 3, edges=EDGES, on=nodes(location_cost=FREE)), id="no costs"),
         pytest.param(problem(3, 3, 3, edges=EDGES, on=nodes(location_cost=ABSURD)), id="costs of 0 and 1e9"),
         pytest.param(problem(3, 3, 3, edges=EDGES, on=nodes(range(3, 11))), id="unequal nodes"),
-        pytest.param(problem(3, 3, 3, edges=EDGES, on=nodes(zoned=np.zeros(4, dtype=np.bool_))), id="no zones"),
+        pytest.param(problem(3, 3, 3, edges=EDGES, on=nodes(service_zone=np.full(4, -1))), id="no zones"),
         pytest.param(problem(3, 3, 3, edges=EDGES, prices=Prices(network=0, load=0, failover=0)), id="no prices"),
         pytest.param(problem(3, 3, edges=[(0, 1), (0, 1), (1, 0)]), id="double edges and cycles"),
         pytest.param(problem(3, 3, rules=[AntiAffinity(domain=HOST, subjects=[], selects=[])]), id="a rule of nobody"),

@@ -27,6 +27,9 @@ def costs(value: float) -> np.ndarray:
     [
         pytest.param(lambda: problem(1, on=nodes(location=np.arange(8))), "location names 7", id="location"),
         pytest.param(lambda: problem(1, on=nodes(zone=np.arange(3))), r"Nodes.zone has shape \(3,\)", id="zone"),
+        pytest.param(
+            lambda: problem(1, on=nodes(service_zone=np.arange(3))), "service_zone has shape", id="zone names"
+        ),
         pytest.param(lambda: problem(1, on=nodes(location_cost=costs(NAN))), "location_cost holds", id="cost NaN"),
         pytest.param(lambda: problem(1, on=nodes(location_cost=costs(-1))), "location_cost holds", id="cost negative"),
         pytest.param(lambda: problem(1, on=nodes(location_cost=costs(np.inf))), "location_cost holds", id="infinite"),

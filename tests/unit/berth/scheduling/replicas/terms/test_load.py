@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
 from berth.network.routing import Routing
-from tests.support.counts import books_of, problem, state_of, walk
+from tests.support.counts import books_of, nodes, problem, state_of, walk
 
 
 @pytest.mark.parametrize("routing", list(Routing), ids=lambda routing: routing.value)
@@ -44,3 +44,25 @@ def test_two_endpoints_in_two_zones(routing: Routing, callers: list[int], load: 
     books = books_of(problem(2, 2, edges=[(0, 1)], routing=routing))
     books.change([*((0, node, 1) for node in callers), (1, 0, 1), (1, 4, 1)])
     assert books.load.value(1) == pytest.approx(5.0 * load)
+
+
+@pytest.mark.parametrize(
+    ("names", "load"),
+    [
+        pytest.param([0, 1, 2, 3], 0.25, id="three quarters of the calls in one zone"),
+        pytest.param([0, 1, 0, 3], 0.0, id="one zone: all call both"),
+        pytest.param([0, 1, 0, 0], 0.0, id="one zone with a place without pods"),
+        pytest.param([0, 1, -1, 3], 0.0, id="one without a zone: all call both"),
+    ],
+)
+def test_three_callers_and_one_in_two_places_with_an_endpoint_each(names: list[int], load: float) -> None:
+    books = books_of(problem(4, 2, edges=[(0, 1)], routing=Routing.SAME_ZONE, on=nodes(service_zone=np.array(names))))
+    books.change([(0, 0, 3), (0, 5, 1), (1, 1, 1), (1, 4, 1)])
+    assert books.load.value(1) == pytest.approx(5.0 * load)
+
+
+def test_an_endpoint_alone_in_a_zone_that_two_regions_have_gets_the_calls_of_both() -> None:
+    on = nodes(service_zone=np.array([0, 1, 0, 3]))
+    books = books_of(problem(4, 2, edges=[(0, 1)], routing=Routing.SAME_ZONE, on=on))
+    books.change([(0, 0, 1), (0, 4, 2), (0, 2, 1), (1, 1, 1), (1, 3, 1)])
+    assert books.load.value(1) == pytest.approx(5.0 * (2 * (0.75**2 + 0.25**2) - 1))

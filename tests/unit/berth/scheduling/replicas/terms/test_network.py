@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
 from berth.network.routing import Routing
-from tests.support.counts import books_of, problem, state_of, walk
+from tests.support.counts import books_of, nodes, problem, state_of, walk
 
 
 @pytest.mark.parametrize("routing", list(Routing), ids=lambda routing: routing.value)
@@ -49,4 +49,23 @@ def test_edges_cost_what_their_calls_cost(routing: Routing, seed: int) -> None:
 def test_a_caller_beside_one_of_four_endpoints(routing: Routing, cost: float) -> None:
     books = books_of(problem(1, 4, edges=[(0, 1)], routing=routing))
     books.change([(0, 0, 1), (1, 0, 1), (1, 1, 1), (1, 2, 1), (1, 4, 1)])
+    assert books.network.edge_value(0, 0) == pytest.approx(cost)
+
+
+@pytest.mark.parametrize(
+    ("names", "cost"),
+    [
+        pytest.param([0, 1, 2, 3], 0.95 * (5 + 80) / 2 + 0.05 * 42.5, id="none in the zone: all"),
+        pytest.param([0, 1, 0, 3], 0.95 * 80 + 0.05 * 42.5, id="one in a far zone of the same name"),
+        pytest.param([0, 0, 0, 3], 0.95 * (5 + 80) / 2 + 0.05 * 42.5, id="both in zones of the same name"),
+        pytest.param([0, 0, 2, 3], 0.95 * 5 + 0.05 * 42.5, id="one in a near zone of the same name"),
+        pytest.param([0, 0, -1, 3], 0.95 * (5 + 80) / 2 + 0.05 * 42.5, id="one without a zone: all"),
+        pytest.param([-1, -1, -1, -1], 0.95 * (5 + 80) / 2 + 0.05 * 42.5, id="no zones"),
+    ],
+)
+@pytest.mark.parametrize("routing", [Routing.SAME_ZONE, Routing.SAME_NODE], ids=lambda routing: routing.value)
+def test_zones_of_one_name_in_several_regions_are_one_zone(names: list[int], cost: float, routing: Routing) -> None:
+    on = nodes(service_zone=np.array(names))
+    books = books_of(problem(1, 2, edges=[(0, 1)], routing=routing, on=on))
+    books.change([(0, 0, 1), (1, 2, 1), (1, 4, 1)])
     assert books.network.edge_value(0, 0) == pytest.approx(cost)
