@@ -26,7 +26,7 @@ from yarl import URL
 from berth.kube.connection import Connection, ConnectionConfigError
 from berth.kube.decoding import ObjectDecoder
 from berth.kube.errors import ApiError, error_from_response, readable, unreadable
-from berth.kube.lists import RawList
+from berth.kube.lists import RawList, read_list
 from berth.kube.metrics import API_LATENCY, API_REQUESTS
 from berth.kube.resources import Resource
 
@@ -161,7 +161,7 @@ class ApiClient:
         while True:
             body = await self._repeat(request)
             with readable(body):
-                page = msgspec.json.decode(body, type=RawList)
+                page = read_list(body)
                 if not page.metadata.resource_version:
                     # An empty copy would be taken for a cluster without objects.
                     raise ValueError("a list without resourceVersion")

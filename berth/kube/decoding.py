@@ -3,17 +3,50 @@
 Go writes null for a list or map that was never made: ``spec.drivers`` of the CSINode of a node without CSI drivers, for
 one. msgspec takes no null where a list is expected, so what it refuses is read again with such fields left out; objects
 without them cost nothing extra.
+
+The API server stores values that are nested 10,000 deep, in the managedFields of any object for one, and no decoder of
+Python reads that. Such an object is read without what is so deep, which nothing of Berth looks at.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec import inspect
 
 T = TypeVar("T")
+
+MAX_DEPTH: Final = 100
+"""Lists and maps inside each other that are read of an object that is nested too deeply."""
+_STRING_OR_BRACKET: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+
+
+def shallow(data: bytes, depth: int = MAX_DEPTH) -> bytes:
+    """JSON with null for each list and map that is nested deeper; what is no JSON comes out as something alike."""
+    parts: list[bytes] = []
+    level = begin = 0
+    for token in _STRING_OR_BRACKET.finditer(data):
+        if token[0] in (b"[", b"{"):
+            level += 1
+            if level == depth + 1:
+                parts += data[begin : token.start()], b"null"
+        elif token[0] in (b"]", b"}"):
+            if level == depth + 1:
+                begin = token.end()
+            level -= 1
+    return b"".join((*parts, data[begin:] if level <= depth else b""))
+
+
+def at_any_depth(decode: Callable[[Any], T], data: bytes | msgspec.Raw) -> T:
+    """Decode JSON; what is nested too deeply for that is decoded as :func:`shallow` has it."""
+    try:
+        return decode(data)
+    except RecursionError:
+        return decode(shallow(bytes(data)))
 
 
 class ObjectDecoder(Generic[T]):
@@ -30,6 +63,9 @@ class ObjectDecoder(Generic[T]):
         Raises:
             msgspec.DecodeError: it is no JSON, or a field has a wrong type.
         """
+        return at_any_depth(self._decode, data)
+
+    def _decode(self, data: bytes | msgspec.Raw) -> T:
         try:
             return self._decoder.decode(data)
         except msgspec.ValidationError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from berth.kube.decoding import at_any_depth
+
 
 class ListMeta(msgspec.Struct, rename="camel"):
     """metav1.ListMeta."""
@@ -17,3 +19,15 @@ class RawList(msgspec.Struct):
 
     metadata: ListMeta = msgspec.field(default_factory=ListMeta)
     items: list[msgspec.Raw] | None = None
+
+
+def read_list(body: bytes) -> RawList:
+    """Read a list without its items.
+
+    Raises:
+        msgspec.DecodeError: it is no JSON, or no list.
+    """
+    return at_any_depth(_DECODER.decode, body)
+
+
+_DECODER = msgspec.json.Decoder(RawList)

@@ -20,7 +20,7 @@ import msgspec
 import structlog
 
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
-from berth.kube.decoding import ObjectDecoder
+from berth.kube.decoding import ObjectDecoder, at_any_depth
 from berth.kube.errors import ApiError, error_from_event
 from berth.kube.interning import PodInterning
 from berth.kube.memory import collection_paused
@@ -300,6 +300,9 @@ class Reflector(Generic[T]):
 
     def _apply(self, line: bytes) -> None:
         """Take in one line of a watch."""
+        at_any_depth(self._apply_line, line)
+
+    def _apply_line(self, line: bytes) -> None:
         try:
             event = self._event_decoder.decode(line)
         except ValueError as error:

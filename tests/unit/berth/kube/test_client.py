@@ -111,6 +111,16 @@ async def test_json_that_is_no_list_is_no_empty_cluster(body: Any) -> None:
                 await client.list_all(CONFIGMAPS)
 
 
+async def test_one_object_that_is_nested_deeply_spoils_no_list() -> None:
+    deep = b'{"metadata":{"name":"deep","managedFields":%s1%s}}' % (b"[" * 9000, b"]" * 9000)
+    items = b'{"metadata":{"resourceVersion":"1"},"items":[%s,{"metadata":{"name":"c"}}]}' % deep
+    with api_server(lambda request: Answer(200, items if request.path.count("?") else deep)) as server:
+        async with ApiClient(server.connection()) as client:
+            assert [item.metadata.name for item in await client.list_all(CONFIGMAPS)] == ["deep", "c"]
+            assert (await client.get(CONFIGMAPS, "deep", namespace="ns")).metadata.name == "deep"
+            assert (await client.get(CONFIGMAPS.raw, "deep", namespace="ns"))["metadata"]["name"] == "deep"
+
+
 @pytest.mark.parametrize("verb", ["GET", "POST", "watch"])
 async def test_a_rotated_authority_is_read_again(verb: str, tmp_path: Path, no_pause: None) -> None:
     """The file holds an authority that signed nothing here; by the time it is needed, the right one."""

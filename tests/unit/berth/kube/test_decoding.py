@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from berth.kube import resources
-from berth.kube.decoding import ObjectDecoder, without_null_fields
+from berth.kube.decoding import MAX_DEPTH, ObjectDecoder, shallow, without_null_fields
 from berth.kube.objects import CSINode, Pod
 from berth.kube.resources import Resource
 
@@ -105,3 +106,43 @@ def test_fields_that_nobody_reads_stay_as_they_are() -> None:
         "other": None,
         "spec": {"odd": None},
     }
+
+
+TEXTS = st.one_of(st.text(max_size=4), st.sampled_from(['"', "\\", '\\"', "{", "]", '{"a":[', '"]}']))
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), TEXTS),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(TEXTS, inside, max_size=3),
+    max_leaves=20,
+)
+
+
+def cut(value: Any, depth: int) -> Any:
+    """The same with null for what is nested deeper."""
+    if not isinstance(value, dict | list):
+        return value
+    if depth == 0:
+        return None
+    if isinstance(value, dict):
+        return {name: cut(item, depth - 1) for name, item in value.items()}
+    return [cut(item, depth - 1) for item in value]
+
+
+@given(value=VALUES, depth=st.integers(0, 4), ascii_only=st.booleans())
+def test_deep_values_are_cut_and_no_others(value: Any, depth: int, ascii_only: bool) -> None:
+    data = json.dumps(value, ensure_ascii=ascii_only).encode()
+    assert json.loads(shallow(data, depth)) == cut(value, depth)
+
+
+@given(data=st.binary(max_size=60), depth=st.integers(0, 3))
+def test_what_is_no_json_can_be_cut_too(data: bytes, depth: int) -> None:
+    assert len(shallow(data, depth)) <= 5 * len(data)
+
+
+@pytest.mark.parametrize("depth", [MAX_DEPTH // 2, 9000], ids=["as it is", "as deep as the API server lets it be"])
+def test_a_pod_with_deep_metadata_is_read(depth: int) -> None:
+    """Whoever may create a pod may state managedFields that are nested like this."""
+    nested = b'{"f:a":' * depth + b"{}" + b"}" * depth
+    pod = ObjectDecoder(Pod).decode(
+        b'{"metadata":{"managedFields":[{"fieldsV1":%s}],"name":"p"},"spec":{"nodeName":"n"}}' % nested
+    )
+    assert (pod.metadata.name, pod.spec.node_name) == ("p", "n")

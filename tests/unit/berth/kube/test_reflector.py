@@ -275,6 +275,16 @@ class TestUnreadableObjects:
         return REGISTRY.get_sample_value("berth_unreadable_objects_total", {"resource": "configmaps"}) or 0.0
 
 
+DEEP = [{"fieldsV1": msgspec.Raw(b'{"f:a":' * 9000 + b"{}" + b"}" * 9000)}]
+
+
+def test_an_object_that_is_nested_deeply_is_read_like_any_other(reflector: Reflector[ConfigMap], seen: Seen) -> None:
+    for number, kind in enumerate(("ADDED", "MODIFIED", "BOOKMARK", "DELETED"), start=1):
+        reflector._apply(line(kind, managedFields=DEEP, resourceVersion=str(number)))
+    assert [(kind, version) for kind, _, _, version in seen] == [(ADDED, "1"), (MODIFIED, "2"), (DELETED, "4")]
+    assert reflector._version == "4"
+
+
 def failing(*_: Any) -> None:
     raise KeyError("a bug in a handler")
 
