@@ -22,15 +22,15 @@ ends with :meth:`SchedulingQueue.back_off`, :meth:`SchedulingQueue.retry_at`, or
 
 from __future__ import annotations
 
-import heapq
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
 
 from cachetools import TTLCache
 
 from berth.kube.objects import Pod
 from berth.network.groups import Group, GroupKey
 from berth.scheduling.cache.volumes import claim_keys, disk_uses
+from berth.scheduling.heaps import LazyHeap, NamespaceHeaps
 from berth.scheduling.planning_share import PlanningShare
 from berth.scheduling.queue_entry import EntryKey, QueueEntry, Rank, looks_at_pods
 
@@ -41,16 +41,15 @@ AGEING_SECONDS = 30.0
 """Seconds after which an active entry gets a turn whatever its priority."""
 AGEING_TURNS = 4
 """Every so many attempts one is for the entry that has been active longest."""
-STALE = 64
-"""Items of entries long gone that a heap may have beside twice as many as there are entries."""
 REMEMBER_REFUSALS = 300.0
 """Seconds for which a refused binding lengthens the pod's next backoff."""
 
-T = TypeVar("T", Rank, tuple[float, EntryKey])
+_Since = tuple[float, EntryKey]
+"""A monotonic time that an entry has."""
 
 
 class SchedulingQueue:
-    """The queue entries; adding and deleting pods and popping is O(log n) in their number."""
+    """The queue entries. Adding and deleting pods and popping is O(log n) in entries and in namespaces."""
 
     def __init__(self, *, clock: Callable[[], float], groups: Mapping[GroupKey, Group]) -> None:
         """Start empty; `clock` is monotonic, `groups` are the AppGroups that exist."""
@@ -59,12 +58,18 @@ class SchedulingQueue:
         self._entries: dict[EntryKey, QueueEntry] = {}
         self._entry_of: dict[str, EntryKey] = {}
         self._unschedulable: dict[EntryKey, QueueEntry] = {}
-        # What is in these heaps is good only while it equals its entry's rank, active or due time.
-        self._active: dict[str, list[Rank]] = {}
-        self._oldest: dict[str, list[tuple[float, EntryKey]]] = {}
         self._share = PlanningShare()
         self._turn = 0
-        self._timers: list[tuple[float, EntryKey]] = []
+        self._active_in: Counter[str] = Counter()
+        self._active: NamespaceHeaps[Rank] = NamespaceHeaps(
+            self._current_rank,
+            self._active_in.__getitem__,
+            lambda namespace, rank: (rank[0], self._share.rank(namespace), rank),
+        )
+        self._oldest: NamespaceHeaps[_Since] = NamespaceHeaps(
+            self._current_since, self._active_in.__getitem__, lambda _, since: since
+        )
+        self._timers: LazyHeap[_Since] = LazyHeap(self._current_due, lambda: len(self._entries))
         self._refusals: TTLCache[str, int] = TTLCache(maxsize=10_000, ttl=REMEMBER_REFUSALS, timer=clock)
 
     def __len__(self) -> int:
@@ -133,6 +138,7 @@ class SchedulingQueue:
         if not entry.pods:
             del self._entries[key]
             self._unschedulable.pop(key, None)
+            self._set_rank(entry, None)
         else:
             entry.outranked = True
 
@@ -145,17 +151,13 @@ class SchedulingQueue:
         self._release_timers()
         entry = self._aged(held) if self._turn % AGEING_TURNS == AGEING_TURNS - 1 else None
         if entry is None:
-            heads = [
-                (head[0], self._share.rank(namespace), head)
-                for namespace in [*self._active]
-                if (head := self._head(namespace)) is not None and not (held is not None and held(namespace))
-            ]
-            if not heads:
+            rank = self._active.first(held)
+            if rank is None:
                 return None
-            entry = self._entries[min(heads)[-1][-1]]
-        self._share.take_turn({entry.key.namespace, *self._active})
+            entry = self._entries[rank[-1]]
+        self._share.take_turn()
         self._turn += 1
-        entry.rank = None
+        self._set_rank(entry, None)
         return entry
 
     def put_back(self, entry: QueueEntry) -> None:
@@ -191,7 +193,7 @@ class SchedulingQueue:
         entry.turn = self._turn
         now = self._clock()
         entry.not_before = now + wait
-        entry.rank = None
+        self._set_rank(entry, None)
         entry.due = None
         if self._entries.get(entry.key) is entry:
             entry.unschedulable = True
@@ -203,7 +205,7 @@ class SchedulingQueue:
         when = max(when, entry.not_before)
         if entry.rank is None and (entry.due is None or when < entry.due):
             entry.due = when
-            self._put(self._timers, (when, entry.key), self._timed)
+            self._timers.push((when, entry.key))
 
     def activate(self, key: EntryKey, *, skip_backoff: bool = True) -> None:
         """Something about this entry changed: try it now, or once its backoff is over."""
@@ -225,9 +227,8 @@ class SchedulingQueue:
 
     def next_due(self) -> float | None:
         """Monotonic time at which the next timer runs out, None when there is none."""
-        while self._timers and not self._timed(self._timers[0]):
-            heapq.heappop(self._timers)
-        return self._timers[0][0] if self._timers else None
+        timer = self._timers.first()
+        return None if timer is None else timer[0]
 
     def _wake(self, entry: QueueEntry, *, newcomer: Pod | None = None) -> None:
         """Make an entry active, at the end of its backoff if it has one."""
@@ -247,69 +248,51 @@ class SchedulingQueue:
         rank = self._rank(entry, newcomer)
         if rank == entry.rank:
             return
-        namespace = entry.key.namespace
-        idle, entry.rank = entry.rank is None, rank
+        namespace, idle = entry.key.namespace, entry.rank is None
+        self._set_rank(entry, rank)
+        self._active.push(namespace, rank)
         if idle:
             entry.active_since = self._clock() if since is None else since
-            self._put(self._oldest.setdefault(namespace, []), (entry.active_since, entry.key), self._waits_since)
-        if namespace not in self._active:
-            self._active[namespace] = []
-            self._share.enter(namespace)
-        self._put(self._active[namespace], rank, self._ranks)
+            self._oldest.push(namespace, (entry.active_since, entry.key))
 
-    def _head(self, namespace: str) -> Rank | None:
-        """The first active entry of a namespace; a namespace without any is dropped."""
-        heap = self._active[namespace]
-        while heap:
-            if not self._ranks(heap[0]):
-                heapq.heappop(heap)
-                continue
-            entry = self._entries[heap[0][-1]]
-            if entry.outranked:
-                entry.rank = self._rank(entry, None)
-                heapq.heapreplace(heap, entry.rank)
-            if entry.rank == heap[0]:
-                return heap[0]
-        del self._active[namespace]
-        return None
+    def _set_rank(self, entry: QueueEntry, rank: Rank | None) -> None:
+        """Note the place of an entry among the active ones, and whether its namespace has any of those."""
+        namespace, was = entry.key.namespace, entry.rank
+        entry.rank = rank
+        if was is None and rank is not None:
+            self._active_in[namespace] += 1
+            if self._active_in[namespace] == 1:
+                self._share.enter(namespace)
+        elif was is not None and rank is None:
+            self._active_in[namespace] -= 1
+            if not self._active_in[namespace]:
+                del self._active_in[namespace]
+                self._share.leave(namespace)
+                self._active.drop(namespace)
+                self._oldest.drop(namespace)
 
     def _aged(self, held: Callable[[str], bool] | None) -> QueueEntry | None:
         """The entry that has been active longest, if that is too long, of namespaces that are not held."""
-        heads: list[tuple[float, EntryKey]] = []
-        for namespace in [*self._oldest]:
-            heap = self._oldest[namespace]
-            while heap and not self._waits_since(heap[0]):
-                heapq.heappop(heap)
-            if not heap:
-                del self._oldest[namespace]
-            elif not (held is not None and held(namespace)):
-                heads.append(heap[0])
-        since, key = min(heads, default=(self._clock(), None))
-        return self._entries[key] if key is not None and since + AGEING_SECONDS <= self._clock() else None
+        oldest = self._oldest.first(held)
+        if oldest is None or oldest[0] + AGEING_SECONDS > self._clock():
+            return None
+        return self._entries[oldest[1]]
 
-    def _ranks(self, rank: Rank) -> bool:
-        """Whether an entry is active with this rank."""
+    def _current_rank(self, rank: Rank) -> Rank | None:
         entry = self._entries.get(rank[-1])
-        return entry is not None and entry.rank == rank
+        if entry is None or entry.rank != rank:
+            return None
+        if entry.outranked:
+            entry.rank = self._rank(entry, None)
+        return entry.rank
 
-    def _waits_since(self, item: tuple[float, EntryKey]) -> bool:
-        """Whether an entry has been active since then."""
+    def _current_since(self, item: _Since) -> _Since | None:
         entry = self._entries.get(item[1])
-        return entry is not None and entry.rank is not None and entry.active_since == item[0]
+        return item if entry is not None and entry.rank is not None and entry.active_since == item[0] else None
 
-    def _timed(self, item: tuple[float, EntryKey]) -> bool:
-        """Whether an entry becomes active at that time."""
+    def _current_due(self, item: _Since) -> _Since | None:
         entry = self._entries.get(item[1])
-        return entry is not None and entry.due == item[0]
-
-    def _put(self, heap: list[T], item: T, good: Callable[[T], bool]) -> None:
-        """Add an item, and clear away those that are no longer good once they are most of the heap.
-
-        Others reach the top in their time, which is never beneath one that stays: in a namespace that is held, say.
-        """
-        heapq.heappush(heap, item)
-        if len(heap) > 2 * len(self._entries) + STALE:
-            heap[:] = sorted({one for one in heap if good(one)})
+        return item if entry is not None and entry.due == item[0] else None
 
     def _rank(self, entry: QueueEntry, newcomer: Pod | None) -> Rank:
         """Place of an entry, from the place that it has if all that is new is one pod."""
@@ -325,6 +308,6 @@ class SchedulingQueue:
 
     def _release_timers(self) -> None:
         now = self._clock()
-        while (when := self.next_due()) is not None and when <= now:
-            _, key = heapq.heappop(self._timers)
-            self._push(self._entries[key])
+        while (timer := self._timers.first()) is not None and timer[0] <= now:
+            self._timers.pop()
+            self._push(self._entries[timer[1]])

@@ -156,6 +156,16 @@ class TestNamespaces:
         placed = [bench.place(seconds=1.0).partition("-")[0] for _ in range(6)]
         assert placed.count("big") >= 2
 
+    def test_one_whose_pods_have_gone_keeps_the_others_no_credit(self, bench: Bench) -> None:
+        bench.add(pod("idle", namespace="idle", priority=-5))
+        bench.add(*(pod(f"big-{n}", namespace="big") for n in range(10)))
+        bench.place(seconds=5.0)
+        bench.queue.delete("pod-idle-idle")
+        bench.place(seconds=1.0)
+        bench.add(*(pod(f"small-{n}", namespace="small", created=LATE) for n in range(4)))
+        placed = [bench.place(seconds=1.0).partition("-")[0] for _ in range(4)]
+        assert placed.count("small") <= 2
+
     def test_priority_comes_before_shares(self, bench: Bench) -> None:
         bench.add(pod("a", namespace="big"), pod("urgent", namespace="big", priority=1))
         bench.add(pod("b", namespace="small"))

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from berth.kube.objects import Pod
 from berth.network.groups import GroupKey
-from berth.scheduling import queue as queue_module
-from berth.scheduling.queue import STALE, SchedulingQueue
+from berth.scheduling import heaps as heaps_module
+from berth.scheduling.heaps import STALE
+from berth.scheduling.queue import SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey, QueueEntry
 from tests.support import builders
 from tests.support.placement import Clock
@@ -109,8 +110,8 @@ def test_entries_that_are_gone_leave_nothing_in_the_heaps(
             queue.back_off(entry)
         live(queue)
         queue.delete(brief.metadata.uid)
-    heaps = [*queue._active.values(), *queue._oldest.values(), queue._timers]
-    assert max(map(len, heaps)) <= 2 * 2 + STALE + 1
+    heaps = [*queue._active._items.values(), *queue._oldest._items.values(), queue._timers]
+    assert max(len(heap._items) for heap in heaps) <= 2 * 2 + STALE + 1
     assert [entry.pods for entry in queue.entries()] == [{stays.metadata.uid: stays}]
 
 
@@ -119,7 +120,7 @@ def test_heaps_are_bounded_and_lose_nobody(steps: list[tuple[int, str]]) -> None
     clock = Clock()
     queue = SchedulingQueue(clock=clock, groups={})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(queue_module, "STALE", 1)
+        patch.setattr(heaps_module, "STALE", 1)
         for number, what in steps:
             clock.advance(1.0)
             made = pod(number, priority=number if what == "urgent" else 0)
@@ -135,10 +136,10 @@ def test_heaps_are_bounded_and_lose_nobody(steps: list[tuple[int, str]]) -> None
                 queue.back_off(entry)
             for entry in queue.entries():
                 if entry.rank is None:
-                    assert (entry.due, entry.key) in queue._timers
+                    assert (entry.due, entry.key) in queue._timers._items
                 else:
-                    assert entry.rank in queue._active["default"]
-                    assert (entry.active_since, entry.key) in queue._oldest["default"]
+                    assert entry.rank in queue._active._items["default"]._items
+                    assert (entry.active_since, entry.key) in queue._oldest._items["default"]._items
 
 
 def test_an_entry_that_lost_its_most_urgent_pod_comes_after_those_more_urgent_now(queue: SchedulingQueue) -> None:

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from berth.kube.objects import CustomObject, Namespace, Pod, Service
+from berth.scheduling.heaps import STALE
 from berth.scheduling.planning_share import FORGET_BEYOND
-from berth.scheduling.queue import STALE
 from controllers.placement.binder import BindOutcome, BindResult
 from tests.support import kinds
 from tests.support.builders import pod_term, required_affinity, spread
@@ -27,9 +27,7 @@ BOUNDED = {
     "_tolerated": 1024,
     "_affinity": 1024,
     "_columns": 512,
-    "_active": STALE,
-    "_oldest": STALE,
-    "_timers": STALE,
+    "_items": 4 * STALE,
     "_used": FORGET_BEYOND,
 }
 """Registries that remember what was used last, by the attribute that holds them, and how many entries they may have."""

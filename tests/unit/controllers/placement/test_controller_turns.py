@@ -342,9 +342,9 @@ class Turns(RuleBasedStateMachine):
         queue = self.desk.queue
         for entry in queue.entries():
             if entry.rank is not None:
-                assert entry.rank in queue._active[entry.key.namespace]
+                assert entry.rank in queue._active._items[entry.key.namespace]._items
             else:
-                assert (entry.due, entry.key) in queue._timers, "an entry that nobody wakes"
+                assert (entry.due, entry.key) in queue._timers._items, "an entry that nobody wakes"
 
     @invariant()
     def what_is_assumed_is_somebodys(self) -> None:
@@ -383,7 +383,7 @@ class Turns(RuleBasedStateMachine):
             self.every_entry_will_be_tried()
             self.what_is_assumed_is_somebodys()
             self.the_books_are_right()
-            assert not self.desk.queue._active, "a plan without an end"
+            assert not self.desk.queue._active_in, "a plan without an end"
             self.clock.advance(31.0)
         stuck = {uid: self.shapes[uid] for uid in self.waiting()}
         assert all(shape in ("near", "spread", "alone") for shape in stuck.values()), stuck
