@@ -8,7 +8,7 @@ figure is used instead of the regions' (the plugin looks only at regions).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -153,16 +153,3 @@ def _scale(topology: NetworkTopology, name: str) -> str:
     if name == WEIGHTS_DIJKSTRA:
         return WEIGHTS_USER_DEFINED if topology.weight_set(WEIGHTS_NETPERF) is None else WEIGHTS_NETPERF
     return name
-
-
-def choose_topology(names: Iterable[str], *, namespace: str, preferred: str | None, system: str) -> str | None:
-    """Pick the NetworkTopology (``namespace/name``) that serves an application of `namespace`.
-
-    The configured one or, if that does not exist, none: another would be a guess that nobody notices. Where none is
-    configured, the first by name in the application's namespace, else in the namespace `system`. Those of other
-    namespaces never count: whoever may write there is no judge of this network.
-    """
-    ordered = sorted(names)
-    if preferred is not None:
-        return preferred if preferred in ordered else None
-    return next((name for place in (namespace, system) for name in ordered if name.startswith(f"{place}/")), None)

@@ -24,20 +24,17 @@ from dataclasses import dataclass, field
 
 from cachetools import TTLCache
 
-from berth.api.errors import InvalidObjectError
 from berth.api.labels import LABEL_ZONE, membership
-from berth.api.networktopology import API_VERSION as TOPOLOGY_API_VERSION
-from berth.api.networktopology import KIND as TOPOLOGY_KIND
-from berth.api.networktopology import NetworkTopology
 from berth.kube.objects import CustomObject, Namespace, Node, Pod, Service
 from berth.network.admitted import Admitted, stated
-from berth.network.costs import NO_COSTS, NetworkCosts, absent_costs, choose_topology, read_costs
+from berth.network.costs import NetworkCosts
 from berth.network.edges import BandwidthAllocations, Routes
 from berth.network.groups import Group, GroupKey, read_group
 from berth.network.members import GroupMembers
 from berth.network.routing import Routing
 from berth.scheduling.cache.services import ServiceTable
 from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.cache.topologies import TopologyTable
 from berth.scheduling.cache.volume_matching import volume_plan
 from berth.scheduling.cache.volumes import StorageObject, claim_keys
 from berth.scheduling.configuration import Profile
@@ -62,8 +59,8 @@ class Cache:
     """Services, and how calls to workloads are routed"""
     groups: dict[GroupKey, Group] = field(default_factory=dict)
     """compiled AppGroups"""
-    topologies: dict[str, NetworkTopology] = field(default_factory=dict)
-    """NetworkTopologies by ``namespace/name``"""
+    topologies: TopologyTable = field(default_factory=TopologyTable)
+    """NetworkTopologies, and the costs that applications are placed with"""
     routes: Routes = field(init=False)
     """where calls go"""
     bandwidth_allocations: BandwidthAllocations = field(init=False)
@@ -72,8 +69,6 @@ class Cache:
     """by namespace and owner uid: nodes whose kubelet rejected a pod, and until when it keeps away"""
     _zones_version: int = -1
     """static_version of the state that bandwidth was worked out for"""
-    _costs: dict[str, dict[tuple[str, ...], NetworkCosts]] = field(default_factory=dict)
-    """by topology and names of its weight sets"""
 
     def __post_init__(self) -> None:
         """Create what depends on other fields."""
@@ -259,44 +254,13 @@ class Cache:
         self.bandwidth_allocations.mark(key)
 
     def update_topology(self, obj: CustomObject) -> tuple[str | None, bool]:
-        """A NetworkTopology was added or changed.
-
-        Returns what is wrong with it (None when it can be used), and whether costs that were in use changed or may
-        be used from now on: its controller also writes bandwidth and times, which placement does not wait for.
-        """
-        name = f"{obj.metadata.namespace}/{obj.metadata.name}"
-        known = name in self.topologies
-        try:
-            fresh = self.topologies[name] = NetworkTopology.parse(
-                obj.document(api_version=TOPOLOGY_API_VERSION, kind=TOPOLOGY_KIND)
-            )
-        except InvalidObjectError as error:
-            self.delete_topology(obj)
-            return str(error), known
-        changed = not known
-        for weight_sets, old in self._costs.get(name, {}).items():
-            costs = read_costs(fresh, weight_sets=weight_sets)
-            if costs != old:
-                self._costs[name][weight_sets] = costs
-                changed = changed or (costs.zones, costs.regions) != (old.zones, old.regions)
-        return None, changed
+        """A NetworkTopology was added or changed; returns what is wrong with it, and whether costs in use changed."""
+        return self.topologies.update(obj)
 
     def delete_topology(self, obj: CustomObject) -> None:
         """A NetworkTopology was deleted."""
-        name = f"{obj.metadata.namespace}/{obj.metadata.name}"
-        self.topologies.pop(name, None)
-        self._costs.pop(name, None)
+        self.topologies.delete(obj)
 
     def costs_for(self, namespace: str, profile: Profile) -> NetworkCosts:
         """Network costs that an application of this namespace is placed with; the same object until they change."""
-        reference = profile.network_topology
-        preferred = f"{reference.namespace}/{reference.name}" if reference is not None else None
-        name = choose_topology(
-            self.topologies, namespace=namespace, preferred=preferred, system=profile.system_namespace
-        )
-        if name is None:
-            return NO_COSTS if preferred is None else absent_costs(preferred)
-        costs, weight_sets = self._costs.setdefault(name, {}), tuple(profile.weight_sets)
-        if weight_sets not in costs:
-            costs[weight_sets] = read_costs(self.topologies[name], weight_sets=weight_sets)
-        return costs[weight_sets]
+        return self.topologies.costs_for(namespace, profile)

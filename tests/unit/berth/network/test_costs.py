@@ -12,7 +12,6 @@ from berth.network.costs import (
     NetworkCosts,
     Place,
     absent_costs,
-    choose_topology,
     read_costs,
 )
 from tests.support import kinds
@@ -207,20 +206,3 @@ def test_why_there_are_no_costs(costs: NetworkCosts, words: str) -> None:
 def test_an_absent_topology_has_the_same_costs_every_time() -> None:
     assert absent_costs("x/net") is absent_costs("x/net")
     assert (absent_costs("x/net").absent, absent_costs("x/net").available) == ("x/net", False)
-
-
-@pytest.mark.parametrize(
-    ("names", "preferred", "chosen"),
-    [
-        pytest.param([], None, None, id="none"),
-        pytest.param(["x/net"], None, None, id="only-one-elsewhere"),
-        pytest.param(["x/net", "sys/b", "sys/a"], None, "sys/a", id="system-namespace"),
-        pytest.param(["x/net", "sys/a", "shop/b", "shop/a"], None, "shop/a", id="own-namespace-first-by-name"),
-        pytest.param(["x/net", "shop/a"], "x/net", "x/net", id="configured"),
-        pytest.param(["y/net", "shop/net"], "gone/net", None, id="configured-one-is-missing"),
-        pytest.param([], "gone/net", None, id="configured-one-and-every-other-missing"),
-        pytest.param(["shop-two/net", "sys-two/net"], None, None, id="namespace-prefix-is-no-match"),
-    ],
-)
-def test_choice_of_the_topology(names: list[str], preferred: str | None, chosen: str | None) -> None:
-    assert choose_topology(names, namespace="shop", preferred=preferred, system="sys") == chosen

@@ -11,6 +11,7 @@ from berth.api.spread import SpreadLevel
 from berth.kube.objects import CustomObject, Node, ObjectMeta, OwnerReference, Pod, Service
 from berth.network.groups import GroupKey
 from berth.network.routing import Routing
+from berth.scheduling.configuration import Profile
 from controllers.placement.event_handlers import assigned, may_take_more, rejected_by_kubelet
 from tests.support import builders, kinds
 from tests.support.desk import Desk
@@ -285,11 +286,11 @@ class TestOtherKinds:
         assert news({"networkCost": 5, "bandwidthAllocated": "1M"}) == []
         assert news(6) == ["big"]
         assert news("near") == ["big"]
-        assert desk.cache.topologies == {}
+        assert not desk.cache.costs_for("default", Profile()).available
         assert news(6) == ["big"]
         desk.lose("networktopologies", network(6))
         assert desk.tried() == ["big"]
-        assert desk.cache.topologies == {}
+        assert not desk.cache.costs_for("default", Profile()).available
 
     def test_storage_helps_those_with_volumes(self, desk: Desk) -> None:
         desk.fail(lone("big", cpu="100"))

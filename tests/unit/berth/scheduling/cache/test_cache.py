@@ -8,13 +8,11 @@ import msgspec
 import pytest
 from cachetools import TTLCache
 
-from berth.kube.objects import CustomObject, OwnerReference, Pod, Service
-from berth.network.costs import NO_COSTS
+from berth.kube.objects import OwnerReference, Pod, Service
 from berth.network.groups import GroupKey
 from berth.network.routing import Routing
 from berth.scheduling.cache.cache import MAX_REJECTIONS, REJECTION_SECONDS, Cache
-from berth.scheduling.configuration import Profile, TopologyReference
-from tests.support import builders, kinds
+from tests.support import builders
 from tests.support.placement import Clock, chain, group_object, lone, member, zoned
 from tests.support.volumes import claim, storage_class, using, volume
 
@@ -275,78 +273,3 @@ class TestGroups:
         cache.update_pod(member("b2", "b"))
         cache.bandwidth_allocations.refresh(cache.groups)
         assert cache.bandwidth_allocations.nodes["n1"] == 5e6
-
-
-def topology(name: str = "net", *, cost: Any = 5, namespace: str = "default") -> CustomObject:
-    body = kinds.network_topology(kinds.weight_set(z1={"z2": cost}), name=name)
-    return CustomObject(metadata=builders.ObjectMeta(name=name, namespace=namespace), spec=body["spec"])
-
-
-class TestTopologies:
-    def test_costs_stay_the_same_object_until_they_change(self, cache: Cache) -> None:
-        assert cache.costs_for("default", Profile()) is NO_COSTS
-        assert cache.update_topology(topology()) == (None, True)
-        costs = cache.costs_for("default", Profile())
-        assert costs.zones == {("z1", "z2"): 5.0}
-        assert cache.costs_for("elsewhere", Profile(system_namespace="default")) is costs
-        assert cache.update_topology(topology(cost=6)) == (None, True)
-        assert cache.costs_for("default", Profile()).zones == {("z1", "z2"): 6.0}
-        cache.delete_topology(topology())
-        assert cache.costs_for("default", Profile()) is NO_COSTS
-
-    @pytest.mark.parametrize(
-        ("cost", "changed", "same"),
-        [
-            pytest.param({"networkCost": 5, "bandwidthAllocated": "1G"}, False, True, id="bandwidth-only"),
-            pytest.param({"networkCost": 6}, True, False, id="cost"),
-        ],
-    )
-    def test_news_that_placement_waits_for(self, cache: Cache, cost: dict[str, Any], changed: bool, same: bool) -> None:
-        cache.update_topology(topology(cost={"networkCost": 5}))
-        costs = cache.costs_for("default", Profile())
-        assert cache.update_topology(topology(cost=cost)) == (None, changed)
-        assert (cache.costs_for("default", Profile()) is costs) is same
-
-    def test_a_new_measurement_of_the_same_costs_wakes_nobody(self, cache: Cache) -> None:
-        cache.update_topology(topology())
-        before = cache.costs_for("default", Profile())
-        again = topology()
-        again.status = {"weightCalculationTime": "2026-01-02T03:04:05Z"}
-        assert cache.update_topology(again) == (None, False)
-        after = cache.costs_for("default", Profile())
-        assert (before.data_time, after.data_time) == ("", "2026-01-02T03:04:05Z")
-
-    def test_a_profile_may_name_one(self, cache: Cache) -> None:
-        cache.update_topology(topology("a", cost=1))
-        cache.update_topology(topology("b", cost=2))
-        profile = Profile(network_topology=TopologyReference(namespace="default", name="b"))
-        assert cache.costs_for("default", profile).source == "default/b"
-        assert cache.costs_for("default", Profile()).source == "default/a"
-
-    def test_one_that_a_profile_names_and_that_is_absent_is_not_replaced(self, cache: Cache) -> None:
-        cache.update_topology(topology("a", cost=1))
-        profile = Profile(network_topology=TopologyReference(namespace="default", name="b"))
-        costs = cache.costs_for("default", profile)
-        assert (costs.available, costs.absent, costs.source) == (False, "default/b", "")
-        assert cache.costs_for("default", profile) is costs
-        cache.update_topology(topology("b", cost=2))
-        assert cache.costs_for("default", profile).source == "default/b"
-
-    def test_those_of_other_namespaces_count_only_in_the_system_namespace(self, cache: Cache) -> None:
-        cache.update_topology(topology("net", namespace="tenant"))
-        assert not cache.costs_for("default", Profile()).available
-        assert cache.costs_for("default", Profile(system_namespace="tenant")).source == "tenant/net"
-
-    def test_profiles_with_other_weight_sets_do_not_share(self, cache: Cache) -> None:
-        cache.update_topology(topology())
-        assert cache.costs_for("default", Profile(weight_sets=["Dijkstra"])).zones == {}
-        assert cache.costs_for("default", Profile()).zones == {("z1", "z2"): 5.0}
-
-    def test_one_that_cannot_be_read_is_named_and_no_longer_used(self, cache: Cache) -> None:
-        cache.update_topology(topology())
-        problem, changed = cache.update_topology(topology(cost="near"))
-        assert changed
-        assert problem is not None
-        assert "NetworkTopology default/net" in problem
-        assert "networkCost" in problem
-        assert cache.costs_for("default", Profile()) is NO_COSTS

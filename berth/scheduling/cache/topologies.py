@@ -1,0 +1,88 @@
+"""NetworkTopologies, which of them serves an application, and the costs that are read from it.
+
+They are kept by namespace: however many others have, an application's costs are found without a look at those.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+
+from berth.api.errors import InvalidObjectError
+from berth.api.networktopology import API_VERSION, KIND, NetworkTopology
+from berth.kube.objects import CustomObject
+from berth.network.costs import NO_COSTS, NetworkCosts, absent_costs, read_costs
+from berth.scheduling.configuration import Profile
+
+_Key = tuple[str, str]
+"""Namespace and name."""
+
+
+class TopologyTable:
+    """Fed with every NetworkTopology."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._topologies: dict[_Key, NetworkTopology] = {}
+        self._names: dict[str, list[str]] = {}  # by namespace, sorted
+        self._costs: dict[_Key, dict[tuple[str, ...], NetworkCosts]] = {}  # by names of weight sets
+
+    def update(self, obj: CustomObject) -> tuple[str | None, bool]:
+        """A NetworkTopology was added or changed.
+
+        Returns what is wrong with it (None when it can be used), and whether costs that were in use changed or may
+        be used from now on: its controller also writes bandwidth and times, which placement does not wait for.
+        """
+        key = namespace, name = obj.metadata.namespace, obj.metadata.name
+        known = key in self._topologies
+        try:
+            fresh = NetworkTopology.parse(obj.document(api_version=API_VERSION, kind=KIND))
+        except InvalidObjectError as error:
+            self.delete(obj)
+            return str(error), known
+        self._topologies[key] = fresh
+        if not known:
+            insort(self._names.setdefault(namespace, []), name)
+        changed = not known
+        for weight_sets, old in self._costs.get(key, {}).items():
+            costs = read_costs(fresh, weight_sets=weight_sets)
+            if costs != old:
+                self._costs[key][weight_sets] = costs
+                changed = changed or (costs.zones, costs.regions) != (old.zones, old.regions)
+        return None, changed
+
+    def delete(self, obj: CustomObject) -> None:
+        """A NetworkTopology was deleted."""
+        key = namespace, name = obj.metadata.namespace, obj.metadata.name
+        self._costs.pop(key, None)
+        if self._topologies.pop(key, None) is not None:
+            names = self._names[namespace]
+            del names[bisect_left(names, name)]
+            if not names:
+                del self._names[namespace]
+
+    def costs_for(self, namespace: str, profile: Profile) -> NetworkCosts:
+        """Network costs that an application of this namespace is placed with; the same object until they change."""
+        key = self.serving(namespace, profile)
+        if key is None:
+            reference = profile.network_topology
+            return NO_COSTS if reference is None else absent_costs(f"{reference.namespace}/{reference.name}")
+        costs, weight_sets = self._costs.setdefault(key, {}), tuple(profile.weight_sets)
+        if weight_sets not in costs:
+            costs[weight_sets] = read_costs(self._topologies[key], weight_sets=weight_sets)
+        return costs[weight_sets]
+
+    def serving(self, namespace: str, profile: Profile) -> _Key | None:
+        """Namespace and name of the NetworkTopology that serves an application of `namespace`.
+
+        The configured one or, if that does not exist, none: another would be a guess that nobody notices. Where none
+        is configured, the first by name in the application's namespace, else in the system namespace. Those of other
+        namespaces never count: whoever may write there is no judge of this network.
+        """
+        reference = profile.network_topology
+        if reference is not None:
+            key = reference.namespace, reference.name
+            return key if key in self._topologies else None
+        for place in (namespace, profile.system_namespace):
+            if place in self._names:
+                return place, self._names[place][0]
+        return None
