@@ -318,11 +318,9 @@ def _take_turns(entry: QueueEntry, outcome: Outcome) -> None:
 
 
 def _together(outcomes: Sequence[Outcome]) -> Outcome:
-    """Outcomes of parts of an entry as one; the last one planned has seen all placed edges."""
+    """Outcomes of parts of an entry as one."""
     return Outcome(
         decisions=tuple(decision for outcome in outcomes for decision in outcome.decisions),
         failures=tuple(failure for outcome in outcomes for failure in outcome.failures),
-        edges=max((outcome.edges for outcome in outcomes), default=0),
-        edge_cost=max((outcome.edge_cost for outcome in outcomes), default=0.0),
         cut_short=any(outcome.cut_short for outcome in outcomes),
     )

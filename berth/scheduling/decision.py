@@ -118,10 +118,6 @@ class Outcome:
     """placed pods; assumed in the cache already"""
     failures: tuple[Failure, ...] = ()
     """pods without a node"""
-    edges: int = 0
-    """placed dependency edges of the whole AppGroup, older pods included; counted for joint plans only"""
-    edge_cost: float = 0.0
-    """their summed network cost"""
     cut_short: bool = False
     """True when the time budget ended the planning: this is the best plan so far"""
 

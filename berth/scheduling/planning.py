@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from berth.scheduling.configuration import AfterWait, Profile
-from berth.scheduling.decision import Outcome
+from berth.scheduling.decision import Decision, Outcome
+from berth.scheduling.gang.budget import Budget
 
 if TYPE_CHECKING:
     from berth.kube.objects import Pod
@@ -29,6 +30,22 @@ def finish(planning: Generator[None, None, Result]) -> Result:
         except StopIteration as end:
             result: Result = end.value
             return result
+
+
+@dataclass(frozen=True, slots=True)
+class JointPlan:
+    """The plan of an AppGroup's waiting pods in the making."""
+
+    group: Group
+    """the AppGroup"""
+    costs: NetworkCosts
+    """network costs of this application"""
+    budget: Budget
+    """time, in turns"""
+    partial: bool
+    """place what fits; otherwise all or nothing"""
+    settled: list[Decision] = field(default_factory=list)
+    """decisions that are assumed, in this order"""
 
 
 @dataclass(frozen=True, slots=True)

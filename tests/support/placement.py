@@ -151,3 +151,9 @@ class Lab:
 def where(outcome: Outcome) -> dict[str, str]:
     """Node by pod name."""
     return {decision.pod.metadata.name: decision.node for decision in outcome.decisions}
+
+
+def edges(outcome: Outcome) -> tuple[float, float]:
+    """Dependency edges between the placed pods, where all of them were placed in this go, and what they cost."""
+    decisions = outcome.decisions
+    return sum(each.edges for each in decisions) / 2, sum(each.edge_cost for each in decisions) / 2

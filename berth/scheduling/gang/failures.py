@@ -39,6 +39,17 @@ def joint_failures(group: Group, unplaced: Sequence[Unplaced], candidates: Seque
     return list(found.values())
 
 
+def rejected(pod: Pod, group: Group | None, result: FilterResult) -> Failure:
+    """No node takes the pod, as the filters say."""
+    return Failure(
+        pod,
+        group=group.key if group is not None else None,
+        nodes=result.nodes,
+        rejections=tuple(result.rejections),
+        blocker=result.blocker or "",
+    )
+
+
 def unplanned(pod: Pod, group: Group | None) -> Failure:
     """The pod was not looked at for lack of time."""
     return Failure(pod, group=group.key if group is not None else None, unplanned=True)

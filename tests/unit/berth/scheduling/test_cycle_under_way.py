@@ -50,6 +50,15 @@ def turn(stage: Stage) -> None:
     stage.cycle.schedule_one(entry)
 
 
+def with_room_taken(*pods: Pod, **options: Any) -> Stage:
+    """A stage whose application has had turns until some of its pods are assumed."""
+    stage = under_way(*pods, turns=1, **options)
+    while not occupied(stage):
+        turn(stage)
+    assert stage.bound == []
+    return stage
+
+
 def names(pods: list[Pod]) -> set[str]:
     return {pod.metadata.name for pod in pods}
 
@@ -95,7 +104,7 @@ def test_a_pod_that_goes_ends_it(usable: bool, turns: int) -> None:
 
 @USABLE
 def test_all_pods_go(usable: bool) -> None:
-    stage = under_way(*apps(), turns=4, usable=usable)
+    stage = with_room_taken(*apps(), usable=usable)
     for pod in apps():
         stage.cache.delete_pod(pod)
         stage.queue.delete(pod.metadata.uid)
@@ -110,13 +119,12 @@ def test_all_pods_go(usable: bool) -> None:
 @USABLE
 def test_room_of_a_plan_that_is_given_up_helps_others(usable: bool) -> None:
     """Its pods are not ours any more, and no event of theirs will tell of the room."""
-    stage = under_way(*apps(), turns=4, usable=usable)
+    stage = with_room_taken(*apps(), usable=usable)
     stage.add(lone("large", cpu="4"))
     turn(stage)
     assert stage.placed() == set()
     for pod in apps():
         stage.queue.delete(pod.metadata.uid)
-    assert occupied(stage) > 0
     stage.cycle.give_up_gone()
     assert occupied(stage) == 0
     stage.clock.advance(INITIAL_BACKOFF)
@@ -125,8 +133,7 @@ def test_room_of_a_plan_that_is_given_up_helps_others(usable: bool) -> None:
 
 
 def test_an_edited_group_is_planned_anew() -> None:
-    stage = under_way(*apps(), turns=4)
-    assert occupied(stage) > 0
+    stage = with_room_taken(*apps())
     stage.group(group_object("shop", *chain("b", "a")))
     turn(stage)
     assert occupied(stage) == 0
@@ -144,7 +151,7 @@ def test_pods_that_come_meanwhile_are_placed_afterwards() -> None:
 
 @USABLE
 def test_a_pod_that_joins_another_group_is_placed_with_that(usable: bool) -> None:
-    stage = under_way(*apps(), turns=5, usable=usable)
+    stage = with_room_taken(*apps(), usable=usable)
     (assumed, *_) = [pod for pod in apps() if stage.cache.assumed(pod.metadata.uid)]
     moved = member(assumed.metadata.name, "a", group="other", cpu="100m")
     assert not stage.cache.update_pod(moved)
@@ -203,8 +210,7 @@ def test_a_node_that_goes_gets_nothing(turns: int, rules: bool) -> None:
 
 
 def test_a_fault_gives_back_what_is_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = under_way(*apps(), turns=4)
-    assert occupied(stage) > 0
+    stage = with_room_taken(*apps())
     planner = stage.cycle.planners["berth-scheduler"]
     monkeypatch.setattr(planner, "_infrastructure", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):

@@ -14,7 +14,7 @@ from berth.scheduling.decision import Outcome
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.framework.framework import FilterResult, Framework
 from tests.support import builders, kinds
-from tests.support.placement import Lab, chain, group_object, lone, member, where, zoned
+from tests.support.placement import Lab, chain, edges, group_object, lone, member, where, zoned
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -38,7 +38,7 @@ class TestWhole:
         outcome = lab.place(app(lab, "a", "b", "c"), *trio())
         assert len(set(where(outcome).values())) == 1
         assert outcome.complete
-        assert (outcome.edges, outcome.edge_cost) == (2, 0.0)
+        assert edges(outcome) == (2, 0.0)
         assert [decision.planned_with for decision in outcome.decisions] == [3, 3, 3]
         assert {decision.group for decision in outcome.decisions} == {("default", "shop")}
 
@@ -49,7 +49,7 @@ class TestWhole:
         assert len(set(nodes.values())) == 3
         zones = {lab.cache.state.node(lab.cache.state.node_index[n]).metadata.labels[ZONE] for n in nodes.values()}
         assert len(zones) == 1
-        assert (outcome.edges, outcome.edge_cost) == (2, 2.0)
+        assert edges(outcome) == (2, 2.0)
         by_pod = {decision.pod.metadata.name: (decision.edges, decision.edge_cost) for decision in outcome.decisions}
         assert by_pod == {"a": (1, 1.0), "b": (2, 2.0), "c": (1, 1.0)}
 
@@ -73,7 +73,7 @@ class TestWhole:
         lab.see(member("a", "a", on="n3", cpu="1"))
         outcome = lab.place(shop, member("b", "b", cpu="1"), member("c", "c", cpu="1"))
         assert where(outcome) == {"b": "n3", "c": "n3"}
-        assert outcome.edges == 2
+        assert [decision.edges for decision in outcome.decisions] == [2, 1]
 
     def test_a_later_replica_survives_its_node_near_its_neighbours(self) -> None:
         lab = Lab([zoned(f"n{n}", f"z{n}", cpu=8) for n in range(1, 5)])
@@ -147,10 +147,14 @@ class TestAllOrNothing:
         lab = Lab([zoned("n1", cpu=8)])
         shop = app(lab, "a", "b", "c")
 
-        def broken(*_: object) -> None:
-            raise RuntimeError("odd unit")
+        run = Framework.filter
 
-        monkeypatch.setattr(lab.planner, "_judge", broken)
+        def broken(framework: Framework, cycle: CycleState, **arguments: Any) -> FilterResult:
+            if cycle.cluster.pod_count:
+                raise RuntimeError("odd unit")
+            return run(framework, cycle, **arguments)
+
+        monkeypatch.setattr(Framework, "filter", broken)
         apart = {
             "affinity": {
                 "podAntiAffinity": {
@@ -332,5 +336,4 @@ def test_a_group_with_two_way_dependencies() -> None:
     lab = Lab([zoned("n1", cpu=1), zoned("n2", cpu=1)])
     shop = lab.group(group_object("shop", kinds.workload("a", "b"), kinds.workload("b", "a")))
     outcome = lab.place(shop, *trio()[:2])
-    assert outcome.edges == 2
-    assert outcome.edge_cost == 2.0
+    assert edges(outcome) == (2, 2.0)

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from berth.scheduling.configuration import Profile
 from berth.scheduling.gang import batches
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.gang.instance import Instance
+from berth.scheduling.gang.strategies import DEFAULT
 from berth.scheduling.planning import finish
 from tests.support import builders
-from tests.support.placement import Clock, Lab, chain, group_object, lone, member, zoned
+from tests.support.placement import Clock, Lab, chain, edges, group_object, lone, member, zoned
 
 HOST = "kubernetes.io/hostname"
 
@@ -23,8 +25,8 @@ def _at_a_stretch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Budget, "pause", lambda _: iter(()))
 
 
-def lab(tick: float, cpu: int = 8) -> Lab:
-    return Lab([zoned(f"n{n}", f"z{n % 4 + 1}", cpu=cpu) for n in range(6)], clock=Clock(tick=tick))
+def lab(tick: float, cpu: int = 8, **arguments: Any) -> Lab:
+    return Lab([zoned(f"n{n}", f"z{n % 4 + 1}", cpu=cpu) for n in range(6)], clock=Clock(tick=tick), **arguments)
 
 
 def apart(workload: str) -> dict[str, Any]:
@@ -128,11 +130,11 @@ def test_matrices_are_bounded_by_the_batch(monkeypatch: pytest.MonkeyPatch) -> N
         sizes.append(instance.size)
 
     monkeypatch.setattr(Instance, "_compile_edges", noting)
-    stage = lab(0.0, cpu=16)
+    stage = lab(0.0, cpu=16, profile=Profile.model_validate({"gang": {"strategy": DEFAULT}}))
     pods = [member(f"{one}{n}", one, cpu="1") for one in "ab" for n in range(20)]
     outcome = stage.place(stage.group(group_object("shop", *chain("a", "b"))), *pods)
     assert outcome.complete
-    assert outcome.edges == 400
+    assert edges(outcome)[0] == 400
     assert len(sizes) == 5
     assert max(sizes) <= 8 + 6
     assert stage.over_committed() == []
