@@ -38,6 +38,7 @@ from berth.scheduling.planning import JointPlan, Planning
 from berth.scheduling.plugins import PLUGINS
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
 from berth.scheduling.queue_entry import pod_order
+from berth.scheduling.replica_plan.one_of_each import gang_engine_does
 from berth.scheduling.replica_plan.planner import ReplicaPlanner
 from berth.scheduling.replica_plan.single import SinglePods
 from berth.scheduling.single import choose, cycle_of, workload_of
@@ -199,7 +200,7 @@ class Planner:
         unmet: list[Failure] = []
         held: list[Decision] = []
         near, planned = self._cache.services.keeps_near(group), False
-        if self._in_counts is not None:
+        if self._in_counts is not None and not self._one_of_each(joint, candidates):
             rest, held = yield from self._in_counts.place(joint, candidates)
             held, unmet = yield from self._settle_held(joint, held)
             candidates, failures = yield from self._filtered.candidates(joint, rest, turns=False)
@@ -246,6 +247,10 @@ class Planner:
                     joint.settled.append(decision)
             held, unmet = yield from self._settle_held(joint, held)
         return [*failures, *unmet]
+
+    def _one_of_each(self, joint: JointPlan, candidates: Sequence[Candidate]) -> bool:
+        infrastructure, price = self._infrastructure(joint.costs), self._weights.price
+        return gang_engine_does(joint.group, candidates, self._cache, infrastructure, price=price)
 
     def forget(self, decisions: Iterable[Decision]) -> None:
         """Give back what decisions that nobody will bind have assumed."""
