@@ -12,8 +12,9 @@ from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.strategies import REPLICAS
 from berth.scheduling.replica_plan.pod_sets import Alike
 from berth.scheduling.replica_plan.question import Question
+from berth.scheduling.replicas.order import binding_order
 from berth.scheduling.replicas.result import Plan
-from berth.scheduling.replicas.rule import Spread
+from berth.scheduling.replicas.rule import Affinity, Spread
 from berth.scheduling.replicas.runner_ups import RunnerUp
 
 
@@ -40,7 +41,7 @@ def read(question: Question, plan: Plan, group: Group, names: Sequence[str]) -> 
     total = sum(len(each) for each in slots)
     shared = _shares(question, plan)
     reading = Reading([], [])
-    rounds: list[tuple[int, int, Decision]] = []
+    rounds: list[tuple[int, int, int, Decision]] = []
     for number, pods in enumerate(question.pod_sets):
         for place, (candidate, slot) in enumerate(zip(pods.candidates, slots[number], strict=False)):
             terms = shared[number] | {name: float(cost[slot]) for name, cost in pods.costs.items()}
@@ -59,10 +60,21 @@ def read(question: Question, plan: Plan, group: Group, names: Sequence[str]) -> 
                 group=group.key,
                 planned_with=total,
             )
-            rounds.append((place, number, decision))
+            rounds.append((place, number, slot, decision))
         reading.rest.extend(pods.candidates[len(slots[number]) :])
-    reading.decisions.extend(decision for *_, decision in sorted(rounds, key=lambda each: each[:2]))
+    early = _by_affinity(question, plan.counts)
+    rounds.sort(key=lambda each: (early.get(each[1:3], len(early)), *each[:2]))
+    reading.decisions.extend(decision for *_, decision in rounds)
     return reading
+
+
+def _by_affinity(question: Question, counts: Sequence[Mapping[int, int]]) -> Mapping[tuple[int, int], int]:
+    """Pod sets and node slots that required affinity asks an order of, with their places in it; nothing without one."""
+    rules = [rule for rule in question.problem.rules if isinstance(rule, Affinity) and rule.weight is None]
+    concerned = sorted({row for rule in rules for row in (*rule.subjects, *rule.selects)})
+    pods = [(row, slot) for row in concerned for slot in counts[row]]
+    order = binding_order(rules, [rule.domain.tolist() for rule in rules], pods) if rules else None
+    return {pod: place for place, pod in enumerate(order or ())}
 
 
 def _alternative(

@@ -79,11 +79,22 @@ def has_order(books: Books) -> bool:
     concerned = {row for rule in rules for row in (*rule.subjects, *rule.selects)}
     rows = sorted(concerned)
     pods = [(rows[number], column) for number, column in np.argwhere(books.planned[rows]).tolist()]
-    domains = [rule.domain[columns].tolist() for rule in rules]
+    return binding_order(rules, [rule.domain[columns].tolist() for rule in rules], pods) is not None
+
+
+def binding_order(rules: Sequence[Affinity], domains: Sequence[Sequence[int]], pods: list[Pod]) -> list[Pod] | None:
+    """An order in which pods can be bound one by one as far as required affinity goes, None if none is found.
+
+    Args:
+        rules: required affinity.
+        domains: of each rule, domain of each column.
+        pods: subjects of the rules and those that they select; one stands for all of its set on its column.
+    """
     pods = _first_of_their_kind(rules, domains, pods)
-    if _greedily(_Bound(rules, domains), pods):
-        return True
-    return len(pods) <= FEW and _in_any_order(_Bound(rules, domains), pods)
+    found = _greedily(_Bound(rules, domains), pods)
+    if found is None and len(pods) <= FEW:
+        found = _in_any_order(_Bound(rules, domains), pods)
+    return found
 
 
 def _first_of_their_kind(rules: Sequence[Affinity], domains: Sequence[Sequence[int]], pods: list[Pod]) -> list[Pod]:
@@ -102,9 +113,9 @@ def _first_of_their_kind(rules: Sequence[Affinity], domains: Sequence[Sequence[i
     return sorted(pods, key=lambda pod: (pod not in first, pod[0] in subjects, pod))
 
 
-def _greedily(bound: _Bound, pods: Sequence[Pod]) -> bool:
+def _greedily(bound: _Bound, pods: Sequence[Pod]) -> list[Pod] | None:
     """Bind whoever can be bound, round after round; after one that waits for others, those before it get a chance."""
-    left = list(pods)
+    left, order = list(pods), list[Pod]()
     while left:
         later: list[Pod] = []
         for number, pod in enumerate(left):
@@ -112,19 +123,21 @@ def _greedily(bound: _Bound, pods: Sequence[Pod]) -> bool:
                 later.append(pod)
                 continue
             bound.bind(pod)
+            order.append(pod)
             if later and len(left) <= FEW:
                 later += left[number + 1 :]
                 break
         if len(later) == len(left):
-            return False
+            return None
         left = later
-    return True
+    return order
 
 
-def _in_any_order(bound: _Bound, pods: Sequence[Pod]) -> bool:
+def _in_any_order(bound: _Bound, pods: Sequence[Pod]) -> list[Pod] | None:
     """Depth first over the sets of pods that are bound."""
     everybody = (1 << len(pods)) - 1
     seen: set[int] = set()
+    order: list[Pod] = []
     looks = 0
 
     def descend(done: int) -> bool:
@@ -137,9 +150,10 @@ def _in_any_order(bound: _Bound, pods: Sequence[Pod]) -> bool:
         looks += len(pods)
         for number in [n for n, pod in enumerate(pods) if not done >> n & 1 and bound.able(pod)]:
             bound.bind(pods[number])
+            order.append(pods[number])
             if descend(done | 1 << number):
                 return True
-            bound.bind(pods[number], -1)
+            bound.bind(order.pop(), -1)
         return False
 
-    return descend(0)
+    return order if descend(0) else None

@@ -16,7 +16,7 @@ from berth.scheduling.replica_plan.pod_sets import Alike
 from berth.scheduling.replica_plan.question import Question
 from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Rule, Workload
 from berth.scheduling.replicas.result import Plan, Terms
-from berth.scheduling.replicas.rule import AntiAffinity, Spread
+from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
 from berth.scheduling.replicas.runner_ups import RunnerUp
 from tests.support.placement import Lab, member, zoned
 
@@ -109,6 +109,24 @@ def test_pods_of_all_sets_take_turns() -> None:
     asked = question({"a": 2, "b": 2})
     found = read(asked, plan(asked, {0: 2}, {1: 2}), GROUP, NAMES)
     assert [each.pod.metadata.name for each in found.decisions] == ["a0", "b0", "a1", "b1"]
+
+
+@pytest.mark.parametrize(
+    ("selects", "counts", "order"),
+    [
+        pytest.param([0, 1], ({0: 1, 2: 1}, {0: 1}), ["a n2", "b n0", "a n0"], id="first of its kind comes first"),
+        pytest.param([1], ({0: 2}, {0: 1}), ["b n0", "a n0", "a n0"], id="those it must be near come first"),
+        pytest.param([0], ({1: 2}, {0: 1}), ["a n1", "a n1", "b n0"], id="near each other"),
+        pytest.param([1], ({0: 1, 2: 1}, {0: 1}), ["a n0", "b n0", "a n2"], id="no order: in turns"),
+    ],
+)
+def test_pods_follow_those_that_they_must_be_near(
+    selects: list[int], counts: tuple[dict[int, int], ...], order: list[str]
+) -> None:
+    near = Affinity(domain=np.arange(3), subjects=[0], selects=selects)
+    asked = question({"a": 2, "b": 1}, rules=(near,))
+    found = read(asked, plan(asked, *counts), GROUP, NAMES).decisions
+    assert [f"{each.pod.metadata.name[0]} {each.node}" for each in found] == order
 
 
 APART = AntiAffinity(domain=np.arange(3), subjects=[0], selects=[0, 1], weight=100)
