@@ -1,4 +1,4 @@
-"""A small, fast client of the Kubernetes API: JSON through msgspec over one aiohttp session.
+"""A small, fast client of the Kubernetes API: JSON through msgspec.
 
 Only what Berth needs: get, paged list, watch lines, create, merge patch, server-side apply, delete.
 Requests that are safe to repeat are repeated after 429, 5xx and connection errors, with jittered
@@ -10,8 +10,8 @@ refused one had no effect.
 from __future__ import annotations
 
 import asyncio
-import math
 import random
+import ssl
 import time
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
@@ -21,14 +21,15 @@ from typing import Any, Self, TypeVar
 import aiohttp
 import msgspec
 import structlog
-from yarl import URL
 
 from berth.kube.connection import Connection, ConnectionConfigError
 from berth.kube.decoding import ObjectDecoder
 from berth.kube.errors import ApiError, error_from_response, readable, unreadable
+from berth.kube.http_answer import HttpAnswer
 from berth.kube.lists import RawList, read_list
 from berth.kube.metrics import API_LATENCY, API_REQUESTS
 from berth.kube.resources import Resource
+from berth.kube.transport import Transport
 
 T = TypeVar("T")
 
@@ -43,6 +44,7 @@ LIST_PAGE = 500
 TRANSPORT_ERRORS = (aiohttp.ClientError, OSError, ConnectionConfigError)
 """What a broken connection raises (TimeoutError is an OSError), and credentials that cannot be read at the moment;
 ApiError is an answer and not among them."""
+_TLS_ERRORS = (ssl.SSLError, aiohttp.ClientSSLError)
 
 
 def backoff(attempt: int, *, base: float = 0.2, cap: float = 10.0) -> float:
@@ -92,7 +94,7 @@ class ApiClient:
         retries: int = 4,
         before_write: Callable[[], float] | None = None,
     ) -> None:
-        """Prepare; the session opens on entering the context.
+        """Prepare; connections are made inside the context.
 
         Args:
             connection: server and credentials.
@@ -105,33 +107,28 @@ class ApiClient:
         if max_connections < 1:
             raise ValueError(f"max_connections {max_connections} lets no request through")
         self.connection = connection
-        self._user_agent = user_agent
-        # Not the connector's limit: what waits there has passed `before_write` already.
+        self._transport = Transport(connection, user_agent=user_agent)
+        # Before `before_write` is asked: what it allows must not wait.
         self._slots = asyncio.Semaphore(max_connections)
         self._before_write = before_write
         self._seconds = timeout
         self._retries = retries
-        self._session: aiohttp.ClientSession | None = None
         self._encoder = msgspec.json.Encoder()
 
     async def __aenter__(self) -> Self:
-        """Open the session.
+        """Begin.
 
         Raises:
             ConnectionConfigError: the certificates are unusable.
         """
-        self.connection.ssl_context()
-        connector = aiohttp.TCPConnector(limit=0)
-        self._session = aiohttp.ClientSession(connector=connector, headers={"User-Agent": self._user_agent})
+        self._transport.open()
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Close all connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self._transport.close()
 
     async def get(self, resource: Resource[T], name: str, *, namespace: str | None = None) -> T:
         """Read one object."""
@@ -289,13 +286,11 @@ class ApiClient:
             "timeoutSeconds": str(timeout_seconds),
             **_selection(label_selector, field_selector),
         }
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=5.0, sock_read=silence_seconds)
-        url = URL(self.connection.server + resource.path(namespace), encoded=True)
         generation = self.connection.generation
-        headers = await self.connection.headers()
         try:
-            session = self._open_session()
-            response = await session.get(url, params=params, headers=headers, timeout=timeout, **self._route())
+            response = await self._transport.watch(
+                resource.path(namespace), params=params, silence_seconds=silence_seconds
+            )
         except aiohttp.ClientSSLError:
             await self._renew(generation)
             raise
@@ -333,7 +328,7 @@ class ApiClient:
             generation = self.connection.generation
             try:
                 status, answer, retry_after = await self._send(request)
-            except aiohttp.ClientSSLError:
+            except _TLS_ERRORS:
                 # Without a handshake nothing has arrived, so that any request may be sent again.
                 if final or not await self._renew(generation):
                     raise
@@ -346,45 +341,31 @@ class ApiClient:
             raise unreadable(status, answer, "no JSON object")
         return answer
 
-    async def _send(self, request: _Request) -> tuple[int, bytes, str | None]:
+    async def _send(self, request: _Request) -> HttpAnswer:
         async with self._slots:
             headers = await self.connection.headers()
             if request.body is not None:
                 headers["Content-Type"] = request.content_type
             data = None if request.body is None else self._encoder.encode(request.body)
-            url = URL(self.connection.server + request.path, encoded=True)
             verb, plural = request.verb or request.method, request.resource.plural
             limit = self._before_write if request.method != "GET" else None
             seconds = self._seconds if limit is None else min(self._seconds, limit())
-            # Not rounded up to whole seconds: a write that ends too late would be one without leadership.
-            timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=5.0, ceil_threshold=math.inf)
             started = time.perf_counter()
             try:
-                async with self._open_session().request(
+                answer = await self._transport.send(
                     request.method,
-                    url,
+                    request.path,
                     params=request.params,
-                    data=data,
                     headers=headers,
-                    timeout=timeout,
-                    **self._route(),
-                ) as response:
-                    answer = await response.read()
+                    body=data,
+                    seconds=seconds,
+                )
             except TRANSPORT_ERRORS:
                 API_REQUESTS.labels(verb, plural, "error").inc()
                 raise
         API_LATENCY.labels(verb, plural).observe(time.perf_counter() - started)
-        API_REQUESTS.labels(verb, plural, str(response.status)).inc()
-        return response.status, answer, response.headers.get("Retry-After")
-
-    def _route(self) -> dict[str, Any]:
-        """TLS and proxy, per request: renewed client certificates then need no new session."""
-        route: dict[str, Any] = {"ssl": self.connection.ssl_context()}
-        if self.connection.server_hostname:
-            route["server_hostname"] = self.connection.server_hostname
-        if self.connection.proxy:
-            route["proxy"] = self.connection.proxy
-        return route
+        API_REQUESTS.labels(verb, plural, str(answer.status)).inc()
+        return answer
 
     async def _renew(self, generation: int) -> bool:
         """Read refused credentials again; False when there are no newer ones."""
@@ -393,8 +374,3 @@ class ApiClient:
         except ConnectionConfigError as error:
             log.warning("credentials cannot be renewed", error=str(error))
             return False
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            raise RuntimeError("ApiClient is used outside its 'async with' block")
-        return self._session

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import msgspec
 import pytest
 import yaml
@@ -130,7 +130,7 @@ class TestTrouble:
         document["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
         connection = await load_connection(kubeconfig=written(tmp_path / "k", document))
         async with ApiClient(connection, retries=1) as client:
-            with pytest.raises(aiohttp.ClientConnectorError):
+            with pytest.raises(ConnectionError, match=r"cannot connect to 127\.0\.0\.1:1"):
                 await client.get(NAMESPACES, "default")
 
     async def test_another_authority_is_not_trusted(self, cluster: LocalCluster, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ class TestTrouble:
         }
         connection = await load_connection(kubeconfig=written(tmp_path / "k", document))
         async with ApiClient(connection, retries=0) as client:
-            with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            with pytest.raises(ssl.SSLCertVerificationError):
                 await client.get(NAMESPACES, "default")
 
 
@@ -210,7 +210,7 @@ class TestCredentials:
         good = kubeconfig(cluster, tmp_path / "good", user, **{"tls-server-name": "kubernetes.default.svc"})
         bad = kubeconfig(cluster, tmp_path / "bad", user, **{"tls-server-name": "elsewhere.example"})
         assert await reads(good)
-        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+        with pytest.raises(ssl.SSLCertVerificationError):
             await reads(bad)
 
     async def test_client_certificate(self, fresh_cluster: Callable[..., LocalCluster], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -145,7 +146,7 @@ async def test_an_authority_that_stays_wrong_is_an_error(tmp_path: Path) -> None
     with api_server(lambda _: Answer(200, NAMED), tls=DATA / "server-certificate") as server:
         path = server.kubeconfig(tmp_path, certificate_authority=str(DATA / "client-certificate" / "ca.crt"))
         async with ApiClient(await load_connection(kubeconfig=path), retries=0) as client:
-            with pytest.raises(aiohttp.ClientSSLError):
+            with pytest.raises(ssl.SSLCertVerificationError):
                 await client.get(CONFIGMAPS, "c", namespace="ns")
     assert server.requests == []
 
