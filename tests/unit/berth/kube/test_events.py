@@ -139,11 +139,13 @@ class Server:
 
     def __init__(self, *, hangs: str = "never") -> None:
         self.hangs = hangs
+        self.hanging = 0
         self.written: list[str] = []
 
     async def create(self, _kind: Any, body: dict[str, Any], *, namespace: str, repeat: bool) -> bytes:
         assert repeat
         if namespace.startswith(self.hangs):
+            self.hanging += 1
             await asyncio.Event().wait()
         self.written.append(f"{namespace}/{body['regarding']['name']}")
         return b""
@@ -178,8 +180,19 @@ async def test_namespaces_whose_events_hang_leave_writers_to_others(monkeypatch:
     server = Server(hangs="hang")
     subject = recorder(cast("ApiClient", server))
     for number in range(10):
-        for namespace in range(20):
+        for namespace in range(3 * events.WRITERS):
             subject.record(about(f"hang-{namespace}", number))
     subject.record(about("good", 0))
     async with running(subject.run()):
         await until(lambda: server.written == ["good/p0"], what="the other one is written", seconds=5.0)
+
+
+async def test_the_events_of_one_namespace_are_written_side_by_side() -> None:
+    """A write takes as long as etcd takes to store it, whoever else writes: four at a time were told long after."""
+    server = Server(hangs="shop")
+    subject = recorder(cast("ApiClient", server))
+    for number in range(100):
+        subject.record(about("shop", number))
+    async with running(subject.run()):
+        await until(lambda: server.hanging == 18, what="three quarters of the writers are at work")
+        assert waiting(subject) == 100 - 18
