@@ -35,6 +35,7 @@ from berth.kube.connection import Connection
 from berth.kube.errors import ApiError
 from berth.kube.metrics import WATCH_AGE, WATCH_EVENTS
 from berth.kube.resources import Resource
+from berth.runtime.shallow_response import ShallowResponse
 
 if TYPE_CHECKING:
     import kopf
@@ -295,6 +296,7 @@ class Operator:
             headers=headers,
             proxy=connection.proxy,
             trace_configs=[tracing],
+            response_class=ShallowResponse,
         )
         return kopf.AiohttpSession(
             server=connection.server, aiohttp_session=session, default_namespace=connection.namespace

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import kopf
+import msgspec
 import pytest
 
 from berth.kube.client import ApiClient
@@ -31,7 +32,7 @@ from hack.harness.cluster import CRDS, Kubectl, install_crds
 from hack.localcluster import LocalCluster
 from tests.support.appgroups import AppGroups
 from tests.support.faults import Fault, FaultProxy
-from tests.support.kube import running, until
+from tests.support.kube import client_of, running, until
 from tests.support.topologies import raw_topology
 
 WATCH = r".*/appgroups"
@@ -134,6 +135,32 @@ async def test_every_change_is_seen(own_cluster: LocalCluster, groups: AppGroups
         await in_thread(groups.delete, "early")
         await until(lambda: room.seen == {"late": 1}, what="a deletion")
         assert room.checks.ready() == {}
+
+
+async def test_an_object_that_is_nested_deeply_keeps_nobody_waiting(
+    own_cluster: LocalCluster, groups: AppGroups
+) -> None:
+    """Whoever may create an AppGroup may state managedFields like these; listed at first, then watched."""
+    nested = msgspec.Raw(b'{"f:a":' * 9000 + b"{}" + b"}" * 9000)
+    entry = {"apiVersion": APP_GROUPS.api_version, "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": nested}
+    room = Room(APP_GROUPS)
+
+    async def create(client: ApiClient, name: str) -> None:
+        body = appgroup({}, ["web"], name=name)
+        body["metadata"] = {"name": name, "managedFields": [{"manager": "somebody", **entry}]}
+        await client.create(APP_GROUPS, body, namespace=groups.namespace)
+
+    async with client_of(own_cluster) as client:
+        await create(client, "deep")
+        try:
+            async with world(own_cluster.kubeconfig, room):
+                await until(lambda: set(room.seen) == {"deep"}, what="what is there at the beginning")
+                await create(client, "deeper")
+                await in_thread(apply, groups, "plain")
+                await until(lambda: set(room.seen) == {"deep", "deeper", "plain"}, what="what comes later")
+        finally:
+            for name in ("deep", "deeper"):
+                await client.delete(APP_GROUPS, name, namespace=groups.namespace)
 
 
 async def test_a_cut_watch_loses_nothing(proxy: FaultProxy, groups: AppGroups) -> None:
