@@ -27,14 +27,15 @@ HARD_EFFECTS = ("NoSchedule", "NoExecute")
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
 MASKS = 1024
 """Masks of each kind that are kept at the most."""
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")
 
 
 def parse_int64(text: str) -> int | None:
     """The integer that Go's ParseInt(text, 10, 64) reads, None where it would fail."""
-    if not _INTEGER.fullmatch(text):
+    match = _INTEGER.fullmatch(text)  # of more digits than any has, int() refuses some thousands
+    if match is None:
         return None
-    number = int(text)
+    number = int(match[1] + match[2])
     return number if -(2**63) <= number < 2**63 else None
 
 

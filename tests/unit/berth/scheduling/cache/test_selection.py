@@ -138,7 +138,12 @@ def test_tolerations(tolerant: Any, against: str, covers: bool) -> None:
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("7", 7), ("-3", -3), ("+4", 4), ("", None), ("1.5", None), ("1_0", None), (" 1", None), (str(2**63), None)],
+    [
+        *[("7", 7), ("-3", -3), ("+4", 4), ("", None), ("1.5", None), ("1_0", None), (" 1", None), (str(2**63), None)],
+        pytest.param("9" * 5000, None, id="more digits than Python converts"),
+        pytest.param("-" + "0" * 5000 + "7", -7, id="zeros before it"),
+        pytest.param("0" * 5000, 0, id="zeros alone"),
+    ],
 )
 def test_numbers_are_read_as_go_reads_them(text: str, number: int | None) -> None:
     assert parse_int64(text) == number
