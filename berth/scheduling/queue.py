@@ -32,7 +32,8 @@ from berth.network.groups import Group, GroupKey
 from berth.scheduling.cache.volumes import claim_keys, disk_uses
 from berth.scheduling.heaps import LazyHeap, NamespaceHeaps
 from berth.scheduling.planning_share import PlanningShare
-from berth.scheduling.queue_entry import EntryKey, QueueEntry, Rank, looks_at_pods
+from berth.scheduling.queue_entry import EntryKey, QueueEntry, Rank, looks_at_pods, restricts_calls
+from berth.scheduling.unschedulable import Change, UnschedulableEntries
 
 INITIAL_BACKOFF = 1.0
 MAX_BACKOFF = 10.0
@@ -57,7 +58,7 @@ class SchedulingQueue:
         self._groups = groups
         self._entries: dict[EntryKey, QueueEntry] = {}
         self._entry_of: dict[str, EntryKey] = {}
-        self._unschedulable: dict[EntryKey, QueueEntry] = {}
+        self._unschedulable = UnschedulableEntries()
         self._share = PlanningShare()
         self._turn = 0
         self._active_in: Counter[str] = Counter()
@@ -137,7 +138,7 @@ class SchedulingQueue:
         entry.told.pods.discard(uid)
         if not entry.pods:
             del self._entries[key]
-            self._unschedulable.pop(key, None)
+            self._unschedulable.discard(entry)
             self._set_rank(entry, None)
         else:
             entry.outranked = True
@@ -195,9 +196,11 @@ class SchedulingQueue:
         entry.not_before = now + wait
         self._set_rank(entry, None)
         entry.due = None
+        self._unschedulable.discard(entry)
         if self._entries.get(entry.key) is entry:
-            entry.unschedulable = True
-            self._unschedulable[entry.key] = entry
+            group = self._group(entry)
+            entry.follows_calls = group is not None and any(map(restricts_calls, group.edges))
+            self._unschedulable.add(entry)
             self.retry_at(entry, now + FLUSH_AFTER)
 
     def retry_at(self, entry: QueueEntry, when: float) -> None:
@@ -215,15 +218,15 @@ class SchedulingQueue:
                 entry.not_before = 0.0
             self._wake(entry)
 
-    def move_all_to_active(self, which: Callable[[QueueEntry], bool] | None = None) -> None:
+    def move_all_to_active(self, change: Change = Change.ANY, *, namespace: str = "") -> None:
         """Something in the cluster changed: try unschedulable entries again once their backoff is over.
 
         Args:
-            which: the entries that the change may help; all of them by default.
+            change: which entries it may help; all of them by default.
+            namespace: the only one whose entries it may help, empty for all.
         """
-        for entry in list(self._unschedulable.values()):
-            if which is None or which(entry):
-                self._wake(entry)
+        for entry in self._unschedulable.helped_by(change, namespace):
+            self._wake(entry)
 
     def next_due(self) -> float | None:
         """Monotonic time at which the next timer runs out, None when there is none."""
@@ -235,16 +238,13 @@ class SchedulingQueue:
         if entry.not_before <= self._clock():
             self._push(entry, newcomer=newcomer)
         else:
-            entry.unschedulable = False
-            self._unschedulable.pop(entry.key, None)
+            self._unschedulable.discard(entry)
             self.retry_at(entry, entry.not_before)
 
     def _push(self, entry: QueueEntry, *, newcomer: Pod | None = None, since: float | None = None) -> None:
         """Make an entry active; one that is active already moves up if its newest pod is more urgent."""
         entry.due = None
-        if entry.unschedulable:
-            entry.unschedulable = False
-            self._unschedulable.pop(entry.key, None)
+        self._unschedulable.discard(entry)
         rank = self._rank(entry, newcomer)
         if rank == entry.rank:
             return
@@ -296,8 +296,7 @@ class SchedulingQueue:
 
     def _rank(self, entry: QueueEntry, newcomer: Pod | None) -> Rank:
         """Place of an entry, from the place that it has if all that is new is one pod."""
-        key = entry.key.group
-        group = self._groups.get(key) if key is not None else None
+        group = self._group(entry)
         created = group.created if group is not None else ""
         if entry.rank is not None and newcomer is not None:
             priority, turn, arrival, _ = entry.rank
@@ -305,6 +304,10 @@ class SchedulingQueue:
             return (min(priority, -newcomer.spec.priority), turn, arrival, entry.key)
         entry.outranked = False
         return (-entry.priority, entry.turn, created or entry.arrival, entry.key)
+
+    def _group(self, entry: QueueEntry) -> Group | None:
+        key = entry.key.group
+        return self._groups.get(key) if key is not None else None
 
     def _release_timers(self) -> None:
         now = self._clock()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from berth.kube.objects import Pod
-from berth.network.groups import GroupKey
+from berth.network.groups import GroupEdge, GroupKey
 
 GROUP, POD = "group", "pod"
 """Kinds of queue entries."""
@@ -89,6 +90,8 @@ class QueueEntry:
     """some pod has affinity or spread rules: pods that get a node elsewhere may help it"""
     follows_volumes: bool = False
     """some pod has claims or disks: storage objects may help it"""
+    follows_calls: bool = False
+    """its AppGroup limited calls, or gave them bandwidth, when it was last tried: Services may help it"""
     due: float | None = None
     """monotonic time at which it becomes active by itself; None while it is active or being scheduled"""
     rank: Rank | None = None
@@ -122,3 +125,8 @@ def looks_at_pods(pod: Pod) -> bool:
     affinity = pod.spec.affinity
     related = affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
     return related or bool(pod.spec.topology_spread_constraints)
+
+
+def restricts_calls(edge: GroupEdge) -> bool:
+    """Whether a dependency limits its calls or gives them bandwidth: it matters then which replica is called."""
+    return bool(edge.bandwidth) or edge.max_cost < math.inf

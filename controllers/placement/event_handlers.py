@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -23,7 +22,8 @@ from berth.scheduling.cache.volumes import StorageObject
 from berth.scheduling.configuration import PlacementConfiguration
 from berth.scheduling.gang.infrastructure import read_settings
 from berth.scheduling.queue import SchedulingQueue
-from berth.scheduling.queue_entry import GROUP, EntryKey, QueueEntry
+from berth.scheduling.queue_entry import EntryKey
+from berth.scheduling.unschedulable import Change
 from controllers.placement import events
 from controllers.placement.group_metrics import GroupMetrics
 from controllers.placement.metrics import NODE_REJECTIONS
@@ -130,7 +130,7 @@ class EventHandlers:
         elif took is not None and takes_less(took, cache.state.record(uid)):
             queue.move_all_to_active()
         elif new is not None and assigned(old, new):
-            queue.move_all_to_active(_follows_pods)
+            queue.move_all_to_active(Change.PODS)
 
     def on_node(self, old: Node | None, new: Node | None) -> None:
         """A new or changed node may take pods that no other takes; the end of one may mend a spread or an affinity."""
@@ -140,7 +140,7 @@ class EventHandlers:
             if old is not None:
                 self._cache.delete_node(old)
             self._volumes.changed()
-            self._queue.move_all_to_active(_follows_pods)
+            self._queue.move_all_to_active(Change.PODS)
             return
         self._cache.update_node(new)
         settings = old is None or node_settings(old) != node_settings(new)
@@ -172,14 +172,7 @@ class EventHandlers:
         if changed:
             namespace = service.metadata.namespace
             self._groups.namespace_changed(namespace)
-            self._queue.move_all_to_active(lambda entry: entry.key.namespace == namespace and self._judges_calls(entry))
-
-    def _judges_calls(self, entry: QueueEntry) -> bool:
-        """Whether an entry is an AppGroup's that limits calls, or gives them bandwidth."""
-        group = (
-            self._cache.groups.get(GroupKey(entry.key.namespace, entry.key.name)) if entry.key.kind == GROUP else None
-        )
-        return group is not None and any(edge.bandwidth or edge.max_cost < math.inf for edge in group.edges)
+            self._queue.move_all_to_active(Change.CALLS, namespace=namespace)
 
     def on_group(self, old: CustomObject | None, new: CustomObject | None) -> None:
         """An AppGroup's own pods are tried again, after their backoff if the edit demands no less than before."""
@@ -214,7 +207,7 @@ class EventHandlers:
             self._queue.move_all_to_active()
         elif changed:
             self._groups.namespace_changed(namespace)
-            self._queue.move_all_to_active(lambda entry: entry.key.namespace == namespace)
+            self._queue.move_all_to_active(namespace=namespace)
 
     def _serves_all(self, namespace: str, name: str) -> bool:
         """Whether a NetworkTopology may serve applications of other namespaces than its own."""
@@ -235,7 +228,7 @@ class EventHandlers:
     def after_storage(self) -> None:
         """Storage objects may help pods with volumes, those that are being bound among them."""
         self._volumes.changed()
-        self._queue.move_all_to_active(lambda entry: entry.follows_volumes)
+        self._queue.move_all_to_active(Change.VOLUMES)
 
     def _activate_group(self, key: GroupKey, *, skip_backoff: bool = True) -> None:
         for profile in self._configuration.profiles:
@@ -287,10 +280,6 @@ def may_take_more(old: Node, new: Node) -> bool:
         or old.status.allocatable != new.status.allocatable
         or old.status.declared_features != new.status.declared_features
     )
-
-
-def _follows_pods(entry: QueueEntry) -> bool:
-    return entry.follows_pods
 
 
 def _spread(group: CustomObject) -> str | None:

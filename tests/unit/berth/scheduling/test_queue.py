@@ -12,6 +12,7 @@ from berth.kube.objects import Pod
 from berth.network.groups import Group, GroupKey
 from berth.scheduling.queue import FLUSH_AFTER, MAX_BACKOFF, SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey, QueueEntry, pod_order
+from berth.scheduling.unschedulable import Change
 from tests.support import builders
 from tests.support.placement import Clock
 
@@ -271,7 +272,7 @@ class TestBackoff:
         bench.add(pod("a", spec=spec))
         bench.queue.back_off(bench.pop())
         bench.clock.advance(5)
-        bench.queue.move_all_to_active(lambda entry: entry.follows_pods)
+        bench.queue.move_all_to_active(Change.PODS)
         assert (bench.queue.pop() is not None) is woken
 
     def test_waking_those_that_follow_volumes(self, bench: Bench) -> None:
@@ -281,7 +282,7 @@ class TestBackoff:
         for _ in range(2):
             bench.queue.back_off(bench.pop())
         bench.clock.advance(5)
-        bench.queue.move_all_to_active(lambda entry: entry.follows_volumes)
+        bench.queue.move_all_to_active(Change.VOLUMES)
         assert bench.names() == ["a"]
 
 
