@@ -5,18 +5,24 @@ What one namespace can take from the others is bounded in three ways:
 - Turns: the next item is of the namespace with the fewest at work, among those of the one whose last turn is longest
   ago. At work are at most :data:`SHARE` times as many as there are free workers.
 - Slow work: namespaces whose work takes longer than :data:`SLOW_SECONDS` have half of the workers together, at most
-  :data:`MAX_SLOW`, whatever their number. What is found to be slow beyond that is given up.
+  :data:`MAX_SLOW`, whatever their number. What is found to be slow beyond that is given up. A namespace is slow for
+  :data:`REMEMBER_SLOW` seconds, or for :data:`ROUNDS` rounds of all that are slow where that is longer, and as long as
+  its items wait: only prompt work shows that it no longer is.
 - Capacity: when the queue is full, the oldest item of the namespace with the most is dropped.
 
 So a namespace whose work is prompt waits for a worker only as long as others are not known to be slow yet: with N of
-those, at most SLOW_SECONDS for each half of the workers that they fill.
+those, at most SLOW_SECONDS for each half of the workers that they fill. Those that are forgotten and come again take
+one :data:`ROUNDS`-th as many workers as slow work has, whatever their number.
+
+Nothing here takes longer the more namespaces there are.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
-from collections.abc import AsyncIterator
+import itertools
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -30,7 +36,11 @@ SLOW_SECONDS = 2.0
 MAX_SLOW = 16
 """Workers that slow work has at the most; a client has 64 connections, which it must not fill either."""
 REMEMBER_SLOW = 30.0
-"""Seconds for which a namespace is slow after slow work."""
+"""Seconds for which a namespace is slow after slow work, at the least."""
+ROUNDS = 2
+"""Turns that all slow namespaces have had until one is forgotten."""
+MAX_REMEMBERED = 10_000
+"""Namespaces that are remembered as slow; of more, those that were so longest ago are forgotten."""
 
 
 @dataclass(slots=True, eq=False)
@@ -51,14 +61,18 @@ class FairQueue(Generic[T]):
     def __init__(self, workers: int, *, capacity: int | None = None) -> None:
         """Start empty; so many items may be at work at a time, and so many may wait."""
         self._free = workers
-        self._free_for_slow = max(1, min(workers // 2, MAX_SLOW))
+        self._workers_for_slow = self._free_for_slow = max(1, min(workers // 2, MAX_SLOW))
         self._capacity = capacity
         self._size = 0
-        self._waiting: dict[str, deque[T]] = {}  # the namespace whose turn is longest ago first
+        self._waiting: dict[str, deque[T]] = {}
+        # Namespaces that wait, whose turn is longest ago first, with the numbers that order them.
+        self._prompt_line: OrderedDict[str, int] = OrderedDict()
+        self._slow_line: OrderedDict[str, int] = OrderedDict()
+        self._numbers = itertools.count()
         self._by_size: dict[int, dict[str, None]] = {}  # namespaces by the number of items that wait
         self._largest = 0
         self._at_work: Counter[str] = Counter()
-        self._slow_until: dict[str, float] = {}
+        self._slow_since: OrderedDict[str, float] = OrderedDict()  # the longest ago first
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._woken = 0  # workers that have been woken and did not look yet
         self._ended = asyncio.Event()
@@ -73,7 +87,12 @@ class FairQueue(Generic[T]):
 
     def put(self, namespace: str, item: T) -> T | None:
         """Add an item behind those of its namespace; returns the one that is dropped for it, if the queue is full."""
-        items = self._waiting.setdefault(namespace, deque())
+        items = self._waiting.get(namespace)
+        if items is None:
+            if not self._at_work[namespace]:
+                self._forgive(namespace)
+            items = self._waiting[namespace] = deque()
+            self._line_up(namespace)
         items.append(item)
         self._resized(namespace, len(items) - 1, len(items))
         self._wake()
@@ -112,9 +131,9 @@ class FairQueue(Generic[T]):
         namespace = self._next()
         if namespace is None:
             return None
-        turn = Turn(namespace, self._pop(namespace), self._slow(namespace))
+        turn = Turn(namespace, self._pop(namespace), namespace in self._slow_since)
         if namespace in self._waiting:
-            self._waiting[namespace] = self._waiting.pop(namespace)  # behind the others
+            self._line_up(namespace)  # behind the others
         self._free -= 1
         self._free_for_slow -= turn.slow
         self._at_work[namespace] += 1
@@ -127,6 +146,7 @@ class FairQueue(Generic[T]):
         self._at_work[turn.namespace] -= 1
         if not self._at_work[turn.namespace]:
             del self._at_work[turn.namespace]
+        self._forgive(turn.namespace)
         self._wake()
         self._ended.set()
 
@@ -164,26 +184,68 @@ class FairQueue(Generic[T]):
             limit.reschedule(asyncio.get_running_loop().time())
 
     def _note_slow(self, namespace: str) -> None:
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        self._slow_until = {name: until for name, until in self._slow_until.items() if until > now}
-        self._slow_until[namespace] = now + REMEMBER_SLOW
-        loop.call_later(REMEMBER_SLOW, self._wake)
+        now = asyncio.get_running_loop().time()
+        self._slow_since[namespace] = now
+        self._slow_since.move_to_end(namespace)
+        if namespace in self._prompt_line:
+            self._line_up(namespace)
+        for _ in range(2):  # one more than was added, so that they become fewer
+            oldest = next(iter(self._slow_since))
+            if oldest == namespace:
+                break
+            if len(self._slow_since) <= MAX_REMEMBERED:
+                if now < self._slow_since[oldest] + self._remembered():
+                    break
+                if oldest in self._waiting or oldest in self._at_work:
+                    self._slow_since.move_to_end(oldest)
+                    continue
+            self._forget(oldest)
 
-    def _slow(self, namespace: str) -> bool:
-        until = self._slow_until.get(namespace)
-        return until is not None and until > asyncio.get_running_loop().time()
+    def _remembered(self) -> float:
+        """Seconds for which namespaces are slow, by how many are."""
+        return max(REMEMBER_SLOW, ROUNDS * SLOW_SECONDS * len(self._slow_since) / self._workers_for_slow)
+
+    def _forgive(self, namespace: str) -> None:
+        """Have a namespace be slow no longer if it has not been for long enough."""
+        since = self._slow_since.get(namespace)
+        if since is not None and since + self._remembered() <= asyncio.get_running_loop().time():
+            self._forget(namespace)
+
+    def _forget(self, namespace: str) -> None:
+        del self._slow_since[namespace]
+        if namespace in self._slow_line:
+            self._line_up(namespace)
+
+    def _line_up(self, namespace: str) -> None:
+        """Put a namespace that waits behind the others of its line."""
+        self._leave(namespace)
+        line = self._slow_line if namespace in self._slow_since else self._prompt_line
+        line[namespace] = next(self._numbers)
+
+    def _leave(self, namespace: str) -> None:
+        self._prompt_line.pop(namespace, None)
+        self._slow_line.pop(namespace, None)
 
     def _next(self) -> str | None:
         """The namespace whose turn it is."""
-        found, fewest = None, SHARE * self._free
-        fewest_slow = SHARE * min(self._free, self._free_for_slow)
-        for namespace in self._waiting:
-            at_work = self._at_work.get(namespace, 0)
-            if at_work < fewest and not (self._slow(namespace) and at_work >= fewest_slow):
-                found, fewest = namespace, at_work
-                if not at_work:
-                    break
+        prompt = self._first(self._prompt_line, SHARE * self._free)
+        slow = self._first(self._slow_line, SHARE * min(self._free, self._free_for_slow))
+        found = min(filter(None, (prompt, slow)), default=None)
+        return found[-1] if found is not None else None
+
+    def _first(self, line: Mapping[str, int], limit: int) -> tuple[int, int, str] | None:
+        """Items at work, number and name of the namespace of a line with fewest at work, if those are below a limit.
+
+        Only namespaces with items at work are passed over, of which there are as many as workers.
+        """
+        found, fewest = None, limit
+        if fewest:
+            for namespace, number in line.items():
+                at_work = self._at_work.get(namespace, 0)
+                if at_work < fewest:
+                    found, fewest = (at_work, number, namespace), at_work
+                    if not at_work:
+                        break
         return found
 
     def _pop(self, namespace: str) -> T:
@@ -192,6 +254,7 @@ class FairQueue(Generic[T]):
         item = items.popleft()
         if not items:
             del self._waiting[namespace]
+            self._leave(namespace)
         self._resized(namespace, len(items) + 1, len(items))
         return item
 

@@ -199,23 +199,6 @@ class TestSlow:
         queue.done(turn)
         assert not turn.slow or queue.take() is None
 
-    async def test_a_namespace_is_slow_no_longer_after_a_while(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(fair_queue, "REMEMBER_SLOW", 0.05)
-        queue = filled(*(f"a{number}" for number in range(10)), workers=8)
-        first = await queue.get()
-        async with queue.patience(first):
-            await until(lambda: first.slow, what="it is slow")
-        taken: list[Turn[str]] = []
-
-        async def take() -> None:
-            while True:
-                taken.append(await queue.get())
-
-        async with running(take()):
-            await until(lambda: len(taken) == 5, what="it has its share again, without any other event")
-        assert any(turn.slow for turn in taken)
-        assert not taken[-1].slow
-
     @pytest.mark.parametrize(
         ("workers", "slow"),
         [
