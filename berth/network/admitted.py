@@ -9,8 +9,8 @@ each.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -35,19 +35,10 @@ MAX_KINDS = 1024
 
 def stated(group: Group | None, workload: str) -> Admitted:
     """What a pod of a workload is admitted with now; nothing without its AppGroup."""
-    edges = group.edges if group is not None else ()
+    edges = group.edges_of.get(workload, ()) if group is not None else ()
     return tuple(
         sorted((edge.dependency, edge.bandwidth) for edge in edges if edge.dependent == workload and edge.bandwidth)
     )
-
-
-def all_stated(group: Group | None) -> Mapping[str, Sequence[tuple[str, int]]]:
-    """The same for every workload that is admitted with anything, in one look at the dependencies; in their order."""
-    found: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
-    for edge in group.edges if group is not None else ():
-        if edge.bandwidth:
-            found[edge.dependent].append((edge.dependency, edge.bandwidth))
-    return found
 
 
 def write_admitted(admitted: Admitted) -> str:
@@ -78,29 +69,67 @@ class Callers:
 
     def __init__(self) -> None:
         """Count nothing yet."""
-        self._nodes: dict[tuple[str, Admitted | None], Counter[str]] = {}
+        self._nodes: dict[str, dict[Admitted | None, Counter[str]]] = {}
+        self._towards: dict[str, dict[tuple[str, Admitted], int]] = {}
+        """workloads and what they were admitted with, by dependency: bit/s"""
+        self._kinds = 0
 
-    def __iter__(self) -> Iterator[tuple[str, Admitted | None, Mapping[str, int]]]:
-        """Workload, what its pods were admitted with (None: what the AppGroup states now) and how many are where."""
-        return ((workload, admitted, nodes) for (workload, admitted), nodes in self._nodes.items())
+    def __iter__(self) -> Iterator[str]:
+        """Workloads that have placed pods."""
+        return iter(self._nodes)
+
+    def of(self, workload: str) -> Mapping[Admitted | None, Mapping[str, int]]:
+        """Pods of a workload by node, by what they were admitted with (None: what the AppGroup states now)."""
+        return self._nodes.get(workload, {})
+
+    def towards(self, group: Group | None, dependency: str) -> Iterator[tuple[str, int, Mapping[str, int]]]:
+        """Workload, bit/s that each of its pods needs towards a dependency, and how many of them are where.
+
+        Those without demand are left out, and so are the dependency's own pods.
+        """
+        for (workload, admitted), amount in self._towards.get(dependency, {}).items():
+            if workload != dependency:
+                yield workload, amount, self._nodes[workload][admitted]
+        for edge in group.edges_of.get(dependency, ()) if group is not None else ():
+            if edge.dependency == dependency != edge.dependent and edge.bandwidth:
+                nodes = self.of(edge.dependent).get(None)
+                if nodes:
+                    yield edge.dependent, edge.bandwidth, nodes
 
     def takes(self, workload: str, admitted: Admitted) -> bool:
         """Whether what an annotation says of a pod of a workload may count; not what is one more than MAX_KINDS."""
-        return len(self._nodes) < MAX_KINDS or (workload, admitted) in self._nodes
+        return self._kinds < MAX_KINDS or admitted in self.of(workload)
 
     def add(self, member: Member) -> None:
         """Count a pod, if it has a node."""
-        if member.node:
-            self._nodes.setdefault((member.workload, member.admitted), Counter())[member.node] += 1
+        if not member.node:
+            return
+        kinds = self._nodes.setdefault(member.workload, {})
+        if member.admitted not in kinds:
+            kinds[member.admitted] = Counter()
+            self._kinds += 1
+            for dependency, amount in member.admitted or ():
+                self._towards.setdefault(dependency, {})[member.workload, member.admitted or ()] = amount
+        kinds[member.admitted][member.node] += 1
 
     def remove(self, member: Member) -> None:
         """Count a pod no longer; it is as it was when it was added."""
         if not member.node:
             return
-        key = member.workload, member.admitted
-        nodes = self._nodes[key]
+        kinds = self._nodes[member.workload]
+        nodes = kinds[member.admitted]
         nodes[member.node] -= 1
-        if not nodes[member.node]:
-            del nodes[member.node]
-            if not nodes:
-                del self._nodes[key]
+        if nodes[member.node]:
+            return
+        del nodes[member.node]
+        if nodes:
+            return
+        del kinds[member.admitted]
+        self._kinds -= 1
+        for dependency, _ in member.admitted or ():
+            ends = self._towards[dependency]
+            del ends[member.workload, member.admitted or ()]
+            if not ends:
+                del self._towards[dependency]
+        if not kinds:
+            del self._nodes[member.workload]

@@ -1,7 +1,8 @@
 """What the arrival of a pod changes in the bandwidth of calls, where Services keep some of them near.
 
 A new endpoint takes calls away from others, and a caller takes none to where its Service does not send them: so what is
-taken before and after is compared, for one node of every zone and each node with pods that call or are called.
+taken before and after is compared. Nodes of a zone differ only in the pods that call or are called there, so each zone
+is looked at once, with the pod on a node of its own; only where that does not fit, such nodes are looked at too.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from berth.network.admitted import Callers, stated
-from berth.network.bandwidth_split import Bundle, Calls, Demand, node_usage, pair_usage
-from berth.network.edges import Routes, endpoints_of, placed_calls
+from berth.network.bandwidth_allocations import demand_towards
+from berth.network.bandwidth_split import Calls, Demand, node_usage, pair_usage
+from berth.network.edges import Routes, endpoints_of
 from berth.network.groups import Group
 from berth.network.limits import NOTHING_PLANNED, Planned
 from berth.network.routing import Routing
@@ -25,14 +26,17 @@ from berth.network.workload_places import WorkloadPlaces
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 Amounts = npt.NDArray[np.int64]
-Key = TypeVar("Key")
 _MOST = 2**62
 """bit/s at which sums saturate."""
+_APART = -1
+"""Slot of a node that has the pod and nobody else."""
+_ANYWHERE = object()
+"""Stands for all zones alike."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Calls from one workload to another, of which a pod that comes makes or takes some; nodes are slots."""
+    """Calls to one workload, of which a pod that comes makes or takes some; nodes are slots."""
 
     now: Calls[int]
     """before it comes"""
@@ -44,16 +48,23 @@ class Arrival:
     @property
     def nodes(self) -> set[int]:
         """Nodes with pods that call or are called."""
-        return {*self.now.demand, *self.now.endpoints, *self.then.demand, *self.then.endpoints}
+        return set[int]().union(*(end for calls in (self.now, self.then) for end in _ends(calls)))
 
     def at(self, slot: int) -> Calls[int]:
         """The calls with the pod on a node."""
         if self.demand is None:
-            endpoints = {**self.then.endpoints, slot: self.then.endpoints.get(slot, 0) + 1}
-            return replace(self.then, endpoints=endpoints)
-        return replace(
-            self.then, demand={**self.then.demand, slot: [*self.then.demand.get(slot, ()), (self.demand, 1)]}
-        )
+            return replace(self.then, endpoints=Counter(self.then.endpoints) + Counter({slot: 1}))
+        return replace(self.then, demand=_sum(self.then.demand, {self.demand: {slot: 1}}))
+
+
+def _ends(calls: Calls[int]) -> Iterable[Mapping[int, int]]:
+    return (*calls.demand.values(), calls.endpoints)
+
+
+def _sum(one: Demand[int], other: Demand[int]) -> Demand[int]:
+    return {
+        each: Counter(one.get(each, {})) + Counter(other.get(each, {})) for each in one.keys() | other.keys() if each
+    }
 
 
 def arrivals(
@@ -76,46 +87,40 @@ def arrivals(
         routes: where calls go.
         planned: pods that will be there as well.
     """
-    own = dict(stated(group, workload))
+    own = {name: amount for name, amount in stated(group, workload) if name != workload and places.replicas(name)}
     routing = {name: routes.routing(group.key, name) for name in (workload, *own)}
     if all(how is Routing.ALL for how in routing.values()):
         return []
-    placed = placed_calls(group, callers, places)
-    ends = {(workload, dependency) for dependency in own if places.replicas(dependency)}
-    ends |= {pair for pair in placed if pair[1] == workload}
-    ends |= {(caller, workload) for caller in planned if dict(stated(group, caller)).get(workload)}
 
-    def slots(counts: Iterable[tuple[str, int]]) -> dict[int, int]:
-        return {node_index[node]: count for node, count in counts if count and node in node_index}
+    def slots(counts: Mapping[str, int]) -> dict[int, int]:
+        return {node_index[node]: count for node, count in counts.items() if count and node in node_index}
+
+    def arrival(called: str, demand: Demand[str], coming: Demand[str], pod: int | None) -> Arrival:
+        now = {amount: slots(nodes) for amount, nodes in demand.items()}
+        endpoints = slots(endpoints_of(called, routing[called], places, routes.zone))
+        calls = Calls(routing[called], now, endpoints, places.replicas(called))
+        then = _sum(now, {amount: slots(nodes) for amount, nodes in coming.items()}) if coming else now
+        more = slots(planned.get(called, {}))
+        return Arrival(
+            calls, replace(calls, demand=then, endpoints=Counter(endpoints) + Counter(more) if more else endpoints), pod
+        )
 
     found: list[Arrival] = []
-    for caller, dependency in sorted(ends):
-        now = {
-            node_index[node]: rows for node, rows in placed.get((caller, dependency), {}).items() if node in node_index
-        }
-        each, how = dict(stated(group, caller)).get(dependency, 0), routing[dependency]
-        coming = slots(planned.get(caller, {}).items()) if each else {}
-        endpoints = slots(endpoints_of(dependency, how, places, routes.zone).items())
-        live = places.replicas(dependency)
-        found.append(
-            Arrival(
-                Calls(how, now, endpoints, live),
-                Calls(how, _with(now, coming, each), _sum(endpoints, slots(planned.get(dependency, {}).items())), live),
-                each if caller == workload else None,
-            )
-        )
+    for called, amount in own.items():
+        others: dict[int, Counter[str]] = {}
+        if called in planned:  # otherwise those who call already go on as they do
+            for admitted, nodes in callers.of(workload).items():
+                each = amount if admitted is None else dict(admitted).get(called, 0)
+                others.setdefault(each, Counter()).update(nodes)
+        found.append(arrival(called, others, {amount: planned.get(workload, {})}, amount))
+    coming: dict[int, Counter[str]] = {}
+    for caller in planned:
+        if caller != workload and (amount := dict(stated(group, caller)).get(workload, 0)):
+            coming.setdefault(amount, Counter()).update(planned[caller])
+    demand = demand_towards(group, callers, workload)
+    if demand or coming:
+        found.append(arrival(workload, demand, coming, None))
     return found
-
-
-def _with(demand: Demand[int], coming: Mapping[int, int], each: int) -> Demand[int]:
-    together = {node: list(rows) for node, rows in demand.items()}
-    for node, count in coming.items():
-        together.setdefault(node, []).append((each, count))
-    return together
-
-
-def _sum(one: Mapping[int, int], other: Mapping[int, int]) -> Mapping[int, int]:
-    return Counter(one) + Counter(other)
 
 
 def short_on_arrival(found: Sequence[Arrival], *, location: Ints, zone: Ints, free: Amounts, alive: Bools) -> Bools:
@@ -131,16 +136,105 @@ def short_on_arrival(found: Sequence[Arrival], *, location: Ints, zone: Ints, fr
     A budget that is overdrawn already takes a pod that adds nothing to it.
     """
     short = np.zeros(len(free), dtype=np.bool_)
-    usage = _Usage(found, node_usage, location, zone)
-    for nodes in _alike(found, location, zone, alive):
-        one = int(nodes[0])
-        change = usage.change(one)
-        own = change.pop(one, 0)
-        if any(amount > 0 and min(amount, _MOST) > free[node].item() for node, amount in change.items()):
-            short[nodes] = True
+    at = zone[location]
+    peers = np.array(sorted(set[int]().union(*(each.nodes for each in found))), dtype=np.intp)
+    changes = [_Changes(each, _zone_of(at)) for each in found]
+
+    def over(node: int, amount: int) -> bool:
+        return amount > 0 and min(amount, _MOST) > free[node].item()
+
+    for number in np.unique(at[alive]).tolist():
+        here = alive & (at == number)
+        parts = [change.within(number if number >= 0 else None) for change in changes]
+        usage: Counter[int] = Counter()
+        for change, part in zip(changes, parts, strict=True):
+            usage.update(change.planned)
+            usage.update(part.apart)
+        own = usage.pop(_APART, 0)
+        full = [node for node, amount in usage.items() if over(node, amount)]
+        if full:
+            short |= here
         elif own > 0:
-            short[nodes] = free[nodes] < min(own, _MOST)
+            short |= here & (free < min(own, _MOST))
+        # Beside peers the pod takes no more of anybody than on a node of its own.
+        for slot in peers[short[peers] & here[peers]].tolist():
+            short[slot] = any(
+                over(node, sum(c.planned[node] + part.on(slot, node) for c, part in zip(changes, parts, strict=True)))
+                for node in {*full, slot}
+            )
     return short
+
+
+class _Changes:
+    """What one arrival changes, zone by zone."""
+
+    def __init__(self, arrival: Arrival, zone_of: Callable[[int], object]) -> None:
+        self._arrival, self._zone_of = arrival, zone_of
+        now, then = arrival.now, arrival.then
+        self.planned: Counter[int] = Counter()
+        """bit/s by node that pods which are planned take, whatever becomes of this one"""
+        if now is not then:
+            self.planned = node_usage(then.bundles(zone_of))
+            self.planned.subtract(node_usage(now.bundles(zone_of)))
+        served = {zone_of(slot) for slot in then.endpoints}
+        self._zones_count = then.routing is not Routing.ALL and None not in served
+        self._callers: defaultdict[object, dict[int, dict[int, int]]] = defaultdict(dict)
+        """those who call by zone, None for those that reach all endpoints, or may"""
+        for each, callers in then.demand.items():
+            for slot, count in callers.items():
+                zone = zone_of(slot)
+                self._callers[zone if zone in served else None].setdefault(each, {})[slot] = count
+        self._known: dict[object, _InZone] = {}
+
+    def within(self, zone: object) -> _InZone:
+        """With the pod in a zone, None for nodes without one."""
+        kind = zone if self._zones_count else _ANYWHERE
+        if kind not in self._known:
+            self._known[kind] = _InZone(
+                self._arrival, self._touched(zone), lambda s: zone if s < 0 else self._zone_of(s)
+            )
+        return self._known[kind]
+
+    def _touched(self, zone: object) -> Demand[int]:
+        """Callers whose calls the pod changes: only its own where it calls."""
+        if self._arrival.demand is not None:
+            return {}
+        if zone is None or not self._zones_count:
+            return self._arrival.then.demand
+        return _sum(self._callers.get(zone, {}), self._callers.get(None, {}))
+
+
+class _InZone:
+    """What one arrival changes with the pod on some node of a zone."""
+
+    def __init__(self, arrival: Arrival, touched: Demand[int], zone_of: Callable[[int], object]) -> None:
+        self._called = arrival.demand is None
+        self._same_node = arrival.then.routing is Routing.SAME_NODE
+        self._endpoints = arrival.then.endpoints
+        then = replace(arrival.then, demand=touched)
+        self._before = node_usage(then.bundles(zone_of))
+        self._after = list(replace(arrival, then=then).at(_APART).bundles(zone_of))
+        self._totals = [(sum(each.callers.values()), sum(each.endpoints.values())) for each in self._after]
+        self.apart = node_usage(self._after)
+        """bit/s by node with the pod on one of its own"""
+        self.apart.subtract(self._before)
+
+    def on(self, slot: int, node: int) -> int:
+        """bit/s that a node's calls take more with the pod on the node `slot`, of this zone."""
+        usage = -self._before[node]
+        for bundle, (all_callers, called) in zip(self._after, self._totals, strict=True):
+            calling, callers, endpoints = all_callers, bundle.callers.get(node, 0), bundle.endpoints.get(node, 0)
+            own = bundle.callers.get(_APART, 0)
+            if self._same_node and self._called:
+                # Its callers stay there now.
+                calling -= bundle.callers.get(slot, 0)
+                callers = 0 if node == slot else callers
+            elif self._same_node and slot in self._endpoints:
+                calling, own = calling - own, 0
+            if node == slot:
+                callers, endpoints = callers + own, endpoints + bundle.endpoints.get(_APART, 0)
+            usage += callers * (called - endpoints) + endpoints * (calling - callers)
+        return usage
 
 
 def over_links_on_arrival(
@@ -163,10 +257,13 @@ def over_links_on_arrival(
         among: bool[N], the nodes to look at.
     """
     over = np.zeros(len(among), dtype=np.bool_)
-    usage = _Usage(found, pair_usage, location, zone)
-    for nodes in _alike(found, location, zone, among):
+    at = zone[location]
+    zone_of = _zone_of(at)
+    before = pair_usage(bundle for each in found for bundle in each.now.bundles(zone_of))
+    for nodes in _alike(found, at, among):
         one = int(nodes[0])
-        change = usage.change(one)
+        change = pair_usage(bundle for each in found for bundle in each.at(one).bundles(zone_of))
+        change.subtract(before)
         for node in nodes.tolist():
             load: defaultdict[int, int] = defaultdict(int)
             for pair, amount in change.items():
@@ -176,10 +273,9 @@ def over_links_on_arrival(
     return over
 
 
-def _alike(found: Sequence[Arrival], location: Ints, zone: Ints, among: Bools) -> Iterator[npt.NDArray[np.intp]]:
+def _alike(found: Sequence[Arrival], at: Ints, among: Bools) -> Iterator[npt.NDArray[np.intp]]:
     """Nodes that nothing tells apart: each with callers or endpoints, others of a zone that has some, the rest."""
     peers = sorted(set[int]().union(*(each.nodes for each in found)))
-    at = zone[location]
     others = among.copy()
     others[peers] = False
     busy = np.unique(at[peers])
@@ -191,26 +287,7 @@ def _alike(found: Sequence[Arrival], location: Ints, zone: Ints, among: Bools) -
         yield np.flatnonzero(others & (kind == each))
 
 
-class _Usage(Generic[Key]):
-    """What calls use, before the pod and with it on a node."""
-
-    def __init__(
-        self,
-        found: Sequence[Arrival],
-        count: Callable[[Iterable[Bundle[int]]], Counter[Key]],
-        location: Ints,
-        zone: Ints,
-    ) -> None:
-        self._found, self._count = found, count
-        self._location, self._zone = location, zone.tolist()
-        self._before = count(bundle for each in found for bundle in each.now.bundles(self._zone_of))
-
-    def change(self, slot: int) -> Counter[Key]:
-        """What the pod on a node adds, or takes off."""
-        change = self._count(bundle for each in self._found for bundle in each.at(slot).bundles(self._zone_of))
-        change.subtract(self._before)
-        return change
-
-    def _zone_of(self, slot: int) -> int | None:
-        number: int = self._zone[self._location[slot]]
-        return number if number >= 0 else None
+def _zone_of(at: Ints) -> Callable[[int], int | None]:
+    """Zone by slot."""
+    zones = at.tolist()
+    return lambda slot: zones[slot] if zones[slot] >= 0 else None

@@ -11,15 +11,15 @@ Nodes are names or slots. Sums are taken over counts of pods by node, never over
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from berth.network.routing import Routing
 
 Node = TypeVar("Node", str, int)
-Demand = Mapping[Node, Sequence[tuple[int, int]]]
-"""(bit/s, callers that need as much) by node"""
+Demand = Mapping[int, Mapping[Node, int]]
+"""callers on each node, by the bit/s that each of them needs"""
 
 
 def pair_bandwidth(demand: int, callees: int) -> int:
@@ -58,21 +58,20 @@ class Calls(Generic[Node]):
         """
         if not self.endpoints or self.routing is Routing.LOCAL:
             return
-        callers: Iterable[Node] = self.demand
         if self.routing is Routing.ALL:
-            yield Bundle(self._shares(callers, self.live), self.endpoints)
+            yield Bundle(self._shares(None, self.live), self.endpoints)
             return
-        if self.routing is Routing.SAME_NODE:
-            callers = [node for node in callers if node not in self.endpoints]
         by_zone: defaultdict[object, dict[Node, int]] = defaultdict(dict)
         for node, count in self.endpoints.items():
             by_zone[zone(node)][node] = count
         if None in by_zone or "" in by_zone:
             by_zone.clear()  # one endpoint without a zone: zones no longer count
+        stay = self.endpoints if self.routing is Routing.SAME_NODE else ()
         calling: defaultdict[object, list[Node]] = defaultdict(list)
-        for node in callers:
-            home = zone(node)
-            calling[home if home in by_zone else None].append(node)
+        for node in set[Node]().union(*self.demand.values()):
+            if node not in stay:
+                home = zone(node)
+                calling[home if home in by_zone else None].append(node)
         for home, nodes in calling.items():
             near = by_zone.get(home)
             if near is None:
@@ -80,12 +79,22 @@ class Calls(Generic[Node]):
             else:
                 yield Bundle(self._shares(nodes, sum(near.values())), near)
 
-    def _shares(self, nodes: Iterable[Node], over: int) -> dict[Node, int]:
-        return {node: sum(pair_bandwidth(each, over) * count for each, count in self.demand[node]) for node in nodes}
+    def _shares(self, among: Collection[Node] | None, over: int) -> dict[Node, int]:
+        """bit/s towards each endpoint, of callers `among` these nodes or of all; one demand after another is faster."""
+        shares: dict[Node, int] = {}
+        for demand, callers in self.demand.items():
+            each = pair_bandwidth(demand, over)
+            for node in callers if among is None else [node for node in among if node in callers]:
+                shares[node] = shares.get(node, 0) + each * callers[node]
+        return shares
 
 
 def node_usage(bundles: Iterable[Bundle[Node]]) -> Counter[Node]:
-    """bit/s that calls between different nodes take from the budget of each node."""
+    """bit/s that calls between different nodes take from the budget of each node.
+
+    More callers add exactly what they take themselves, so callers that have gone may be counted below 0: their usage is
+    what is given back.
+    """
     usage: Counter[Node] = Counter()
     for bundle in bundles:
         for ends, others in ((bundle.callers, bundle.endpoints), (bundle.endpoints, bundle.callers)):

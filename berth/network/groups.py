@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -66,6 +67,16 @@ class Group:
     """which failure its workloads must survive; None: what the profile says"""
     problem: str = ""
     """why the object cannot be used, empty when it can"""
+    edges_of: Mapping[str, Sequence[GroupEdge]] = field(init=False, repr=False, compare=False)
+    """those of `edges` that a workload is an end of"""
+
+    def __post_init__(self) -> None:
+        """Sort the dependencies by their ends: large groups are asked for those of one workload all the time."""
+        found: dict[str, list[GroupEdge]] = {}
+        for edge in self.edges:
+            for end in {edge.dependent, edge.dependency}:
+                found.setdefault(end, []).append(edge)
+        object.__setattr__(self, "edges_of", found)
 
 
 def read_group(obj: CustomObject) -> Group:

@@ -71,8 +71,8 @@ def limited_edges(
         return [node_index[name] for name in names if name in node_index]
 
     found: list[LimitedEdge] = []
-    for edge in group.edges:
-        if edge.max_cost == np.inf or workload not in (edge.dependent, edge.dependency):
+    for edge in group.edges_of.get(workload, ()):
+        if edge.max_cost == np.inf:
             continue
         how, limit = routing(edge.dependency), effective_limit(edge)
         if how is Routing.LOCAL:

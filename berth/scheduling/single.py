@@ -50,14 +50,14 @@ def peer_edges(workload: str, group: Group, members: GroupMembers, node_index: M
     """
     found: list[tuple[int, bool, int, int]] = []
     places = members.places(group.key)
-    demand = placed_demand(group, members.callers(group.key), places, towards=workload)
-    for edge in group.edges:
+    demand = placed_demand(workload, group, members.callers(group.key), places)
+    for edge in group.edges_of.get(workload, ()):
         callees = places.replicas(edge.dependency)
-        if workload not in (edge.dependent, edge.dependency) or not callees:
+        if not callees:
             continue
         outward = edge.dependent == workload
         share = pair_bandwidth(edge.bandwidth, callees)
-        incoming = {} if outward else demand.pop((edge.dependent, workload), {})
+        incoming = {} if outward else demand.pop(edge.dependent, {})
         for node, count in places.nodes(edge.dependency if outward else edge.dependent).items():
             slot = node_index.get(node)
             if slot is not None:

@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from berth.network.bandwidth_allocations import NodePair
 from berth.network.costs import SAME_ZONE_COST, UNKNOWN_COST, NetworkCosts, Place
 from berth.network.edge_costs import EdgeTotals
-from berth.network.edges import NodePair, PodEdge, pod_edges
+from berth.network.edges import PodEdge, pod_edges
 from berth.network.groups import Group
 from berth.network.members import Member
 

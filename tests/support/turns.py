@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from berth.kube.objects import Node, Pod
-from berth.network.edges import node_bandwidth
+from berth.network.bandwidth_allocations import BandwidthAllocations
 from berth.network.groups import GroupKey
 from berth.network.workload_places import WorkloadPlaces
 from berth.scheduling.cache.cache import Cache
@@ -54,12 +53,13 @@ def check_books(cache: Cache, groups: Iterable[GroupKey]) -> None:
         if slot is not None:
             fresh[slot] += state.request_vector(record.template)
     assert (fresh[state.alive] == state.used[state.alive]).all()
-    bandwidth: Counter[str] = Counter()
+    bandwidth = BandwidthAllocations(cache.members, cache.routes)
     for key in groups:
         members, places = cache.members.of(key), cache.members.places(key)
         assert places._replicas == WorkloadPlaces(members)._replicas
-        bandwidth.update(node_bandwidth(key, cache.groups.get(key), cache.members.callers(key), places, cache.routes))
+        bandwidth.mark(key)
         for one in members:
             record = state.record(one.uid)
             assert one.node == (record.node_name if record is not None else ""), "a member is where its pod is not"
-    assert dict(cache.bandwidth().nodes) == {name: amount for name, amount in bandwidth.items() if amount}
+    bandwidth.refresh(cache.groups)
+    assert cache.bandwidth().nodes == bandwidth.nodes

@@ -27,8 +27,9 @@ from cachetools import TTLCache
 from berth.api.labels import LABEL_ZONE, membership
 from berth.kube.objects import CustomObject, Namespace, Node, Pod, Service
 from berth.network.admitted import Admitted, stated
+from berth.network.bandwidth_allocations import BandwidthAllocations
 from berth.network.costs import NetworkCosts
-from berth.network.edges import BandwidthAllocations, Routes
+from berth.network.edges import Routes
 from berth.network.groups import Group, GroupKey, read_group
 from berth.network.members import GroupMembers
 from berth.network.routing import Routing
@@ -160,23 +161,33 @@ class Cache:
     def _join(self, pod: Pod, *, node: str, seen: bool = False) -> None:
         """Note where a member of a group is, and the groups whose bandwidth that changes."""
         rerouted = self.services.join(pod)
-        known = self.members.group_of(pod.metadata.uid)
-        key, changed = self.members.update(pod, node=node, seen=seen)
+        before = self._workload_of(pod)
+        _, changed = self.members.update(pod, node=node, seen=seen)
         if changed or rerouted:
-            self.bandwidth_allocations.mark(known)
-            self.bandwidth_allocations.mark(key)
+            self._mark(before)
+            self._mark(self._workload_of(pod))
 
     def _move(self, pod: Pod, node: str, admitted: Admitted | None = None) -> None:
         self.members.move(pod.metadata.uid, node=node, admitted=admitted)
-        self.bandwidth_allocations.mark(self.members.group_of(pod.metadata.uid))
+        self._mark(self._workload_of(pod))
+
+    def _workload_of(self, pod: Pod) -> tuple[GroupKey, str] | None:
+        """Group and workload that a pod is known as a member of."""
+        key, member = self.members.group_of(pod.metadata.uid), self.members.member(pod.metadata.uid)
+        return (key, member.workload) if key is not None and member is not None else None
+
+    def _mark(self, workload: tuple[GroupKey, str] | None) -> None:
+        """Note that calls from and to a workload change."""
+        if workload is not None:
+            self.bandwidth_allocations.mark_pod(*workload)
 
     def _leave(self, pod: Pod) -> None:
         group = self.groups.get(key) if (key := self.members.group_of(pod.metadata.uid)) is not None else None
         if group is not None and not group.problem:
             self.members.complete(group)  # notes that it has been, before it no longer is
+        self._mark(self._workload_of(pod))
         self.members.delete(pod.metadata.uid)
         self.services.leave(pod.metadata.uid)
-        self.bandwidth_allocations.mark(key)
 
     # Kubelets that said no
 
@@ -244,8 +255,11 @@ class Cache:
 
     def update_group(self, obj: CustomObject) -> Group:
         """An AppGroup was added or changed; returns it compiled."""
-        group = self.groups[GroupKey(obj.metadata.namespace, obj.metadata.name)] = read_group(obj)
-        self.bandwidth_allocations.mark(group.key)
+        group = read_group(obj)
+        known = self.groups.get(group.key)
+        self.groups[group.key] = group
+        if known is None or known.edges != group.edges:  # its status changes whenever a pod does
+            self.bandwidth_allocations.mark(group.key)
         return group
 
     def delete_group(self, key: GroupKey) -> None:

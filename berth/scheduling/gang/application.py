@@ -159,20 +159,21 @@ def _edges(
         if member.uid in component:
             waiting[member.workload].append(component[member.uid])
     among, towards = _Edges(), _Edges()
-    demand = placed_demand(group, placed, places)
+    demand = {workload: placed_demand(workload, group, placed, places) for workload in waiting}
     for edge in group.edges:
         if not places.replicas(edge.dependency):
             continue
         share, limit = pair_bandwidth(edge.bandwidth, places.replicas(edge.dependency)), effective_limit(edge)
         callers, callees = waiting[edge.dependent], waiting[edge.dependency]
         among.add(np.repeat(callers, len(callees)), np.tile(callees, len(callers)), bandwidth=share, max_cost=limit)
-        outgoing, received = places.nodes(edge.dependency), demand.pop((edge.dependent, edge.dependency), {})
+        outgoing, received = places.nodes(edge.dependency), demand.get(edge.dependency, {}).pop(edge.dependent, {})
         towards.add_peers(callers, outgoing, {n: share * k for n, k in outgoing.items()}, state, max_cost=limit)
         inward = places.nodes(edge.dependent)
         towards.add_peers(callees, inward, received, state, max_cost=limit, incoming=True)
-    for (_, workload), received in demand.items():
-        # The AppGroup no longer has the edge, and what was admitted is charged all the same.
-        towards.add_peers(waiting[workload], dict.fromkeys(received, 0), received, state, incoming=True)
+    for workload, by_caller in demand.items():
+        for received in by_caller.values():
+            # The AppGroup no longer has the edge, and what was admitted is charged all the same.
+            towards.add_peers(waiting[workload], dict.fromkeys(received, 0), received, state, incoming=True)
     return among, towards
 
 

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from berth.api.labels import BERTH_PREFIX, RESOURCE_BANDWIDTH
 from berth.api.quantity import QuantityError, parse_quantity
 from berth.kube.objects import Node
+from berth.network.bandwidth_allocations import BandwidthAllocations
 from berth.network.costs import NetworkCosts, Place
-from berth.network.edges import BandwidthAllocations
 from berth.network.routing import zone_numbers
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.units import resource_units

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from berth.api.labels import RESOURCE_BANDWIDTH
 from berth.api.spread import SpreadLevel
 from berth.network.costs import Place
-from berth.network.edges import effective_limit, node_bandwidth
+from berth.network.edges import effective_limit
 from berth.network.groups import Group, GroupEdge
 from berth.network.routing import Routing, zone_numbers
 from berth.scheduling.cache.cache import Cache
@@ -153,11 +153,9 @@ def _nodes(
 
 def _bandwidth(group: Group, cache: Cache, infrastructure: InfrastructureState) -> Floats:
     """float64[N], bit/s of each node for the edges of the group, those between placed pods included."""
-    exact, members = infrastructure.exact, cache.members
+    exact = infrastructure.exact
     left = (exact.bandwidth_free - exact.bandwidth_kept).astype(np.float64)
-    for node, amount in node_bandwidth(
-        group.key, group, members.callers(group.key), members.places(group.key), cache.routes
-    ).items():
+    for node, amount in cache.bandwidth().of(group.key).items():
         slot = cache.state.node_index.get(node)
         if slot is not None:
             left[slot] += amount

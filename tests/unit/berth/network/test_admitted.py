@@ -100,10 +100,27 @@ def test_callers_are_counted_where_they_are() -> None:
     ]
     for pod in pods:
         callers.add(pod)
-    assert {(workload, admitted): dict(nodes) for workload, admitted, nodes in callers} == {
-        ("a", None): {"n1": 2, "n2": 1},
-        ("a", ()): {"n2": 1},
-    }
+    assert list(callers) == ["a"]
+    assert callers.of("a") == {None: {"n1": 2, "n2": 1}, (): {"n2": 1}}
+    assert callers.of("b") == {}
     for pod in pods:
         callers.remove(pod)
     assert list(callers) == []
+
+
+def test_callers_of_a_workload_by_what_they_need() -> None:
+    shop = read_group(group_object("shop", kinds.workload("a", "b", minBandwidth="7"), kinds.workload("b", "b")))
+    kinds_of_pods = [("a", None), ("a", ()), ("a", (("b", 5),)), ("x", (("b", 3),)), ("b", (("b", 9),))]
+    pods = [
+        Member(f"u{number}", f"default/p{number}", workload, f"n{number}", admitted)
+        for number, (workload, admitted) in enumerate(kinds_of_pods)
+    ]
+    callers = Callers()
+    for pod in pods:
+        callers.add(pod)
+    needs = [("a", 5, {"n2": 1}), ("x", 3, {"n3": 1})]
+    assert list(callers.towards(None, "b")) == needs
+    assert list(callers.towards(shop, "b")) == [*needs, ("a", 7, {"n0": 1})]
+    for pod in pods:
+        callers.remove(pod)
+    assert list(callers.towards(shop, "b")) == []

@@ -26,7 +26,7 @@ ZONES = {"n1": "z1", "n2": "z1", "n3": "z2", "n4": "z2", "n5": "", "n6": "z3"}
 def test_two_callers_of_12_in_z1_and_one_in_z3(
     routing: Routing, endpoints: dict[str, int], nodes: dict[str, int]
 ) -> None:
-    calls = Calls(routing, {"n1": [(12, 2)], "n6": [(12, 1)]}, endpoints, 3)
+    calls = Calls(routing, {12: {"n1": 2, "n6": 1}}, endpoints, 3)
     assert {node: amount for node, amount in node_usage(calls.bundles(ZONES.get)).items() if amount} == nodes
     pairs = pair_usage(calls.bundles(ZONES.get))
     assert 2 * sum(pairs.values()) == sum(nodes.values())
@@ -35,5 +35,5 @@ def test_two_callers_of_12_in_z1_and_one_in_z3(
 
 def test_shares_are_whole_bits_rounded_up() -> None:
     assert [pair_bandwidth(10, n) for n in (1, 3, 4)] == [10, 4, 3]
-    calls = Calls(Routing.SAME_ZONE, {"n1": [(10, 1), (20, 2)]}, {"n2": 3}, 9)
+    calls = Calls(Routing.SAME_ZONE, {10: {"n1": 1}, 20: {"n1": 2}}, {"n2": 3}, 9)
     assert pair_usage(calls.bundles(ZONES.get)) == {("n1", "n2"): 3 * (4 + 2 * 7)}

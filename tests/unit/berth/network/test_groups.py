@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -104,3 +105,12 @@ class TestRelaxed:
             for item in workloads
         ]
         assert relaxed(read_group(self.OLD), read_group(group_object("shop", *new, **spec))) is helps
+
+
+def test_dependencies_by_their_ends() -> None:
+    group = read_group(
+        group_object("shop", kinds.workload("a", "b", "c"), kinds.workload("b"), kinds.workload("c", "b"))
+    )
+    first, second, third = group.edges
+    assert dict(group.edges_of) == {"a": [first, second], "b": [first, third], "c": [second, third]}
+    assert replace(group, edges=()).edges_of == {}

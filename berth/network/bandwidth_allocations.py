@@ -1,0 +1,229 @@
+"""Bandwidth that the placed dependency edges of all AppGroups take from nodes and from pairs of nodes.
+
+Every decision waits for these sums while pods of a group move, so they are kept by called workload. Callers take what
+they take whoever else calls: where one has moved, only what it takes is put right. An endpoint changes where others'
+calls go, and what each takes: where one has moved, calls to its workload are summed up anew.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from berth.network.admitted import Admitted, Callers, stated
+from berth.network.bandwidth_split import Calls, Demand, node_usage, pair_usage
+from berth.network.edges import TO_ALL, Routes, endpoints_of
+from berth.network.groups import Group, GroupKey
+from berth.network.members import GroupMembers
+from berth.network.routing import Routing
+from berth.network.workload_places import WorkloadPlaces
+
+NodePair = tuple[str, str]
+"""Two different nodes, in alphabetical order."""
+
+Key = TypeVar("Key")
+
+
+class GroupBandwidth:
+    """What the calls of one AppGroup take, as of the last :meth:`update`."""
+
+    def __init__(self, key: GroupKey, members: GroupMembers, routes: Routes) -> None:
+        """Count nothing yet; `members` says where pods are, `routes` whom they call."""
+        self._key, self._members, self._routes = key, members, routes
+        self._usage: dict[str, Counter[str]] = {}
+        """bit/s by node, by called workload"""
+        self._callers: dict[str, Mapping[Admitted | None, Mapping[str, int]]] = {}
+        """pods that are charged, by workload, what they were admitted with, and node"""
+        self._near: set[str] = set()
+        """called workloads whose Service keeps some calls near"""
+
+    @property
+    def calls(self) -> bool:
+        """Whether placed pods make calls with bandwidth."""
+        return bool(self._callers)
+
+    @property
+    def routed(self) -> bool:
+        """Whether a Service keeps some of them near."""
+        return bool(self._near)
+
+    @property
+    def nodes(self) -> Mapping[str, int]:
+        """bit/s taken from each node's budget."""
+        total: Counter[str] = Counter()
+        for usage in self._usage.values():
+            total.update(usage)
+        return total
+
+    def all_ends(self, group: Group | None) -> set[str]:
+        """Workloads whose pods call with bandwidth, or are called."""
+        callers = self._members.callers(self._key)
+        ends: set[str] = set()
+        for workload in callers:
+            for admitted in callers.of(workload):
+                if needs := _needs(group, workload, admitted):
+                    ends.update((workload, *dict(needs)))
+        return ends
+
+    def update(self, group: Group | None, moved: Iterable[str]) -> Counter[str]:
+        """Count anew after pods of these workloads moved.
+
+        Returns what is taken of each node more than before, or less.
+        """
+        callers, places = self._members.callers(self._key), self._members.places(self._key)
+        anew = set(moved)
+        changes: defaultdict[str, defaultdict[int, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+        for workload in anew:
+            for dependency, amount, nodes in self._recount(group, workload, callers):
+                if dependency not in anew:
+                    changes[dependency][amount].update(nodes)
+        total: Counter[str] = Counter()
+        for dependency, demand in changes.items():
+            taken = self._taken(dependency, demand, places)
+            _add(self._usage.setdefault(dependency, Counter()), taken)
+            if not self._usage[dependency]:
+                del self._usage[dependency]
+            total.update(taken)
+        for dependency in anew:
+            total.subtract(self._usage.pop(dependency, {}))
+            self._near.discard(dependency)
+            if usage := self._taken(dependency, demand_towards(group, callers, dependency), places):
+                self._usage[dependency] = usage
+                total.update(usage)
+        return total
+
+    def pairs(self, group: Group | None) -> Counter[NodePair]:
+        """bit/s between two nodes, summed up now."""
+        callers, places = self._members.callers(self._key), self._members.places(self._key)
+        total: Counter[NodePair] = Counter()
+        for dependency in self.all_ends(group):
+            calls = self._calls(dependency, demand_towards(group, callers, dependency), places)
+            total.update(pair_usage(calls.bundles(self._routes.zone)))
+        return total
+
+    def _recount(
+        self, group: Group | None, workload: str, callers: Callers
+    ) -> Iterator[tuple[str, int, Mapping[str, int]]]:
+        """Dependency, bit/s towards it, and by node how many more pods of a workload need that, or fewer."""
+        before, now = self._callers.pop(workload, {}), callers.of(workload)
+        counted: dict[Admitted | None, Mapping[str, int]] = {}
+        for admitted in before.keys() | now.keys():
+            needs = [each for each in _needs(group, workload, admitted) if each[0] != workload]
+            if not needs:
+                continue
+            old, new = before.get(admitted, {}), now.get(admitted, {})
+            if new:
+                counted[admitted] = dict(new)
+            changed = {node: new.get(node, 0) - old.get(node, 0) for node, _ in old.items() ^ new.items()}
+            for dependency, amount in needs if changed else ():
+                yield dependency, amount, changed
+        if counted:
+            self._callers[workload] = counted
+
+    def _calls(self, dependency: str, demand: Demand[str], places: WorkloadPlaces) -> Calls[str]:
+        routing = self._routes.routing(self._key, dependency)
+        endpoints = endpoints_of(dependency, routing, places, self._routes.zone)
+        return Calls(routing, demand, endpoints, places.replicas(dependency))
+
+    def _taken(self, dependency: str, demand: Demand[str], places: WorkloadPlaces) -> Counter[str]:
+        if not demand:
+            return Counter()
+        calls = self._calls(dependency, demand, places)
+        if calls.routing is not Routing.ALL:
+            self._near.add(dependency)
+        return node_usage(calls.bundles(self._routes.zone))
+
+
+def demand_towards(group: Group | None, callers: Callers, dependency: str) -> Demand[str]:
+    """Demand of placed callers of a workload: what they were admitted with, whatever the AppGroup still states."""
+    demand: dict[int, Counter[str]] = {}
+    for _, amount, nodes in callers.towards(group, dependency):
+        demand.setdefault(amount, Counter()).update(nodes)
+    return demand
+
+
+def _needs(group: Group | None, workload: str, admitted: Admitted | None) -> Admitted:
+    return stated(group, workload) if admitted is None else admitted
+
+
+class BandwidthAllocations:
+    """What the calls of all AppGroups take; of those groups alone that changed anything is worked out."""
+
+    def __init__(self, members: GroupMembers, routes: Routes = TO_ALL) -> None:
+        """Start empty; `members` says where pods are, `routes` whom they call."""
+        # Integers: what a group gives back is exactly what it took, however large.
+        self.nodes: Counter[str] = Counter()
+        """bit/s taken from each node's budget."""
+        self._pairs: Counter[NodePair] = Counter()
+        self._members, self._routes = members, routes
+        self._groups: Mapping[GroupKey, Group] = {}
+        self._books: dict[GroupKey, GroupBandwidth] = {}
+        self._pairs_of: dict[GroupKey, Mapping[NodePair, int]] = {}
+        self._changed: set[GroupKey] = set()
+        self._moved: defaultdict[GroupKey, set[str]] = defaultdict(set)
+        self._dirty_pairs: set[GroupKey] = set()
+
+    def mark(self, key: GroupKey) -> None:
+        """Note that dependencies of a group changed."""
+        self._changed.add(key)
+
+    def mark_pod(self, key: GroupKey, workload: str) -> None:
+        """Note that a pod came, went or moved, or that calls to its workload may be routed otherwise."""
+        self._moved[key].add(workload)
+
+    def mark_namespace(self, namespace: str) -> None:
+        """Note that Services of a namespace route calls otherwise."""
+        self._changed.update(key for key in self._books if key.namespace == namespace)
+
+    def mark_zones(self) -> None:
+        """Note that nodes may be in other zones."""
+        self._changed.update(key for key, book in self._books.items() if book.routed)
+
+    def refresh(self, groups: Mapping[GroupKey, Group]) -> None:
+        """Recompute what changed since the last call."""
+        self._groups = groups
+        for key in {*self._changed, *self._moved}:
+            group, moved = groups.get(key), self._moved.get(key, set())
+            book = self._books.pop(key, None) or GroupBandwidth(key, self._members, self._routes)
+            if key in self._changed:
+                _add(self.nodes, {node: -amount for node, amount in book.nodes.items()})
+                book = GroupBandwidth(key, self._members, self._routes)
+                moved = book.all_ends(group)
+            _add(self.nodes, book.update(group, moved))
+            if book.calls:
+                self._books[key] = book
+            # Groups come and go for ever, and pairs may never be asked for: noted are those alone that have some.
+            if book.calls or key in self._pairs_of:
+                self._dirty_pairs.add(key)
+            else:
+                self._dirty_pairs.discard(key)
+        self._changed.clear()
+        self._moved.clear()
+
+    def of(self, key: GroupKey) -> Mapping[str, int]:
+        """bit/s that one group takes from each node's budget, as of the last `refresh`."""
+        return self._books[key].nodes if key in self._books else {}
+
+    @property
+    def pairs(self) -> Mapping[NodePair, int]:
+        """bit/s between two nodes as of the last `refresh`, for links that several pairs share.
+
+        Worked out on demand: few clusters have such links, and pairs of nodes are many.
+        """
+        for key in self._dirty_pairs:
+            _add(self._pairs, {pair: -amount for pair, amount in self._pairs_of.pop(key, {}).items()})
+            amounts = self._books[key].pairs(self._groups.get(key)) if key in self._books else Counter[NodePair]()
+            _add(self._pairs, amounts)
+            if amounts:
+                self._pairs_of[key] = amounts
+        self._dirty_pairs.clear()
+        return self._pairs
+
+
+def _add(total: Counter[Key], amounts: Mapping[Key, int]) -> None:
+    """Add amounts, which may be below 0, and leave nothing that is 0."""
+    for key, amount in amounts.items():
+        total[key] += amount
+        if not total[key]:
+            del total[key]

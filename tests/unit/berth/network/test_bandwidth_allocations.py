@@ -1,0 +1,197 @@
+"""The book of the bandwidth that calls take; what Services route against plain loops in test_bandwidth_routing.py."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.network.admitted import Admitted
+from berth.network.bandwidth_allocations import BandwidthAllocations
+from berth.network.edges import TO_ALL, Routes, pod_edges
+from berth.network.groups import MAX_EDGE_BANDWIDTH, Group, GroupEdge, GroupKey, read_group
+from berth.network.members import GroupMembers
+from berth.network.routing import Routing
+from tests.support import kinds
+from tests.support.pairs import group_bandwidth
+from tests.support.placement import chain, group_object, member
+
+
+class TestLedger:
+    def setup_method(self) -> None:
+        self.members = GroupMembers()
+        self.bandwidth_allocations = BandwidthAllocations(self.members)
+        self.shop = read_group(group_object("shop", *chain("a", "b", minBandwidth="10M")))
+
+    def place(self, name: str, workload: str, node: str) -> None:
+        self.members.update(member(name, workload), node=node)
+        self.bandwidth_allocations.mark_pod(self.shop.key, workload)
+
+    def refreshed(self, *groups: Group) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
+        self.bandwidth_allocations.refresh({one.key: one for one in groups})
+        return dict(self.bandwidth_allocations.nodes), dict(self.bandwidth_allocations.pairs)
+
+    def test_both_ends_pay(self) -> None:
+        self.place("one", "a", "n2")
+        self.place("two", "b", "n1")
+        assert self.refreshed(self.shop) == ({"n1": 10e6, "n2": 10e6}, {("n1", "n2"): 10e6})
+
+    def test_nothing_is_left_when_the_pods_go(self) -> None:
+        self.place("one", "a", "n2")
+        for number in range(3):
+            self.place(f"b{number}", "b", "n1")
+            self.refreshed(self.shop)
+        for number in range(3):
+            self.members.delete(f"pod-default-b{number}")
+            self.bandwidth_allocations.mark_pod(self.shop.key, "b")
+            self.refreshed(self.shop)
+        assert self.refreshed(self.shop) == ({}, {})
+
+    def test_nothing_is_noted_of_groups_that_are_gone_though_nobody_asks_for_pairs(self) -> None:
+        for number in range(20):
+            name = f"shop-{number}"
+            shop = read_group(group_object(name, *chain("a", "b", minBandwidth="10M")))
+            for workload, node in (("a", "n1"), ("b", "n2")):
+                self.members.update(member(f"{name}{workload}", workload, group=name), node=node)
+            self.bandwidth_allocations.mark(shop.key)
+            self.bandwidth_allocations.refresh({shop.key: shop})
+            assert self.bandwidth_allocations._dirty_pairs == {shop.key}
+            for workload in "ab":
+                self.members.delete(f"pod-default-{name}{workload}")
+                self.bandwidth_allocations.mark_pod(shop.key, workload)
+            self.bandwidth_allocations.refresh({})
+        assert self.bandwidth_allocations._dirty_pairs == set()
+
+    def test_a_deleted_group_gives_back(self) -> None:
+        self.place("one", "a", "n2")
+        self.place("two", "b", "n1")
+        self.refreshed(self.shop)
+        self.bandwidth_allocations.mark(self.shop.key)
+        assert self.refreshed() == ({}, {})
+
+    @pytest.mark.parametrize("amount", ["1e30", "1T", "999999999999"])
+    def test_an_absurd_group_leaves_no_trace_in_the_budgets_of_others(self, amount: str) -> None:
+        self.place("one", "a", "n2")
+        self.place("two", "b", "n1")
+        before = self.refreshed(self.shop)
+        odd = read_group(group_object("odd", *chain("x", "y", minBandwidth=amount)))
+        for number in range(40):
+            self.members.update(member(f"x{number}", "x", group="odd"), node="n1")
+            self.members.update(member(f"y{number}", "y", group="odd"), node="n2")
+        self.bandwidth_allocations.mark(odd.key)
+        nodes, _ = self.refreshed(self.shop, odd)
+        assert nodes["n1"] <= 10e6 + 40 * 40 * MAX_EDGE_BANDWIDTH
+        self.bandwidth_allocations.mark(odd.key)
+        assert self.refreshed(self.shop) == before
+
+    def test_what_one_group_takes(self) -> None:
+        self.place("one", "a", "n2")
+        self.place("two", "b", "n1")
+        assert self.bandwidth_allocations.of(self.shop.key) == {}
+        self.refreshed(self.shop)
+        assert self.bandwidth_allocations.of(self.shop.key) == {"n1": 10e6, "n2": 10e6}
+
+
+@dataclass
+class Book:
+    """Members of one AppGroup, and what their calls take."""
+
+    shop: Group
+    routes: Routes = TO_ALL
+    members: GroupMembers = field(default_factory=GroupMembers)
+
+    def __post_init__(self) -> None:
+        self.bandwidth = BandwidthAllocations(self.members, self.routes)
+
+    def put(self, name: str, node: str, admitted: Admitted | None = None) -> None:
+        """Have a pod on a node, waiting ("") or gone; its workload is its name without the number."""
+        uid, workload = f"pod-default-{name}", name.rstrip("0123456789")
+        if node == "gone":
+            self.members.delete(uid)
+        else:
+            self.members.update(member(name, workload), node=node)
+            if node:
+                self.members.move(uid, node=node, admitted=admitted)
+        self.bandwidth.mark_pod(self.shop.key, workload)
+
+    def nodes(self) -> dict[str, int]:
+        """What is taken of each node now."""
+        self.bandwidth.refresh({self.shop.key: self.shop})
+        return dict(self.bandwidth.nodes)
+
+    def anew(self) -> BandwidthAllocations:
+        """The same, summed up from nothing."""
+        fresh = BandwidthAllocations(self.members, self.routes)
+        fresh.mark(self.shop.key)
+        fresh.refresh({self.shop.key: self.shop})
+        return fresh
+
+
+def test_a_pod_that_moves_costs_a_look_at_its_own_calls() -> None:
+    asked: list[str] = []
+
+    def routing(_: GroupKey, workload: str) -> Routing:
+        asked.append(workload)
+        return Routing.ALL
+
+    names = [f"w{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    book = Book(read_group(group_object("shop", *chain(*names, minBandwidth="10"))), Routes(routing, lambda _: ""))
+    for number, name in enumerate(names):
+        book.put(f"{name}1", f"n{number}")
+    assert book.nodes() == {"n0": 10, "n25": 10, **{f"n{number}": 20 for number in range(1, 25)}}
+    asked.clear()
+    book.put("wc1", "n30")
+    assert book.nodes()["n30"] == 20
+    assert set(asked) == {"wc", "wd"}
+    asked.clear()
+    assert book.nodes() == book.bandwidth.of(book.shop.key)
+    assert asked == []
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["a1", "a2", "b1", "b2", "b3", "c1"]),
+        st.sampled_from(["", "n1", "n2", "n3", "n4", "gone"]),
+        st.booleans(),
+        st.sampled_from([None, (), (("b", 5), ("c", 10**12)), (("a", 3), ("gone", 9))]),
+    ),
+    max_size=30,
+)
+ZONES = {"n1": "z1", "n2": "z1", "n3": "z2"}
+"""n4 has no zone."""
+
+
+@given(STEPS, st.lists(st.sampled_from(Routing), min_size=3, max_size=3))
+def test_ledger_equals_recomputation(
+    steps: list[tuple[str, str, bool, Admitted | None]], routings: list[Routing]
+) -> None:
+    shop = read_group(
+        group_object(
+            "shop",
+            kinds.workload("a", "b", "c", minBandwidth="10"),
+            kinds.workload("b", "c", minBandwidth="7"),
+            kinds.workload("c"),
+        )
+    )
+    routing = dict(zip("abc", routings, strict=True))
+    to_all = Book(shop)
+    routed = Book(shop, Routes(lambda _, name: routing.get(name, Routing.ALL), lambda node: ZONES.get(node, "")))
+    for name, node, refresh, admitted in steps:
+        for book in (to_all, routed):
+            book.put(name, node, admitted)
+            if refresh:
+                book.nodes()
+    # What somebody was admitted with counts where the AppGroup has no such edge too.
+    others = (GroupEdge(*names, 0, math.inf) for names in (("b", "a"), ("c", "a"), ("c", "b")))
+    pairs = group_bandwidth(pod_edges(replace(shop, edges=(*shop.edges, *others)), to_all.members.of(shop.key)))
+    nodes: dict[str, float] = {}
+    for pair, amount in pairs.items():
+        for node in pair:
+            nodes[node] = nodes.get(node, 0.0) + amount
+    assert to_all.nodes() == nodes
+    assert dict(to_all.bandwidth.pairs) == pairs
+    assert routed.nodes() == dict(routed.anew().nodes)
+    assert dict(routed.bandwidth.pairs) == dict(routed.anew().pairs)
