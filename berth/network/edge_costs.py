@@ -9,8 +9,7 @@ from typing import Any
 
 from berth.kube.objects import Node
 from berth.network.costs import UNKNOWN_COST, NetworkCosts, Place
-from berth.network.edges import effective_limit
-from berth.network.groups import Group, GroupEdge
+from berth.network.groups import Group
 from berth.network.workload_places import WorkloadPlaces
 
 
@@ -27,20 +26,16 @@ class EdgeTotals:
     """number of pairs of pods"""
     cost: float = 0.0
     """network cost of all of them"""
-    over: int = 0
-    """how many exceed their maxNetworkCost"""
     unknown: int = 0
     """how many have a cost that no weight set states"""
 
     def __add__(self, other: EdgeTotals) -> EdgeTotals:
         """Both together."""
-        return EdgeTotals(
-            self.edges + other.edges, self.cost + other.cost, self.over + other.over, self.unknown + other.unknown
-        )
+        return EdgeTotals(self.edges + other.edges, self.cost + other.cost, self.unknown + other.unknown)
 
     def times(self, count: int) -> EdgeTotals:
         """That many alike."""
-        return EdgeTotals(count * self.edges, count * self.cost, count * self.over, count * self.unknown)
+        return EdgeTotals(count * self.edges, count * self.cost, count * self.unknown)
 
 
 def edge_totals(
@@ -65,7 +60,7 @@ def edge_totals(
             (edge.dependent, callers, callees, True),
             (edge.dependency, callees, callers, False),
         ):
-            for node, each in _totals_by_node(edge, own, others, places, costs, outward=outward).items():
+            for node, each in _totals_by_node(own, others, places, costs, outward=outward).items():
                 by_pod[workload, node] = by_pod.get((workload, node), EdgeTotals()) + each
                 if outward:
                     total += each.times(own[node])
@@ -73,7 +68,6 @@ def edge_totals(
 
 
 def _totals_by_node(
-    edge: GroupEdge,
     own: Mapping[str, int],
     others: Mapping[str, int],
     places: Mapping[str, Place],
@@ -89,7 +83,7 @@ def _totals_by_node(
     def between(here: Place, there: Place) -> EdgeTotals:
         known = costs.between(here, there) if outward else costs.between(there, here)
         cost = UNKNOWN_COST if known is None else known
-        return EdgeTotals(1, cost, int(cost > effective_limit(edge)), int(known is None))
+        return EdgeTotals(1, cost, int(known is None))
 
     sums: dict[Place, EdgeTotals] = {}
     for here in {places[node] for node in own}:
@@ -106,9 +100,9 @@ def _totals_by_node(
     return totals
 
 
-def pair_summary(total: EdgeTotals) -> dict[str, Any]:
-    """Number of pairs of pods, and how many are above their limit or of unknown cost."""
-    summary: dict[str, Any] = {"pairs": total.edges, "pairsOverLimit": total.over}
+def pair_summary(total: EdgeTotals, over: int) -> dict[str, Any]:
+    """Number of pairs of pods, how many of them are `over` their limit, and how many of unknown cost."""
+    summary: dict[str, Any] = {"pairs": total.edges, "pairsOverLimit": over}
     if total.unknown:
         summary["pairsOfUnknownCost"] = total.unknown
     return summary

@@ -10,8 +10,9 @@ from typing import Any
 
 from berth.network.bandwidth_split import pair_bandwidth
 from berth.network.costs import UNKNOWN_COST, NetworkCosts, Place
-from berth.network.edges import effective_limit
 from berth.network.groups import Group, GroupEdge
+from berth.network.over_limit import RoutingOf, over_limit
+from berth.network.routing import Routing
 from berth.network.workload_places import WorkloadPlaces
 
 Counts = Mapping[str, int]
@@ -31,27 +32,31 @@ class _Pairs:
 
 
 def workload_edges(
-    group: Group, placed: WorkloadPlaces, places: Mapping[str, Place], costs: NetworkCosts
+    group: Group, placed: WorkloadPlaces, places: Mapping[str, Place], costs: NetworkCosts, routing: RoutingOf
 ) -> list[dict[str, Any]]:
     """Every dependency of the group, those above their limit and dear ones first.
 
     Each has `from`, `to`, the number of placed pods at both ends (`callers`, `called`) and of `pairs`, and where the
     group states them `maxNetworkCost` and `bandwidth` (bit/s of a pair). With pairs also `meanCost`, `lowestCost` and
-    `highestCost`, how many of them are on the `sameNode`, in the `sameZone` or `elsewhere`, `pairsOverLimit`, whether
-    all costs are `known`, and the nodes of the `worst` pair.
+    `highestCost`, how many of them are on the `sameNode`, in the `sameZone` or `elsewhere`, how many
+    call each other beyond their limit (`pairsOverLimit`), whether all costs are `known`, and the nodes of the `worst`
+    pair.
 
     Args:
         group: the AppGroup.
         placed: where its pods are.
         places: where each node is, by name; pods on other nodes are left out.
         costs: network costs of the application.
+        routing: how calls to each workload are routed.
     """
-    rows = [_row(edge, placed, places, costs) for edge in group.edges]
+    rows = [_row(edge, placed, places, costs, routing(edge.dependency)) for edge in group.edges]
     rows.sort(key=lambda row: (-row.get("pairsOverLimit", 0), -row.get("highestCost", -1.0)))
     return rows
 
 
-def _row(edge: GroupEdge, placed: WorkloadPlaces, places: Mapping[str, Place], costs: NetworkCosts) -> dict[str, Any]:
+def _row(
+    edge: GroupEdge, placed: WorkloadPlaces, places: Mapping[str, Place], costs: NetworkCosts, routing: Routing
+) -> dict[str, Any]:
     callers, called = (
         {node: count for node, count in placed.nodes(workload).items() if node in places}
         for workload in (edge.dependent, edge.dependency)
@@ -77,7 +82,8 @@ def _row(edge: GroupEdge, placed: WorkloadPlaces, places: Mapping[str, Place], c
         for near in ("sameNode", "sameZone", "elsewhere"):
             row[near] = sum(item.count for item in pairs if item.near == near)
         row["known"] = all(item.known for item in pairs)
-        row["pairsOverLimit"] = sum(item.count for item in pairs if item.cost > effective_limit(edge))
+        over, _ = over_limit(edge, placed, places, costs, routing)
+        row["pairsOverLimit"] = sum(each * callers[node] for node, each in over.items())
         row["worst"] = {"fromNode": worst.ends[0], "toNode": worst.ends[1]}
     return row
 

@@ -71,5 +71,5 @@ def pairwise_totals(edges: Iterable[PairCost]) -> dict[str, EdgeTotals]:
     totals: defaultdict[str, EdgeTotals] = defaultdict(EdgeTotals)
     for edge in edges:
         for uid in (edge.caller.uid, edge.called.uid):
-            totals[uid] += EdgeTotals(1, edge.cost, int(edge.over), int(not edge.known))
+            totals[uid] += EdgeTotals(1, edge.cost, int(not edge.known))
     return dict(totals)

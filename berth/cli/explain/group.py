@@ -15,6 +15,8 @@ from berth.network.costs import NetworkCosts, Place
 from berth.network.edge_costs import edge_totals, node_places, pair_summary
 from berth.network.groups import GroupKey, read_group
 from berth.network.members import GroupMembers
+from berth.network.over_limit import over_limits
+from berth.network.routing import Routing
 from berth.network.sites import Placed, Sites
 from berth.network.workload_edges import workload_edges
 from berth.scheduling.cache.cache import Cache
@@ -81,14 +83,20 @@ def group_document(
     document["ordered"] = bool(obj.status.get("topologyOrder"))
     document["missingWorkloads"] = [selector for selector in group.selectors if selector not in workloads]
     costs, network = _network(obj.metadata.namespace, topologies, profile, now)
-    total, _ = edge_totals(group, members.places(group.key), places, costs)
+    placed = members.places(group.key)
+    total, _ = edge_totals(group, placed, places, costs)
     document["network"] = network
     routing = _routing(group.key, own, services)
     sites = Sites.of(places, costs)
     summary = summarize(group, _placed(own, places), sites, routing)
     document["prices"] = price_fields(group, profile, sites)
-    document |= group_figures(summary, routing) | pair_summary(total)
-    document["dependencies"] = workload_edges(group, members.places(group.key), places, costs)
+
+    def kind(workload: str) -> Routing:
+        return routing(workload).routing
+
+    over, _ = over_limits(group, placed, places, costs, kind)
+    document |= group_figures(summary, routing) | pair_summary(total, over)
+    document["dependencies"] = workload_edges(group, placed, places, costs, kind)
     calls = {(edge.caller, edge.callee): edge for edge in summary.edges}
     for row in document["dependencies"]:
         edge = calls.get((row["from"], row["to"]))

@@ -15,6 +15,8 @@ from berth.kube.objects import CustomObject, Namespace, Node, Pod
 from berth.network.costs import Place
 from berth.network.edge_costs import EdgeTotals, edge_totals, node_places
 from berth.network.groups import GroupKey
+from berth.network.over_limit import over_limits
+from berth.network.routing import Routing
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.volumes import StorageObject
 from berth.scheduling.configuration import PlacementConfiguration, Profile
@@ -138,6 +140,7 @@ def _placed(
     """Pods that Berth put there, each with its decision and what its edges cost now."""
     places = node_places((*facts.nodes, facts.node))
     edges: dict[GroupKey, Mapping[tuple[str, str], EdgeTotals]] = {}
+    over: dict[GroupKey, Mapping[tuple[str, str], int]] = {}
     rows = []
     for pod in pods:
         decision, _ = read_annotation(pod)
@@ -155,9 +158,12 @@ def _placed(
                 if key not in edges:
                     profile = configuration.profile_for(pod.spec.scheduler_name) or configuration.profiles[0]
                     costs = cache.costs_for(key.namespace, profile)
-                    _, edges[key] = edge_totals(group, cache.members.places(key), places, costs)
-                total = edges[key].get((member.workload, pod.spec.node_name), EdgeTotals())
-                row |= {"edges": total.edges, "edgeCost": round(total.cost, 6), "edgesOverLimit": total.over}
+                    placed = cache.members.places(key)
+                    _, edges[key] = edge_totals(group, placed, places, costs)
+                    _, over[key] = over_limits(group, placed, places, costs, lambda _: Routing.ALL)
+                own = (member.workload, pod.spec.node_name)
+                total = edges[key].get(own, EdgeTotals())
+                row |= {"edges": total.edges, "edgeCost": round(total.cost, 6), "edgesOverLimit": over[key].get(own, 0)}
         rows.append(row)
     rows.sort(key=lambda row: (row["namespace"], row.get("appGroup", ""), row.get("selector", ""), row["name"]))
     return rows

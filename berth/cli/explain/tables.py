@@ -249,8 +249,8 @@ def _edges(page: Page, edges: Sequence[Mapping[str, Any]]) -> None:
         fold=("EDGE", "FARTHEST PAIR"),
     )
     page.line(
-        "COST is that of the calls, as Services route them; all else is of pairs of pods: on the same node, in "
-        "the same zone, elsewhere"
+        "COST is that of the calls, and OVER counts pairs of pods that call each other, as Services route them; all "
+        "else is of pairs of pods, called or not: on the same node, in the same zone, elsewhere"
     )
     if len(edges) > MAX_EDGES:
         page.line(f"and {len(edges) - MAX_EDGES} more; -o json lists them all")

@@ -16,6 +16,7 @@ from berth.kube.objects import Pod
 from berth.network.costs import NO_COSTS, NetworkCosts, Place
 from berth.network.edge_costs import edge_totals, node_places, pair_summary
 from berth.network.groups import GroupKey
+from berth.network.over_limit import over_limits
 from berth.network.sites import Sites
 from berth.scheduling.annotations import write_decision
 from berth.scheduling.cache.services import WorkloadRouting
@@ -145,8 +146,10 @@ class _GroupReader:
             return cache.services.routing(key, workload)
 
         summary = summarize(group, placed_pods(key, cache), self._sites_of(costs), routing)
-        total, _ = edge_totals(group, cache.members.places(key), self._places, costs)
-        document |= group_figures(summary, routing) | pair_summary(total)
+        placed = cache.members.places(key)
+        total, _ = edge_totals(group, placed, self._places, costs)
+        over, _ = over_limits(group, placed, self._places, costs, lambda workload: routing(workload).routing)
+        document |= group_figures(summary, routing) | pair_summary(total, over)
         objective = [
             {"strategy": strategy, "cost": round(terms.total(), 6), "terms": {n: round(v, 6) for n, v in terms.items()}}
             for strategy, terms in self._terms.get(key, {}).items()

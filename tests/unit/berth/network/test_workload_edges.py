@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from berth.network.costs import NO_COSTS, NetworkCosts
 from berth.network.groups import Group, GroupEdge, GroupKey
 from berth.network.members import Member
+from berth.network.routing import Routing
 from berth.network.workload_edges import workload_edges
 from berth.network.workload_places import WorkloadPlaces
 from tests.support.edges import COSTS, PLACES, group, member
@@ -22,7 +23,11 @@ from tests.support.pairs import pair_costs
 
 
 def rows(shop: Group, *members: Member, costs: NetworkCosts = COSTS) -> list[dict[str, Any]]:
-    return workload_edges(shop, WorkloadPlaces(members), PLACES, costs)
+    return workload_edges(shop, WorkloadPlaces(members), PLACES, costs, to_all)
+
+
+def to_all(_: str) -> Routing:
+    return Routing.ALL
 
 
 FRONT_BACK = group(("front", "back"))
@@ -101,7 +106,7 @@ def test_a_hundred_million_pairs_are_summed_up_at_once() -> None:
     pods = [member(workload, f"{zone}1", n) for workload in ("front", "back") for zone in "ab" for n in range(5000)]
     placed = WorkloadPlaces(pods)
     begun = time.process_time()
-    [row] = workload_edges(FRONT_BACK, placed, PLACES, COSTS)
+    [row] = workload_edges(FRONT_BACK, placed, PLACES, COSTS, to_all)
     assert time.process_time() - begun < 0.5
     assert (row["pairs"], row["sameNode"], row["meanCost"]) == (10**8, 5 * 10**7, 3)
 

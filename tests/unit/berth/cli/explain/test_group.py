@@ -87,6 +87,15 @@ def test_the_cost_of_a_dependency_against_its_limit(front: str, back: str, cost:
     assert row["worst"] == {"fromNode": front, "toNode": back}
 
 
+@pytest.mark.parametrize(("distribution", "over"), [("", 2), ("PreferSameZone", 0)], ids=["to all", "in the zone"])
+def test_pairs_that_never_call_each_other_are_beyond_no_limit(distribution: str, over: int) -> None:
+    pods = [member(name, node, name=f"{name}-{node}") for name in ("front", "back") for node in ("a1", "b1")]
+    back = service("back", selector=plans.labels("shop", "back"), trafficDistribution=distribution)
+    document = explained(*pods, services=[back])
+    assert [row["pairsOverLimit"] for row in document["dependencies"]] == [over]
+    assert (document["pairs"], document["pairsOverLimit"]) == (4, over)
+
+
 def test_an_unknown_cost_counts_as_100_and_is_said() -> None:
     document = explained(member("front", "a1"), member("back", "c1"))
     assert (document["meanEdgeCost"], document["pairsOfUnknownCost"]) == (100, 1)
