@@ -8,6 +8,8 @@ filter and score where the joint choice breaks a rule.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -16,6 +18,7 @@ from berth.network.costs import NetworkCosts
 from berth.network.edge_costs import EdgeTotals, edge_totals
 from berth.network.groups import Group
 from berth.network.limits import NOTHING_PLANNED, Planned
+from berth.network.routing import Routing
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.candidates import CandidateFilter
 from berth.scheduling.configuration import Profile
@@ -30,8 +33,9 @@ from berth.scheduling.gang.decisions import decisions_of
 from berth.scheduling.gang.exact import fits
 from berth.scheduling.gang.failures import all_fail, joint_failures, rejected, unplanned
 from berth.scheduling.gang.infrastructure import InfrastructureView
+from berth.scheduling.gang.outcome import Plan
 from berth.scheduling.gang.plan import plan
-from berth.scheduling.gang.problem import Weights
+from berth.scheduling.gang.problem import Application, Weights
 from berth.scheduling.gang.state import InfrastructureState
 from berth.scheduling.gang.strategies import DEFAULT, REPLICAS
 from berth.scheduling.planning import JointPlan, Planning
@@ -223,17 +227,7 @@ class Planner:
                 if not batch:
                     continue
             infrastructure = self._infrastructure(joint.costs)
-            members = self._cache.members.of(group.key)
-            application = build_application(group, batch, members, self._state, enforce_limits=joint.costs.available)
-            answer = plan(
-                infrastructure,
-                application,
-                self._weights,
-                self._strategy,
-                partial=joint.partial,
-                explain=True,
-                budget=budget,
-            )
+            application, answer = self._plan(joint, batch, infrastructure)
             failures.extend(joint_failures(group, answer.unplaced, batch))
             if answer.unplaced and not joint.partial:
                 return failures
@@ -245,8 +239,37 @@ class Planner:
                 else:
                     self._cache.assume(decision.pod, decision.node)
                     joint.settled.append(decision)
-            held, unmet = yield from self._settle_held(joint, held)
+            held, unmet = yield from self._settle_held(joint, held, together=near and not joint.partial)
         return [*failures, *unmet]
+
+    def _plan(
+        self, joint: JointPlan, batch: Sequence[Candidate], infrastructure: InfrastructureState
+    ) -> tuple[Application, Plan]:
+        """Have the gang engine plan a batch; it knows nothing of Services.
+
+        So calls that a Service may keep near are limited (maxNetworkCost) like all others. If that leaves no plan, they
+        are left to the filters, which know whom they reach: all or nothing, or limits would be broken.
+        """
+        group = joint.group
+        routing = {name: self._cache.services.routing(group.key, name).routing for name in group.selectors}
+        lax = {name for name, how in routing.items() if how is Routing.LOCAL or not joint.costs.available}
+        near = {name for name, how in routing.items() if how is not Routing.ALL} - lax
+        limited = any(edge.dependency in near and edge.max_cost < math.inf for edge in group.edges)
+        for free in (lax, lax | near):
+            members = self._cache.members.of(group.key)
+            application = build_application(group, batch, members, self._state, unlimited=free)
+            answer = plan(
+                infrastructure,
+                application,
+                self._weights,
+                self._strategy,
+                partial=joint.partial,
+                explain=True,
+                budget=joint.budget,
+            )
+            if not answer.unplaced or joint.partial or not limited:
+                break
+        return application, answer
 
     def _one_of_each(self, joint: JointPlan, candidates: Sequence[Candidate]) -> bool:
         infrastructure, price = self._infrastructure(joint.costs), self._weights.price
@@ -258,16 +281,20 @@ class Planner:
             self._cache.forget(decision.pod)
 
     def _settle_held(
-        self, joint: JointPlan, held: list[Decision]
+        self, joint: JointPlan, held: list[Decision], *, together: bool = False
     ) -> Generator[None, None, tuple[list[Decision], list[Failure]]]:
         """Assume pods with rules about others where these hold; one whose rule needs a later pod gets another turn.
 
         Its turn comes when a pod that its rules select has been assumed since; when nobody's turn has come, all are
-        looked at once more. Returns those whose rules are not met, and why.
+        looked at once more. With `together`, calls are judged as if the others were assumed already: all or nothing.
+        Returns those whose rules are not met, and why.
         """
         group, budget = joint.group, joint.budget
         turns = Turns(self._state, [self._state.info(decision.pod) for decision in held])
         everybody = True
+        planned: dict[str, Counter[str]] = {}
+        for decision in held if together else ():
+            planned.setdefault(workload_of(decision.pod), Counter())[decision.node] += 1
         while held:
             later: list[Decision] = []
             failures: list[Failure] = []
@@ -281,7 +308,9 @@ class Planner:
                     later.append(decision)
                     continue
                 yield from budget.pause()
-                cycle, result = self._judge(decision.pod, group, joint.costs)
+                if together:
+                    planned[workload_of(decision.pod)][decision.node] -= 1
+                cycle, result = self._judge(decision.pod, group, joint.costs, planned)
                 turns.judged(info)
                 slot = self._state.node_index.get(decision.node)
                 if slot is not None and result.mask[slot]:
@@ -293,6 +322,8 @@ class Planner:
                         replace(moved, planned_with=decision.planned_with) for moved in single.decisions
                     )
                     if single.failures:
+                        if together:
+                            planned[workload_of(decision.pod)][decision.node] += 1
                         failures.extend(single.failures)
                         later.append(decision)
                         continue

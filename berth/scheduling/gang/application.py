@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -59,7 +59,7 @@ def build_application(
     members: Sequence[Member],
     state: ClusterState,
     *,
-    enforce_limits: bool,
+    unlimited: Collection[str] = (),
 ) -> Application:
     """Translate waiting pods, in the given order, into components with edges, among themselves and to placed peers.
 
@@ -68,7 +68,7 @@ def build_application(
         candidates: the pods to place.
         members: all live pods of the group, the candidates among them.
         state: the cluster, for requests and node slots.
-        enforce_limits: False when no network costs are known: maxNetworkCost cannot be judged then.
+        unlimited: workloads to which maxNetworkCost of calls is left to the filters.
     """
     # Templates with different masks are rare: most nodes with room for one pod of the group have room for all.
     masks: dict[int, int] = {}
@@ -80,25 +80,22 @@ def build_application(
             if row == len(rows):
                 rows.append(candidate.mask)
     group_of = np.array([masks[id(candidate.mask)] for candidate in candidates], dtype=np.int32)
-    edges, peers = _edges(group, candidates, members, state) if group is not None else (_Edges(), _Edges())
-
-    def limits(data: _Edges) -> Floats:
-        found = data.joined("max_cost")
-        return found if enforce_limits else np.full_like(found, np.inf)
-
+    edges, peers = _Edges(), _Edges()
+    if group is not None:
+        edges, peers = _edges(group, candidates, members, state, unlimited)
     named = np.array([names_nodes(candidate.info.template) for candidate in candidates], dtype=np.bool_)
     return Application.of(
         np.array([state.request_vector(candidate.info.template) for candidate in candidates], dtype=np.float64),
         names=[candidate.info.pod.metadata.name for candidate in candidates],
         edges=np.stack([edges.joined("first"), edges.joined("second")], axis=1).astype(np.int32),
         bandwidth=edges.joined("bandwidth"),
-        max_cost=limits(edges),
+        max_cost=edges.joined("max_cost"),
         allowed=NodeMasks(masks=np.array(rows), group=group_of),
         placed_peers=PlacedPeers.of(
             peers.joined("first").astype(np.int32),
             peers.joined("second").astype(np.int32),
             bandwidth=peers.joined("bandwidth"),
-            max_cost=limits(peers),
+            max_cost=peers.joined("max_cost"),
             weight=peers.joined("count"),
             incoming=peers.joined("incoming") > 0,
         ),
@@ -148,7 +145,11 @@ class _Edges:
 
 
 def _edges(
-    group: Group, candidates: Sequence[Candidate], members: Sequence[Member], state: ClusterState
+    group: Group,
+    candidates: Sequence[Candidate],
+    members: Sequence[Member],
+    state: ClusterState,
+    unlimited: Collection[str],
 ) -> tuple[_Edges, _Edges]:
     """Edges among the candidates, and from each candidate to the placed peers of a workload on a node."""
     component = {c.info.pod.metadata.uid: number for number, c in enumerate(candidates)}
@@ -163,7 +164,8 @@ def _edges(
     for edge in group.edges:
         if not places.replicas(edge.dependency):
             continue
-        share, limit = pair_bandwidth(edge.bandwidth, places.replicas(edge.dependency)), effective_limit(edge)
+        share = pair_bandwidth(edge.bandwidth, places.replicas(edge.dependency))
+        limit = np.inf if edge.dependency in unlimited else effective_limit(edge)
         callers, callees = waiting[edge.dependent], waiting[edge.dependency]
         among.add(np.repeat(callers, len(callees)), np.tile(callees, len(callers)), bandwidth=share, max_cost=limit)
         outgoing, received = places.nodes(edge.dependency), demand.get(edge.dependency, {}).pop(edge.dependent, {})

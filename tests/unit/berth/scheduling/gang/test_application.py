@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -34,11 +35,12 @@ def candidate(info: PodInfo, mask: np.ndarray[Any, Any]) -> Candidate:
     return Candidate(info, FilterResult(mask=mask, nodes=len(mask)), {})
 
 
-def build(lab: Lab, group: Group, *pods: Pod, limits: bool = True) -> Application:
+def build(lab: Lab, group: Group, *pods: Pod, unlimited: Collection[str] = ()) -> Application:
     lab.see(*pods)
     mask = np.ones(lab.cache.state.size, dtype=np.bool_)
     candidates = [candidate(lab.cache.state.info(pod), mask) for pod in pods]
-    return build_application(group, candidates, lab.cache.members.of(group.key), lab.cache.state, enforce_limits=limits)
+    members = lab.cache.members.of(group.key)
+    return build_application(group, candidates, members, lab.cache.state, unlimited=unlimited)
 
 
 class TestEdges:
@@ -108,18 +110,22 @@ class TestEdges:
         peers = build(lab, shop, member("p", "a")).placed_peers
         assert (peers.bandwidth.tolist(), peers.weight.tolist(), peers.max_cost.tolist()) == ([7], [0], [np.inf])
 
-    def test_limits_are_dropped_without_costs(self, lab: Lab, shop: Group) -> None:
+    @pytest.mark.parametrize(
+        ("unlimited", "among", "towards"),
+        [((), 7, 7), ("bc", np.inf, np.inf), ("b", np.inf, 7), ("c", 7, np.inf)],
+        ids=["all", "none", "those among candidates are left", "those to placed pods are left"],
+    )
+    def test_limits_of_calls_that_are_left_to_filters(
+        self, lab: Lab, shop: Group, unlimited: Collection[str], among: float, towards: float
+    ) -> None:
         lab.see(member("r", "c", on="n1"))
-        made = build(lab, shop, member("p", "a"), member("q", "b"), limits=False)
-        assert np.isinf(made.max_cost).all()
-        assert np.isinf(made.placed_peers.max_cost).all()
+        made = build(lab, shop, member("p", "a"), member("q", "b"), unlimited=unlimited)
+        assert (made.max_cost.tolist(), made.placed_peers.max_cost.tolist()) == ([among], [towards])
 
     def test_no_group_no_edges(self, lab: Lab) -> None:
         pod = builders.pod("p", cpu="500m", memory="1Gi")
         mask = np.ones(3, dtype=np.bool_)
-        made = build_application(
-            None, [candidate(lab.cache.state.info(pod), mask)], [], lab.cache.state, enforce_limits=True
-        )
+        made = build_application(None, [candidate(lab.cache.state.info(pod), mask)], [], lab.cache.state)
         assert made.edges.size == 0
         assert made.requests.tolist() == [[500.0, 2.0**30, 0.0, 1.0]]
 
@@ -162,7 +168,7 @@ class TestSelectors:
             candidate(state.info(member("p", "a")), np.ones(3, dtype=np.bool_)),
             candidate(state.info(member("q", "b", spec={"nodeSelector": {"x": "y"}})), chosen),
         ]
-        made = build_application(shop, candidates, [], state, enforce_limits=True)
+        made = build_application(shop, candidates, [], state)
         assert made.named is not None
         assert [made.named.row(number).tolist() for number in (0, 1)] == [[False] * 3, chosen.tolist()]
         assert made.has_selector.tolist() == [False, True]
@@ -194,7 +200,7 @@ class TestMasks:
         lab.see(*pods)
         rows = [np.array(mask, dtype=np.bool_) for mask in masks]
         candidates = [candidate(lab.cache.state.info(pod), row) for pod, row in zip(pods, rows, strict=True)]
-        made = build_application(shop, candidates, lab.cache.members.of(shop.key), lab.cache.state, enforce_limits=True)
+        made = build_application(shop, candidates, lab.cache.members.of(shop.key), lab.cache.state)
         assert made.allowed is not None
         assert made.allowed.group.tolist() == groups
         assert made.allowed.masks.shape[0] == len(set(groups))
