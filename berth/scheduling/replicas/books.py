@@ -121,15 +121,15 @@ class Books:
         change -= change[column]
         return change, able
 
-    def moves(self, row: int, column: int) -> Floats:
-        """float64[K], the same, infinite on columns that do not take the pod."""
-        change, able = self.wishes(row, column)
-        able[column] = True
-        change[~able] = np.inf
-        return change
+    def takers(self, row: int, column: int) -> Bools:
+        """bool[K], columns that take a pod of the set which leaves the given one."""
+        self._count(row, column, -1)
+        able = self.can(row).copy()
+        self._count(row, column, 1)
+        return able
 
     def moves_by_term(self, row: int, column: int) -> tuple[dict[str, Floats], Bools]:
-        """float64[K] by term of the objective, the change for the same move, and which columns take the pod.
+        """float64[K] by term of the objective, the change for such moves, and which columns take the pod.
 
         A broken hard rule is part of its term; what plugins charge is left out.
         """

@@ -7,14 +7,18 @@ replica of the problem's workloads must be a column: what is on one node costs n
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from berth.network.routing import Routing
 from berth.scheduling.replicas.problem import Bools, Floats, Ints, Problem, ProblemError
 from berth.scheduling.replicas.relations import Relations
 from berth.scheduling.replicas.rule import matters
 from berth.scheduling.replicas.terms.domains import Domains
+
+Number = TypeVar("Number", np.float64, np.bool_)
 
 LARGE = 1e3
 """A broken rule costs this many times the highest cost of all edges and prices: search gives anything to mend it."""
@@ -30,8 +34,6 @@ class Target:
     """float64[L, L], weighted cost of calls that go to all endpoints"""
     near_cost: Floats | None
     """float64[L, L], weighted cost of calls as the Service routes them; None when they go to all endpoints anyway"""
-    kept_cost: Floats | None
-    """float64[L, L], of these the cost between locations of one zone, others 0"""
 
 
 class Model:
@@ -99,25 +101,44 @@ class Model:
         zones = np.arange(self.locations) if named is None else np.asarray(named)
         apart = np.where(zones >= 0, zones, zones.max(initial=-1) + 1 + np.arange(self.locations))
         first, number = np.unique(apart, return_index=True, return_inverse=True)[1:]
-        self.service_of: Ints = number.reshape(-1)
+        # Numbered by their first location: mostly every location is a zone and has its own number.
+        first, rank = np.sort(first), np.argsort(np.argsort(first))
+        self.service_of: Ints = rank[number.reshape(-1)]
         """int64[L], service zone of each location"""
         self.service_zone: Ints = self.service_of[self.location]
         """int64[K], of each column"""
         self.service_zones = len(first)
         """number of service zones S"""
-        self.service_list: list[int] = self.service_of.tolist()
         self.zoned: Bools = zones[first] >= 0
         """bool[S], service zones that have a name"""
         self.zone_list: list[bool] = self.zoned.tolist()
+        self.all_zoned = all(self.zone_list)
         self.service_incidence: Floats = (self.service_zone[:, None] == np.arange(len(first))).astype(np.float64)
         """float64[K, S], 1 where a column is in a service zone"""
-        self._together: Floats = (self.service_of[:, None] == self.service_of).astype(np.float64)
-        self._gather: Floats = (self.service_of[:, None] == np.arange(len(first))).astype(np.float64)
+        self._gather: Floats | None = None
+        if len(first) < self.locations:
+            self._gather = (self.service_of[:, None] == np.arange(len(first))).astype(np.float64)
+            shared = np.flatnonzero(self._gather.sum(axis=0)[self.service_of] > 1)
+            one, other = (self.service_of[shared, None] == self.service_of[shared]).nonzero()
+            apart = one != other
+            self._shared = shared[one[apart]], shared[other[apart]]
+            """pairs of locations of one service zone, both orders"""
 
     def gathered(self, by_location: Floats) -> Floats:
         """float64[..., S]: amounts by location, float64[..., L], added up by service zone."""
-        gathered: Floats = by_location @ self._gather
-        return gathered
+        return by_location if self._gather is None else by_location @ self._gather
+
+    def within(self, cost: Floats, amounts: Floats) -> Floats:
+        """float64[..., L]: what it costs from each location to these amounts, float64[..., L], in its service zone."""
+        total: Floats = amounts * cost.diagonal()
+        if self._gather is not None:
+            one, other = self._shared
+            np.add.at(total.T, one, (cost[one, other] * amounts[..., other]).T)
+        return total
+
+    def by_location(self, by_service: npt.NDArray[Number]) -> npt.NDArray[Number]:
+        """[..., L]: of every location what its service zone has, [..., S]."""
+        return by_service if self._gather is None else by_service[..., self.service_of]
 
     def _compile_edges(self, problem: Problem) -> None:
         known: dict[tuple[int, int], int] = {}
@@ -136,7 +157,7 @@ class Model:
         """workloads that each workload calls, a multiple edge as often as it is declared"""
         self.limited = False
         """whether some edge's limit rules out a pair of locations"""
-        matrices: dict[tuple[bool, int], tuple[Floats, Floats | None, Floats | None]] = {}
+        matrices: dict[tuple[bool, int], tuple[Floats, Floats | None]] = {}
         pairs: dict[float, int] = {}
         """pairs of locations beyond each limit: as many are the same ones"""
         for edge in problem.edges:
@@ -161,15 +182,12 @@ class Model:
             self.callers[number].append(edge.caller)
             self.callees[edge.caller].append(edge.callee)
 
-    def _matrices(self, beyond: Floats | None, *, kept: bool) -> tuple[Floats, Floats | None, Floats | None]:
+    def _matrices(self, beyond: Floats | None, *, kept: bool) -> tuple[Floats, Floats | None]:
         """Costs of calls that go everywhere, and of those that a Service keeps near, with penalties beyond a limit."""
         prices = self.problem.prices
         cost = prices.network * self.cost
         broken = 0.0 if beyond is None else self.penalty * beyond
-        if not kept:
-            return cost + broken, None, None
-        near = (1 - prices.failover) * cost + broken
-        return prices.failover * cost, near, near * self._together
+        return (prices.failover * cost, (1 - prices.failover) * cost + broken) if kept else (cost + broken, None)
 
     def least_charge(self, row: int) -> float:
         """What plugins charge for the pods of a set on its cheapest column."""
@@ -183,9 +201,9 @@ class Model:
 
         One endpoint without a zone makes kube-proxy ignore the zones of all others.
         """
-        served: Bools = (here > 0) & self.zoned
-        if not self.zoned.all():
-            served &= ~(here[..., ~self.zoned] > 0).any(axis=-1, keepdims=True)
+        served: Bools = here > 0
+        if not self.all_zoned:
+            served &= self.zoned & ~(here[..., ~self.zoned] > 0).any(axis=-1, keepdims=True)
         return served
 
     def plain(self, number: int) -> Target:
@@ -194,8 +212,7 @@ class Model:
         cost = prices.network * self.cost
         if target.near_cost is None:
             return replace(target, spread_cost=cost)
-        near = (1 - prices.failover) * cost
-        return replace(target, spread_cost=prices.failover * cost, near_cost=near, kept_cost=near * self._together)
+        return replace(target, spread_cost=prices.failover * cost, near_cost=(1 - prices.failover) * cost)
 
     def limit(self, number: int) -> Target | None:
         """A target whose cost is the share of calls that go beyond the limit; None if no call can."""
@@ -204,7 +221,7 @@ class Model:
             return None
         if target.near_cost is None:
             return replace(target, spread_cost=beyond)
-        return replace(target, spread_cost=np.zeros_like(beyond), near_cost=beyond, kept_cost=beyond * self._together)
+        return replace(target, spread_cost=np.zeros_like(beyond), near_cost=beyond)
 
     def domains(self, domain: Ints) -> Domains:
         """Domains of the columns, from those of the problem's nodes, int64[N]; rules with the same array share them."""

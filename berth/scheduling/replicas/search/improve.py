@@ -7,8 +7,8 @@ from collections.abc import Generator, Sequence
 import numpy as np
 
 from berth.scheduling.gang.budget import Budget
-from berth.scheduling.replicas.problem import Floats
-from berth.scheduling.replicas.search.draft import Draft
+from berth.scheduling.replicas.search.draft import Draft, cheapest
+from berth.scheduling.replicas.search.wishes import Wishes
 
 TARGETS = 3
 """Nodes that are tried for the contents of another."""
@@ -20,20 +20,21 @@ MARGIN = 0.1
 
 def improve(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None, None, None]:
     """Move pods of sets that belong together while that helps and there is time."""
-    yield from singles(draft, budget, rows)
+    wishes = Wishes(draft.books)
+    yield from singles(draft, budget, rows, wishes)
     touched = rows
     while not budget.over:
-        moved = yield from contents(draft, budget, rows, touched)
-        moved |= yield from swaps(draft, budget, rows, touched)
+        moved = yield from contents(draft, budget, rows, touched, wishes)
+        moved |= yield from swaps(draft, budget, rows, touched, wishes)
         if not moved:
             return
         near = draft.model.relations.of(moved)
-        yield from singles(draft, budget, near)
+        yield from singles(draft, budget, near, wishes)
         if len(rows) > FEW:
             touched = near
 
 
-def singles(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None, None, None]:
+def singles(draft: Draft, budget: Budget, rows: Sequence[int], wishes: Wishes) -> Generator[None, None, None]:
     """Each replica to its best node, and again when something that it is related to has moved.
 
     One replica stands for all of its set on a node.
@@ -47,18 +48,19 @@ def singles(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None
         for column in np.flatnonzero(books.planned[row]).tolist():
             yield from budget.pause()
             while books.planned[row, column]:
-                change = books.moves(row, column)
-                target = int(change.argmin())
-                if not change[target] < -draft.model.gain:
+                change, able = wishes.of(row, column)
+                target = cheapest(change, able)
+                if target < 0 or not change[target] < -draft.model.gain:
                     break
                 books.move(row, column, target)
+                wishes.forget((row,))
                 moved = True
         if moved:
             queue.update(dict.fromkeys(relations.of((row,))))
 
 
 def contents(
-    draft: Draft, budget: Budget, among: Sequence[int], touched: Sequence[int]
+    draft: Draft, budget: Budget, among: Sequence[int], touched: Sequence[int], wishes: Wishes
 ) -> Generator[None, None, set[int]]:
     """All pods of a node, of the sets among which to look, to another node; returns the pod sets that moved.
 
@@ -77,6 +79,7 @@ def contents(
             held = books.planned[rows, target].tolist()
             if _put_all(draft, taken, target) and books.value(rows) < before - draft.model.gain:
                 moved.update(rows)
+                wishes.forget(rows)
                 break
             for row, count in zip(rows, held, strict=True):
                 if surplus := int(books.planned[row, target]) - count:
@@ -119,7 +122,7 @@ def _put_all(draft: Draft, taken: list[tuple[int, int, int]], target: int) -> bo
 
 
 def swaps(
-    draft: Draft, budget: Budget, among: Sequence[int], touched: Sequence[int]
+    draft: Draft, budget: Budget, among: Sequence[int], touched: Sequence[int], wishes: Wishes
 ) -> Generator[None, None, set[int]]:
     """A touched pod takes the place of another one among those to look at, which goes to its own best node.
 
@@ -127,7 +130,6 @@ def swaps(
     """
     books = draft.books
     moved: set[int] = set()
-    leaving: dict[tuple[int, int], tuple[Floats, Floats]] = {}
     for number, column in np.argwhere(books.planned[touched]).tolist():
         row = touched[number]
         yield from budget.pause()
@@ -135,17 +137,17 @@ def swaps(
             break
         if not books.planned[row, column]:
             continue
-        wish, able = books.wishes(row, column)
-        wish[able | ~draft.model.allowed[row]] = np.inf
-        wish[column] = np.inf
+        change, able = wishes.of(row, column)
+        able[column] = True
+        wish = np.where(able | ~draft.model.allowed[row], np.inf, change)
         for target in np.argsort(wish, kind="stable")[:TARGETS].tolist():
             if not wish[target] < -draft.model.gain:
                 break
             others = [other for other in among if books.planned[other, target] and other != row]
-            other = _swapped(draft, (row, column, target), others, float(wish[target]), leaving)
+            other = _swapped(draft, (row, column, target), others, float(wish[target]), wishes)
             if other is not None:
                 moved |= {row, other}
-                leaving.clear()
+                wishes.forget((row, other))
                 break
     return moved
 
@@ -155,29 +157,22 @@ def _swapped(
     move: tuple[int, int, int],
     others: Sequence[int],
     gain: float,
-    leaving: dict[tuple[int, int], tuple[Floats, Floats]],
+    wishes: Wishes,
 ) -> int | None:
-    """The pod set that made room for a move, None if none of those on its target did that at a gain.
-
-    `leaving` keeps what it changes for pods to leave a node: on every column, and on those with room.
-    """
+    """The pod set that made room for a move, None if none of those on its target did that at a gain."""
     books, model = draft.books, draft.model
     row, column, target = move
     short = model.request[row] - books.free[target]
     for other in others:
         if (short > model.request[other]).any():
             continue
-        if (other, target) not in leaving:
-            change, able = books.wishes(other, target)
-            able[target] = False
-            leaving[other, target] = change, np.where(able, change, np.inf)
-        change, open_to = leaving[other, target]
         # Pods that are related may gain from each other's move; of others the sum is exact.
-        if (
-            not model.relations.between(row, other)
-            and gain + min(float(open_to.min()), float(change[column])) > -draft.model.gain
-        ):
-            continue
+        if not model.relations.between(row, other):
+            change, able = wishes.of(other, target)
+            able[target] = False
+            able[column] = True
+            if gain + float(change[cheapest(change, able)]) > -draft.model.gain:
+                continue
         before = books.value((row, other))
         books.remove(row, column)
         books.remove(other, target)

@@ -9,6 +9,7 @@ import numpy as np
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.improve import improve, singles
+from berth.scheduling.replicas.search.wishes import Wishes
 
 
 def kick(
@@ -28,7 +29,7 @@ def kick(
             chosen = rng.permutation(list(rows))[: int(rng.integers(1, 4))].tolist()
             taken = draft.clear(chosen, range(model.size))
         yield from _refill(draft, budget, rng, rows)
-        yield from singles(draft, budget, model.relations.of(row for row, _, _ in taken))
+        yield from singles(draft, budget, model.relations.of(row for row, _, _ in taken), Wishes(draft.books))
         yield from _refill(draft, budget, rng, rows)
         found = draft.standing(rows)
         if found[0] < standing[0] or (found[0] == standing[0] and found[1] < standing[1] - draft.model.gain):

@@ -63,22 +63,17 @@ def load_of(endpoints: float, parts: Parts) -> Amount:
     return _term(endpoints, energy.sum(axis=-1), spilled, arrived)
 
 
-def _zone_parts(calls: list[float], here: list[float], zoned: list[bool]) -> tuple[float, float, float]:
+def _zone_parts(calls: list[float], here: list[float]) -> tuple[float, float, float]:
     """E, S and T where calls are kept in zones."""
-    energy = spilled = 0.0
-    if _blind(here, zoned):
-        return 0.0, sum(calls), sum(calls)
-    for amount, count, kept in zip(calls, here, zoned, strict=True):
-        if count and kept:
-            energy += amount * amount / count
-        else:
-            spilled += amount
-    return energy, spilled, sum(calls)
-
-
-def _blind(here: list[float], zoned: list[bool]) -> bool:
-    """Whether an endpoint without a zone makes calls go to all."""
-    return any(count and not kept for count, kept in zip(here, zoned, strict=True))
+    energy = spilled = arrived = 0.0
+    for amount, count in zip(calls, here, strict=True):
+        if amount:
+            arrived += amount
+            if count:
+                energy += amount * amount / count
+            else:
+                spilled += amount
+    return energy, spilled, arrived
 
 
 def _number(endpoints: float, energy: float, spilled: float, arrived: float) -> float:
@@ -98,6 +93,7 @@ class Load:
         near = [workload.routing is not Routing.ALL for workload in model.problem.workloads]
         self.callees = [row for row, kept in enumerate(near) if kept and model.called[row]]
         """workloads that have such a term"""
+        self._all_zoned = model.all_zoned
         self._routing = [workload.routing for workload in model.problem.workloads]
         self._row = {callee: row for row, callee in enumerate(self.callees)}
         self._q: Floats = np.zeros((len(self.callees), model.size))
@@ -152,24 +148,30 @@ class Load:
             change = change + np.array(level).take(self._model.service_zone)
         return self._price * change if isinstance(change, np.ndarray) else change
 
+    def _blind(self, here: list[float]) -> bool:
+        """Whether an endpoint without a zone makes calls go to all; `here` are endpoints by zone."""
+        return not self._all_zoned and any(
+            count and not kept for count, kept in zip(here, self._model.zone_list, strict=True)
+        )
+
     def _zone_endpoint(self, callee: int) -> list[float]:
         """Change for one more endpoint in each zone, calls kept in zones; in plain numbers as there are few."""
         total, zoned = self._total[callee], self._model.zone_list
         calls, here = self._place[self._row[callee]].tolist(), self._by_service[callee].tolist()
-        if _blind(here, zoned):
+        if self._blind(here):
             return [0.0] * len(here)
-        energy, spilled, arrived = _zone_parts(calls, here, zoned)
+        energy, spilled, arrived = _zone_parts(calls, here)
         now = _number(total, energy, spilled, arrived)
-        level = []
+        level = [_number(total + 1, energy, spilled, arrived) - now] * len(here)
         for z, (amount, count) in enumerate(zip(calls, here, strict=True)):
             if not zoned[z]:
                 # Calls go to all endpoints then.
-                level.append(-now)
-            elif count:
+                level[z] = -now
+            elif amount and count:
                 gain = amount * amount * (1 / (count + 1) - 1 / count)
-                level.append(_number(total + 1, energy + gain, spilled, arrived) - now)
-            else:
-                level.append(_number(total + 1, energy + amount * amount, spilled - amount, arrived) - now)
+                level[z] = _number(total + 1, energy + gain, spilled, arrived) - now
+            elif amount:
+                level[z] = _number(total + 1, energy + amount * amount, spilled - amount, arrived) - now
         return level
 
     def _zone_caller(self, callee: int, times: int, total: float, mine: list[float], seen: list[float]) -> list[float]:
@@ -177,22 +179,22 @@ class Load:
 
         `mine` are the callers by zone, `seen` their shares that are part of the calls as of now.
         """
-        endpoints, zoned = self._total[callee], self._model.zone_list
+        endpoints = self._total[callee]
         calls, here = self._place[self._row[callee]].tolist(), self._by_service[callee].tolist()
-        if _blind(here, zoned):
+        if self._blind(here):
             return [0.0] * len(here)
-        before = [c + times * (m / (total or 1) - s) for c, m, s in zip(calls, mine, seen, strict=True)]
-        after = [c + times * (m / (total + 1) - s) for c, m, s in zip(calls, mine, seen, strict=True)]
-        now = _number(endpoints, *_zone_parts(before, here, zoned))
-        energy, spilled, arrived = _zone_parts(after, here, zoned)
-        step = times / (total + 1)
-        level = []
-        for z, (amount, count) in enumerate(zip(after, here, strict=True)):
-            if count and zoned[z]:
-                gain = (2 * amount * step + step * step) / count
-                level.append(_number(endpoints, energy + gain, spilled, arrived + step) - now)
-            else:
-                level.append(_number(endpoints, energy, spilled + step, arrived + step) - now)
+        before, after, step, crowd = calls.copy(), calls, times / (total + 1), total or 1
+        for z, (count, share) in enumerate(zip(mine, seen, strict=True)):
+            if count or share:
+                before[z] += times * (count / crowd - share)
+                after[z] += step * count - times * share
+        now = _number(endpoints, *_zone_parts(before, here))
+        energy, spilled, arrived = _zone_parts(after, here)
+        level = [_number(endpoints, energy, spilled + step, arrived + step) - now] * len(here)
+        for z, count in enumerate(here):
+            if count:
+                gain = (2 * after[z] * step + step * step) / count
+                level[z] = _number(endpoints, energy + gain, spilled, arrived + step) - now
         return level
 
     def value(self, callee: int) -> float:
@@ -202,7 +204,7 @@ class Load:
         row = self._row[callee]
         if self._routing[callee] is Routing.SAME_ZONE:
             calls, here = self._place[row].tolist(), self._by_service[callee].tolist()
-            return self._price * _number(self._total[callee], *_zone_parts(calls, here, self._model.zone_list))
+            return 0.0 if self._blind(here) else self._price * _number(self._total[callee], *_zone_parts(calls, here))
         return self._price * float(self._now(callee, self._q[row], self._place[row]))
 
     def _now(self, callee: int, q: Floats, place: Floats) -> Amount:

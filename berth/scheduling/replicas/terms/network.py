@@ -7,7 +7,7 @@ with sum 1; what a caller would pay on each column is kept per target (`reach`) 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -107,8 +107,8 @@ class Network:
 
     def _endpoint(self, number: int, target: Target) -> Floats:
         """Change of what the Service's routing costs its callers for one more endpoint on each column."""
-        model, cost, kept_cost = self._model, target.near_cost, target.kept_cost
-        if cost is None or kept_cost is None:
+        model, cost = self._model, target.near_cost
+        if cost is None:
             raise TypeError("target without routing of its own")
         total = self._total[target.callee]
         x, here = self._x[target.callee], self._by_location[target.callee]
@@ -125,37 +125,19 @@ class Network:
             together: Floats = np.zeros(model.locations)
         else:
             together = (q * x) @ model.incidence
+        calls = _Calls(total, here, place, together, cost, on_node)
         kept = model.gathered(here)
-        served = model.served(kept)[model.service_of]
-        zoned = [model.zone_list[zone] for zone in model.service_list]
-        outside, inside = cost @ here, kept_cost @ here
-        known = _Locations(
-            total,
-            here.tolist(),
-            together.tolist(),
-            outside.tolist(),
-            inside.tolist(),
-            cost.diagonal().tolist(),
-            (place @ kept_cost).tolist(),
-            model.service_list,
-            kept.tolist(),
-            model.gathered(place * inside - cost.diagonal() * together).tolist(),
-            model.gathered(place * outside).tolist(),
-            on_node,
-        )
-        towards = (np.where(served, 0.0, place) @ cost).tolist()
-        if all(zoned):
-            now, level, slope = _per_location(known, towards, zoned)
+        if model.all_zoned:
+            now, level, slope = _kept_in_zones(model, calls, kept)
         else:
             # One endpoint without a zone makes kube-proxy ignore the zones of all others.
-            nowhere = [False] * model.locations
-            blind, far, far_slope = _per_location(known, (place @ cost).tolist(), nowhere)
-            now, level, slope = blind, far, far_slope
-            if not (kept[~model.zoned] > 0).any():
-                now, level, slope = _per_location(known, towards, zoned)
-                level = [a if z else b for a, b, z in zip(level, far, zoned, strict=True)]
-                slope = [a if z else b for a, b, z in zip(slope, far_slope, zoned, strict=True)]
-        change: Floats = (np.array(level) - now).take(self._location) - np.array(slope).take(self._location) * q
+            now, level, slope = _everywhere(calls)
+            if not kept[~model.zoned].any():
+                named = model.by_location(model.zoned)
+                now, inside, less = _kept_in_zones(model, calls, kept)
+                level, slope = np.where(named, inside, level), np.where(named, less, slope)
+        change: Floats = (level - now).take(self._location)
+        change -= slope.take(self._location) * q
         return change
 
     def edge_value(self, caller: int, number: int) -> float:
@@ -185,12 +167,12 @@ def paid(model: Model, target: Target, x: Floats, here: Floats, total: float) ->
     mean /= total
     own = target.spread_cost.diagonal() / total
     cost: Floats
-    if target.near_cost is not None and target.kept_cost is not None and target.routing is not Routing.LOCAL:
+    if target.near_cost is not None and target.routing is not Routing.LOCAL:
         kept = model.gathered(here)
-        served = model.served(kept)[..., model.service_of]
-        reached = np.where(served, kept[..., model.service_of], total)
+        served = model.by_location(model.served(kept))
+        reached = np.where(served, model.by_location(kept), total)
         diagonal = target.near_cost.diagonal()
-        near = np.where(served, here @ target.kept_cost.T, here @ target.near_cost.T) / reached
+        near = np.where(served, model.within(target.near_cost, here), here @ target.near_cost.T) / reached
         if target.routing is Routing.SAME_NODE:
             cost = mean.take(place, axis=-1) - own.take(place) * x
             cost += near.take(place, axis=-1) * (x == 0)
@@ -203,68 +185,46 @@ def paid(model: Model, target: Target, x: Floats, here: Floats, total: float) ->
     return cost
 
 
-@dataclass(frozen=True, slots=True)
-class _Locations:
-    """Endpoints and callers of one target by location and by service zone, in plain numbers.
-
-    There are few locations, and an array operation costs as much as a loop over them. Callers that are served on their
-    node are left out.
-    """
+class _Calls(NamedTuple):
+    """Callers and endpoints of one target, by location; callers that are served on their node are left out."""
 
     total: float
     """endpoints"""
-    here: list[float]
-    """endpoints by location"""
-    together: list[float]
-    """pairs of callers and endpoints on one node, by location"""
-    outside: list[float]
-    """sum of the cost from each location to all endpoints"""
-    inside: list[float]
-    """sum of the cost from each location to the endpoints of its zone"""
-    near: list[float]
-    """cost between two nodes of each location"""
-    fresh: list[float]
-    """cost from all callers of its zone to one endpoint in each location"""
-    zone: list[int]
-    """service zone of each location"""
-    kept: list[float]
-    """endpoints by service zone"""
-    paid: list[float]
-    """cost from all callers of each service zone to all its endpoints"""
-    spilled: list[float]
-    """cost from all callers of each service zone to all endpoints"""
+    here: Floats
+    """float64[L], endpoints"""
+    place: Floats
+    """float64[L], callers"""
+    together: Floats
+    """float64[L], pairs of callers and endpoints on one node"""
+    cost: Floats
+    """float64[L, L]"""
     on_node: bool
     """whether callers are served on their node if they can"""
 
 
-def _per_location(known: _Locations, towards: list[float], zoned: list[bool]) -> tuple[float, list[float], list[float]]:
-    """What calls cost now, with one more endpoint in each location, and how much less per caller on its node.
+Change = tuple[float, Floats, Floats]
+"""What calls cost now; what with one more endpoint in each location; how much less per caller on its node."""
 
-    Args:
-        known: endpoints and callers.
-        towards: cost from all callers that are not served near them, by location of the endpoint.
-        zoned: locations that keep calls.
-    """
-    near, carried, total, step = 0.0, 0.0, known.total, known.total + 1
-    served = {zone: known.kept[zone] for zone, keeps in zip(known.zone, zoned, strict=True) if keeps}
-    for zone, count in served.items():
-        if count:
-            near += known.paid[zone] / count
-    for z, count in enumerate(known.here):
-        if count and not zoned[z]:
-            carried -= known.near[z] * known.together[z]
-        carried += towards[z] * count
-    now = near + carried / total if total else 0.0
-    level, slope = [], []
-    for z, zone in enumerate(known.zone):
-        value, less = near + (carried + towards[z]) / step, known.near[z]
-        if not zoned[z]:
-            less = (known.outside[z] + less) / step if known.on_node else less / step
-        elif count := served[zone]:
-            value += (known.paid[zone] + known.fresh[z]) / (count + 1) - known.paid[zone] / count
-            less = (known.inside[z] + less if known.on_node else less) / (count + 1)
-        else:
-            value += known.fresh[z] - (known.spilled[zone] + known.fresh[z]) / step
-        level.append(value)
-        slope.append(less)
-    return now, level, slope
+
+def _everywhere(calls: _Calls) -> Change:
+    """Calls go to all endpoints, and to the new one."""
+    total, here, place, together, cost, on_node = calls
+    near, towards = cost.diagonal(), place @ cost
+    carried = float(towards @ here - near @ together)
+    less = cost @ here + near if on_node else near
+    return carried / total if total else 0.0, (carried + towards) / (total + 1), less / (total + 1)
+
+
+def _kept_in_zones(model: Model, calls: _Calls, kept: Floats) -> Change:
+    """Calls stay in zones with endpoints, float64[S], also if the new one is the first there."""
+    total, here, place, together, cost, on_node = calls
+    near, step, count = cost.diagonal(), total + 1, model.by_location(kept)
+    outside, inside, fresh = cost @ here, model.within(cost, here), model.within(cost.T, place)
+    each = np.where(kept > 0, model.gathered(place * inside - near * together) / np.maximum(kept, 1.0), 0.0)
+    towards = np.where(count > 0, 0.0, place) @ cost
+    already, carried = float(each.sum()), float(towards @ here)
+    joining = (fresh - model.by_location(each)) / (count + 1)
+    opening = fresh - (model.by_location(model.gathered(place * outside)) + fresh) / step
+    level = already + (carried + towards) / step + np.where(count > 0, joining, opening)
+    less = np.where(count > 0, (inside + near if on_node else near) / (count + 1), near)
+    return already + carried / total if total else 0.0, level, less

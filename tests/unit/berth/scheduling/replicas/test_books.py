@@ -38,8 +38,9 @@ def test_a_move_is_the_difference_of_whole_objectives(seed: int) -> None:
     walk(books, np.random.default_rng(seed), 10)
     scale = 1e-9 * books.model.penalty
     for row, column in np.argwhere(books.planned).tolist():
-        before, change = books.value(), books.moves(row, column)
-        for target in np.flatnonzero(np.isfinite(change)).tolist():
+        before, (change, able) = books.value(), books.wishes(row, column)
+        assert np.array_equal(able, books.takers(row, column))
+        for target in np.flatnonzero(able).tolist():
             books.move(row, column, target)
             assert books.value() - before == pytest.approx(change[target], abs=scale, rel=1e-9)
             books.move(row, target, column)
