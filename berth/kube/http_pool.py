@@ -11,6 +11,7 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Mapping
+from typing import cast
 from urllib.parse import urlencode, urlsplit
 
 from berth.kube.connection import Connection
@@ -174,8 +175,7 @@ class _Channel(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a stream's
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)
         self._everyone.add(self)
 
     def data_received(self, data: bytes) -> None:

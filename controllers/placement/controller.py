@@ -16,6 +16,7 @@ from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration, parse_configuration
 from berth.scheduling.cycle import SchedulingCycle
 from berth.scheduling.queue import SchedulingQueue
+from berth.scheduling.queue_entry import QueueEntry
 from berth.scheduling.settling import SettlingWindow
 from controllers.placement.binder import Binder
 from controllers.placement.binding_cycle import BindingCycle
@@ -29,6 +30,10 @@ from controllers.placement.settings import PlacementSettings
 from controllers.placement.volume_binder import VolumeBinder
 
 log = structlog.get_logger(__name__)
+
+TOGETHER = 0.005
+"""Seconds for which entries are planned one after another before the event loop has a turn. Handing the plan of one pod
+to the planning thread and back takes as long as the plan where the machine is busy."""
 
 
 def load_configuration(path: Path | None) -> PlacementConfiguration:
@@ -120,15 +125,23 @@ class PlacementController:
             self._changed.clear()
             self.cycle.give_up_gone()
             while (entry := self.queue.pop(held=self.binding.full)) is not None:
-                try:
-                    await self.planning.run(partial(self.cycle.schedule_one, entry))
-                except Exception:
-                    # One odd entry must not stop the others; it is tried again later.
-                    log.exception("planning failed", entry="/".join(filter(None, entry.key)))
-                    self.queue.back_off(entry)
+                await self.planning.run(partial(self._schedule_together, entry))
                 await asyncio.sleep(0)
             PENDING.set(len(self.queue))
             await self._until_changed()
+
+    def _schedule_together(self, first: QueueEntry) -> None:
+        """Schedule an entry, and those that are next within a short time, in the planning thread."""
+        end = time.monotonic() + TOGETHER
+        entry: QueueEntry | None = first
+        while entry is not None:
+            try:
+                self.cycle.schedule_one(entry)
+            except Exception:
+                # One odd entry must not stop the others; it is tried again later.
+                log.exception("planning failed", entry="/".join(filter(None, entry.key)))
+                self.queue.back_off(entry)
+            entry = self.queue.pop(held=self.binding.full) if time.monotonic() < end else None
 
     async def _until_changed(self) -> None:
         """Wait for a change, such as a binding that ends, or a timer."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration
 from berth.scheduling.gang import batches, budget
+from berth.scheduling.queue_entry import QueueEntry
 from controllers.placement.controller import load_configuration
 from tests.support.desk import Desk
 from tests.support.kube import running, until
-from tests.support.placement import chain, group_object, member
+from tests.support.placement import chain, group_object, lone, member
 
 
 def test_every_kind_that_placement_reads_is_watched(desk: Desk) -> None:
@@ -43,6 +45,70 @@ async def test_a_plan_under_way_goes_with_the_last_of_its_pods(desk: Desk, monke
     async with running(controller._schedule()):
         await until(lambda: planning() is None, what="the plan is given up", seconds=5.0)
     assert desk.cache.state.pod_count == 0
+
+
+class TestEntriesTogether:
+    """A plan of a pod takes less than handing it to the planning thread and back, on a machine that is busy."""
+
+    def scheduled(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], list[str]]:
+        """How many entries each plan of the thread will have had, and which pods were planned."""
+        rounds: list[int] = []
+        names: list[str] = []
+        run, schedule_one = desk.controller.planning.run, desk.controller.cycle.schedule_one
+
+        async def counted(plan: Callable[[], None]) -> None:
+            rounds.append(0)
+            await run(plan)
+
+        def named(entry: QueueEntry) -> None:
+            rounds[-1] += 1
+            names.extend(pod.metadata.name for pod in entry.pods.values())
+            if "odd" in names[-1]:
+                raise LookupError("odd")
+            schedule_one(entry)
+
+        monkeypatch.setattr(desk.controller.planning, "run", counted)
+        monkeypatch.setattr(desk.controller.cycle, "schedule_one", named)
+        for watch in desk.controller.watches.values():
+            watch.synced.set()
+        return rounds, names
+
+    async def test_what_is_due_is_planned_in_one_go(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("controllers.placement.controller.TOGETHER", 60.0)
+        rounds, names = self.scheduled(desk, monkeypatch)
+        desk.pods(*(lone(f"p{number}", cpu="10m") for number in range(9)))
+        async with running(desk.controller._schedule()):
+            await until(lambda: desk.controller.binding._unbound.waiting("default") == 9, what="all are decided")
+        assert (rounds, names) == ([9], [f"p{number}" for number in range(9)])
+
+    async def test_the_event_loop_has_its_turn_after_a_while(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("controllers.placement.controller.TOGETHER", 0.0)
+        rounds, _ = self.scheduled(desk, monkeypatch)
+        desk.pods(*(lone(f"p{number}", cpu="10m") for number in range(3)))
+        async with running(desk.controller._schedule()):
+            await until(lambda: desk.controller.binding._unbound.waiting("default") == 3, what="all are decided")
+        assert rounds == [1, 1, 1]
+
+    async def test_one_that_cannot_be_planned_stops_nobody(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        rounds, names = self.scheduled(desk, monkeypatch)
+        desk.pods(*(lone(name, cpu="10m") for name in ("a", "b-odd", "c")))
+        async with running(desk.controller._schedule()):
+            await until(lambda: desk.controller.binding._unbound.waiting("default") == 2, what="the others are decided")
+        assert names == ["a", "b-odd", "c"]
+        assert sum(rounds) == 3
+        (left,) = desk.queue.entries()
+        assert left.unschedulable
+
+    async def test_a_namespace_with_too_much_unbound_is_left_out(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("controllers.placement.controller.TOGETHER", 60.0)
+        _, names = self.scheduled(desk, monkeypatch)
+        monkeypatch.setattr(desk.controller.binding, "full", lambda namespace: namespace == "default" and "a" in names)
+        desk.pods(lone("a", cpu="10m"), lone("b", cpu="10m"), lone("c", namespace="other", cpu="10m"))
+        async with running(desk.controller._schedule()):
+            await until(lambda: desk.controller.binding._unbound.waiting("other") == 1, what="the other is decided")
+        assert names == ["a", "c"]
 
 
 class TestConfiguration:
