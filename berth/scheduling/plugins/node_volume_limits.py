@@ -41,16 +41,19 @@ class NodeVolumeLimits(FilterPlugin):
         wanted = _csi_volumes(claim_keys(info.pod), state)
         if not wanted or not state.volumes.csi_nodes:
             return ()
-        drivers = set(wanted.values())
+        new = Counter(wanted.values())
         full = np.zeros(state.size, dtype=np.bool_)
         for name, csi_node in state.volumes.csi_nodes.items():
             slot = state.node_index.get(name)
             if slot is None:
                 continue
+            # Each claim and each attachment is one volume at the most: few nodes need a closer look.
+            most = len(state.pods.claims_on(slot)) + len(tuple(state.volumes.attachments(name)))
             for driver in csi_node.spec.drivers:
-                if driver.name not in drivers or driver.allocatable is None or driver.allocatable.count is None:
+                if driver.name not in new or driver.allocatable is None or driver.allocatable.count is None:
                     continue
-                if self._exceeds(wanted, driver.name, driver.allocatable.count, name, slot, state):
+                limit = driver.allocatable.count
+                if most + new[driver.name] > limit and self._exceeds(wanted, driver.name, limit, name, slot, state):
                     full[slot] = True
         return (RejectedNodes(REASON, full),)
 

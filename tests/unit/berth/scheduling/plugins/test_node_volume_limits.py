@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from berth.scheduling.plugins.node_volume_limits import REASON as REASON_LIMIT
 from berth.scheduling.plugins.node_volume_limits import NodeVolumeLimits
@@ -60,3 +62,43 @@ def test_limits_follow_pods_and_claims() -> None:
     assert passing(rule, new, state) == {"n", "free"}
     state.assume(pod("other", spec=using("c3")), "n")
     assert passing(rule, new, state) == {"free"}
+
+
+def test_nodes_far_from_their_limit_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Storage objects change with every pod that comes, so that nothing counted before is of use."""
+    names = [f"n{number}" for number in range(50)]
+    state = cluster([node(name) for name in names], [pod(f"there-{name}", on=name, spec=using(name)) for name in names])
+    store(state, *(claim(name, bound_to=f"v-{name}") for name in names), *(volume(f"v-{name}") for name in names))
+    store(state, *(csi_node(name, limit=2 if name == "n7" else 3) for name in names))
+    store(state, claim("c", bound_to="v"), volume("v"), attachment("v", "n7"), attachment("v", "n8"))
+    looked_at: list[str] = []
+    exceeds = NodeVolumeLimits._exceeds
+
+    def counted(self: NodeVolumeLimits, wanted: Any, driver: str, limit: int, name: str, *rest: Any) -> bool:
+        looked_at.append(name)
+        return exceeds(self, wanted, driver, limit, name, *rest)
+
+    monkeypatch.setattr(NodeVolumeLimits, "_exceeds", counted)
+    assert rejected(NodeVolumeLimits(), pod("new", spec=using("c")), state) == {"n7": [REASON_LIMIT]}
+    assert looked_at == ["n7"]
+
+
+@given(
+    limit=st.integers(min_value=0, max_value=4),
+    used=st.sets(st.integers(min_value=0, max_value=5)),
+    attached=st.sets(st.integers(min_value=0, max_value=5)),
+    wanted=st.sets(st.integers(min_value=0, max_value=5), min_size=1),
+)
+def test_a_node_takes_new_volumes_up_to_its_limit(
+    limit: int, used: set[int], attached: set[int], wanted: set[int]
+) -> None:
+    everything = range(6)
+    state = cluster([node("n")], [pod(f"p{number}", on="n", spec=using(f"c{number}")) for number in used])
+    store(state, *(claim(f"c{number}", bound_to=f"v{number}") for number in everything), csi_node("n", limit=limit))
+    store(
+        state, *(volume(f"v{number}") for number in everything), *(attachment(f"v{number}", "n") for number in attached)
+    )
+    full = wanted - used and len(used | attached) + len(wanted - used) > limit
+    expected = {"n": [REASON_LIMIT]} if full else {}
+    new = pod("new", spec=using(*(f"c{number}" for number in sorted(wanted))))
+    assert rejected(NodeVolumeLimits(), new, state) == expected
