@@ -6,6 +6,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from bench.schedperf import manifests, operations, writing
@@ -110,11 +111,9 @@ class Executor:
         made = manifests.nodes(operation, self.case.directory, number=number, first=self._nodes)
         self._nodes += len(made)
         # The CSINode first: a node without one looks as if it had no limits.
-        await writing.in_parallel(
-            lambda m=item: writing.create(self.client, m)  # type: ignore[misc]
-            for item in [csi for _, csi in made if csi is not None]
-        )
-        await writing.in_parallel(lambda m=node: writing.create(self.client, m) for node, _ in made)  # type: ignore[misc]
+        create = partial(writing.create, self.client)
+        await writing.in_parallel(create, [csi for _, csi in made if csi is not None])
+        await writing.in_parallel(create, [node for node, _ in made])
 
     async def _create_namespaces(self, operation: operations.CreateNamespaces) -> None:
         path = operation.namespace_template_path
@@ -148,7 +147,7 @@ class Executor:
             if measuring or (start is not None and one.selected(start.namespaces, start.label_selector)):
                 self.measured.add(one.uid)
 
-        await writing.in_parallel(lambda p=pod: create(p) for pod in new)  # type: ignore[misc]
+        await writing.in_parallel(create, new)
         self._pods += made
         if operation.skip_wait_to_completion:
             self._unawaited += made
@@ -167,14 +166,15 @@ class Executor:
 
     async def _delete_pods(self, operation: operations.DeletePods) -> None:
         chosen = [pod for pod in self._pods if pod.selected([operation.namespace], operation.label_selector)]
+
+        async def delete(pod: Created) -> None:
+            await writing.delete_pod(self.client, pod.name, pod.namespace)
+
         if not operation.delete_pods_per_second:
-            await writing.in_parallel(
-                lambda p=pod: writing.delete_pod(self.client, p.name, p.namespace)  # type: ignore[misc]
-                for pod in chosen
-            )
+            await writing.in_parallel(delete, chosen)
             return
         async for index in ticks(1.0 / operation.delete_pods_per_second, count=len(chosen)):
-            await writing.delete_pod(self.client, chosen[index].name, chosen[index].namespace)
+            await delete(chosen[index])
 
     async def _churn(self, number: int, operation: operations.Churn) -> None:
         if operation.mode not in ("create", "recreate"):

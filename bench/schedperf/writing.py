@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from bench.schedperf.manifests import NewPod
 from bench.schedperf.operations import LeftOutError
@@ -15,6 +16,8 @@ from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.resources import Resource
 from hack.localcluster import LocalCluster
+
+T = TypeVar("T")
 
 AT_A_TIME = 30
 """Creations in flight, as in scheduler_perf."""
@@ -39,32 +42,35 @@ def resource_of(manifest: Manifest) -> Resource[Any]:
     return found
 
 
+@dataclass(frozen=True)
 class _Subresource(Resource[Any]):
     """A part of objects as a resource of its own, so that it can be replaced like one."""
 
-    def __init__(self, whole: Resource[Any], part: str) -> None:
-        super().__init__(whole.group, whole.version, whole.plural, whole.kind, dict, whole.namespaced)
-        object.__setattr__(self, "_part", part)
+    part: str = ""
+
+    @classmethod
+    def of(cls, whole: Resource[Any], part: str) -> _Subresource:
+        return cls(whole.group, whole.version, whole.plural, whole.kind, dict, whole.namespaced, part)
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        return super().path(namespace, name, subresource or self._part)  # type: ignore[attr-defined]
+        return super().path(namespace, name, subresource or self.part)
 
 
 async def replace(client: ApiClient, manifest: Manifest, *, namespace: str | None, subresources: Iterable[str]) -> None:
     """Replace an object, or these subresources of it, and then its status."""
     whole = resource_of(manifest)
-    targets: list[Resource[Any]] = [_Subresource(whole, part) for part in subresources] or [whole]
-    for target in (*targets, _Subresource(whole, "status")):
+    targets: list[Resource[Any]] = [_Subresource.of(whole, part) for part in subresources] or [whole]
+    for target in (*targets, _Subresource.of(whole, "status")):
         await client.replace(target, manifest["metadata"]["name"], manifest, namespace=namespace)
 
 
-async def in_parallel(calls: Iterable[Callable[[], Awaitable[Any]]]) -> None:
-    """Make calls, in their order, some at a time."""
-    queue = iter(calls)
+async def in_parallel(call: Callable[[T], Awaitable[Any]], items: Iterable[T]) -> None:
+    """Make a call with each item, in their order, some at a time."""
+    queue = iter(items)
 
     async def worker() -> None:
-        for call in queue:
-            await call()
+        for item in queue:
+            await call(item)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(AT_A_TIME):
@@ -110,12 +116,13 @@ async def delete_pod(client: ApiClient, name: str, namespace: str) -> None:
 
 async def empty(client: ApiClient, cluster: LocalCluster) -> None:
     """Delete all that operations create, but for namespaces, and wait until it is gone."""
-    held = [pod for pod in await client.list_all(kinds.PODS.raw) if pod["metadata"].get("finalizers")]
+
+    async def release(pod: Manifest) -> None:
+        meta, patch = pod["metadata"], {"metadata": {"finalizers": None}}
+        await client.merge_patch(kinds.PODS, meta["name"], patch, namespace=meta["namespace"])
+
     await in_parallel(
-        lambda m=pod["metadata"]: client.merge_patch(  # type: ignore[misc]
-            kinds.PODS, m["name"], {"metadata": {"finalizers": None}}, namespace=m["namespace"]
-        )
-        for pod in held
+        release, [pod for pod in await client.list_all(kinds.PODS.raw) if pod["metadata"].get("finalizers")]
     )
     api = cluster.api()
     for namespace in await client.list_all(kinds.NAMESPACES):

@@ -33,7 +33,7 @@ from berth.kube.objects import Node
 from berth.kube.reflector import Reflector
 from berth.kube.resources import NAMESPACES, NETWORK_TOPOLOGIES, NODES, PODS
 from hack.harness.processes import ControllerProcess
-from hack.localcluster import LocalCluster, Options
+from hack.localcluster import LocalCluster
 from hack.localcluster.topology import load
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -201,10 +201,9 @@ def main() -> None:
     """Run, print the total, and end with 1 if something was not as it must be."""
     arguments = parse()
     specs = load(REPOSITORY / "hack" / "topologies" / "scale-1000.yaml")
-    options = Options(controller_manager_args=("--controllers=namespace-controller,serviceaccount-controller",))
     name = f"soak-{os.getpid()}"
     with (
-        LocalCluster.start(name, kwok=False, options=options, die_with_parent=True, report=say) as cluster,
+        LocalCluster.start(name, kwok=False, die_with_parent=True, report=say) as cluster,
         tempfile.TemporaryDirectory() as directory,
     ):
         cluster.kubectl("apply", "--server-side", "-f", str(REPOSITORY / "crds"))
