@@ -40,6 +40,8 @@ _GRAMMAR: Final = re.compile(
 )
 _NANO: Final = Decimal("1e-9")
 _MAX_EXPONENT: Final = 100
+_MAX_LENGTH: Final = 128
+"""Characters: longer ones are nobody's amounts, and are kept by none of the caches that are keyed by texts."""
 _PRECISION: Final = 300
 
 
@@ -65,7 +67,7 @@ class Quantity:
         if isinstance(value, bool) or not isinstance(value, (str, int)):
             raise TypeError(f"a quantity is a string or an int, not {type(value).__name__}")
         self._text = str(value)
-        self._amount = _parse(self._text)
+        self._amount = parse_quantity(self._text)
 
     @property
     def amount(self) -> Decimal:
@@ -168,4 +170,7 @@ def parse_quantity(value: str | int) -> Decimal:
     Raises:
         QuantityError: the text is not a valid quantity.
     """
-    return _parse(str(value))
+    text = str(value)
+    if len(text) > _MAX_LENGTH:
+        raise QuantityError(f"{text[:20]!r}… has more than {_MAX_LENGTH} characters; write a shorter one")
+    return _parse(text)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from berth.api.quantity import Quantity, QuantityError, QuantityText, parse_quantity, read_quantity
+from berth.api.quantity import Quantity, QuantityError, QuantityText, _parse, parse_quantity, read_quantity
 
 AMOUNTS = [
     ("0", "0"),
@@ -73,6 +73,30 @@ def test_bad_text_is_refused_with_the_text_and_a_remedy(text: str) -> None:
         Quantity(text)
     assert repr(text) in str(caught.value)
     assert "write" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("9" * 300 + "E", id="too large to compute with"),
+        pytest.param("9" * 10**6, id="too large for any decimal"),
+        pytest.param("1e" + "9" * 5000, id="more digits than Python converts"),
+        pytest.param("0" * 10**6 + "1", id="a million zeros before it"),
+        pytest.param("x" * 10**6, id="no quantity"),
+    ],
+)
+def test_long_text_is_refused_and_not_kept(text: str) -> None:
+    """A megabyte of digits is a quantity to nobody, and thousands of them would fill the memory."""
+    before = _parse.cache_info().currsize
+    with pytest.raises(QuantityError, match="has more than 128 characters; write a shorter one"):
+        parse_quantity(text)
+    assert read_quantity(text) is None
+    assert _parse.cache_info().currsize == before
+
+
+@pytest.mark.parametrize("text", ["9" * 127 + "E", "9" * 124 + "e100", "0." + "1" * 126, "1e-100"], ids=len)
+def test_text_of_any_other_length_is_computed_with(text: str) -> None:
+    assert Quantity(text).value() >= 1
 
 
 @pytest.mark.parametrize("value", [1.5, None, True, [], Decimal(1)], ids=repr)
@@ -163,7 +187,9 @@ def test_in_a_model_a_bad_one_is_a_validation_error(raw: object) -> None:
 def test_what_upstreams_pattern_accepts_is_a_quantity_unless_its_exponent_is_odd(text: str) -> None:
     _, mark, exponent = text.replace("E", "e").partition("e")
     # The pattern lets a fraction stand in the exponent; the parser of the API server does not.
-    odd = bool(mark) and exponent not in ("", "i") and ("." in exponent or abs(int(exponent)) > 100)
+    odd = len(text) > 128 or (
+        bool(mark) and exponent not in ("", "i") and ("." in exponent or abs(int(exponent)) > 100)
+    )
     if odd:
         with pytest.raises(QuantityError):
             Quantity(text)
