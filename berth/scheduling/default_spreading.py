@@ -20,6 +20,9 @@ _REVISION = "controller-revision-hash"
 _OWNERS = ("ReplicaSet", "ReplicationController", "StatefulSet", "Deployment")
 """Kinds whose pods are spread; Deployments own pods only in `berth plan`."""
 
+REMEMBERED_LABELS = 16
+"""Labels that a pod may have for its selector to be remembered."""
+
 
 def replicas_of(pod: Pod) -> Selector:
     """Select the pods of the pod's owner; nobody where none of these kinds owns it, or it has no labels."""
@@ -27,12 +30,16 @@ def replicas_of(pod: Pod) -> Selector:
     if owner not in _OWNERS:
         return NOTHING
     left_out = {*OWN_LABELS, _REVISION} if owner == "StatefulSet" else OWN_LABELS
-    return _selector(tuple(sorted(item for item in pod.metadata.labels.items() if item[0] not in left_out)))
+    labels = tuple(sorted(item for item in pod.metadata.labels.items() if item[0] not in left_out))
+    # A tenant's pods may have thousands of labels, of which the next ones have others.
+    return _remembered(labels) if len(labels) <= REMEMBERED_LABELS else _selector(labels)
 
 
-@lru_cache(maxsize=4096)
 def _selector(labels: tuple[tuple[str, str], ...]) -> Selector:
     return EVERYTHING.also(dict(labels)) if labels else NOTHING
+
+
+_remembered = lru_cache(maxsize=1024)(_selector)
 
 
 def default_constraints(pod: Pod, constraints: Iterable[DefaultConstraint]) -> tuple[SpreadConstraint, ...]:

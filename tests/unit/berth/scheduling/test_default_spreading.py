@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
+
 import pytest
 
 from berth.kube.objects import OwnerReference, Pod
@@ -33,6 +36,21 @@ def test_pods_of_a_stateful_set_are_replicas_whatever_their_name_and_revision() 
     own = {"statefulset.kubernetes.io/pod-name": "db-0", "apps.kubernetes.io/pod-index": "0"}
     selector = replicas_of(owned("StatefulSet", app="db", **own, **{"controller-revision-hash": "db-1"}))
     assert selector.matches({"app": "db", "statefulset.kubernetes.io/pod-name": "db-1"})
+
+
+def test_pods_with_thousands_of_labels_leave_nothing() -> None:
+    def pod(number: int) -> Pod:
+        return owned("ReplicaSet", **{f"label-{number}-{place}": "x" * 50 for place in range(4000)})
+
+    assert replicas_of(pod(0)).matches(pod(0).metadata.labels)
+    tracemalloc.start()
+    try:
+        for number in range(1, 10):
+            replicas_of(pod(number))
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("pod", [owned("Job", app="a"), owned("ReplicaSet"), builders.pod("p", labels={"app": "a"})])
