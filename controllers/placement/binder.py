@@ -14,14 +14,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import structlog
 
 from berth.api.labels import ANNOTATION_ADMITTED_BANDWIDTH, ANNOTATION_DECISION
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
-from berth.kube.errors import ApiError
+from berth.kube.errors import ApiError, readable
 from berth.kube.objects import Pod
 from berth.kube.resources import PODS
 from controllers.placement.lookups import Lookups
@@ -85,6 +85,15 @@ class _Binding(msgspec.Struct, rename="camel"):
     kind: str = "Binding"
 
 
+class _Accepted(msgspec.Struct):
+    """metav1.Status, what the API server answers to a Binding; whatever else says 200 settles nothing."""
+
+    status: Literal["Success"]
+
+
+_ACCEPTED = msgspec.json.Decoder(_Accepted)
+
+
 def binding(pod: Pod, node: str, *, decision: str, admitted: str = "") -> Any:
     """The Binding to send: valid for this very pod only, and carrying what is not empty into its annotations."""
     meta = pod.metadata
@@ -139,7 +148,11 @@ class Binder:
         for attempt in range(MAX_ATTEMPTS):
             wait = backoff(attempt)
             try:
-                await self._client.create(PODS, body, namespace=meta.namespace, name=meta.name, subresource="binding")
+                answer = await self._client.create(
+                    PODS, body, namespace=meta.namespace, name=meta.name, subresource="binding"
+                )
+                with readable(answer):
+                    _ACCEPTED.decode(answer)
                 return BindResult(BindOutcome.BOUND)
             except ApiError as error:
                 settled = refusal(error)

@@ -100,6 +100,42 @@ def unreadable_pods(status: int) -> Callable[[Request], Answer]:
     return lambda request: refusal(503 if request.method == "POST" else status, "Reason")
 
 
+ODD_ANSWERS = [
+    pytest.param({"login": "https://sso.example"}, id="JSON of something on the way"),
+    pytest.param({"kind": "Status", "status": "Failure", "code": 500}, id="a failure"),
+    pytest.param({"kind": "Pod", "metadata": {"name": "p"}}, id="another object"),
+    pytest.param({}, id="nothing in it"),
+]
+
+
+@pytest.mark.parametrize("answer", ODD_ANSWERS)
+@pytest.mark.parametrize(
+    ("node", "outcome"),
+    [pytest.param("n1", BindOutcome.BOUND, id="bound"), pytest.param("", BindOutcome.REFUSED, id="free")],
+)
+async def test_an_answer_that_does_not_say_success_is_looked_up(
+    answer: object, node: str, outcome: BindOutcome, no_pause: None
+) -> None:
+    shown = {
+        "metadata": {"name": "p", "namespace": "default", "uid": lone("p").metadata.uid},
+        "spec": {"nodeName": node},
+    }
+    with api_server(lambda request: Answer(200, answer if request.method == "POST" else shown)) as server:
+        async with ApiClient(server.connection()) as client:
+            result = await Binder(client).bind(lone("p"), "n1", decision="{}")
+    assert result.outcome is outcome
+    assert server.count("POST") == (1 if node else binder_module.MAX_ATTEMPTS)
+
+
+async def test_the_api_servers_answer_is_believed() -> None:
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    with api_server(lambda _: Answer(201, status)) as server:
+        async with ApiClient(server.connection()) as client:
+            result = await Binder(client).bind(lone("p"), "n1", decision="{}")
+    assert result == BindResult(BindOutcome.BOUND)
+    assert server.count("GET") == 0
+
+
 @pytest.mark.parametrize("status", [403, 500])
 async def test_a_pod_that_cannot_be_read_holds_up_no_worker(status: int, no_pause: None) -> None:
     with api_server(unreadable_pods(status)) as server:
