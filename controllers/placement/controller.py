@@ -123,7 +123,11 @@ class PlacementController:
         log.info("placing", nodes=state.node_count, pods=state.pod_count, waiting=len(self.queue))
         while True:
             self._changed.clear()
-            self.cycle.give_up_gone()
+            try:
+                self.cycle.give_up_gone()
+            except Exception:
+                # One odd plan must not stop the others; it is given up all the same.
+                log.exception("plan not given up in order")
             while (entry := self.queue.pop(held=self.binding.full)) is not None:
                 await self.planning.run(partial(self._schedule_together, entry))
                 await asyncio.sleep(0)

@@ -1,7 +1,8 @@
 """Tells people and other controllers that a pod has no node: its condition PodScheduled, as kube-scheduler does.
 
 Cluster autoscalers act on its reason Unschedulable; a pod that waits for its AppGroup has another. Writes are queued
-in turns by namespace, at most one waits per pod, and a condition that is already there is not written again.
+in turns by namespace, at most one waits per pod and one is under way, so that the newest is the last. A condition that
+is already there is not written again.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class PodConditions:
         self._client = client
         self._queue: FairQueue[str] = FairQueue(WRITERS, capacity=CAPACITY)
         self._waiting: dict[str, tuple[Pod, _Why] | None] = {}  # by uid; None: there is nothing to say any more
+        self._at_work: set[str] = set()
         self._written: dict[str, _Why] = {}
 
     def unschedulable(self, pod: Pod, message: str) -> None:
@@ -66,10 +68,13 @@ class PodConditions:
             return
         known = uid in self._waiting
         self._waiting[uid] = (pod, why)
-        if not known:
-            dropped = self._queue.put(pod.metadata.namespace, uid)
-            if dropped is not None:
-                del self._waiting[dropped]  # mostly a pod long gone; another has it written when it fails again
+        if not known and uid not in self._at_work:
+            self._put(pod.metadata.namespace, uid)
+
+    def _put(self, namespace: str, uid: str) -> None:
+        dropped = self._queue.put(namespace, uid)
+        if dropped is not None:
+            del self._waiting[dropped]  # mostly a pod long gone; another has it written when it fails again
 
     def forget(self, uid: str) -> None:
         """The pod is placed or gone: say nothing more about it."""
@@ -99,8 +104,9 @@ class PodConditions:
                 self._queue.done(turn)
 
     async def _try(self, turn: Turn[str], pod: Pod, why: _Why) -> None:
-        self._written[turn.item] = why
-        there = False
+        uid, there = turn.item, False
+        self._at_work.add(uid)
+        self._written[uid] = why
         try:
             async with self._queue.patience(turn):
                 there = await self._write(pod, why)
@@ -109,8 +115,15 @@ class PodConditions:
                 log.warning("condition not written", pod=pod.key, error=str(error))
         except TRANSPORT_ERRORS as error:
             log.warning("condition not written", pod=pod.key, error=str(error) or repr(error))
+        except Exception:
+            # One odd pod must not stop the others.
+            log.exception("condition not written", pod=pod.key)
+        finally:
+            self._at_work.discard(uid)
         if not there:
-            self._written.pop(turn.item, None)
+            self._written.pop(uid, None)
+        if uid in self._waiting:
+            self._put(turn.namespace, uid)  # it was told something else meanwhile
 
     async def _write(self, pod: Pod, why: _Why) -> bool:
         """Write the condition; False if the pod is gone or bound, or changes all the time."""

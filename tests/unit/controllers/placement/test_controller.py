@@ -5,12 +5,15 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration
 from berth.scheduling.gang import batches, budget
-from berth.scheduling.queue_entry import QueueEntry
+from berth.scheduling.planning import PlanUnderWay
+from berth.scheduling.queue_entry import EntryKey, QueueEntry
 from controllers.placement.controller import load_configuration
 from tests.support.desk import Desk
 from tests.support.kube import running, until
@@ -109,6 +112,21 @@ class TestEntriesTogether:
         async with running(desk.controller._schedule()):
             await until(lambda: desk.controller.binding._unbound.waiting("other") == 1, what="the other is decided")
         assert names == ["a", "c"]
+
+
+async def test_a_plan_that_cannot_be_given_up_stops_nobody(desk: Desk) -> None:
+    class Odd:
+        attempt = SimpleNamespace(entry=SimpleNamespace(key=None))
+        planning = SimpleNamespace(close=lambda: 1 // 0)
+
+    controller = desk.controller
+    controller.cycle._under_way[EntryKey("group", "default", "gone")] = cast("PlanUnderWay", Odd())
+    for watch in controller.watches.values():
+        watch.synced.set()
+    desk.pods(lone("other"))
+    async with running(controller._schedule()):
+        await until(lambda: len(desk.queue) == 0, what="the others are planned", seconds=5.0)
+    assert controller.cycle._under_way == {}
 
 
 class TestConfiguration:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -150,6 +150,71 @@ async def test_namespaces_whose_writes_hang_leave_writers_to_others(monkeypatch:
     conditions.unschedulable(lone("one", namespace="good"), "no cpu")
     async with running(conditions.run()):
         await until(lambda: server.written == ["good/one"], what="the other one is written", seconds=10.0)
+
+
+class Holding(Server):
+    """Keeps the messages that it is sent; the first is answered when it may be, whatever the others are."""
+
+    def __init__(self, *, odd: str = "") -> None:
+        super().__init__()
+        self.sent: list[str] = []
+        self.may_answer = asyncio.Event()
+        self.odd = odd
+
+    async def strategic_patch(self, _kind: object, name: str, body: Any, **_: object) -> bytes:
+        if name == self.odd:
+            raise ValueError("no text that can be sent")
+        (condition,) = body["status"]["conditions"]
+        self.sent.append(condition["message"])
+        if len(self.sent) == 1:
+            await self.may_answer.wait()
+        self.written.append(condition["message"])
+        return b""
+
+
+async def test_an_older_condition_of_a_pod_is_never_written_last() -> None:
+    server = Holding()
+    conditions = PodConditions(cast("ApiClient", server))
+    async with running(conditions.run()):
+        conditions.unschedulable(lone("a"), "no cpu")
+        await until(lambda: server.sent == ["no cpu"], what="the first is on its way")
+        for message in ("no memory", "no disk"):
+            conditions.unschedulable(lone("a"), message)
+        conditions.unschedulable(lone("b"), "other")
+        await until(lambda: "other" in server.written, what="those of other pods pass it")
+        assert server.sent == ["no cpu", "other"]
+        server.may_answer.set()
+        await until(lambda: not conditions._waiting, what="the newest has its turn")
+        await until(lambda: len(server.written) == 3, what="it is written")
+    assert server.written == ["other", "no cpu", "no disk"]
+    assert not conditions._at_work
+
+
+async def test_what_is_forgotten_while_an_older_one_is_written_is_not_written() -> None:
+    server = Holding()
+    conditions = PodConditions(cast("ApiClient", server))
+    async with running(conditions.run()):
+        conditions.unschedulable(lone("a"), "no cpu")
+        await until(lambda: server.sent == ["no cpu"], what="the first is on its way")
+        conditions.unschedulable(lone("a"), "no memory")
+        conditions.forget(lone("a").metadata.uid)
+        server.may_answer.set()
+        await until(lambda: not conditions._waiting, what="both are done with")
+    assert server.written == ["no cpu"]
+    assert (conditions._written, len(conditions._queue)) == ({}, 0)
+
+
+async def test_a_pod_whose_condition_cannot_be_written_does_not_stop_the_others() -> None:
+    server = Holding(odd="odd")
+    server.may_answer.set()
+    conditions = PodConditions(cast("ApiClient", server))
+    async with running(conditions.run()):
+        for number in range(10):
+            conditions.unschedulable(lone("odd", namespace=f"n{number}"), "no cpu")
+        conditions.unschedulable(lone("a"), "no memory")
+        await until(lambda: server.written == ["no memory"], what="the others are written")
+        await until(lambda: not conditions._waiting, what="all had their turn")
+    assert [why.message for why in conditions._written.values()] == ["no memory"]
 
 
 async def test_what_is_forgotten_is_not_written() -> None:
