@@ -98,6 +98,7 @@ CASES: Final = (
             ("hard spread over zones", "PreferSameZone"),
         )
     ),
+    *(Case(spread=level, prefer=prefer) for level in ("none", "node", "zone") for prefer in ("", "PreferSameZone")),
     Case(replicas=11, prefer="PreferSameZone"),
     Case(replicas=11, prefer="PreferSameZone", rule="hard spread over zones"),
     *(

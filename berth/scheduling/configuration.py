@@ -18,7 +18,6 @@ from berth.api.quantity import QuantityError, parse_quantity
 from berth.api.spread import SpreadLevel
 from berth.network.costs import DEFAULT_WEIGHT_SETS
 from berth.scheduling.decision import Scale
-from berth.scheduling.gang.strategies import DEFAULT as DEFAULT_STRATEGY
 from berth.scheduling.gang.strategies import REPLICAS, STRATEGIES
 
 API_VERSION = "berth.dev/v1alpha1"
@@ -66,10 +65,11 @@ class GangSettings(_Model):
         ),
     )
     strategy: str = Field(
-        default=DEFAULT_STRATEGY,
+        default=REPLICAS,
         description=(
-            "Planning algorithm: berth (default, better plans), phare (the published algorithm, faithful) or replicas "
-            "(in counts of replicas, with rules between pods, Services and survival of failures)."
+            "Planning algorithm: replicas (default: in counts of replicas, with rules between pods, Services and "
+            "survival of failures), berth (in pairs of pods, which knows none of these) or phare (the published "
+            "algorithm, faithful)."
         ),
     )
 

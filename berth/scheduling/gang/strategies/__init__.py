@@ -29,11 +29,11 @@ STRATEGIES: dict[str, Strategy] = {"berth": berth, "greedy": greedy, "phare": ph
 """Every strategy by its name in a profile."""
 
 DEFAULT = "berth"
-"""Name of the strategy that is used when none is named."""
+"""Name of the strategy that the engine uses when none is named."""
 
 REPLICAS = "replicas"
 """Name of the strategy that plans in counts of replicas, rules between pods included: `berth.scheduling.replica_plan`.
-What it cannot express is planned by the default one."""
+Profiles have it by default; what it cannot express is planned by the engine's default."""
 
 
 def find(name: str) -> Strategy:
