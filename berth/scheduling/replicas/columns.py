@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,10 @@ CELLS = 2_000_000
 """Pod sets times columns at most in the first attempt: every pair of them costs some 55 bytes."""
 FEW = 8
 """Nodes of every location at least."""
+LOCATIONS = 400
+"""Locations at most in the first attempt."""
+PAIRS = 2_000_000
+"""Columns times locations at most in the second attempt: tables have a number for each."""
 ROOM = 1.5
 """How many times its pods the nodes of a location hold, if there are enough."""
 
@@ -33,11 +38,15 @@ def choose_columns(problem: Problem) -> Iterator[Ints]:
     if len(first) == size:
         return
     most = 4 * CELLS // max(1, len(problem.pod_sets))
+    locations = len(problem.nodes.location_cost)
+    if size * locations > PAIRS:
+        most = min(most, max(PAIRS // locations, isqrt(PAIRS)))
     if size <= most:
         yield np.arange(size)
     elif most > len(first):
-        room = problem.nodes.free.astype(np.float64) / np.maximum(problem.nodes.free.max(axis=0), 1)
-        needed[np.argsort(-room.min(axis=1), kind="stable")[:most]] = True
+        room = problem.nodes.free / np.maximum(problem.nodes.free.max(axis=0), 1)
+        room = np.where(_open(problem), room.min(axis=1), -np.inf)
+        needed[np.argsort(-room, kind="stable")[:most]] = True
         yield np.flatnonzero(needed)
 
 
@@ -47,6 +56,15 @@ def _needed(problem: Problem) -> Bools:
     for workload in problem.workloads:
         needed[list(workload.placed)] = True
     return needed
+
+
+def _open(problem: Problem) -> Bools:
+    """bool[N], nodes that some pod may use."""
+    masks = {id(pod_set.mask): pod_set.mask for pod_set in problem.pod_sets if pod_set.replicas}
+    usable = np.zeros(problem.nodes.size, dtype=np.bool_)
+    for mask in masks.values():
+        usable |= True if mask is None else mask
+    return usable
 
 
 def _of_classes(problem: Problem, needed: Bools) -> Ints:
@@ -63,7 +81,7 @@ def _of_classes(problem: Problem, needed: Bools) -> Ints:
     cap = _nodes_used(problem)[order[start]][class_of]
     keep = (number < cap) | needed
     most = min(MOST, CELLS // max(1, len(problem.pod_sets)))
-    if keep.sum() > most:
+    if keep.sum() > most or len(np.unique(problem.nodes.location[keep])) > LOCATIONS:
         keep = _best_of_locations(problem, keep, most) | needed
     return np.flatnonzero(keep)
 
@@ -132,10 +150,11 @@ def _every_node_its_own(domain: Ints) -> bool:
 
 
 def _best_of_locations(problem: Problem, keep: Bools, most: int) -> Bools:
-    """The emptiest nodes of every location, enough for all pods, and a few of the cheapest."""
+    """The emptiest nodes of the nearest locations, enough for all pods, and a few of the cheapest."""
     nodes = problem.nodes
     need = sum((pod_set.replicas * pod_set.request for pod_set in problem.pod_sets), np.zeros(nodes.free.shape[1]))
     room = (np.maximum(nodes.free, 0) / np.maximum(need, 1)).min(axis=1)
+    room[~_open(problem)] = 0.0
     charge = np.zeros(nodes.size)
     for pod_set in problem.pod_sets:
         if pod_set.cost is not None:
@@ -143,7 +162,7 @@ def _best_of_locations(problem: Problem, keep: Bools, most: int) -> Bools:
     chosen = np.zeros(nodes.size, dtype=np.bool_)
     left = most
     spare = SPARE + max(pod_set.replicas for pod_set in problem.pod_sets)
-    for location in _by_nearness(problem, np.where(keep, room, 0.0)):
+    for location in _by_nearness(problem, np.where(keep, room, 0.0))[:LOCATIONS]:
         here = np.flatnonzero(keep & (nodes.location == location))
         emptiest = here[np.argsort(-room[here], kind="stable")]
         enough = int(np.searchsorted(np.cumsum(room[emptiest]), ROOM)) + spare

@@ -44,15 +44,17 @@ class Model:
         self.problem, self.columns = problem, columns
         nodes, prices = problem.nodes, problem.prices
         self.size = len(columns)
-        self.location: Ints = nodes.location[columns]
+        places, location = np.unique(nodes.location[columns], return_inverse=True)
+        self.location: Ints = location.reshape(-1)
+        """int64[K], numbered anew: only locations with a column have a number"""
         self.zone: Ints
         zones, zone = np.unique(nodes.zone, return_inverse=True)
         self.zones = len(zones)
         """number of zones Z"""
         self.zone = zone.reshape(-1)[columns]
-        self.cost: Floats = np.asarray(nodes.location_cost, dtype=np.float64)
+        self.cost: Floats = np.asarray(nodes.location_cost[np.ix_(places, places)], dtype=np.float64)
         self.locations = len(self.cost)
-        self._compile_zones()
+        self._compile_zones(places if nodes.service_zone is None else nodes.service_zone[places])
         self.workload = [pod_set.workload for pod_set in problem.pod_sets]
         self.replicas = [pod_set.replicas for pod_set in problem.pod_sets]
         self.incidence: Floats = (self.location[:, None] == np.arange(self.locations)).astype(np.float64)
@@ -76,7 +78,7 @@ class Model:
                 if position[node] < 0:
                     raise ProblemError(f"Workload {workload.name}: node {node} with a placed replica is no column")
                 self.placed[row, position[node]] = count
-        highest = float(self.cost.max(initial=0.0))
+        highest = float(nodes.location_cost.max(initial=0.0))
         self.lost: float = (
             prices.network * (1 - prices.failover) * (highest if prices.lost_calls is None else prices.lost_calls)
         )
@@ -95,10 +97,8 @@ class Model:
         self.relations = Relations(problem, self.rules)
         self._compile_edges(problem)
 
-    def _compile_zones(self) -> None:
+    def _compile_zones(self, zones: Ints) -> None:
         """Number the zones where Services keep calls; a location without one is a service zone of its own."""
-        named = self.problem.nodes.service_zone
-        zones = np.arange(self.locations) if named is None else np.asarray(named)
         apart = np.where(zones >= 0, zones, zones.max(initial=-1) + 1 + np.arange(self.locations))
         first, number = np.unique(apart, return_index=True, return_inverse=True)[1:]
         # Numbered by their first location: mostly every location is a zone and has its own number.

@@ -8,9 +8,9 @@ import numpy as np
 
 from bench.replicas_core.cases import boutique, cluster, uneven
 from berth.scheduling.planning import finish
-from berth.scheduling.replicas.columns import choose_columns
+from berth.scheduling.replicas.columns import LOCATIONS, PAIRS, choose_columns
 from berth.scheduling.replicas.plan import plan
-from berth.scheduling.replicas.problem import PodSet, Problem
+from berth.scheduling.replicas.problem import Nodes, PodSet, Problem
 
 
 def first(problem: Problem) -> np.ndarray:
@@ -61,3 +61,36 @@ def test_what_fits_only_outside_the_first_choice_is_found_all_the_same() -> None
     sets = [PodSet(workload=0, replicas=1, request=np.array([500, 10**6, 1]))]
     problem = replace(boutique(1, nodes=replace(nodes, free=free)), pod_sets=sets, rules=())
     assert finish(plan(problem)).counts == ({2999: 1},)
+
+
+def edge_sites(count: int) -> Nodes:
+    """A node in each location; the farther apart, the dearer."""
+    place = np.arange(count)
+    cost = 1.0 + np.abs(place[:, None] - place)
+    return Nodes(free=np.tile([4000, 16384, 110], (count, 1)), location=place, location_cost=cost, zone=place)
+
+
+def test_of_many_locations_the_nearest_to_what_is_placed_and_then_more() -> None:
+    problem = boutique(nodes=edge_sites(3000))
+    placed = [replace(workload, placed={2000: 1}) for workload in problem.workloads]
+    columns, rest = choose_columns(replace(problem, workloads=placed))
+    assert len(columns) == LOCATIONS
+    assert abs(columns - 2000).max() <= LOCATIONS // 2
+    assert len(columns) < len(rest)
+    assert (len(rest) - 1) ** 2 <= PAIRS
+    assert 2000 in rest
+
+
+def test_of_many_locations_those_where_pods_may_go() -> None:
+    problem = boutique(1, nodes=edge_sites(3000))
+    mask = np.zeros(3000, dtype=np.bool_)
+    mask[[7, 2900]] = True
+    masked = replace(problem, pod_sets=[replace(pod_set, mask=mask) for pod_set in problem.pod_sets])
+    assert first(masked).tolist() == [7, 2900]
+
+
+def test_an_application_over_many_locations_is_placed_in_the_nearest_ones() -> None:
+    answer = finish(plan(boutique(2, nodes=edge_sites(2000))))
+    assert answer.complete
+    nodes = {node for counts in answer.counts for node in counts}
+    assert max(nodes) - min(nodes) <= 3
