@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from berth.api.base import format_timestamp
+from berth.api.conditions import ConditionStatus
 from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF, WEIGHTS_USER_DEFINED
-from berth.api.networktopology import NetworkTopology, iter_costs
+from berth.api.networktopology import CONDITION_SOURCE_AVAILABLE, NetworkTopology, iter_costs
 
 SAME_ZONE_COST = 1.0
 """Cost between two nodes of one zone, or of one region without zones."""
@@ -56,6 +57,10 @@ class NetworkCosts:
     """Names of the weight sets that were read, by preference."""
     data_time: str = ""
     """When the newest measurement was made, RFC 3339; empty when not known."""
+    generation: int = 0
+    """metadata.generation of the NetworkTopology"""
+    current: bool = True
+    """False while computed weight sets are those of an earlier generation, or lack the measurements that it names"""
     zones: dict[Pair, float] = field(default_factory=dict)
     """Cost by (origin zone, destination zone)."""
     regions: dict[Pair, float] = field(default_factory=dict)
@@ -124,9 +129,22 @@ def read_costs(topology: NetworkTopology, *, weight_sets: Sequence[str] = DEFAUL
         source=topology.key,
         weight_sets=tuple(name for name in weight_sets if name in of_zones | of_regions),
         data_time=format_timestamp(moment) if moment else "",
+        generation=topology.metadata.generation,
+        current=_current(topology),
         zones=zones,
         regions=regions,
     )
+
+
+def _current(topology: NetworkTopology) -> bool:
+    """Whether the computed sets are of this spec and of its measurements, as far as their controller says."""
+    status = topology.status
+    if status.observed_generation is not None and status.observed_generation < topology.metadata.generation:
+        return False
+    missing = any(
+        item.type == CONDITION_SOURCE_AVAILABLE and item.status is ConditionStatus.FALSE for item in status.conditions
+    )
+    return not (missing and topology.spec.configmap_name)
 
 
 def _read_level(topology: NetworkTopology, key: str, weight_sets: Sequence[str]) -> tuple[dict[Pair, float], set[str]]:

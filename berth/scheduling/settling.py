@@ -1,7 +1,8 @@
 """The settling window: the first placement of an AppGroup waits a moment for the network data applied with it.
 
 Watches of different kinds are not ordered. When everything is applied at once, an application's pods may be seen before
-its NetworkTopology, or before the weights that are computed of it, and pods are not moved afterwards. No I/O.
+its NetworkTopology, or before the weights that are computed of it, of its last edit or of measurements. Pods are not
+moved afterwards. No I/O.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ class SettlingWindow:
         """When to look again at a group of which no pod has a node; None when there is nothing to wait for.
 
         A window begins when a group could have been planned for the first time. It ends after :data:`SETTLE_SECONDS`,
-        with the computed weights, or when its NetworkTopology has gone without them for as long: the controller that
-        computes them does not run then, and later groups need not wait for it again.
+        with the computed weights, or when its NetworkTopology, as it was edited last, has gone without them for as
+        long: the controller that computes them does not run then, or has no measurements, and later groups need not
+        wait for it again.
 
         Args:
             group: identity of the AppGroup, such as its uid; a new one has a window of its own.
@@ -52,7 +54,7 @@ class SettlingWindow:
         now = self.clock()
         begun = self._begun(group, now)
         if costs.source:
-            begun = min(begun, self._begun(("topology", costs.source), now))
+            begun = min(begun, self._begun(("topology", costs.source, costs.generation), now))
         return now + POLL_SECONDS if now - begun < SETTLE_SECONDS else None
 
     def _begun(self, key: Hashable, now: float) -> float:
@@ -61,7 +63,7 @@ class SettlingWindow:
 
 
 def _settled(costs: NetworkCosts, weight_sets: Collection[str]) -> bool:
-    """Whether costs are known, computed ones if the profile uses any."""
+    """Whether costs are known, computed ones of the present spec if the profile uses any."""
     if not costs.available:
         return False
-    return _COMPUTED.isdisjoint(weight_sets) or not _COMPUTED.isdisjoint(costs.weight_sets)
+    return _COMPUTED.isdisjoint(weight_sets) or (costs.current and not _COMPUTED.isdisjoint(costs.weight_sets))

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+import yaml
 
 from hack.harness.cluster import DEMO_TOPOLOGY, REPOSITORY, eventually
 from hack.harness.processes import ControllerProcess
@@ -48,7 +50,34 @@ def test_whatever_the_order_of_files_the_plan_uses_the_network(
         network = stage.decision(name)["network"]
         assert network["topology"] == f"{stage.name}/net-topology", files
         assert "Dijkstra" in network["weights"], files
-    # The next try has to do without this network.
+    forget(stage, cluster, process)
+
+
+def test_measurements_and_edits_applied_with_an_application_are_used_as_well(
+    controllers: tuple[LocalCluster, ControllerProcess],
+) -> None:
+    """The NetworkTopology is there, with weights computed; its edit, the application and the measurements come now."""
+    cluster, process = controllers
+    stage = Stage(cluster)
+    examples = REPOSITORY / "examples"
+    cluster.kubectl("-n", stage.name, "apply", f"--filename={examples / FILES[1]}.yaml")
+    weights = ("-n", stage.name, "get", "networktopology", "net-topology", "--output=jsonpath={.status.weightSets}")
+    eventually(lambda: "Dijkstra" in cluster.kubectl(*weights).stdout, timeout=30, what="weights of the first spec")
+    documents: list[dict[str, Any]] = []
+    for name in FILES:
+        documents += yaml.safe_load_all((examples / f"{name}.yaml").read_text())
+    documents += yaml.safe_load_all((examples / "04-configmap-netperf.yaml").read_text())
+    next(item for item in documents if item["kind"] == "NetworkTopology")["spec"]["configmapName"] = "netperf-metrics"
+    applied = yaml.safe_dump_all(documents)
+    cluster.kubectl("-n", stage.name, "apply", "--server-side", "--force-conflicts", "--filename=-", input=applied)
+    eventually(lambda: len(stage.bound()) == 11, timeout=60, what="eleven pods bound")
+    for name in stage.pods():
+        assert stage.decision(name)["network"]["weights"] == ["Dijkstra", "NetperfCosts"]
+    forget(stage, cluster, process)
+
+
+def forget(stage: Stage, cluster: LocalCluster, process: ControllerProcess) -> None:
+    """The next try has to do without this network."""
     cluster.kubectl("-n", stage.name, "delete", "deployments,appgroups,networktopologies", "--all")
     eventually(
         lambda: process.metric("berth_cached_objects", resource="networktopologies") == 0,

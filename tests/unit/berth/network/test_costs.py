@@ -190,6 +190,35 @@ class TestReading:
         assert read_costs(topology(kinds.weight_set(a={"b": 1}), status=status)).data_time == time
 
 
+MISSING = {"type": "SourceAvailable", "status": "False", "reason": "ConfigMapNotFound", "message": "."}
+READ = {**MISSING, "status": "True", "reason": "MeasurementsRead"}
+
+
+@pytest.mark.parametrize(
+    ("configmap", "observed", "source", "current"),
+    [
+        pytest.param("", 3, None, True, id="computed of this spec"),
+        pytest.param("", 2, None, False, id="computed of the spec before"),
+        pytest.param("", None, None, True, id="whoever computed does not say of which"),
+        pytest.param("netperf", 3, READ, True, id="measurements read"),
+        pytest.param("netperf", 3, MISSING, False, id="measurements named and not there"),
+        pytest.param("", 3, MISSING, True, id="no measurements named"),
+        pytest.param("netperf", 3, None, True, id="whoever computed says nothing of measurements"),
+    ],
+)
+def test_whether_costs_are_of_this_spec_and_its_measurements(
+    configmap: str, observed: int | None, source: dict[str, str] | None, current: bool
+) -> None:
+    body = kinds.network_topology(kinds.weight_set("Dijkstra", z1={"z2": 5}))
+    body["metadata"]["generation"] = 3
+    body["spec"]["configmapName"] = configmap
+    body["status"] = {"observedGeneration": observed} if observed else {}
+    if source:
+        body["status"]["conditions"] = [{**source, "lastTransitionTime": "2026-01-02T03:04:05Z"}]
+    costs = read_costs(NetworkTopology.parse(body))
+    assert (costs.current, costs.generation) == (current, 3)
+
+
 @pytest.mark.parametrize(
     ("costs", "words"),
     [

@@ -11,11 +11,12 @@ from berth.scheduling.settling import SETTLE_SECONDS, SettlingWindow
 from tests.support.placement import Clock
 
 
-def _costs(*weight_sets: str, source: str = "default/net") -> NetworkCosts:
+def _costs(*weight_sets: str, source: str = "default/net", generation: int = 1, current: bool = True) -> NetworkCosts:
     zones = {("a", "b"): 5.0} if weight_sets else {}
-    return NetworkCosts(source=source, weight_sets=weight_sets, zones=zones)
+    return NetworkCosts(source=source, weight_sets=weight_sets, zones=zones, generation=generation, current=current)
 
 
+EDITED = _costs("Dijkstra", "UserDefined", generation=2, current=False)
 STATED, COMPUTED, MEASURED = _costs("UserDefined"), _costs("Dijkstra", "UserDefined"), _costs("NetperfCosts")
 
 
@@ -27,10 +28,22 @@ STATED, COMPUTED, MEASURED = _costs("UserDefined"), _costs("Dijkstra", "UserDefi
         (STATED, DEFAULT_WEIGHT_SETS, True),
         (COMPUTED, DEFAULT_WEIGHT_SETS, False),
         (MEASURED, DEFAULT_WEIGHT_SETS, False),
+        (EDITED, DEFAULT_WEIGHT_SETS, True),
+        (EDITED, ("UserDefined",), False),
         (STATED, ("UserDefined",), False),
         (NO_COSTS, ("UserDefined",), True),
     ],
-    ids=["no topology", "empty", "stated only", "computed", "measured", "computed not wanted", "stated wanted, none"],
+    ids=[
+        "no topology",
+        "empty",
+        "stated only",
+        "computed",
+        "measured",
+        "edited since",
+        "edited, computed not wanted",
+        "computed not wanted",
+        "stated wanted, none",
+    ],
 )
 def test_a_group_waits_for_the_costs_that_its_profile_uses(
     costs: NetworkCosts, weight_sets: tuple[str, ...], waits: bool
@@ -67,7 +80,17 @@ def test_a_topology_that_nobody_computes_is_waited_for_once() -> None:
     assert window.look_again("third", other, DEFAULT_WEIGHT_SETS) is not None
 
 
-@given(st.lists(st.sampled_from([NO_COSTS, STATED, _costs()]), min_size=1))
+def test_every_edit_of_a_topology_is_waited_for_once() -> None:
+    clock = Clock()
+    window = SettlingWindow(clock)
+    for generation in (2, 3):
+        edited = _costs("Dijkstra", generation=generation, current=False)
+        assert window.look_again(f"first of {generation}", edited, DEFAULT_WEIGHT_SETS) is not None
+        clock.now += SETTLE_SECONDS
+        assert window.look_again(f"second of {generation}", edited, DEFAULT_WEIGHT_SETS) is None
+
+
+@given(st.lists(st.sampled_from([NO_COSTS, STATED, EDITED, _costs()]), min_size=1))
 def test_nobody_waits_longer_than_the_window(seen: list[NetworkCosts]) -> None:
     clock = Clock()
     window, start = SettlingWindow(clock), clock.now
