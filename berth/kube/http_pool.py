@@ -199,7 +199,11 @@ class _Channel(asyncio.Protocol):
             self.ended.set_result(None)
         if self._answer is None or self._answer.done():
             return
-        answer = self._reader.end() if error is None else None
+        try:
+            answer = self._reader.end() if error is None else None
+        except MalformedAnswerError as problem:
+            self._answer.set_exception(problem)
+            return
         if answer is not None:
             self._answer.set_result(answer)
         else:

@@ -139,6 +139,11 @@ class TestTrouble:
             pytest.param(b"", ConnectionResetError, id="nothing"),
             pytest.param(b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n{", ConnectionResetError, id="a part"),
             pytest.param(b"220 smtp.example ESMTP\r\n\r\n", MalformedAnswerError, id="another protocol"),
+            pytest.param(
+                b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n{}",
+                MalformedAnswerError,
+                id="no gzip, without a length",
+            ),
         ],
     )
     async def test_a_connection_that_ends_without_an_answer_is_an_error(
