@@ -1,13 +1,14 @@
 """What steps of the controller cost beside many tenants: ``python -m bench.planning.tenants``.
 
 Each of N namespaces has an AppGroup of two workloads, a NetworkTopology, a Service, and two pods that wait. Measured is
-the mean time of one step that concerns one of them, or none.
+the median time of one step that concerns one of them, or none.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import statistics
 import time
 from collections.abc import Callable
 from typing import Any, cast
@@ -52,9 +53,7 @@ class Tenants:
             self.configuration,
             volumes=VolumeBinder(client, self.cache.state, idle=idle),
             conditions=PodConditions(client),
-            groups=GroupMetrics(
-                self.cache, self.configuration, view=lambda name: self.cycle.planners[name].view, idle=idle
-            ),
+            groups=GroupMetrics(self.cache, self.configuration, idle=idle),
             record=lambda _: None,
             deferring=lambda call, _: call,
         )
@@ -149,12 +148,14 @@ async def slow_namespaces(count: int) -> float:
     return (time.perf_counter() - start) / 100
 
 
-def mean(step: Step, times: int = 50) -> float:
+def median(step: Step, times: int = 50) -> float:
     """Seconds of a step."""
-    start = time.perf_counter()
+    seconds = []
     for number in range(times):
+        start = time.perf_counter()
         step(number)
-    return (time.perf_counter() - start) / times
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
 
 
 def main() -> None:
@@ -165,10 +166,10 @@ def main() -> None:
         tenants = Tenants(count)
         print(f"{count} tenants", flush=True)
         for step in (tenants.place, tenants.attempt, tenants.costs):
-            print(f"  {step.__name__:16} {mean(step) * 1e6:8.0f} µs", flush=True)
+            print(f"  {step.__name__:16} {median(step) * 1e6:8.0f} µs", flush=True)
         tenants.fail_all()
         for step in (tenants.change_service, tenants.bind_foreign_pod):
-            print(f"  {step.__name__:16} {mean(step) * 1e6:8.0f} µs", flush=True)
+            print(f"  {step.__name__:16} {median(step) * 1e6:8.0f} µs", flush=True)
         print(f"  slow_namespaces  {asyncio.run(slow_namespaces(count)) * 1e6:8.0f} µs", flush=True)
 
 

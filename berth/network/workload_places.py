@@ -31,6 +31,10 @@ class WorkloadPlaces:
         """Number of live pods of a workload, waiting ones included."""
         return self._replicas[workload]
 
+    def workloads(self) -> list[str]:
+        """Workloads with a pod that has a node."""
+        return list(self._nodes)
+
     def nodes(self, workload: str) -> Mapping[str, int]:
         """Number of a workload's pods by the node that they are bound to or assumed on."""
         return self._nodes.get(workload, _NOWHERE)

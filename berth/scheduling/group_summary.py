@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from berth.network.service_settings import Advice, advise
 from berth.network.sites import Placed, Sites
 from berth.network.survival import Survival, survival
 from berth.network.traffic import EdgeTraffic, Traffic, cross_zone_share, mean_cost
+from berth.network.workload_places import WorkloadPlaces
 from berth.scheduling.cache.nodes import ZONE
 from berth.scheduling.cache.services import WorkloadRouting
 
@@ -67,12 +67,14 @@ def summarize(group: Group, placed: Placed, sites: Sites, routing: RoutingOf) ->
 
 def placed_pods(key: GroupKey, cache: Cache) -> Placed:
     """Pods of an AppGroup by workload and node; those that are being deleted are called no more."""
-    placed: dict[str, Counter[str]] = {}
-    for member in cache.members.placed(key):
-        record = cache.state.record(member.uid)
-        if record is not None and not record.terminating and member.node in cache.state.node_index:
-            placed.setdefault(member.workload, Counter())[member.node] += 1
-    return placed
+    places, known = cache.members.places(key), cache.state.node_index
+    found = ((workload, placed_on(places, workload, known)) for workload in places.workloads())
+    return {workload: nodes for workload, nodes in found if nodes}
+
+
+def placed_on(places: WorkloadPlaces, workload: str, known: Container[str]) -> dict[str, int]:
+    """Pods of a workload that count, by node; nodes that are not known have none."""
+    return {node: count for node, count in places.staying(workload).items() if node in known}
 
 
 def group_summary(group: Group, cache: Cache, view: InfrastructureView, costs: NetworkCosts) -> GroupSummary:

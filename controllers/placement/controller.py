@@ -69,12 +69,7 @@ class PlacementController:
         self.planning = PlanningThread()
         self._conditions = PodConditions(client)
         self._volumes = VolumeBinder(client, self.cache.state, idle=self.planning.idle)
-        self.groups = GroupMetrics(
-            self.cache,
-            self.configuration,
-            view=lambda scheduler: self.cycle.planners[scheduler].view,
-            idle=self.planning.idle,
-        )
+        self.groups = GroupMetrics(self.cache, self.configuration, idle=self.planning.idle)
         self.handlers = EventHandlers(
             self.cache,
             self.queue,

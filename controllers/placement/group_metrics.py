@@ -1,21 +1,27 @@
-"""What the placement of each AppGroup is worth, as metrics that follow its pods, also those that are placed alone."""
+"""What the placement of each AppGroup is worth, as metrics that follow its pods, also those that are placed alone.
+
+What is needed of the cache is copied on the event loop, a slice at a time; a thread works the figures out of the copy.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Final
 
 import structlog
 from prometheus_client import Gauge
 
-from berth.network.groups import GroupKey
+from berth.network.costs import NetworkCosts, Place
+from berth.network.groups import Group, GroupKey
+from berth.network.sites import Placed, Sites
 from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.services import WorkloadRouting
 from berth.scheduling.configuration import PlacementConfiguration
-from berth.scheduling.gang.infrastructure import InfrastructureView
-from berth.scheduling.group_summary import group_summary
+from berth.scheduling.group_summary import placed_on, summarize
 from controllers.placement.metrics import (
     CROSS_ZONE_CALLS,
     MEAN_EDGE_COST,
@@ -29,38 +35,48 @@ log = structlog.get_logger(__name__)
 REFRESH_SECONDS: Final = 10.0
 """How long changes are gathered: a group that changes all the time costs one look in that time."""
 SHARE: Final = 0.1
-"""Part of its time that the event loop spends on looks at the most: large groups may change all the time."""
+"""Part of the time that looks take at the most: large groups may change all the time."""
+SLICE: Final = 0.005
+"""Seconds for which the event loop reads the cache until others have a turn."""
 _OF_PODS: Final = (REPLICATED_WORKLOADS, SURVIVE_NODE, SURVIVE_ZONE)
 _OF_EDGES: Final = (MEAN_EDGE_COST, CROSS_ZONE_CALLS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placement:
+    """An AppGroup and all that its figures depend on; nobody changes it any more."""
+
+    group: Group
+    placed: Placed
+    routing: Mapping[str, WorkloadRouting]
+    """how calls to its workloads are routed"""
+    places: Mapping[str, Place]
+    """where each node of the cluster stands"""
+    costs: NetworkCosts
 
 
 class GroupMetrics:
     """Gauges of AppGroups that Berth places pods of; a group without placed pods has none."""
 
     def __init__(
-        self,
-        cache: Cache,
-        configuration: PlacementConfiguration,
-        *,
-        view: Callable[[str], InfrastructureView],
-        idle: Callable[[], Awaitable[None]],
+        self, cache: Cache, configuration: PlacementConfiguration, *, idle: Callable[[], Awaitable[None]]
     ) -> None:
         """Share the cache.
 
         Args:
             cache: pods, nodes, Services, AppGroups.
             configuration: which network costs count for a scheduler name.
-            view: the cluster as the planner of a scheduler name sees it.
-            idle: waits until cache and view belong to the event loop.
+            idle: waits until the cache belongs to the event loop.
         """
         self._cache = cache
         self._configuration = configuration
-        self._view = view
         self._idle = idle
         self._schedulers: dict[GroupKey, str] = {}
         self._due: set[GroupKey] = set()
         self._namespaces: set[str] = set()
         self._all = False
+        self._places: Mapping[str, Place] = {}
+        self._places_version = -1
 
     def pod_changed(self, key: GroupKey, scheduler: str) -> None:
         """A pod of a group came, went or moved; `scheduler` is whose pod it is."""
@@ -95,30 +111,83 @@ class GroupMetrics:
             await self._idle()
             began = perf_counter()
             try:
-                self._look(key)
+                await self._look(key)
             except Exception:
                 # One odd group must not stop the others, least of all their placement.
                 log.exception("group not measured", group=str(key))
             await asyncio.sleep((perf_counter() - began) * (1 / SHARE - 1))
 
-    def _look(self, key: GroupKey) -> None:
-        members = self._cache.members
-        if not members.of(key):
-            self._schedulers.pop(key, None)
-        group, scheduler = self._cache.groups.get(key), self._schedulers.get(key, "")
-        profile = self._configuration.profile_for(scheduler)
-        if group is None or group.problem or profile is None or not members.placed(key):
+    async def _look(self, key: GroupKey) -> None:
+        placement = await self._copy(key)
+        if placement is None:
             _remove(key, *_OF_PODS, *_OF_EDGES)
             return
-        found = group_summary(group, self._cache, self._view(scheduler), self._cache.costs_for(key.namespace, profile))
-        REPLICATED_WORKLOADS.labels(*key).set(found.survival.replicated)
-        SURVIVE_NODE.labels(*key).set(found.survival.survive_node)
-        SURVIVE_ZONE.labels(*key).set(found.survival.survive_zone)
-        if not found.edges:
-            _remove(key, *_OF_EDGES)
-            return
-        MEAN_EDGE_COST.labels(*key).set(found.mean_edge_cost)
-        CROSS_ZONE_CALLS.labels(*key).set(found.cross_zone_share)
+        figures = await asyncio.to_thread(_figures, placement)
+        for gauge, figure in figures.items():
+            gauge.labels(*key).set(figure)
+        _remove(key, *(gauge for gauge in (*_OF_PODS, *_OF_EDGES) if gauge not in figures))
+
+    async def _copy(self, key: GroupKey) -> _Placement | None:
+        """What a group's figures depend on, None for a group that has none.
+
+        What changes between two slices makes the group due again.
+        """
+        cache, pace = self._cache, _Pace(self._idle)
+        if not cache.members.of(key):
+            self._schedulers.pop(key, None)
+        group, profile = cache.groups.get(key), self._configuration.profile_for(self._schedulers.get(key, ""))
+        places = cache.members.places(key)
+        if group is None or group.problem or profile is None or not places.workloads():
+            return None
+        nodes, costs = self._node_places(), cache.costs_for(key.namespace, profile)
+        placed: dict[str, Mapping[str, int]] = {}
+        routing: dict[str, WorkloadRouting] = {}
+        for workload in places.workloads():
+            placed[workload] = placed_on(places, workload, nodes)
+            if not placed[workload]:
+                del placed[workload]
+            await pace()
+        for callee in dict.fromkeys(edge.dependency for edge in group.edges):
+            if callee in placed:
+                routing[callee] = cache.services.routing(key, callee)
+                await pace()
+        return _Placement(group, placed, routing, nodes, costs)
+
+    def _node_places(self) -> Mapping[str, Place]:
+        """Where nodes stand now; a new mapping after a change."""
+        state = self._cache.state
+        if self._places_version != state.static_version:
+            self._places_version = state.static_version
+            self._places = {name: Place.of(state.node(slot).metadata.labels) for name, slot in state.node_index.items()}
+        return self._places
+
+
+class _Pace:
+    """Gives others a turn after each slice."""
+
+    def __init__(self, idle: Callable[[], Awaitable[None]]) -> None:
+        self._idle = idle
+        self._began = perf_counter()
+
+    async def __call__(self) -> None:
+        if perf_counter() - self._began >= SLICE:
+            await asyncio.sleep(0)
+            await self._idle()
+            self._began = perf_counter()
+
+
+def _figures(placement: _Placement) -> dict[Gauge, float]:
+    """What the gauges of an AppGroup are to say; those that do not apply are left out."""
+    sites = Sites.of(placement.places, placement.costs)
+    found = summarize(placement.group, placement.placed, sites, placement.routing.__getitem__)
+    figures: dict[Gauge, float] = {
+        REPLICATED_WORKLOADS: found.survival.replicated,
+        SURVIVE_NODE: found.survival.survive_node,
+        SURVIVE_ZONE: found.survival.survive_zone,
+    }
+    if found.edges:
+        figures |= {MEAN_EDGE_COST: found.mean_edge_cost, CROSS_ZONE_CALLS: found.cross_zone_share}
+    return figures
 
 
 def _remove(key: GroupKey, *gauges: Gauge) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,6 +13,7 @@ from prometheus_client import REGISTRY
 
 from berth.kube.objects import Pod, Service
 from berth.network.groups import GroupKey
+from berth.scheduling.group_summary import GroupSummary
 from controllers.placement import group_metrics
 from controllers.placement.metrics import (
     CROSS_ZONE_CALLS,
@@ -20,6 +23,7 @@ from controllers.placement.metrics import (
     SURVIVE_ZONE,
 )
 from tests.support.desk import Desk
+from tests.support.kube import running
 from tests.support.placement import Clock, chain, group_object, member, zoned
 
 NAMES = (
@@ -132,8 +136,12 @@ def test_groups_of_other_schedulers_have_none(desk: Desk) -> None:
 def test_what_has_not_changed_is_not_looked_at_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     slices(desk)
     figures(desk)
-    looked: list[object] = []
-    monkeypatch.setattr(desk.controller.groups, "_look", looked.append)
+    looked: list[GroupKey] = []
+
+    async def look(key: GroupKey) -> None:
+        looked.append(key)
+
+    monkeypatch.setattr(desk.controller.groups, "_look", look)
     running = bound("web1", "web", "n1")
     running.status.phase = "Running"
     desk.pods(running)
@@ -160,7 +168,11 @@ def test_looks_leave_most_of_the_time_to_others(two_groups: Desk, monkeypatch: p
 
     monkeypatch.setattr(group_metrics, "perf_counter", clock, raising=False)
     monkeypatch.setattr(group_metrics.asyncio, "sleep", sleep)
-    monkeypatch.setattr(two_groups.controller.groups, "_look", lambda _: clock.advance(0.2))
+
+    async def look(_: GroupKey) -> None:
+        clock.advance(0.2)
+
+    monkeypatch.setattr(two_groups.controller.groups, "_look", look)
     asyncio.run(two_groups.controller.groups.refresh())
     assert slept == pytest.approx([1.8, 1.8])
 
@@ -171,12 +183,67 @@ def test_a_group_that_cannot_be_measured_does_not_stop_the_others(
     groups = two_groups.controller.groups
     look, looked = groups._look, list[str]()
 
-    def odd(key: GroupKey) -> None:
+    async def odd(key: GroupKey) -> None:
         if key.name == "a":
             raise ZeroDivisionError
-        look(key)
+        await look(key)
         looked.append(key.name)
 
     monkeypatch.setattr(groups, "_look", odd)
     asyncio.run(groups.refresh())
     assert looked == ["shop"]
+
+
+async def test_figures_are_worked_out_beside_the_event_loop(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group of 10,000 edges takes a third of a second."""
+    slices(desk)
+    threads: list[int] = []
+    judge = group_metrics.summarize
+
+    def noted(*arguments: Any) -> GroupSummary:
+        threads.append(threading.get_ident())
+        return judge(*arguments)
+
+    monkeypatch.setattr(group_metrics, "summarize", noted)
+    await desk.controller.groups.refresh()
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
+
+
+async def test_the_cache_is_read_in_slices_and_only_while_it_is_the_event_loops(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups, workloads = desk.controller.groups, [f"w{number}" for number in range(20)]
+    desk.see("appgroups", group_object("shop", *chain(*workloads)))
+    desk.pods(*(bound(f"{workload}-{n}", workload, f"n{n}") for workload in workloads for n in (1, 3)))
+    monkeypatch.setattr(group_metrics, "SLICE", 0.0)
+    turns, asked = 0, 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async def idle() -> None:
+        nonlocal asked
+        asked += 1
+
+    monkeypatch.setattr(groups, "_idle", idle)
+    async with running(others()):
+        placement = await groups._copy(GroupKey("default", "shop"))
+    assert placement is not None
+    assert set(placement.placed) == set(workloads)
+    assert turns >= len(workloads)
+    assert asked >= len(workloads)
+
+
+def test_what_is_copied_is_changed_by_nobody(desk: Desk) -> None:
+    slices(desk)
+    copied = asyncio.run(desk.controller.groups._copy(GroupKey("default", "shop")))
+    assert copied is not None
+    before = {workload: dict(nodes) for workload, nodes in copied.placed.items()}, dict(copied.places)
+    desk.lose("pods", bound("db2", "db", "n3"))
+    desk.pods(bound("web3", "web", "n2"))
+    desk.see("nodes", zoned("n3", zone="z9"))
+    assert (copied.placed, copied.places) == before

@@ -1,0 +1,69 @@
+"""Longest wait of the event loop while an AppGroup is measured: ``python -m bench.planning.figures``."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+
+from bench.planning.__main__ import Edges, layered, make_group, make_node, make_pod, no_rules
+from berth.kube.memory import settle_memory
+from berth.network.groups import GroupKey
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.configuration import PlacementConfiguration
+from controllers.placement.group_metrics import GroupMetrics
+from controllers.placement.planning_thread import SWITCH_INTERVAL
+
+NODES = 1000
+CASES: dict[str, tuple[Edges, int]] = {
+    "10,000 edges": (layered(1000, 10), 2),
+    "10,000 pods of 1000 workloads": (layered(1000, 3), 10),
+}
+
+
+async def idle() -> None:
+    """No plan is being made."""
+
+
+async def measure(edges: Edges, replicas: int) -> tuple[float, float]:
+    """Return the seconds of a look and the longest stall."""
+    cache, configuration = Cache(clock=time.monotonic), PlacementConfiguration()
+    for number in range(NODES):
+        cache.update_node(make_node(number, 16))
+    cache.update_group(make_group(edges, {}))
+    metrics, key = GroupMetrics(cache, configuration, idle=idle), GroupKey("default", "app")
+    for number, workload in enumerate(edges):
+        for replica in range(replicas):
+            pod = make_pod(workload, replica, no_rules(workload))
+            pod.spec.node_name = f"node-{(7 * number + 131 * replica) % NODES}"
+            cache.update_pod(pod)
+    metrics.pod_changed(key, "berth-scheduler")
+    settle_memory()
+    longest = 0.0
+
+    async def tick() -> None:
+        nonlocal longest
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.perf_counter() - before)
+
+    ticking = asyncio.create_task(tick())
+    await asyncio.sleep(0.01)
+    start = time.perf_counter()
+    await metrics._look(key)
+    seconds = time.perf_counter() - start
+    ticking.cancel()
+    return seconds, longest
+
+
+def main() -> None:
+    """Print a line per case."""
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    for name, case in CASES.items():
+        seconds, longest = asyncio.run(measure(*case))
+        print(f"{name}: {seconds * 1000:.0f} ms, longest stall {longest * 1000:.0f} ms", flush=True)
+
+
+if __name__ == "__main__":
+    main()
