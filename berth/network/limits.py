@@ -11,14 +11,13 @@ Arrays run over N nodes, L locations, C nodes with callers and K nodes with endp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from berth.network.edges import effective_limit
 from berth.network.groups import Group
-from berth.network.peers import beyond_limits
 from berth.network.routing import Routing, reached_by_zone
 from berth.network.workload_places import WorkloadPlaces
 
@@ -31,8 +30,7 @@ Planned = Mapping[str, Mapping[str, int]]
 NOTHING_PLANNED: Planned = {}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LimitedEdge:
+class LimitedEdge(NamedTuple):
     """An edge with maxNetworkCost of which the pod is one end."""
 
     limit: float
@@ -40,7 +38,7 @@ class LimitedEdge:
     routing: Routing
     """how the called workload's Service routes"""
     endpoints: Sequence[int]
-    """slots of the K nodes with placed endpoints"""
+    """slots of the K nodes with placed endpoints; empty where the pod is one and all are called: they do not matter"""
     callers: Sequence[int] | None = None
     """slots of the C nodes with placed callers; None when the pod is the caller"""
 
@@ -77,9 +75,11 @@ def limited_edges(
         how, limit = routing(edge.dependency), effective_limit(edge)
         if how is Routing.LOCAL:
             continue
-        endpoints, callers = slots(edge.dependency), None if edge.dependent == workload else slots(edge.dependent)
-        if endpoints if callers is None else callers:
-            found.append(LimitedEdge(limit, how, endpoints, callers))
+        if edge.dependent == workload:
+            if endpoints := slots(edge.dependency):
+                found.append(LimitedEdge(limit, how, endpoints))
+        elif callers := slots(edge.dependent):
+            found.append(LimitedEdge(limit, how, () if how is Routing.ALL else slots(edge.dependency), callers))
     return found
 
 
@@ -93,21 +93,20 @@ def nodes_beyond_limits(edges: Sequence[LimitedEdge], *, location: Ints, locatio
         zone: int[L], zone of each location, -1 without one.
     """
     beyond = np.zeros(len(location), dtype=np.bool_)
-    homes, outward, inward = list[int](), list[float](), list[float]()
-    for edge in edges:
-        if edge.routing is Routing.ALL:
-            peers, unlimited = (edge.endpoints, inward) if edge.callers is None else (edge.callers, outward)
-            homes += peers
-            (outward if edge.callers is None else inward).extend([edge.limit] * len(peers))
-            unlimited.extend([np.inf] * len(peers))
-    if homes:
-        beyond = beyond_limits(
-            np.array(homes), np.array(outward), np.array(inward), location=location, location_cost=location_cost
-        )
+    homes, limits, calls = list[int](), list[float](), list[bool]()
     for edge in edges:
         if edge.routing is not Routing.ALL:
             judge = _as_caller if edge.callers is None else _as_endpoint
             beyond |= judge(edge, location, location_cost, zone)
+            continue
+        peers = edge.endpoints if edge.callers is None else edge.callers
+        homes += peers
+        limits += [edge.limit] * len(peers)
+        calls += [edge.callers is None] * len(peers)
+    if homes:
+        there = location[homes]
+        costs = np.where(calls, location_cost[:, there], location_cost[there].T)
+        beyond |= _elsewhere(costs > limits, np.array(homes), location)
     return beyond
 
 
@@ -138,7 +137,11 @@ def _as_endpoint(edge: LimitedEdge, location: Ints, location_cost: Floats, zone:
 
 def _elsewhere(broken: Bools, homes: Slots, location: Ints) -> Bools:
     """bool[N], nodes with a broken edge to another node; `broken` is bool[L, peers], peers are on `homes`."""
+    own: Bools = broken[location[homes], np.arange(len(homes))]
+    if not own.any():
+        anywhere: Bools = broken.any(axis=1)[location]
+        return anywhere
     count = broken.sum(axis=1)[location]
-    np.subtract.at(count, homes, broken[location[homes], np.arange(len(homes))])
+    np.subtract.at(count, homes, own)
     beyond: Bools = count > 0
     return beyond

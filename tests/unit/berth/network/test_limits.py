@@ -75,6 +75,11 @@ def test_planned_pods_count_as_placed() -> None:
     assert found == [{"limit": 1.0, "endpoints": [1, 2], "callers": [0]}]
 
 
+def test_other_endpoints_are_not_looked_at_where_all_are_called_anyway() -> None:
+    pods = [member("a1", "a", on="n0"), member("b1", "b", on="n1")]
+    assert seen("b", *pods, routing=Routing.ALL) == [{"limit": 1.0, "endpoints": [], "callers": [0]}]
+
+
 def test_calls_that_stay_on_the_node_have_no_limit() -> None:
     assert not seen("a", member("b1", "b", on="n1"), routing=Routing.LOCAL)
 
