@@ -139,8 +139,8 @@ def _elsewhere(broken: Bools, homes: Slots, location: Ints) -> Bools:
     """bool[N], nodes with a broken edge to another node; `broken` is bool[L, peers], peers are on `homes`."""
     own: Bools = broken[location[homes], np.arange(len(homes))]
     if not own.any():
-        anywhere: Bools = broken.any(axis=1)[location]
-        return anywhere
+        anywhere: Bools = np.logical_or.reduce(broken, axis=1)
+        return anywhere[location]
     count = broken.sum(axis=1)[location]
     np.subtract.at(count, homes, own)
     beyond: Bools = count > 0
