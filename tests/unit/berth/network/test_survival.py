@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.network.costs import NO_COSTS
+from berth.network.costs import NO_COSTS, Place
 from berth.network.sites import Sites
 from berth.network.survival import Survival, survival
 from tests.support.edges import PLACES
 
-SITES = Sites.of({**PLACES, "bare2": PLACES["bare"]}, NO_COSTS)
+ALL_PLACES = {**PLACES, "bare2": PLACES["bare"], "a3": Place("r2", "a")}
+"""The zone name a is used in both regions."""
+SITES = Sites.of(ALL_PLACES, NO_COSTS)
 
 
 @pytest.mark.parametrize(
@@ -20,6 +22,7 @@ SITES = Sites.of({**PLACES, "bare2": PLACES["bare"]}, NO_COSTS)
         pytest.param({"a1": 2}, False, False, id="all on one node"),
         pytest.param({"a1": 1, "a2": 1}, True, False, id="two nodes of a zone"),
         pytest.param({"a1": 1, "b1": 1}, True, True, id="two zones"),
+        pytest.param({"a1": 1, "a3": 1}, True, False, id="one zone name in two regions is one zone"),
         pytest.param({"bare": 1, "bare2": 1}, True, True, id="nodes without a zone fail one by one"),
         pytest.param({"bare": 2}, False, False, id="one node without a zone"),
         pytest.param({"a1": 1, "bare": 1}, True, True, id="a zone and a node without"),
@@ -49,7 +52,7 @@ COUNTS = st.dictionaries(st.sampled_from(sorted(SITES.row)), st.integers(1, 3), 
 @given(placed=st.dictionaries(st.sampled_from("abc"), COUNTS))
 def test_what_is_left_when_each_place_fails_in_turn(placed: dict[str, dict[str, int]]) -> None:
     found = survival(placed, SITES)
-    zone = {name: PLACES[name].zone if name in PLACES else "" for name in SITES.row}
+    zone = {name: place.zone for name, place in ALL_PLACES.items()}
     for lost, domain in (
         (found.lost_with_node, {name: name for name in SITES.row}),
         (found.lost_with_zone, {name: zone[name] or name for name in SITES.row}),

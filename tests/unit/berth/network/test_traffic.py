@@ -22,7 +22,8 @@ from berth.network.traffic import EdgeTraffic, Traffic, cross_zone_share, mean_c
 from tests.support import replicas
 from tests.support.edges import COSTS, PLACES
 
-SITES = Sites.of(PLACES, COSTS)
+SITES = Sites.of({**PLACES, "a3": Place("r2", "a")}, COSTS)
+"""The zone name a is used in both regions."""
 
 
 def edge(caller: str, callee: str) -> GroupEdge:
@@ -44,6 +45,9 @@ def routed(routing: Routing, front: Sequence[str], back: Sequence[str]) -> EdgeT
         pytest.param("PreferSameZone", ["a1", "b1"], ["a1", "b1"], 0, 0, 0, id="the same, the zone before all"),
         pytest.param("PreferSameZone", ["a1", "x1"], ["a2"], 20.5, 0.5, 0, id="a zone without an endpoint"),
         pytest.param("PreferSameZone", ["a1"], ["a2", "bare"], 50.5, 0.5, 0, id="an endpoint without a zone"),
+        pytest.param("PreferSameZone", ["a1"], ["a3", "b1"], 40, 0, 0, id="one zone name, the costs of two regions"),
+        pytest.param("PreferSameZone", ["a1"], ["a2", "a3"], 20.5, 0, 0, id="near and far endpoints of one zone name"),
+        pytest.param("All", ["a1"], ["a3"], 40, 0, 0, id="one zone name is not crossed, whatever it costs"),
         pytest.param("PreferSameNode", ["a1"], ["a1", "a2"], 0, 0, 0, id="the node before the zone"),
         pytest.param("Local", ["a1", "x1"], ["a1"], 50, 0, 0.5, id="half of the calls fail"),
         pytest.param("All", ["bare"], ["bare", "a1"], 50, 0.5, 0, id="a node without a zone is one of its own"),
