@@ -89,8 +89,6 @@ class Kinds:
     """int64[N], those of one location and zone have one number"""
     first: Ints
     """int64[kinds], a node of each kind"""
-    ambiguous: bool
-    """whether several locations have a zone of one name: Services that keep calls in the zone keep them in all"""
 
     @classmethod
     def of(cls, state: ClusterState, infrastructure: Infrastructure, places: Sequence[Place]) -> Kinds:
@@ -106,15 +104,9 @@ class Kinds:
             zone=failure_zones(state),
             service_zone=zone_numbers(places),
         )
-        return cls(infrastructure, nodes, kind.reshape(-1), first, ambiguous_zones(place.zone for place in places))
+        return cls(infrastructure, nodes, kind.reshape(-1), first)
 
     def only(self, columns: Ints) -> Nodes:
         """Some of the nodes, int64[K]."""
         nodes = self.nodes
         return replace(nodes, free=nodes.free[columns], location=nodes.location[columns], zone=nodes.zone[columns])
-
-
-def ambiguous_zones(zones: Iterable[str]) -> bool:
-    """Whether several locations have a zone of one name: Services that keep calls in the zone then keep them in all."""
-    named = [zone for zone in zones if zone]
-    return len(set(named)) < len(named)

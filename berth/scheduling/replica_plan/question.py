@@ -13,7 +13,7 @@ from berth.api.spread import SpreadLevel
 from berth.network.costs import Place
 from berth.network.edges import effective_limit
 from berth.network.groups import Group, GroupEdge
-from berth.network.routing import Routing, zone_numbers
+from berth.network.routing import zone_numbers
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import SYSTEM_DEFAULT_CONSTRAINTS, DefaultConstraint, ObjectiveWeights
 from berth.scheduling.framework.cycle_state import names_nodes
@@ -21,7 +21,7 @@ from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.exact import WIDEST
 from berth.scheduling.gang.problem import Weights
 from berth.scheduling.gang.state import InfrastructureState
-from berth.scheduling.replica_plan.places import ambiguous_zones, failure_zones, placed_replicas
+from berth.scheduling.replica_plan.places import failure_zones, placed_replicas
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
 from berth.scheduling.replica_plan.prices import objective_prices
 from berth.scheduling.replica_plan.rollout import replaced_pods
@@ -58,8 +58,7 @@ def pose(
 ) -> Question | None:
     """Translate waiting pods; None where a problem in counts cannot say what holds for them.
 
-    That is: shared links or priced bandwidth between nodes, pods that request bandwidth beside that of their edges, and
-    zones of one name in several regions together with Services that keep calls in the zone.
+    That is: shared links or priced bandwidth between nodes, and pods that request bandwidth beside that of their edges.
 
     Args:
         group: their AppGroup.
@@ -89,9 +88,6 @@ def pose(
         placed = placed_replicas(group, cache.state, without=gone)
     costs = infrastructure.infrastructure.location_cost
     routing = {name: cache.services.routing(group.key, name).routing for name in number}
-    keeping = any(each in (Routing.SAME_ZONE, Routing.SAME_NODE) for each in routing.values())
-    if keeping and ambiguous_zones(place.zone for place in places):
-        return None
     problem = Problem(
         nodes=_nodes(group, cache, infrastructure, places, carried=carried),
         workloads=[Workload(name=name, routing=routing[name], placed=placed.get(name, {})) for name in number],

@@ -91,7 +91,7 @@ class SinglePods:
         if self._kinds is None or self._kinds.infrastructure is not infrastructure:
             self._kinds = Kinds.of(state, infrastructure, self._view.places)
         kinds = self._kinds
-        edges, routing = self._edges(pods.workload, group, keeps_zones=not kinds.ambiguous)
+        edges, routing = self._edges(pods.workload, group)
         ends = (end for edge in edges for end in (edge.dependent, edge.dependency))
         number = {name: row for row, name in enumerate(dict.fromkeys([pods.workload, *ends]))}
         gone = replaced_pods(group, [pods.candidates[0].info.pod], self._cache)
@@ -122,22 +122,18 @@ class SinglePods:
             return changes, replicas
         return {term: _everywhere(change, kinds, homes) for term, change in changes.items()}, replicas
 
-    def _edges(
-        self, workload: str, group: Group, *, keeps_zones: bool
-    ) -> tuple[list[GroupEdge], Mapping[str, Routing]]:
+    def _edges(self, workload: str, group: Group) -> tuple[list[GroupEdge], Mapping[str, Routing]]:
         """Calls of the workload and to it, other calls to those whose load it adds to, and how calls are routed."""
         own = [edge for edge in group.edges if workload in (edge.dependent, edge.dependency)]
         own = [edge for edge in own if edge.dependent != edge.dependency]
-        routing = {name: self._routing(group, name, keeps_zones) for name in {edge.dependency for edge in own}}
+        routing = {
+            name: self._cache.services.routing(group.key, name).routing for name in {edge.dependency for edge in own}
+        }
         shared = {edge.dependency for edge in own if routing[edge.dependency] is not Routing.ALL} - {workload}
         if not shared:
             return own, routing
         others = (edge for edge in group.edges if edge.dependency in shared and edge.dependent != workload)
         return [*own, *(edge for edge in others if edge.dependent != edge.dependency)], routing
-
-    def _routing(self, group: Group, workload: str, keeps_zones: bool) -> Routing:
-        found = self._cache.services.routing(group.key, workload).routing
-        return found if keeps_zones or found is Routing.LOCAL else Routing.ALL
 
 
 def _everywhere(change: Floats, kinds: Kinds, homes: list[int]) -> Floats:

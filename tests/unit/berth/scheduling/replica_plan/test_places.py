@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from berth.scheduling.replica_plan.places import Kinds, ambiguous_zones, failure_zones, placed_replicas
+from berth.scheduling.replica_plan.places import Kinds, failure_zones, placed_replicas
 from tests.support import builders
 from tests.support.placement import Lab, chain, group_object, lone, member, zoned
 
@@ -32,13 +30,6 @@ def test_a_node_without_a_zone_fails_by_itself() -> None:
     zones = failure_zones(lab().cache.state).tolist()
     assert zones[0] == zones[1]
     assert len(set(zones)) == 4
-
-
-@pytest.mark.parametrize(
-    ("zones", "ambiguous"), [(["a", "b", ""], False), (["", ""], False), (["a", "b", "a"], True), ([], False)], ids=str
-)
-def test_zones_of_one_name(zones: list[str], ambiguous: bool) -> None:
-    assert ambiguous_zones(zones) is ambiguous
 
 
 def test_nodes_of_one_location_and_zone_are_alike() -> None:

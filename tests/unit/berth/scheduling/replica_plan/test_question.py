@@ -184,6 +184,9 @@ def test_bandwidth_that_pods_request_themselves_cannot_be_said() -> None:
     assert asked(limited(), *pods, edges={"minBandwidth": "10M"}) is None
 
 
-def test_zones_of_one_name_in_two_regions_cannot_be_said_where_services_follow_zones() -> None:
-    assert asked(same_zone_twice(), member("a0", "a"), member("b0", "b")) is None
-    assert asked(same_zone_twice(), member("a0", "a")) is not None
+def test_zones_of_one_name_in_two_regions_are_one_zone_to_services() -> None:
+    made = question(same_zone_twice(), member("a0", "a"), member("b0", "b")).problem
+    assert [each.routing for each in made.workloads] == [Routing.ALL, Routing.SAME_ZONE]
+    assert made.nodes.location.tolist() == [0, 1]
+    assert made.nodes.service_zone is not None
+    assert made.nodes.service_zone.tolist() == [0, 0]

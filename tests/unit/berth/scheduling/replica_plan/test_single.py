@@ -207,12 +207,15 @@ class TestObjective:
         assert found[""] in ("n0", "n1", "n2")
         assert found["PreferSameZone"] == "n3"
 
-    def test_one_zone_name_in_two_regions_keeps_no_calls(self) -> None:
-        lab = Lab([zoned("n0", "z1", "r1"), zoned("n1", "z1", "r2")])
+    def test_one_zone_name_in_two_regions_is_one_zone_to_a_service(self) -> None:
+        """Calls from n1 go to n0 in the other region, 20 away, and not to n2, 5 away."""
+        lab = Lab([zoned("n0", "z1", "r1", cpu=1), zoned("n1", "z1", "r2", cpu=4), zoned("n2", "z2", "r2", cpu=1)])
         shop = lab.group(group_object("shop", *chain("a", "b")))
         lab.cache.update_service(service("b", trafficDistribution="PreferSameZone"))
-        lab.see(member("b", "b", on="n1"))
-        assert where(lab.place_alone(member("a", "a"), shop)) == {"a": "n1"}
+        lab.see(member("b0", "b", on="n0"), member("b1", "b", on="n2"))
+        (decision,) = lab.place_alone(member("a", "a", cpu="2"), shop).decisions
+        assert decision.node == "n1"
+        assert decision.terms["network"] == pytest.approx(0.95 * 20 + 0.05 * (20 + 5) / 2)
 
     def test_nodes_come_and_go(self) -> None:
         lab = cluster("z0", "z1")
