@@ -275,7 +275,7 @@ class TestBrokenWatches:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-            connector = client._open_session().connector
+            connector = client._transport._open().connector
             assert connector is not None
             assert not connector._acquired
             assert reflector.age == 0.0

@@ -83,6 +83,6 @@ async def test_readiness_of_a_watch(
     assert context.checks.health() == {}
 
 
-def test_a_closed_client_says_so(closed_client: ApiClient) -> None:
+async def test_a_closed_client_says_so(closed_client: ApiClient) -> None:
     with pytest.raises(RuntimeError, match="outside its 'async with' block"):
-        closed_client._open_session()
+        await closed_client.get(PODS, "pod", namespace="default")
