@@ -139,7 +139,7 @@ class EventHandlers:
         if new is None:
             if old is not None:
                 self._cache.delete_node(old)
-            self._volumes.changed()
+                self._volumes.node_gone(old.metadata.name)
             self._queue.move_all_to_active(Change.PODS)
             return
         self._cache.update_node(new)
@@ -219,15 +219,18 @@ class EventHandlers:
         )
 
     def on_storage(self, old: StorageObject | None, new: StorageObject | None) -> None:
-        """Objects of all storage kinds; whom they help is asked once per batch."""
+        """Objects of all storage kinds; which entries they help is asked once per batch."""
+        item = new or old
+        if item is None:
+            return
         if new is not None:
             self._cache.update_storage(new)
-        elif old is not None:
-            self._cache.delete_storage(old)
+        else:
+            self._cache.delete_storage(item)
+        self._volumes.storage_changed(item)
 
     def after_storage(self) -> None:
-        """Storage objects may help pods with volumes, those that are being bound among them."""
-        self._volumes.changed()
+        """Storage objects may help pods with volumes."""
         self._queue.move_all_to_active(Change.VOLUMES)
 
     def _activate_group(self, key: GroupKey, *, skip_backoff: bool = True) -> None:

@@ -7,23 +7,41 @@ judged anew. What is written stays written when the process dies: the next one f
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import structlog
 
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.decoding import ObjectDecoder
 from berth.kube.errors import ApiError, readable
-from berth.kube.objects import PersistentVolumeClaim, Pod
+from berth.kube.meta import object_key
+from berth.kube.objects import Node, PersistentVolume, PersistentVolumeClaim, Pod
 from berth.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, version_number
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.volume_matching import unbound_claims, volume_plan
-from berth.scheduling.cache.volumes import SELECTED_NODE, claimed_by, fully_bound
+from berth.scheduling.cache.volumes import SELECTED_NODE, StorageObject, claim_keys, claimed_by, fully_bound
 from controllers.placement.claims import VolumeError, reservation_patch, selection_patch, unfinished
+
+log = structlog.get_logger(__name__)
 
 DEADLINE = 600.0
 """Seconds that the claims of a pod may take until it is scheduled again; kube-scheduler's bindTimeoutSeconds."""
 MAX_CONFLICTS = 5
 """Times that one object may change under our write."""
+
+_Object = tuple[type, str]
+"""Kind and key of an object that is waited for."""
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    """A pod whose claims are waited for."""
+
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    follows: set[_Object] = field(default_factory=set)
 
 
 class VolumeBinder:
@@ -34,22 +52,30 @@ class VolumeBinder:
         self._client = client
         self._idle = idle
         self._state = state
-        self._waiting: dict[str, asyncio.Event] = {}
+        self._waiting: dict[str, _Waiter] = {}  # by uid of the pod
+        self._following: defaultdict[_Object, set[str]] = defaultdict(set)  # by what the pods wait for
 
     def needed(self, pod: Pod) -> bool:
         """Whether the pod has claims that must be bound before it is."""
         return bool(unbound_claims(pod, self._state))
 
-    def changed(self) -> None:
-        """Storage objects or nodes changed: check all pods again whose claims are at work."""
-        for event in self._waiting.values():
-            event.set()
+    def storage_changed(self, item: StorageObject) -> None:
+        """A storage object came, changed or went: check those pods again that wait for it."""
+        self._wake(type(item), object_key(item.metadata))
+
+    def node_gone(self, name: str) -> None:
+        """A node was deleted: check those pods again whose volumes are bound for it."""
+        self._wake(Node, name)
 
     def pod_gone(self, uid: str) -> None:
         """A pod was deleted or has ended: there is nothing to wait for."""
-        event = self._waiting.get(uid)
-        if event is not None:
-            event.set()
+        waiter = self._waiting.get(uid)
+        if waiter is not None:
+            waiter.changed.set()
+
+    def _wake(self, kind: type, key: str) -> None:
+        for uid in self._following.get((kind, key), ()):
+            self._waiting[uid].changed.set()
 
     async def claim(self, pod: Pod, node: str) -> dict[str, int]:
         """Write which volumes a pod's claims are to have, for a node; a few requests, and :meth:`wait` is to follow.
@@ -72,15 +98,46 @@ class VolumeBinder:
         Raises:
             VolumeError: they cannot be, or not in time.
         """
-        changed = self._waiting[pod.metadata.uid] = asyncio.Event()
+        uid = pod.metadata.uid
+        self._leave(uid)
+        waiter = self._waiting[uid] = _Waiter()
         try:
             async with asyncio.timeout(DEADLINE):
-                await self._wait(pod, node, changed, written=written)
+                await self._wait(pod, node, waiter, written=written)
         except TimeoutError as error:
             raise VolumeError(f"claims were not bound within {DEADLINE:g} s") from error
+        except VolumeError:
+            raise
+        except Exception as error:
+            # One odd object must not stop the others.
+            log.exception("volumes cannot be judged", pod=pod.key)
+            raise VolumeError(f"volumes cannot be judged: {error!r}") from error
         finally:
-            if self._waiting.get(pod.metadata.uid) is changed:
-                del self._waiting[pod.metadata.uid]
+            if self._waiting.get(uid) is waiter:
+                self._leave(uid)
+
+    def _follow(self, pod: Pod, node: str, waiter: _Waiter) -> None:
+        """Note what a pod waits for: its claims, the volumes that they have by now, and its node."""
+        claims = claim_keys(pod)
+        known = [claim for key in claims if (claim := self._state.volumes.claims.get(key)) is not None]
+        objects: set[_Object] = {(Node, node)}
+        objects |= {(PersistentVolumeClaim, key) for key in claims}
+        objects |= {(PersistentVolume, claim.spec.volume_name) for claim in known if claim.spec.volume_name}
+        for one in waiter.follows - objects:
+            self._forget(one, pod.metadata.uid)
+        for one in objects - waiter.follows:
+            self._following[one].add(pod.metadata.uid)
+        waiter.follows = objects
+
+    def _leave(self, uid: str) -> None:
+        waiter = self._waiting.pop(uid, None)
+        for one in waiter.follows if waiter is not None else ():
+            self._forget(one, uid)
+
+    def _forget(self, followed: _Object, uid: str) -> None:
+        self._following[followed].discard(uid)
+        if not self._following[followed]:
+            del self._following[followed]
 
     async def _write(self, pod: Pod, node: str) -> dict[str, int]:
         try:
@@ -157,15 +214,17 @@ class VolumeBinder:
             raise VolumeError(f"claim {key} was deleted")
         return claim
 
-    async def _wait(self, pod: Pod, node: str, changed: asyncio.Event, *, written: dict[str, int]) -> None:
+    async def _wait(self, pod: Pod, node: str, waiter: _Waiter, *, written: dict[str, int]) -> None:
         while True:
-            changed.clear()
+            waiter.changed.clear()
             await self._idle()
             if self._state.record(pod.metadata.uid) is None:
                 raise VolumeError("the pod has ended or was deleted")
             if not unfinished(pod, node, self._state, written=written):
                 return
-            await changed.wait()
+            if self._waiting.get(pod.metadata.uid) is waiter:
+                self._follow(pod, node, waiter)
+            await waiter.changed.wait()
 
 
 @contextmanager

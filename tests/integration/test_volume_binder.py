@@ -145,7 +145,7 @@ async def follow(storage: Storage, binder: VolumeBinder, claim: str) -> None:
     while (await storage.read(PERSISTENT_VOLUME_CLAIMS, claim)).status.phase != "Bound":
         await asyncio.sleep(0.05)
     await storage.look()
-    binder.changed()
+    binder.storage_changed(storage.cache.state.volumes.claims[f"{storage.namespace}/{claim}"])
 
 
 async def test_a_volume_that_changed_in_the_meantime_is_read_again(storage: Storage) -> None:

@@ -11,8 +11,10 @@ import pytest
 from berth.kube.client import ApiClient
 from berth.kube.objects import Pod
 from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.cache.volumes import StorageObject
 from controllers.placement import volume_binder
-from controllers.placement.claims import VolumeError
+from controllers.placement.claims import VolumeError, unfinished
 from controllers.placement.volume_binder import VolumeBinder
 from tests.support.placement import Clock, lone, zoned
 from tests.support.volumes import NOW, WAIT, claim, storage_class, using, volume
@@ -41,9 +43,15 @@ def binder(cache: Cache) -> VolumeBinder:
     return VolumeBinder(cast("ApiClient", None), cache.state, idle=no_plan)
 
 
-def bind(cache: Cache, *, zone: str = "") -> None:
-    cache.update_storage(volume("v", zone=zone))
-    cache.update_storage(claim("c", bound_to="v"))
+def see(cache: Cache, binder: VolumeBinder, *items: StorageObject) -> None:
+    """Have the watches show storage objects."""
+    for item in items:
+        cache.update_storage(item)
+        binder.storage_changed(item)
+
+
+def bind(cache: Cache, binder: VolumeBinder, *, zone: str = "") -> None:
+    see(cache, binder, volume("v", zone=zone), claim("c", bound_to="v"))
 
 
 async def bound(binder: VolumeBinder, node: str = "n1") -> None:
@@ -70,24 +78,23 @@ async def begin(binder: VolumeBinder, node: str = "n1") -> asyncio.Task[None]:
 )
 def test_needed(cache: Cache, binder: VolumeBinder, pod: Pod, bound: bool, needed: bool) -> None:
     if bound:
-        bind(cache)
+        bind(cache, binder)
     assert binder.needed(pod) is needed
 
 
 async def test_ends_when_the_claim_is_bound(cache: Cache, binder: VolumeBinder) -> None:
     task = await begin(binder)
-    binder.changed()
+    binder.storage_changed(claim("c"))
     await asyncio.sleep(0)
     assert not task.done()
-    bind(cache)
-    binder.changed()
+    bind(cache, binder)
     await task
+    assert (binder._waiting, binder._following) == ({}, {})
 
 
 async def test_ends_when_the_volume_is_out_of_reach(cache: Cache, binder: VolumeBinder) -> None:
     task = await begin(binder)
-    bind(cache, zone="elsewhere")
-    binder.changed()
+    bind(cache, binder, zone="elsewhere")
     with pytest.raises(VolumeError, match="which node n1 cannot reach"):
         await task
 
@@ -100,6 +107,55 @@ async def test_ends_with_the_pod(cache: Cache, binder: VolumeBinder) -> None:
     with pytest.raises(VolumeError, match="the pod has ended or was deleted"):
         await task
     binder.pod_gone(POD.metadata.uid)
+
+
+async def test_ends_with_the_node(cache: Cache, binder: VolumeBinder) -> None:
+    task = await begin(binder)
+    cache.delete_node(zoned("n1"))
+    binder.node_gone("another")
+    binder.node_gone("n1")
+    with pytest.raises(VolumeError, match="node n1 was deleted"):
+        await task
+
+
+async def test_ends_when_the_volume_is_seen_after_its_claim(cache: Cache, binder: VolumeBinder) -> None:
+    task = await begin(binder)
+    see(cache, binder, claim("c", bound_to="late"))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not task.done()
+    see(cache, binder, volume("late"))
+    await task
+
+
+async def test_what_no_pod_waits_for_has_nobody_checked(
+    cache: Cache, binder: VolumeBinder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others' storage objects are as many as others like; each check reads all claims of a pod."""
+    checks: list[str] = []
+
+    def counted(pod: Pod, node: str, state: ClusterState, *, written: dict[str, int]) -> str:
+        checks.append(pod.metadata.name)
+        return unfinished(pod, node, state, written=written)
+
+    monkeypatch.setattr(volume_binder, "unfinished", counted)
+    task = await begin(binder)
+    see(cache, binder, claim("other"), volume("other"), storage_class(WAIT))
+    binder.node_gone("n2")
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert checks == ["p"]
+    bind(cache, binder)
+    await task
+
+
+async def test_an_odd_object_fails_this_binding_alone(binder: VolumeBinder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def odd(*_: object, **__: object) -> str:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(volume_binder, "unfinished", odd)
+    with pytest.raises(VolumeError, match="volumes cannot be judged: ZeroDivisionError"):
+        await bound(binder)
 
 
 async def test_ends_in_time(binder: VolumeBinder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,8 +191,9 @@ def test_the_cache_is_not_read_while_a_plan_is_made(cache: Cache) -> None:
         async def idle() -> None:
             await planned.wait()
 
-        bind(cache)
-        task = asyncio.create_task(bound(VolumeBinder(cast("ApiClient", None), cache.state, idle=idle)))
+        binder = VolumeBinder(cast("ApiClient", None), cache.state, idle=idle)
+        bind(cache, binder)
+        task = asyncio.create_task(bound(binder))
         for _ in range(5):
             await asyncio.sleep(0)
         assert not task.done()
