@@ -41,7 +41,7 @@ from berth.scheduling.cache.volumes import StorageObject, claim_keys
 from berth.scheduling.configuration import Profile
 
 REJECTION_SECONDS = 300.0
-"""How long pods of an owner keep away from a node whose kubelet rejected one of them."""
+"""How long pods of a controlling owner keep away from a node whose kubelet rejected one of them."""
 MAX_REJECTIONS = 10_000
 """Owners and nodes that are remembered so."""
 
@@ -67,7 +67,7 @@ class Cache:
     bandwidth_allocations: BandwidthAllocations = field(init=False)
     """bandwidth of placed edges"""
     _rejections: TTLCache[tuple[str, str], dict[str, float]] = field(init=False)
-    """by namespace and owner uid: nodes whose kubelet rejected a pod, and until when it keeps away"""
+    """by namespace and uid of the controlling owner: nodes that rejected a pod, and until when it keeps away"""
     _zones_version: int = -1
     """static_version of the state that bandwidth was worked out for"""
 
@@ -193,25 +193,21 @@ class Cache:
 
     def note_rejection(self, pod: Pod) -> None:
         """The kubelet of its node refused to run a pod."""
-        now = self.clock()
-        for owner in pod.metadata.owner_references:
-            key = pod.metadata.namespace, owner.uid
+        key = _controller(pod)
+        if key is not None:
+            now = self.clock()
             nodes = {node: until for node, until in self._rejections.get(key, {}).items() if until > now}
             nodes[pod.spec.node_name] = now + REJECTION_SECONDS
             if len(nodes) <= MAX_REJECTIONS:
                 self._rejections[key] = nodes
 
     def recently_rejected(self, pod: Pod) -> frozenset[str]:
-        """Nodes whose kubelet recently rejected a pod of the same owner, in the same namespace."""
-        if not self._rejections:
+        """Nodes whose kubelet recently rejected a pod of the same controller, in the same namespace."""
+        key = _controller(pod) if self._rejections else None
+        if key is None:
             return frozenset()
-        now, namespace = self.clock(), pod.metadata.namespace
-        return frozenset(
-            node
-            for owner in pod.metadata.owner_references
-            for node, until in self._rejections.get((namespace, owner.uid), {}).items()
-            if until > now
-        )
+        now = self.clock()
+        return frozenset(node for node, until in self._rejections.get(key, {}).items() if until > now)
 
     # Nodes, namespaces, storage, Services
 
@@ -278,3 +274,9 @@ class Cache:
     def costs_for(self, namespace: str, profile: Profile) -> NetworkCosts:
         """Network costs that an application of this namespace is placed with; the same object until they change."""
         return self.topologies.costs_for(namespace, profile)
+
+
+def _controller(pod: Pod) -> tuple[str, str] | None:
+    """Namespace and uid of the owner that controls a pod; there is one at the most."""
+    uid = next((owner.uid for owner in pod.metadata.owner_references if owner.controller), None)
+    return (pod.metadata.namespace, uid) if uid is not None else None

@@ -184,6 +184,20 @@ class TestRejections:
         monkeypatch.setattr(TTLCache, "__iter__", None)
         assert cache.recently_rejected(owned(lone("next"))) == frozenset()
 
+    def test_only_the_owner_counts_that_controls_the_pod(self, cache: Cache) -> None:
+        """Anybody may write thousands of owners into a pod, which would take the room of what others were refused."""
+        cache.note_rejection(owned(lone("p", on="n1")))
+        many = owned(lone("q", on="n1"), "rs-many")
+        many.metadata.owner_references += [
+            OwnerReference(kind="Job", name="job", uid=f"job-{number}") for number in range(MAX_REJECTIONS)
+        ]
+        cache.note_rejection(many)
+        assert cache.recently_rejected(owned(lone("next"))) == {"n1"}
+        assert cache.recently_rejected(owned(lone("next"), "rs-many")) == {"n1"}
+        other = lone("next")
+        other.metadata.owner_references = [OwnerReference(kind="Job", name="job", uid="job-0")]
+        assert cache.recently_rejected(other) == frozenset()
+
     def test_what_is_remembered_is_bounded(self, cache: Cache) -> None:
         for number in range(MAX_REJECTIONS + 1):
             cache.note_rejection(owned(lone("p", on="n1"), f"rs-{number}"))
