@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from berth.api.text import listed
+from berth.api.text import listed, share_text
 from berth.cli.explain.terms import NOTHING, UNITS, meanings
 from berth.cli.figures import calls_line, cost_line, price_line, survival_lines
 from berth.cli.plan.tables import Page, number, short, show_savings, without_constant
@@ -233,7 +233,8 @@ def _edges(page: Page, edges: Sequence[Mapping[str, Any]]) -> None:
             f"{edge['from']} > {edge['to']}",
             f"{edge['callers']} x {edge['called']}",
             *_costs(edge),
-            "" if edge.get("routing", "All") == "All" else edge["routing"],
+            share_text(edge["crossZoneShare"]) if edge.get("crossZoneShare") else "",
+            "" if _all_called(edge) else edge["routing"],
             number(edge.get("maxNetworkCost")),
             f"{edge['pairsOverLimit']} pairs" if edge.get("pairsOverLimit") else "",
             *_shares(edge),
@@ -241,7 +242,10 @@ def _edges(page: Page, edges: Sequence[Mapping[str, Any]]) -> None:
         )
         for edge in edges[:MAX_EDGES]
     ]
-    columns = ("EDGE", "PODS", "COST", "MIN", "MAX", "CALLS", "LIMIT", "OVER", "NODE", "ZONE", "ELSE", "FARTHEST PAIR")
+    columns = (
+        *("EDGE", "PODS", "COST", "MIN", "MAX", "CROSS-ZONE", "CALLS", "LIMIT", "OVER"),
+        *("NODE", "ZONE", "FARTHEST PAIR"),
+    )
     shown = [index for index, name in enumerate(columns) if any(row[index] for row in rows)]
     page.table(
         [columns[index] for index in shown],
@@ -249,24 +253,36 @@ def _edges(page: Page, edges: Sequence[Mapping[str, Any]]) -> None:
         fold=("EDGE", "FARTHEST PAIR"),
     )
     page.line(
-        "COST is that of the calls, and OVER counts pairs of pods that call each other, as Services route them; all "
-        "else is of pairs of pods, called or not: on the same node, in the same zone, elsewhere"
+        "COST and CROSS-ZONE are of the calls, as Services route them; OVER counts pairs of pods that call each other"
     )
+    if any(edge["pairs"] and _all_called(edge) for edge in edges[:MAX_EDGES]):
+        page.line(
+            "where every replica is called: the least and the highest cost, and the share of calls on the same node "
+            "and in the same zone"
+        )
     if len(edges) > MAX_EDGES:
         page.line(f"and {len(edges) - MAX_EDGES} more; -o json lists them all")
 
 
+def _all_called(edge: Mapping[str, Any]) -> bool:
+    """Whether every pair of pods is a call; where a Service keeps calls near, pairs say nothing about them."""
+    return bool(edge.get("routing", "All") == "All")
+
+
 def _costs(edge: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Of a call, and of the nearest and the farthest pair; ``?`` where a cost is not known."""
+    """Mean of the calls, the cheapest and the dearest of them; ``?`` where a cost is not known."""
     if not edge["pairs"]:
         return "", "", ""
     mean = number(edge.get("cost", edge["meanCost"])) + ("" if edge["known"] else "?")
+    if not _all_called(edge):
+        return mean, "", ""
     return mean, number(edge["lowestCost"]), number(edge["highestCost"])
 
 
 def _shares(edge: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(
-        f"{edge[near] / edge['pairs']:.0%}" if edge.get(near) else "" for near in ("sameNode", "sameZone", "elsewhere")
+        f"{edge[near] / edge['pairs']:.0%}" if edge.get(near) and _all_called(edge) else ""
+        for near in ("sameNode", "sameZone")
     )
 
 
@@ -274,6 +290,6 @@ def _worst(edge: Mapping[str, Any]) -> str:
     if not edge["pairs"]:
         return "no pair has nodes yet"
     worst = edge["worst"]
-    if not edge["elsewhere"]:
+    if not edge["elsewhere"] or not _all_called(edge):
         return ""
     return f"{worst['fromNode']} > {worst['toNode']}"

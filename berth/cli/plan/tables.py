@@ -183,8 +183,11 @@ def plan_page(document: Mapping[str, Any], *, show: Sequence[str], width: int, c
     return page.text()
 
 
+_PAIRS = ("PAIRS", "COST OF PAIRS")
+
+
 def _pods(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
-    columns = ["NAMESPACE", "POD", "APPGROUP", "NODE", "ZONE", "EDGES", "EDGE COST", "COST", "TERMS"]
+    columns = ["NAMESPACE", "POD", "APPGROUP", "NODE", "ZONE", *_PAIRS, "COST", "TERMS"]
     rows: list[list[str]] = []
     for pod in pods:
         decision = pod["decision"]
@@ -204,9 +207,14 @@ def _pods(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
         )
     if page.narrow:
         # The terms say more about a decision.
-        kept = [number for number, name in enumerate(columns) if name not in ("EDGES", "EDGE COST")]
+        kept = [number for number, name in enumerate(columns) if name not in _PAIRS]
         columns, rows = [columns[at] for at in kept], [[row[at].replace(", ", ",\n") for at in kept] for row in rows]
     page.table(*without_constant(columns, rows, ("NAMESPACE", "APPGROUP"), page), fold=("TERMS",))
+    if not page.narrow and any(pod["decision"].get("edges") for pod in pods):
+        page.line(
+            "PAIRS are those with pods that it calls or that call it, and what the network between them costs, whether "
+            "a Service sends calls there or not; COST is what the plan keeps low, by its TERMS"
+        )
 
 
 def without_constant(

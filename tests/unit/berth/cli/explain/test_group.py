@@ -96,6 +96,23 @@ def test_pairs_that_never_call_each_other_are_beyond_no_limit(distribution: str,
     assert (document["pairs"], document["pairsOverLimit"]) == (4, over)
 
 
+@pytest.mark.parametrize(
+    ("distribution", "shown", "hidden"),
+    [
+        ("", ["CROSS-ZONE", "50%", "MIN", "a1 > b1"], ["PreferSameZone"]),
+        ("PreferSameZone", ["COST", "PreferSameZone"], ["MIN", "FARTHEST", "a1 >"]),
+    ],
+    ids=["to all", "in the zone"],
+)
+def test_what_is_said_of_pairs_is_about_calls(distribution: str, shown: list[str], hidden: list[str]) -> None:
+    pods = [member(name, node, name=f"{name}-{node}") for name in ("front", "back") for node in ("a1", "b1")]
+    back = service("back", selector=plans.labels("shop", "back"), trafficDistribution=distribution)
+    _, dependencies = group_page(explained(*pods, services=[back]), width=120).split("DEPENDENCIES", 1)
+    table = dependencies.split("CONDITIONS")[0]
+    assert [text for text in shown if text not in table] == []
+    assert [text for text in hidden if text in table] == []
+
+
 def test_an_unknown_cost_counts_as_100_and_is_said() -> None:
     document = explained(member("front", "a1"), member("back", "c1"))
     assert (document["meanEdgeCost"], document["pairsOfUnknownCost"]) == (100, 1)
@@ -179,7 +196,7 @@ def test_the_services_routing_is_seen_on_the_dependency() -> None:
     [row] = document["dependencies"]
     assert (row["routing"], row["cost"], row["crossZoneShare"], row["meanCost"]) == ("PreferSameZone", 0, 0, 5)
     assert "serviceSettings" not in document
-    assert re.search(r"front > back +2 x 2 +0 +0 +10 +PreferSameZone", group_page(document, width=110))
+    assert re.search(r"front > back +2 x 2 +0 +PreferSameZone", group_page(document, width=110))
 
 
 def test_members_of_a_stateful_set_get_no_advice() -> None:
@@ -262,6 +279,6 @@ def test_the_page_is_narrow_enough_and_shows_what_matters() -> None:
     pods = [member("front", "a1"), member("back", "b1")]
     page = group_page(explained(*pods), width=100)
     assert max(map(len, page.splitlines())) <= 100
-    assert re.search(r"front > back +1 x 1 +10 +10 +10 +5 +1 pairs +100%", page)
+    assert re.search(r"front > back +1 x 1 +10 +10 +10 +100% +5 +1 pairs +a1 > b1", page)
     for wanted in ("10.0 over 1 edge", "1, 1 above their maxNetworkCost", "a1 > b1"):
         assert wanted in page

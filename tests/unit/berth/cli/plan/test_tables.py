@@ -37,6 +37,14 @@ def test_no_column_vanishes_on_a_narrow_terminal() -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
+def test_pairs_of_pods_are_not_mistaken_for_what_a_service_routes() -> None:
+    text = " ".join(page("pods").split())
+    assert "COST OF PAIRS" in text
+    assert "PAIRS are those with pods that it calls or that call it" in text
+    alone = [pod for pod in DOCUMENT["pods"] if pod["name"] == "alone"]
+    assert "PAIRS are" not in render({**DOCUMENT, "pods": alone}, show=["pods"], width=100)
+
+
 @pytest.mark.parametrize(
     ("section", "shown", "hidden"),
     [
@@ -136,7 +144,7 @@ def test_on_narrow_pages_every_term_has_a_line() -> None:
     first["decision"]["terms"] = {"survival": 0.33, "network": 0.07}
     text = render({**DOCUMENT, "pods": [first]}, show=["pods"], width=80)
     assert "survival 0.33,\n" in text
-    assert "EDGE" not in text
+    assert "PAIRS" not in text
 
 
 def test_terms_begin_with_the_largest_and_leave_out_zero() -> None:
