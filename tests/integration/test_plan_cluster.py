@@ -130,7 +130,9 @@ def order_of(kubectl: Kubectl) -> Any:
 def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Profiles of both the controller and the plans."""
     path = tmp_path_factory.mktemp("config") / "placement.yaml"
-    profile = {"gang": {"waitSeconds": WAIT_SECONDS}, "networkTopology": {"namespace": "lone", "name": "net"}}
+    # A plan in counts of app-b takes about as long as a turn: on a busy machine others would come in between.
+    gang = {"waitSeconds": WAIT_SECONDS, "strategy": "berth"}
+    profile = {"gang": gang, "networkTopology": {"namespace": "lone", "name": "net"}}
     path.write_text(yaml.safe_dump({"profiles": [profile]}))
     return path
 
