@@ -87,6 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     compared.add_argument("--problems", type=int, default=500, help="how many; default: 500")
     compared.add_argument("--first", type=int, default=0, help="seed of the first; default: 0")
     compared.add_argument("--grown", action="store_true", help="some replicas have a node already")
+    compared.add_argument("--preferences", action="store_true", help="pods prefer nodes, and nodes have soft taints")
     for command in (shop, grown, compared):
         command.add_argument("--strategy", help="gang strategy; default: that of profiles")
     options = parser.parse_args(arguments)
@@ -98,7 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("\n".join(["| | |", "|---|---|", *additions.lines(additions.add_replicas())]))
     elif options.command == "compare":
         seeds = range(options.first, options.first + options.problems)
-        print(comparison.page(comparison.compare(seeds, grown=options.grown, strategy=options.strategy)))
+        kinds = {"grown": options.grown, "preferences": options.preferences}
+        print(comparison.page(comparison.compare(seeds, **kinds, strategy=options.strategy)))
     else:
         plan = json.loads(options.plan.read_text()) if options.plan is not None else None
         print(page(read_cluster(documents(options.filename), plan)))

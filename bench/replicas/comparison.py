@@ -77,10 +77,15 @@ def _share(part: int, whole: int) -> str:
 
 
 def outcome(
-    seed: int, *, grown: bool = False, weights: Weights = DEFAULT_WEIGHTS, strategy: str | None = None
+    seed: int,
+    *,
+    grown: bool = False,
+    preferences: bool = False,
+    weights: Weights = DEFAULT_WEIGHTS,
+    strategy: str | None = None,
 ) -> Outcome:
     """Plan one problem, by another strategy than the default one if it is named, and solve it."""
-    documents = problem(seed, grown=grown)
+    documents = problem(seed, grown=grown, preferences=preferences)
     cluster, waiting = read_cluster(documents), waiting_pods(documents)
     best = optimum(cluster, GROUP, waiting, weights)
     text = yaml.dump_all(documents, Dumper=yaml.CSafeDumper)
@@ -96,10 +101,10 @@ def outcome(
 
 
 def compare(
-    seeds: Iterable[int], *, grown: bool = False, weights: Weights = DEFAULT_WEIGHTS, strategy: str | None = None
+    seeds: Iterable[int], *, grown: bool = False, preferences: bool = False, strategy: str | None = None
 ) -> Comparison:
     """Plan and solve generated problems."""
-    return Comparison([outcome(seed, grown=grown, weights=weights, strategy=strategy) for seed in seeds])
+    return Comparison([outcome(seed, grown=grown, preferences=preferences, strategy=strategy) for seed in seeds])
 
 
 def page(comparison: Comparison, *, listed: int = 10) -> str:

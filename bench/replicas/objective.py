@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.replicas.cluster import Cluster, Manifest
+from bench.replicas.cluster import Cluster, Manifest, Node, Pod
 from bench.replicas.evaluator import ALL, Group, edge_results, endpoint_loads, routing
 from bench.replicas.rules import DEFAULT_SPREAD, soft_rules
+from bench.replicas.selection import soft_taints, unmet_preferences
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,10 @@ class Weights:
     """of a pair of pods, or a pod alone, that a preferred term of weight 100 would have otherwise"""
     skew: float = 5.0
     """of a pod beyond maxSkew in a domain"""
+    node_preference: float = 5.0
+    """of a preferred node affinity term of weight 100 that a pod's node does not match"""
+    soft_taint: float = 5.0
+    """of a ``PreferNoSchedule`` taint that a pod on the node does not tolerate"""
     node_failure: float = 5.0
     """of a replicated workload that one node's end takes down"""
     zone_failure: float = 1.0
@@ -33,6 +38,11 @@ class Weights:
 DEFAULT_WEIGHTS = Weights()
 
 
+def node_cost(node: Node, pod: Pod, weights: Weights) -> float:
+    """What a pod pays for a node that it, or the node, would rather not have."""
+    return weights.node_preference * unmet_preferences(node, pod) + weights.soft_taint * soft_taints(node, pod)
+
+
 def objective(cluster: Cluster, group: Group, weights: Weights = DEFAULT_WEIGHTS) -> float:
     """The objective of an AppGroup whose pods are all placed; hard rules are not looked at."""
     edges, members = cluster.groups[group], cluster.members(group)
@@ -43,6 +53,7 @@ def objective(cluster: Cluster, group: Group, weights: Weights = DEFAULT_WEIGHTS
     soft = soft_rules(cluster, group, default_spread=weights.default_spread)
     total += weights.soft_affinity * (soft.anti_affinity + soft.affinity) + weights.skew * soft.skew
     for name, replicas in members.items():
+        total += sum(node_cost(cluster.nodes[pod.node], pod, weights) for pod in replicas)
         if len(replicas) >= 2:
             total += weights.node_failure * (len({pod.node for pod in replicas}) == 1)
             total += weights.zone_failure * (len({cluster.nodes[pod.node].failure_domain for pod in replicas}) == 1)

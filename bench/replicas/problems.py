@@ -24,14 +24,42 @@ _SCALES = ((5, 80), (2, 20), (30, 3000), (4, 30))
 """Highest costs within and between regions."""
 
 
-def problem(seed: int, *, grown: bool = False) -> list[dict[str, Any]]:
+def problem(seed: int, *, grown: bool = False, preferences: bool = False) -> list[dict[str, Any]]:
     """The manifests of one problem.
 
     Args:
         seed: which one.
         grown: whether some replicas have a node already.
+        preferences: whether pods prefer nodes, and nodes keep pods off softly; all else stays as it is.
     """
-    return _Maker(Random(f"replicas {seed}"), grown=grown).make()
+    documents = _Maker(Random(f"replicas {seed}"), grown=grown).make()
+    if preferences:
+        _prefer(documents, Random(f"preferences {seed}"))
+    return documents
+
+
+def _prefer(documents: Iterable[dict[str, Any]], random: Random) -> None:
+    """Give some workloads preferred node affinity, to their placed pods as well, and some nodes a soft taint."""
+    wishes: dict[str, list[dict[str, Any]]] = {}
+    for item in documents:
+        if item["kind"] == "Node" and random.randrange(100) < 25:
+            item["spec"].setdefault("taints", []).append({"key": "soft", "effect": "PreferNoSchedule"})
+        spec = item["spec"]["template"] if "template" in item.get("spec", ()) else item
+        name = spec["metadata"].get("labels", {}).get(WORKLOAD_LABEL)
+        if name is None:
+            continue
+        if name not in wishes:
+            wishes[name] = [
+                {"weight": random.choice((1, 50, 100)), "preference": {"matchExpressions": [expression]}}
+                for expression in (
+                    {"key": "disk", "operator": "Exists"},
+                    {"key": ZONE, "operator": "In", "values": [random.choice(("z0", "z1"))]},
+                )
+                if random.randrange(100) < 30
+            ]
+        if wishes[name]:
+            affinity = spec["spec"].setdefault("affinity", {})
+            affinity.setdefault("nodeAffinity", {})[_PREFERRED] = wishes[name]
 
 
 def waiting_pods(documents: Iterable[Manifest]) -> list[Pod]:

@@ -60,6 +60,20 @@ def tolerates(node: Node, pod: Pod) -> bool:
     return all(any(_tolerated(taint, toleration) for toleration in tolerations) for taint in taints)
 
 
+def soft_taints(node: Node, pod: Pod) -> int:
+    """How many ``PreferNoSchedule`` taints of the node the pod does not tolerate."""
+    taints = [taint for taint in node.taints if taint.get("effect") == "PreferNoSchedule"]
+    tolerations: Iterable[Any] = pod.spec.get("tolerations") or ()
+    return sum(not any(_tolerated(taint, toleration) for toleration in tolerations) for taint in taints)
+
+
+def unmet_preferences(node: Node, pod: Pod) -> float:
+    """Sum of weight / 100 over the pod's preferred node affinity terms that the node does not match."""
+    affinity = (pod.spec.get("affinity") or {}).get("nodeAffinity") or {}
+    preferred: Iterable[Any] = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    return sum(item["weight"] / 100 for item in preferred if not _term_admits(node, item["preference"]))
+
+
 def _tolerated(taint: Manifest, toleration: Manifest) -> bool:
     if toleration.get("effect") not in (None, "", taint.get("effect")):
         return False

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from bench.replicas.cluster import SAME_ZONE_COST, Cluster, Pod
 from bench.replicas.evaluator import ALL, LOCAL, LOCALITY, SAME_NODE, Group, routing
-from bench.replicas.objective import Weights
+from bench.replicas.objective import Weights, node_cost
 from bench.replicas.rules import constraints_of, host_ports, ports_clash, requests, terms_of
 from bench.replicas.selection import admits, matches, term_selects, tolerates, with_label_keys
 
@@ -106,12 +106,14 @@ def workload(problem: Problem, name: str, waiting: list[Pod], placed: list[Pod])
     pod = (waiting or placed)[0]
     need = requests(pod)
     most: list[int] = []
-    for node in (problem.cluster.nodes[found] for found in problem.names):
+    nodes = [problem.cluster.nodes[found] for found in problem.names]
+    for node in nodes:
         room = [int((node.allocatable.get(item, 0.0) + 1e-9) / value) for item, value in need.items() if value > 0]
         most.append(min(room, default=len(waiting)) if admits(node, pod) and tolerates(node, pod) else 0)
     every = range(len(most))
     new = np.array(list(choices(list(every), len(waiting), len(most), most)), dtype=np.int64).reshape(-1, len(most))
     made = Workload(name, pod, waiting, new + problem.at(placed), new, np.zeros(len(new)))
+    made.alone += made.counts @ np.array([node_cost(node, pod, problem.weights) for node in nodes])
     made.alone += _forbidden(problem, made) + _spread(problem, made) + _wishes(problem, made)
     if made.counts.size and made.replicas >= 2:
         weights = problem.weights

@@ -180,7 +180,7 @@ def test_rules_that_mean_several(spec: Manifest, others: list[str], services: li
 @pytest.mark.parametrize("seed", range(30))
 def test_no_placement_is_better(seed: int) -> None:
     """Against the evaluator alone, on generated problems with as many of their pods as leave few placements."""
-    documents = problem(seed, grown=seed % 2 == 1)
+    documents = problem(seed, grown=seed % 2 == 1, preferences=seed % 3 == 1)
     cluster, waiting = read_cluster(documents), waiting_pods(documents)
     while size(cluster, waiting) > 400:
         waiting.pop()
@@ -192,7 +192,7 @@ def test_no_placement_is_better(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_the_evaluator_agrees(seed: int) -> None:
-    documents = problem(seed, grown=seed % 2 == 1)
+    documents = problem(seed, grown=seed % 2 == 1, preferences=seed % 3 == 1)
     cluster, waiting = read_cluster(documents), waiting_pods(documents)
     found = optimum(cluster, GROUP, waiting)
     if found is None:

@@ -34,9 +34,10 @@ def test_nothing_compared() -> None:
     assert "Seeds without a placement: none\nSeeds farthest from the optimum: none" in page(Comparison([]))
 
 
+@pytest.mark.parametrize("preferences", [False, True], ids=["any node", "preferences"])
 @pytest.mark.parametrize("grown", [False, True], ids=["new", "grown"])
-def test_no_plan_is_better_than_the_optimum_or_breaks_a_rule(grown: bool) -> None:
-    for item in compare(range(25), grown=grown).outcomes:
+def test_no_plan_is_better_than_the_optimum_or_breaks_a_rule(grown: bool, preferences: bool) -> None:
+    for item in compare(range(25), grown=grown, preferences=preferences).outcomes:
         assert item.broken == 0, item
         if item.planned is not None:
             assert item.best is not None, item

@@ -6,12 +6,14 @@ import pytest
 
 from bench.replicas.cluster import read_cluster
 from bench.replicas.objective import Weights, objective
-from tests.support.replicas import GROUP, HOST, SMALL, ZONE, Manifest, boutique, group, placed, service
+from tests.support.replicas import GROUP, HOST, SMALL, ZONE, Manifest, boutique, group, node, placed, service
 
 EDGE = group(("web", "db"))
 ZONAL = service("db", trafficDistribution="PreferSameZone")
 LOCAL = service("db", internalTrafficPolicy="Local")
-NOTHING = Weights(failover=0, soft_affinity=0, skew=0, node_failure=0, zone_failure=0, load=0)
+NOTHING = Weights(
+    failover=0, soft_affinity=0, skew=0, node_failure=0, zone_failure=0, load=0, node_preference=0, soft_taint=0
+)
 APART = {
     "affinity": {
         "podAntiAffinity": {
@@ -33,6 +35,21 @@ SPREAD = {
             "labelSelector": {"matchLabels": {"app": "web"}},
         }
     ]
+}
+
+
+WISHES = {
+    "affinity": {
+        "nodeAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "weight": weight,
+                    "preference": {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]},
+                }
+                for weight, zone in ((40, "a1-"), (10, "a2-"))
+            ]
+        }
+    }
 }
 
 
@@ -60,6 +77,34 @@ def test_terms(
 ) -> None:
     cluster = read_cluster([*SMALL, EDGE, *services, *placed(spec, web=web), *placed(db=db)])
     assert objective(cluster, GROUP, weights) == pytest.approx(value)
+
+
+TAINTED = node("a1-3", "a1-") | {
+    "spec": {
+        "taints": [
+            {"key": "old", "effect": "PreferNoSchedule"},
+            {"key": "slow", "effect": "PreferNoSchedule"},
+            {"key": "reserved", "effect": "NoSchedule"},
+        ]
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("web", "spec", "value"),
+    [
+        pytest.param("a1-1", WISHES, 5 * 0.1, id="second wish not met"),
+        pytest.param("a2-1", WISHES, 5 * 0.4 + 5, id="first wish not met"),
+        pytest.param("b1-1", WISHES, 5 * 0.5 + 80, id="no wish met"),
+        pytest.param("a1-3", {}, 5 * 2 + 1, id="soft taints"),
+        pytest.param("a1-3", {"tolerations": [{"key": "old", "operator": "Exists"}]}, 5 + 1, id="one is tolerated"),
+        pytest.param("a1-3", {"tolerations": [{"operator": "Exists", "effect": "NoSchedule"}]}, 11, id="none is"),
+    ],
+)
+def test_what_a_pod_pays_for_its_node(web: str, spec: Manifest, value: float) -> None:
+    cluster = read_cluster([*SMALL, TAINTED, EDGE, *placed(spec, web=[web]), *placed(db=["a1-1"])])
+    assert objective(cluster, GROUP) == pytest.approx(value)
+    assert objective(cluster, GROUP, NOTHING) == pytest.approx({"a1-1": 0, "a2-1": 5, "b1-1": 80, "a1-3": 1}[web])
 
 
 A, A2, B, U = "eu-west-a-01", "eu-west-a-02", "eu-west-b-01", "us-east-a-01"

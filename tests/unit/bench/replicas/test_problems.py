@@ -104,3 +104,21 @@ def test_pods_that_wait_have_the_names_that_a_plan_gives_them() -> None:
     assert [(pod.name, pod.stateful) for pod in found] == [
         ("db-0", True), ("db-1", True), ("lone", False), ("db-1", False), ("db-2", False),
     ]  # fmt: skip
+
+
+def test_preferences_are_the_only_difference() -> None:
+    wishes = taints = 0
+    for seed in range(20):
+        plain, wishing = problem(seed, grown=True), problem(seed, grown=True, preferences=True)
+        for item in wishing:
+            spec = item["spec"].get("template", item)["spec"]
+            wishes += spec.get("affinity", {}).pop("nodeAffinity", None) is not None
+            if not spec.get("affinity", {"": ""}):
+                del spec["affinity"]
+            if item["kind"] == "Node":
+                kept = [taint for taint in spec.get("taints", ()) if taint["key"] != "soft"]
+                taints += len(spec.pop("taints", ())) - len(kept)
+                item["spec"] |= {"taints": kept} if kept else {}
+        assert wishing == plain
+    assert wishes > 10
+    assert taints > 10
