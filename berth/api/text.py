@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
+
+_COMMANDS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters but tab and line feed, and those that turn the direction of writing."""
 
 
 def listed(items: Sequence[str], *, limit: int = 10, separator: str = ", ") -> str:
@@ -49,3 +54,12 @@ def shortened(text: str, limit: int) -> str:
     if len(data) <= limit:
         return text
     return data[: limit - len("…".encode())].decode(errors="ignore") + "…"
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with characters that would command a terminal written out: what tenants state is printed too.
+
+    >>> printable("red \\x1b[31m")
+    'red \\\\x1b[31m'
+    """
+    return _COMMANDS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)

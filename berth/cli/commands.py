@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from berth.api.text import printable
 from berth.kube.client import TRANSPORT_ERRORS
 from berth.kube.connection import ConnectionConfigError
 from berth.kube.errors import ApiError
@@ -53,7 +54,7 @@ Version = Annotated[
 
 def fail(message: str) -> NoReturn:
     """Say what is wrong and end with 2."""
-    typer.echo(message, err=True)
+    typer.echo(printable(message), err=True)
     raise typer.Exit(BAD_INPUT)
 
 

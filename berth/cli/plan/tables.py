@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from berth.api.text import cost_text, listed, share_text
+from berth.api.text import cost_text, listed, printable, share_text
 from berth.cli.figures import calls_line, cost_line, price_line, saving_lines, survival_lines
 
 MAX_NOTES = 12
@@ -51,18 +51,18 @@ class Page:
         """A blank line and a title."""
         if not self._empty:
             self._console.print()
-        self._console.print(Text(title, style="bold"))
+        self._console.print(Text(printable(title), style="bold"))
         self._empty = False
 
     def line(self, text: str, *, indent: int = 0) -> None:
         """A paragraph."""
-        self._console.print(Padding(Text(text), (0, 0, 0, indent)))
+        self._console.print(Padding(Text(printable(text)), (0, 0, 0, indent)))
         self._empty = False
 
     def item(self, text: str) -> None:
         """A paragraph with a dash before it."""
         table = Table.grid(padding=(0, 1, 0, 0))
-        table.add_row(Text("-"), Text(text))
+        table.add_row(Text("-"), Text(printable(text)))
         self._console.print(table)
         self._empty = False
 
@@ -72,7 +72,7 @@ class Page:
         table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
         for name, value in rows:
-            table.add_row(Text(name), Text(value))
+            table.add_row(Text(name), Text(printable(value)))
         self._console.print(table)
         self._empty = False
 
@@ -97,7 +97,7 @@ class Page:
                 overflow="fold" if name in fold or self.narrow else "ellipsis",
             )
         for row in rows:
-            table.add_row(*(Text(cell) for cell in row))
+            table.add_row(*(Text(printable(cell)) for cell in row))
         self._console.print(table)
         self._empty = False
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.api.text import cost_text, counted, listed, share_text, shortened
+from berth.api.text import cost_text, counted, listed, printable, share_text, shortened
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,16 @@ def test_costs_have_the_places_that_matter(value: float, text: str) -> None:
 @pytest.mark.parametrize(("value", "text"), [(0, "0%"), (0.001, "0.1%"), (0.667, "67%"), (0.999, "99.9%"), (1, "100%")])
 def test_a_share_is_none_or_all_only_if_it_is(value: float, text: str) -> None:
     assert share_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("zone-a — 5 µs\n\tmore", "zone-a — 5 µs\n\tmore", id="plain"),
+        pytest.param("\x1b[31mred\r", "\\x1b[31mred\\r", id="escape sequence"),
+        pytest.param("a\x9b2J\x00\x7f", "a\\x9b2J\\x00\\x7f", id="other controls"),
+        pytest.param("a\u202eb", "a\\u202eb", id="direction of writing"),
+    ],
+)
+def test_text_that_commands_a_terminal_is_written_out(text: str, shown: str) -> None:
+    assert printable(text) == shown

@@ -8,6 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from berth.cli.commands import fail
 from berth.cli.main import app, kubectl_app
 from tests.support.probe import berth
 
@@ -32,3 +33,9 @@ def test_help_has_the_short_name_that_kubectl_has(program: typer.Typer, command:
 def test_the_version_is_that_of_the_package(program: typer.Typer) -> None:
     result = CliRunner().invoke(program, ["--version"])
     assert (result.exit_code, result.stdout) == (0, f"{version('kube-berth')}\n")
+
+
+def test_a_problem_with_a_tenants_text_commands_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit):
+        fail("AppGroup \x1b[2J is wrong")
+    assert capsys.readouterr().err == "AppGroup \\x1b[2J is wrong\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from berth.cli.plan.run import render
-from berth.cli.plan.tables import amount, number, short, terms_text
+from berth.cli.plan.tables import Page, amount, number, short, terms_text
 from tests.support import plans
 
 GROUP = plans.appgroup("shop", {"front": ["back"], "back": []})
@@ -145,6 +145,19 @@ def test_on_narrow_pages_every_term_has_a_line() -> None:
     text = render({**DOCUMENT, "pods": [first]}, show=["pods"], width=80)
     assert "survival 0.33,\n" in text
     assert "PAIRS" not in text
+
+
+def test_what_a_tenant_states_commands_no_terminal() -> None:
+    evil = "a\x1b]0;title\x07\x1b[2Jb"
+    made = Page(width=100, color=True)
+    made.heading(evil)
+    made.line(evil)
+    made.item(evil)
+    made.fields([("Name", evil)])
+    made.table(["COLUMN"], [[evil]])
+    shown = "a\\x1b]0;title\\x07\\x1b[2Jb"
+    assert made.text().count(shown) == 5
+    assert not any(command in made.text() for command in ("\x07", "\x1b]", "\x1b[2J"))
 
 
 def test_terms_begin_with_the_largest_and_leave_out_zero() -> None:
