@@ -24,6 +24,9 @@ Counts = dict[int, int]
 """Pods per node slot; slots without any are absent."""
 LabelsKey = tuple[str, tuple[tuple[str, str], ...]]
 """Namespace and sorted labels."""
+_ANY_NAMESPACE = ""
+_FEW = 16
+"""Namespaces that a term may name to be found by each of them."""
 K = TypeVar("K")
 L = TypeVar("L")
 
@@ -46,6 +49,12 @@ def _count_inside(table: dict[K, dict[L, Counts]], key: K, inner: L, slot: int, 
         del users[inner]
         if not users:
             del table[key]
+
+
+def _meant(term: AffinityTerm) -> Iterable[str]:
+    """Namespaces that a term is found by."""
+    named = term.namespace_selector.nothing and len(term.namespaces) <= _FEW
+    return term.namespaces if named else (_ANY_NAMESPACE,)
 
 
 @dataclass(slots=True, eq=False)
@@ -78,6 +87,7 @@ class PodIndex:
         self._groups: dict[str, dict[LabelsKey, PodGroup]] = {}
         self._by_label: dict[str, defaultdict[tuple[str, str], dict[LabelsKey, PodGroup]]] = {}
         self._terms: dict[TermKind, dict[AffinityTerm, TermEntry]] = {kind: {} for kind in TERM_KINDS}
+        self._terms_about: defaultdict[tuple[TermKind, str], dict[AffinityTerm, TermEntry]] = defaultdict(dict)
         self._ports: dict[tuple[str, int], dict[str, Counts]] = {}
         self._disks: dict[tuple[str, ...], dict[bool, Counts]] = {}
         self._claims: dict[str, Counts] = {}
@@ -96,14 +106,8 @@ class PodIndex:
         """Count a pod on a node (sign 1) or take it off again (sign -1)."""
         self._count_group(template, slot, sign, terminating=terminating)
         for kind, terms in template.terms.items():
-            entries = self._terms[kind]
             for term in terms:
-                entry = entries.get(term)
-                if entry is None:
-                    entry = entries[term] = TermEntry(term)
-                add_count(entry.pods, slot, sign)
-                if not entry.pods:
-                    del entries[term]
+                self._count_term(kind, term, slot, sign)
         for address, protocol, number in template.host_ports:
             _count_inside(self._ports, (protocol, number), address, slot, sign)
         for claim in claims:
@@ -136,6 +140,15 @@ class PodIndex:
     def terms(self, kind: TermKind) -> Iterator[TermEntry]:
         """The distinct terms of a kind with their owners."""
         return iter(self._terms[kind].values())
+
+    def terms_about(self, kind: TermKind, namespace: str) -> Iterator[TermEntry]:
+        """Those of :meth:`terms` that may select pods of a namespace: the rules of other tenants mostly do not."""
+        for about in (namespace, _ANY_NAMESPACE):
+            yield from self._terms_about.get((kind, about), {}).values()
+
+    def term(self, kind: TermKind, term: AffinityTerm) -> TermEntry | None:
+        """A term with its owners, None without any."""
+        return self._terms[kind].get(term)
 
     def has_terms(self, kind: TermKind) -> bool:
         """Whether any pod has a term of the kind."""
@@ -189,6 +202,22 @@ class PodIndex:
                 if total < size:
                     fewest, size = found, total
         return (group for carriers in fewest for group in carriers.values())
+
+    def _count_term(self, kind: TermKind, term: AffinityTerm, slot: int, sign: int) -> None:
+        entries = self._terms[kind]
+        entry = entries.get(term)
+        if entry is None:
+            entry = entries[term] = TermEntry(term)
+            for namespace in _meant(term):
+                self._terms_about[kind, namespace][term] = entry
+        add_count(entry.pods, slot, sign)
+        if not entry.pods:
+            del entries[term]
+            for namespace in _meant(term):
+                about = self._terms_about[kind, namespace]
+                del about[term]
+                if not about:
+                    del self._terms_about[kind, namespace]
 
     def _count_group(self, template: PodTemplateInfo, slot: int, sign: int, *, terminating: bool) -> None:
         groups = self._groups.setdefault(template.namespace, {})

@@ -97,7 +97,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         # Existing pods' terms read the new pod's namespace; an unknown one counts as without labels.
         own = state.namespace_labels(template.namespace) or {}
         nodes: Bools | None = None
-        for entry in state.pods.terms("anti_affinity"):
+        for entry in state.pods.terms_about("anti_affinity", template.namespace):
             if not entry.term.matches(template.namespace, template.labels, own):
                 continue
             here: Bools = np.zeros(state.size, dtype=np.bool_)
@@ -117,7 +117,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
                 touched |= self._spread(total, term, pods, sign * term.weight, state)
         own = state.namespace_labels(info.template.namespace) or {}
         for kind, sign in (("affinity", 0), ("preferred_affinity", 1), ("preferred_anti_affinity", -1)):
-            for entry in state.pods.terms(kind):
+            for entry in state.pods.terms_about(kind, info.template.namespace):
                 weight = sign * entry.term.weight or HARD_POD_AFFINITY_WEIGHT
                 if not weight or not entry.term.matches(info.template.namespace, info.template.labels, own):
                     continue
@@ -148,7 +148,8 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
 
 def selected_by_all(terms: tuple[AffinityTerm, ...], state: ClusterState) -> Iterator[PodGroup]:
     """Groups of pods that every term selects."""
-    for namespace in state.pods.namespaces():
+    named = next((term.namespaces for term in terms if term.namespace_selector.nothing), None)
+    for namespace in state.pods.namespaces() if named is None else named:
         labels = state.namespace_labels(namespace)
         if all(term.selects_namespace(namespace, labels) for term in terms):
             for group in state.pods.matching(namespace, terms[0].selector):

@@ -53,7 +53,7 @@ def _is_meant(template: PodTemplateInfo, cache: Cache) -> bool:
     return any(
         entry.term.matches(template.namespace, template.labels, labels)
         for kind in TERM_KINDS
-        for entry in cache.state.pods.terms(kind)
+        for entry in cache.state.pods.terms_about(kind, template.namespace)
     )
 
 

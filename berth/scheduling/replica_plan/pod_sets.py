@@ -80,7 +80,9 @@ def _labels_read(candidates: Sequence[Candidate], state: ClusterState) -> frozen
     for template in {id(one.info.template): one.info.template for one in candidates}.values():
         selectors.update(term.selector for terms in template.terms.values() for term in terms)
         selectors.update(constraint.selector for constraint in (*template.hard_spread, *template.soft_spread))
-    selectors.update(entry.term.selector for kind in TERM_KINDS for entry in state.pods.terms(kind))
+    for namespace in {one.info.template.namespace for one in candidates}:
+        placed = (entry for kind in TERM_KINDS for entry in state.pods.terms_about(kind, namespace))
+        selectors.update(entry.term.selector for entry in placed)
     return frozenset(key for selector in selectors for key, *_ in selector.requirements)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -198,6 +200,35 @@ def test_request_vector_counts_the_pod_itself(state: ClusterState) -> None:
     vector = state.request_vector(state.info(pod("a", cpu="1", memory="1Mi")).template)
     assert vector.tolist() == [1000, MI, 0, 1]
     assert vector.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("fields", "about"),
+    [
+        pytest.param({}, ["default"], id="its own namespace"),
+        pytest.param({"namespaces": ["a", "b"]}, ["a", "b"], id="named ones"),
+        pytest.param({"namespaceSelector": {}}, ["a", "b", "c", "default"], id="all"),
+        pytest.param(
+            {"namespaceSelector": {"matchLabels": {"team": "x"}}}, ["a", "b", "c", "default"], id="perhaps selected"
+        ),
+        pytest.param(
+            {"namespaces": [f"n{number}" for number in range(100)]}, ["a", "b", "c", "default"], id="too many to list"
+        ),
+    ],
+)
+def test_terms_are_found_by_the_namespaces_that_they_may_be_about(
+    state: ClusterState, fields: dict[str, Any], about: list[str]
+) -> None:
+    term = pod_term("zone", {"a": "b"}) | fields
+    anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    state.update_pod(pod("p", on="n0", spec={"affinity": anti}))
+    (entry,) = state.pods.terms("anti_affinity")
+    assert state.pods.term("anti_affinity", entry.term) is entry
+    assert state.pods.term("affinity", entry.term) is None
+    found = [one for one in ("a", "b", "c", "default") if list(state.pods.terms_about("anti_affinity", one))]
+    assert found == about
+    state.delete_pod("pod-default-p")
+    assert not state.pods._terms_about
 
 
 def test_terms_and_claims_are_indexed_while_their_pods_live(state: ClusterState) -> None:

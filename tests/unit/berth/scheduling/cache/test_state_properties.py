@@ -84,6 +84,11 @@ def cache(state: ClusterState) -> dict[str, Any]:
             for group in state.pods.matching(namespace, EVERYTHING)
         },
         "terms": {(k, e.term): counts(e.pods) for k in TERM_KINDS for e in state.pods.terms(k)},
+        "terms about": {
+            (k, one): {e.term: counts(e.pods) for e in state.pods.terms_about(k, one)}
+            for k in TERM_KINDS
+            for one in ("a", "b")
+        },
         "ports": [[counts(c) for c in state.pods.port_conflicts(("0.0.0.0", "TCP", port))] for port in (80, 81)],
         "claims": {key: counts(state.pods.claim_users(key)) for key in ("a/shared", "b/shared")},
         "disks": [counts(c) for c in state.pods.disk_conflicts((("iscsi", "disk"), False))],
