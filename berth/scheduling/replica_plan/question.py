@@ -15,6 +15,7 @@ from berth.network.edges import effective_limit
 from berth.network.groups import Group, GroupEdge
 from berth.network.routing import zone_numbers
 from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.configuration import SYSTEM_DEFAULT_CONSTRAINTS, DefaultConstraint, ObjectiveWeights
 from berth.scheduling.framework.cycle_state import names_nodes
 from berth.scheduling.gang.application import Candidate
@@ -58,7 +59,7 @@ def pose(
 ) -> Question | None:
     """Translate waiting pods; None where a problem in counts cannot say what holds for them.
 
-    That is: shared links or priced bandwidth between nodes, and pods that request bandwidth beside that of their edges.
+    That is: shared links or priced bandwidth between nodes.
 
     Args:
         group: their AppGroup.
@@ -80,7 +81,7 @@ def pose(
         if edge.dependent != edge.dependency and edge.dependent in number and edge.dependency in number
     ]
     carried = _bandwidth_counts(edges, infrastructure)
-    if carried and not _expressible(pod_sets, infrastructure):
+    if carried and not _expressible(infrastructure):
         return None
     # Budgets are charged with what is really there.
     gone = [] if carried else replaced_pods(group, (candidate.info.pod for candidate in candidates), cache)
@@ -89,7 +90,9 @@ def pose(
     costs = infrastructure.infrastructure.location_cost
     routing = {name: cache.services.routing(group.key, name).routing for name in number}
     problem = Problem(
-        nodes=_nodes(group, cache, infrastructure, places, carried=carried),
+        nodes=_nodes(
+            cache.state, infrastructure, places, _bandwidth(group, pod_sets, cache, infrastructure) if carried else None
+        ),
         workloads=[Workload(name=name, routing=routing[name], placed=placed.get(name, {})) for name in number],
         pod_sets=[
             PodSet(
@@ -124,17 +127,15 @@ def _bandwidth_counts(edges: Iterable[GroupEdge], infrastructure: Infrastructure
     return bool(somewhere) and any(edge.bandwidth for edge in edges)
 
 
-def _expressible(pod_sets: Sequence[Alike], infrastructure: InfrastructureState) -> bool:
+def _expressible(infrastructure: InfrastructureState) -> bool:
     model = infrastructure.infrastructure
-    if model.links is not None or model.bandwidth_price.any():
-        return False
-    return not any(name == RESOURCE_BANDWIDTH for pods in pod_sets for name, _ in pods.template.requests)
+    return model.links is None and not model.bandwidth_price.any()
 
 
 def _nodes(
-    group: Group, cache: Cache, infrastructure: InfrastructureState, places: Sequence[Place], *, carried: bool
+    state: ClusterState, infrastructure: InfrastructureState, places: Sequence[Place], bandwidth: Floats | None
 ) -> Nodes:
-    state, exact, model = cache.state, infrastructure.exact, infrastructure.infrastructure
+    exact, model = infrastructure.exact, infrastructure.infrastructure
     reserve: Ints = state.allocatable - exact.open
     return Nodes(
         free=state.allocatable - state.used,
@@ -143,18 +144,24 @@ def _nodes(
         zone=failure_zones(state),
         service_zone=zone_numbers(places),
         reserve=reserve if reserve.any() else None,
-        bandwidth=_bandwidth(group, cache, infrastructure) if carried else None,
+        bandwidth=bandwidth,
     )
 
 
-def _bandwidth(group: Group, cache: Cache, infrastructure: InfrastructureState) -> Floats:
-    """float64[N], bit/s of each node for the edges of the group, those between placed pods included."""
-    exact = infrastructure.exact
+def _bandwidth(group: Group, pod_sets: Sequence[Alike], cache: Cache, infrastructure: InfrastructureState) -> Floats:
+    """float64[N], bit/s of each node for the edges of the group, those between placed pods included.
+
+    What the pods to place request themselves is kept back on every node that they may use, as if all came there.
+    """
+    exact, column = infrastructure.exact, cache.state.resources.get(RESOURCE_BANDWIDTH)
     left = (exact.bandwidth_free - exact.bandwidth_kept).astype(np.float64)
     for node, amount in cache.bandwidth().of(group.key).items():
         slot = cache.state.node_index.get(node)
         if slot is not None:
             left[slot] += amount
+    if column is not None:
+        for pods in pod_sets:
+            left -= len(pods.candidates) * int(pods.request[column]) * pods.mask
     return np.where(exact.limited, np.minimum(left, WIDEST), np.inf)
 
 

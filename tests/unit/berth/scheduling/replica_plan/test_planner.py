@@ -239,6 +239,16 @@ class TestDefaultInstead:
         outcome = small.place(shop, *replicas("a", 2), *replicas("b", 2))
         assert (outcome.complete, strategies(outcome)) == (True, {DEFAULT})
 
+    @pytest.mark.parametrize(("own", "strategy"), [("10M", REPLICAS), ("30M", DEFAULT)])
+    def test_pods_that_request_bandwidth_where_little_is_left(self, own: str, strategy: str) -> None:
+        """Two nodes of 100M, a replica of each workload on both: 15M for calls on each, beside what pods request."""
+        small = lab("z1", "z1", cpu="1", bandwidth="100M")
+        shop = small.group(group_object("shop", *chain("a", "b", minBandwidth="15M")))
+        requests = {"network_aware_com__bandwidth": own}
+        pods = [member(f"{name}{n}", name, cpu="400m", **requests) for name in "ab" for n in range(2)]
+        outcome = small.place(shop, *pods)
+        assert (outcome.complete, strategies(outcome)) == (True, {strategy})
+
     def test_links_matter_only_to_edges_with_bandwidth(self) -> None:
         links = Profile(gang=PROFILE.gang, links=[Link(name="up", capacity="1G", nodes=["n0"])])
         small = lab("z1", "z1", profile=links)

@@ -179,9 +179,14 @@ def test_links_and_prices_of_bandwidth_cannot_be_said_in_counts(
     assert (asked(cluster(), member("a0", "a"), member("b0", "b"), edges=edges) is None) is bool(bandwidth)
 
 
-def test_bandwidth_that_pods_request_themselves_cannot_be_said() -> None:
-    pods = member("a0", "a", network_aware_com__bandwidth="1M"), member("b0", "b")
-    assert asked(limited(), *pods, edges={"minBandwidth": "10M"}) is None
+def test_what_pods_request_of_bandwidth_themselves_is_kept_from_their_edges() -> None:
+    requesting = [member(f"a{n}", "a", network_aware_com__bandwidth="1M") for n in range(3)]
+    nowhere = {"topologySpreadConstraints": [builders.spread("rack", {WORKLOAD: "c"})]}
+    never = member("c0", "c", network_aware_com__bandwidth="50M", spec=nowhere)
+    found = question(limited(), *requesting, member("b0", "b"), never, edges={"minBandwidth": "10M"})
+    assert found.judged
+    assert found.problem.nodes.bandwidth is not None
+    assert found.problem.nodes.bandwidth.tolist() == [97e6, np.inf, np.inf, np.inf]
 
 
 def test_zones_of_one_name_in_two_regions_are_one_zone_to_services() -> None:
