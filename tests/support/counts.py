@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from bench.replicas_core.small import small_problem
 from berth.network.routing import Routing
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Prices, Problem, Rule, Workload
 from berth.scheduling.replicas.result import Plan
+from berth.scheduling.replicas.rule import Spread
+from berth.scheduling.replicas.search.draft import Draft
 
 COST = np.array([[1.0, 5, 80, 80], [5, 1, 80, 80], [80, 80, 1, 5], [80, 80, 5, 1]])
 """Four zones in two regions"""
@@ -52,6 +57,24 @@ def problem(
     )
 
 
+def with_rules(seed: int, kind: type[Rule], *, required: bool) -> Problem:
+    """A generated problem with those of its rules alone that are of a kind."""
+    asked = small_problem(seed)
+    rules = [rule for rule in asked.rules if isinstance(rule, kind) and is_required(rule) is required]
+    return replace(asked, rules=rules)
+
+
+@cache
+def seeds_of(kind: type[Rule], *, required: bool) -> list[int]:
+    """Seeds whose generated problems have such rules."""
+    return [seed for seed in range(400) if with_rules(seed, kind, required=required).rules]
+
+
+def is_required(rule: Rule) -> bool:
+    """Whether a plan must keep it."""
+    return rule.hard if isinstance(rule, Spread) else rule.weight is None
+
+
 def books_of(asked: Problem, columns: Sequence[int] | None = None) -> Books:
     """Books over all nodes, or over some."""
     return Books(Model(asked, np.arange(asked.nodes.size) if columns is None else np.array(columns)))
@@ -68,6 +91,18 @@ def walk(books: Books, rng: np.random.Generator, steps: int, columns: Sequence[i
             books.remove(row, column)
         elif len(waiting):
             books.insert(int(rng.choice(waiting)), int(rng.choice(places)))
+
+
+def filled(asked: Problem, rng: np.random.Generator) -> Draft:
+    """A draft with every pod where there is room for it, somewhere, in any order."""
+    draft = Draft(books_of(asked))
+    for row in rng.permutation(len(draft.missing)).tolist():
+        while draft.missing[row]:
+            able = np.flatnonzero(draft.books.can(row))
+            if not len(able):
+                break
+            draft.put(row, int(rng.choice(able)))
+    return draft
 
 
 def state_of(answer: Plan | Books) -> list[tuple[int, ...]]:

@@ -57,7 +57,7 @@ class Exact:
             return False
         options = self._options = Options(draft.books, rows)
         books = draft.books
-        base = _constant(books)
+        base = constant(books)
         self._free, self._chosen = books.free.copy(), dict[int, int]()
         costs = {workload: options.alone[workload] for workload in options.workloads}
         self._least = {pair: table.min(axis=1, initial=np.inf) for pair, table in options.together.items()}
@@ -162,7 +162,7 @@ class Exact:
         return True
 
 
-def _constant(books: Books) -> float:
+def constant(books: Books) -> float:
     """What the plan costs with nothing planned: edges, load and survival among what is placed."""
     waiting = {books.model.workload[row] for row, count in enumerate(books.model.replicas) if count}
     model = books.model

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bench.replicas_core.judge import Judge
-from bench.replicas_core.small import small_problem
-from berth.scheduling.replicas.problem import Problem
 from berth.scheduling.replicas.rule import Spread
-from tests.support.counts import books_of, state_of, walk
+from tests.support.counts import books_of, seeds_of, state_of, walk, with_rules
 
-
-def with_rules(seed: int, *, required: bool) -> Problem:
-    asked = small_problem(seed)
-    rules = [rule for rule in asked.rules if isinstance(rule, Spread) and bool(rule.hard) is required]
-    return replace(asked, rules=rules)
-
-
-SOFT = [seed for seed in range(400) if with_rules(seed, required=False).rules]
-HARD = [seed for seed in range(400) if with_rules(seed, required=True).rules]
+SOFT = seeds_of(Spread, required=False)
+HARD = seeds_of(Spread, required=True)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from(SOFT))
 def test_soft_rules_cost_what_they_cost_pod_by_pod(seed: int) -> None:
-    asked = with_rules(seed, required=False)
+    asked = with_rules(seed, Spread, required=False)
     books = books_of(asked)
     walk(books, np.random.default_rng(seed), 8)
     state = state_of(books)
@@ -40,7 +29,7 @@ def test_soft_rules_cost_what_they_cost_pod_by_pod(seed: int) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from(HARD))
 def test_a_hard_constraint_is_broken_exactly_if_the_judge_says_so(seed: int) -> None:
-    asked = with_rules(seed, required=True)
+    asked = with_rules(seed, Spread, required=True)
     books = books_of(asked)
     walk(books, np.random.default_rng(seed), 8)
     state = state_of(books)

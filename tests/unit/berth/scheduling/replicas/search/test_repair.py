@@ -1,0 +1,93 @@
+"""Plans that break a rule: pods are left out until it holds, as few as possible, and come back where they may."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.replicas_core.judge import Judge
+from bench.replicas_core.small import small_problem
+from berth.scheduling.gang.budget import UNLIMITED, Budget
+from berth.scheduling.planning import finish
+from berth.scheduling.replicas.hard import keeps_rules
+from berth.scheduling.replicas.problem import Edge, Problem
+from berth.scheduling.replicas.rule import Affinity, Spread
+from berth.scheduling.replicas.search.draft import Draft
+from berth.scheduling.replicas.search.repair import repair
+from tests.support.counts import HOST, ZONE, books_of, filled, nodes, problem, state_of
+
+EXHAUSTED = Budget(lambda: 0.0, 0.0)
+
+
+def with_pods(asked: Problem, *homes: list[int]) -> Draft:
+    draft = Draft(books_of(asked))
+    for row, columns in enumerate(homes):
+        for column in columns:
+            draft.put(row, column)
+    return draft
+
+
+@pytest.mark.parametrize(
+    ("asked", "homes", "missing"),
+    [
+        pytest.param(problem(2), [[0, 1]], [0], id="nothing is broken"),
+        pytest.param(
+            problem(4, rules=[Spread(domain=ZONE % 2, subjects=[0], selects=[0], max_skew=1)]),
+            [[0, 0, 0, 0]],
+            [0],
+            id="spread: one at a time, then back to the other domain",
+        ),
+        pytest.param(
+            problem(4, rules=[Spread(domain=ZONE, subjects=[0], selects=[0], max_skew=1, min_domains=9)]),
+            [[0, 0, 2, 4]],
+            [0],
+            id="minDomains: one a domain",
+        ),
+        pytest.param(
+            problem(4, on=nodes([4, 4, 0, 0, 0, 0, 0, 0]), rules=[Affinity(domain=HOST, subjects=[0], selects=[0])]),
+            [[0, 0, 0, 1]],
+            [0],
+            id="affinity: the one apart joins the others",
+        ),
+        pytest.param(
+            problem(2, 1, rules=[Affinity(domain=HOST, subjects=[0], selects=[1])], on=nodes([2, 9, 9, 9, 9, 9, 9, 9])),
+            [[3, 0], [0]],
+            [1, 0],
+            id="affinity: no room beside the other",
+        ),
+        pytest.param(
+            problem(1, 1, edges=[Edge(caller=0, callee=1, max_cost=5.0)], on=nodes([1, 0, 0, 0, 0, 0, 0, 1])),
+            [[0], [7]],
+            [1, 0],
+            id="a limit: one of the two goes",
+        ),
+    ],
+)
+def test_as_few_as_possible_are_left_out(asked: Problem, homes: list[list[int]], missing: list[int]) -> None:
+    draft = with_pods(asked, *homes)
+    finish(repair(draft, UNLIMITED))
+    assert sum(draft.missing) == sum(missing)
+    assert Judge(asked).broken(state_of(draft.books)) == []
+
+
+def test_without_time_all_that_have_a_broken_rule_go_and_nobody_else() -> None:
+    rules = [Spread(domain=ZONE, subjects=[0], selects=[0], max_skew=1)]
+    draft = with_pods(problem(4, 2, rules=rules), [0, 0, 0, 2], [0, 0])
+    finish(repair(draft, EXHAUSTED))
+    assert draft.missing == [4, 0]
+    assert draft.books.planned[1, 0] == 2
+
+
+@pytest.mark.parametrize("budget", [UNLIMITED, EXHAUSTED], ids=["time", "no time"])
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_whatever_is_planned_every_rule_holds_afterwards(budget: Budget, seed: int) -> None:
+    asked = small_problem(seed)
+    draft = filled(asked, np.random.default_rng(seed))
+    finish(repair(draft, budget))
+    assert keeps_rules(draft.books)
+    assert Judge(asked).broken(state_of(draft.books)) == []
+    placed = [len(homes) for homes in state_of(draft.books)]
+    assert [n + m for n, m in zip(placed, draft.missing, strict=True)] == [p.replicas for p in asked.pod_sets]

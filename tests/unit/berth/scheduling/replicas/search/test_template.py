@@ -1,0 +1,81 @@
+"""Parts of a slice: what shares a node, in as few parts as have room, cutting as little as possible."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.replicas_core.cases import boutique, cluster, mesh
+from berth.scheduling.replicas.problem import PodSet, Problem, Workload
+from berth.scheduling.replicas.search.template import parts
+from tests.support.counts import books_of, nodes, problem
+
+
+@pytest.mark.parametrize(
+    ("cpu", "edges", "expected"),
+    [
+        pytest.param(9, [(0, 1), (1, 2), (2, 3)], [(0, 1, 2, 3)], id="all on one node"),
+        pytest.param(9, [(0, 1), (2, 3)], [(0, 1), (2, 3)], id="what does not call each other is apart"),
+        pytest.param(2, [(0, 1), (0, 1), (1, 2), (2, 3), (2, 3)], [(0, 1), (2, 3)], id="the light edge is cut"),
+        pytest.param(2, [(0, 1), (1, 2), (1, 2), (2, 3)], [(1, 2), (0,), (3,)], id="the heavy edge is kept"),
+        pytest.param(1, [(0, 1), (1, 2), (2, 3)], [(0,), (1,), (2,), (3,)], id="one a node"),
+        pytest.param(0, [(0, 1)], [(0,), (1,), (2,), (3,)], id="no room: each by itself"),
+    ],
+)
+def test_parts(cpu: int, edges: list[tuple[int, int]], expected: list[tuple[int, ...]]) -> None:
+    books = books_of(problem(1, 1, 1, 1, edges=edges, on=nodes(cpu)))
+    assert parts(books, range(4)) == expected
+
+
+@pytest.mark.parametrize(("replicas", "sizes"), [(1, [4]), (2, [2, 2]), (4, [1, 1, 1, 1])])
+def test_a_node_has_room_for_all_replicas_of_a_part(replicas: int, sizes: list[int]) -> None:
+    books = books_of(problem(4, 4, 4, 4, edges=[(0, 1), (1, 2), (2, 3)], on=nodes(4)))
+    assert [len(part) for part in parts(books, range(4), replicas)] == sizes
+
+
+def test_room_is_that_of_the_upper_quarter_of_the_nodes() -> None:
+    """A few large nodes are no measure, nor are full ones."""
+    chain = [(0, 1), (1, 2), (2, 3)]
+    few, many = ([2, 2, 2, 2, 2, 2, 2, 9], [0, 0, 0, 2, 2, 9, 9, 9])
+    sizes = [
+        [len(part) for part in parts(books_of(problem(1, 1, 1, 1, edges=chain, on=nodes(cpu))), range(4))]
+        for cpu in (few, many)
+    ]
+    assert sizes == [[2, 2], [4]]
+
+
+def test_a_pod_set_goes_over_to_the_part_that_it_calls_more() -> None:
+    """Merging puts 1 with 0, as all edges are alike; together 2 and 3 pull it away."""
+    books = books_of(problem(1, 1, 1, 1, edges=[(0, 1), (1, 2), (1, 3), (2, 3)], on=nodes(3)))
+    assert parts(books, range(4)) == [(1, 2, 3), (0,)]
+
+
+def test_pod_sets_of_one_workload_are_linked_with_what_it_calls() -> None:
+    sets = [PodSet(workload=w, replicas=1, request=np.array([1])) for w in (0, 0, 1)]
+    books = books_of(
+        Problem(
+            nodes=nodes(9),
+            workloads=[Workload(name="a"), Workload(name="b")],
+            pod_sets=sets,
+            edges=problem(1, 1, edges=[(0, 1)]).edges,
+        )
+    )
+    assert parts(books, range(3)) == [(0, 1, 2)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 40), st.integers(500, 4000), st.integers(1, 3))
+def test_every_pod_set_is_in_one_part_that_fits(workloads: int, cpu: int, replicas: int) -> None:
+    asked = mesh(workloads, 3, nodes=cluster(8, 2, cpu=cpu))
+    books = books_of(asked)
+    found = parts(books, range(workloads), replicas)
+    assert sorted(row for part in found for row in part) == list(range(workloads))
+    for part in found:
+        need = sum(asked.pod_sets[row].request for row in part) * replicas
+        assert len(part) == 1 or (need <= asked.nodes.free[0]).all()
+
+
+def test_boutique_is_one_part_where_a_node_has_room_for_it() -> None:
+    assert parts(books_of(boutique()), range(11)) == [tuple(range(11))]
