@@ -54,9 +54,9 @@ async def run(
     with tempfile.TemporaryDirectory() as directory:
         scheduler = contender(label, cluster, Path(directory), baseline=baseline)
         try:
+            pids = scheduler.start()  # before the watches: it holds up the event loop
+            cpu = Cpu(pids)
             async with observer.following(client):
-                pids = scheduler.start()
-                cpu = Cpu(pids)
 
                 def started() -> None:
                     nonlocal cpu
