@@ -83,7 +83,7 @@ def read_decision(text: str) -> dict[str, Any]:
             what = f"has version {version!r}, this command reads 1 to {VERSION}"
             raise UnreadableAnnotationError(f"{what}; install the kubectl-berth of the controller's release")
         known = _plain(msgspec.convert(document, _Version2))
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise UnreadableAnnotationError(f"is not a decision of Berth ({error}); somebody changed it") from error
     scale = Scale.SCORE if known["strategy"] == ALONE else Scale.COST
     if any(item.get(scale.value) is None for item in (known, *known["runnerUps"])):
@@ -165,7 +165,7 @@ def read_rejections(text: str) -> list[dict[str, Any]]:
     """The rows of such an annotation; none where it is missing or unreadable, since the Event says it in words too."""
     try:
         document = msgspec.json.decode(text, type=_RejectionsDocument)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return []
     return [msgspec.to_builtins(row) for row in document.rejected] if document.v == VERSION else []
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import msgspec
 import structlog
 
 from berth.api.checks import topology_problems
@@ -21,6 +20,7 @@ from berth.api.conditions import ConditionUpdate
 from berth.api.errors import InvalidObjectError
 from berth.api.networktopology import CONDITION_WEIGHTS_COMPUTED, NetworkTopology, NetworkTopologyStatus
 from berth.kube.client import ApiClient
+from berth.kube.decoding import ObjectDecoder
 from berth.kube.errors import ApiError
 from berth.kube.events import EventRecorder, Reference
 from berth.kube.resources import NETWORK_TOPOLOGIES
@@ -177,7 +177,7 @@ class Reconciler:
                 NETWORK_TOPOLOGIES, name, body, field_manager=FIELD_MANAGER, namespace=namespace
             )
         metrics.WRITES.labels("weights").inc()
-        this.raw = msgspec.json.decode(answer, type=dict[str, Any])
+        this.raw = ObjectDecoder(NETWORK_TOPOLOGIES.raw.type).decode(answer)
         regarding = Reference.to(this.raw)
         note = events.weights_updated(regarding, computed) if wanted else events.weights_removed(regarding, owned)
         self._recorder.record(note)

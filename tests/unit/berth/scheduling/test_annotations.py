@@ -152,6 +152,7 @@ class TestReading:
         [
             pytest.param("{", "is not a decision of Berth", id="cut"),
             pytest.param("[]", "is not a decision of Berth", id="list"),
+            pytest.param(f'{{"v": {"[" * 5000}1{"]" * 5000}}}', "is not a decision of Berth", id="nested deeply"),
             pytest.param(
                 '{"v": 1, "node": "n", "strategy": "berth", "rejected": null}', "is not a decision", id="null-map"
             ),
@@ -186,6 +187,9 @@ class TestRejections:
     )
     def test_what_cannot_be_read_gives_no_rows(self, text: str) -> None:
         assert read_rejections(text) == []
+
+    def test_what_is_nested_deeply_gives_no_rows(self) -> None:
+        assert read_rejections(f'{{"x": {"[" * 5000}1{"]" * 5000}}}') == []
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,14 @@ async def test_an_invalid_object_is_told_once() -> None:
     assert KEY in world.forgotten, "nothing is followed for it"
 
 
+async def test_an_object_that_is_nested_deeply_gets_its_weights() -> None:
+    raw = raw_topology(STATED)
+    raw["metadata"]["added"] = msgspec.Raw(b"[" * 5000 + b"1" + b"]" * 5000)
+    world = World(raw)
+    assert await world.reconciler.reconcile(KEY)
+    assert world.reasons["WeightsComputed"] == "Computed"
+
+
 async def test_an_unreadable_status_is_replaced() -> None:
     world = World({**raw_topology(STATED), "status": {"nodeCount": "many"}})
     assert await world.reconciler.reconcile(KEY)
