@@ -225,6 +225,8 @@ class LeaseLock:
         with readable(answer):
             lease = msgspec.json.decode(answer, type=dict[str, Any])
             version = lease["metadata"]["resourceVersion"]
+            if lease["spec"]["holderIdentity"] != self._identity:
+                raise ValueError("not the Lease as it was written")
         self._lease = lease
         self._observed_version, self._observed_at = version, boot_clock()
 

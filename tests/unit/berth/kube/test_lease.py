@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.kube import lease
-from berth.kube.lease import LeaseTiming
+from berth.kube.client import ApiClient
+from berth.kube.lease import LeaseLock, LeaseTiming
+from tests.support.api_server import Answer, api_server, refusal
 
 
 def test_defaults_are_those_of_kubernetes() -> None:
@@ -63,3 +65,21 @@ def test_the_clock_is_not_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> Non
     before = lease.boot_clock()
     monkeypatch.setattr("time.time", lambda: 0.0)
     assert before <= lease.boot_clock() < before + 60
+
+
+@pytest.mark.parametrize(
+    ("answer", "taken"),
+    [
+        pytest.param({"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "me"}}, True, id="as written"),
+        pytest.param({"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "you"}}, False, id="another's"),
+        pytest.param({"kind": "LeaseList", "metadata": {"resourceVersion": "1"}, "items": []}, False, id="a list"),
+        pytest.param({"login": "https://sso.example"}, False, id="JSON of something on the way"),
+    ],
+)
+async def test_a_lease_is_taken_only_if_the_answer_says_so(answer: object, taken: bool) -> None:
+    with api_server(
+        lambda request: refusal(404, "NotFound") if request.method == "GET" else Answer(201, answer)
+    ) as server:
+        async with ApiClient(server.connection(), retries=0) as client:
+            lock = LeaseLock(client, name="berth", namespace="ns", identity="me", timing=LeaseTiming())
+            assert await lock._try() is taken
