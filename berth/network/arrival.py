@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from berth.network.admitted import Callers, stated
 from berth.network.bandwidth_allocations import demand_towards
-from berth.network.bandwidth_split import Calls, Demand, node_usage, pair_usage
+from berth.network.bandwidth_split import Bundle, Calls, Demand, Endpoints, node_usage, pair_usage
 from berth.network.edges import Routes, endpoints_of
 from berth.network.groups import Group
 from berth.network.limits import NOTHING_PLANNED, Planned
@@ -30,8 +30,6 @@ _MOST = 2**62
 """bit/s at which sums saturate."""
 _APART = -1
 """Slot of a node that has the pod and nobody else."""
-_ANYWHERE = object()
-"""Stands for all zones alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,24 +174,37 @@ class _Changes:
         if now is not then:
             self.planned = node_usage(then.bundles(zone_of))
             self.planned.subtract(node_usage(now.bundles(zone_of)))
-        served = {zone_of(slot) for slot in then.endpoints}
-        self._zones_count = then.routing is not Routing.ALL and None not in served
+        self._endpoints = Endpoints.of(then.routing, then.endpoints, then.live, zone_of)
+        self._zones_count = then.routing is not Routing.ALL and (bool(self._endpoints.by_zone) or not then.endpoints)
         self._callers: defaultdict[object, dict[int, dict[int, int]]] = defaultdict(dict)
         """those who call by zone, None for those that reach all endpoints, or may"""
         for each, callers in then.demand.items():
             for slot, count in callers.items():
                 zone = zone_of(slot)
-                self._callers[zone if zone in served else None].setdefault(each, {})[slot] = count
+                home = zone if zone in self._endpoints.by_zone else None
+                self._callers[home].setdefault(each, {})[slot] = count
         self._known: dict[object, _InZone] = {}
 
     def within(self, zone: object) -> _InZone:
         """With the pod in a zone, None for nodes without one."""
-        kind = zone if self._zones_count else _ANYWHERE
+        kind = zone if self._zones_count else None
+        if self._arrival.demand is not None and zone not in self._endpoints.by_zone:
+            kind = None  # it calls all endpoints
         if kind not in self._known:
-            self._known[kind] = _InZone(
-                self._arrival, self._touched(zone), lambda s: zone if s < 0 else self._zone_of(s)
-            )
+            self._known[kind] = self._in_zone(zone)
         return self._known[kind]
+
+    def _in_zone(self, zone: object) -> _InZone:
+        def zone_of(slot: int) -> object:
+            return zone if slot == _APART else self._zone_of(slot)
+
+        touched, endpoints, demand = self._touched(zone), self._endpoints, self._arrival.demand
+        before = node_usage(endpoints.bundles(touched, zone_of))
+        if demand is None:
+            after = endpoints.with_one(_APART, zone).bundles(touched, zone_of)
+        else:
+            after = endpoints.bundles({demand: {_APART: 1}}, zone_of)
+        return _InZone(self._arrival, before, list(after))
 
     def _touched(self, zone: object) -> Demand[int]:
         """Callers whose calls the pod changes: only its own where it calls."""
@@ -207,17 +218,15 @@ class _Changes:
 class _InZone:
     """What one arrival changes with the pod on some node of a zone."""
 
-    def __init__(self, arrival: Arrival, touched: Demand[int], zone_of: Callable[[int], object]) -> None:
+    def __init__(self, arrival: Arrival, before: Counter[int], after: Sequence[Bundle[int]]) -> None:
         self._called = arrival.demand is None
         self._same_node = arrival.then.routing is Routing.SAME_NODE
         self._endpoints = arrival.then.endpoints
-        then = replace(arrival.then, demand=touched)
-        self._before = node_usage(then.bundles(zone_of))
-        self._after = list(replace(arrival, then=then).at(_APART).bundles(zone_of))
-        self._totals = [(sum(each.callers.values()), sum(each.endpoints.values())) for each in self._after]
-        self.apart = node_usage(self._after)
+        self._before, self._after = before, after
+        self._totals = [(sum(each.callers.values()), sum(each.endpoints.values())) for each in after]
+        self.apart = node_usage(after)
         """bit/s by node with the pod on one of its own"""
-        self.apart.subtract(self._before)
+        self.apart.subtract(before)
 
     def on(self, slot: int, node: int) -> int:
         """bit/s that a node's calls take more with the pod on the node `slot`, of this zone."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from berth.network.routing import Routing
@@ -38,8 +38,62 @@ class Bundle(Generic[Node]):
 
 
 @dataclass(frozen=True, slots=True)
+class Endpoints(Generic[Node]):
+    """Those of one workload, as its Service chooses among them; made by :meth:`of`."""
+
+    routing: Routing
+    """how it chooses"""
+    counts: Mapping[Node, int]
+    """endpoints on each node"""
+    live: int
+    """replicas that calls to all are spread over, waiting ones included"""
+    by_zone: Mapping[object, Mapping[Node, int]]
+    """endpoints by zone and node where zones count, otherwise nothing"""
+
+    @classmethod
+    def of(
+        cls, routing: Routing, counts: Mapping[Node, int], live: int, zone: Callable[[Node], object]
+    ) -> Endpoints[Node]:
+        """Sort endpoints by zone; `zone` is that of a node, None or an empty text where it has none."""
+        by_zone: defaultdict[object, dict[Node, int]] = defaultdict(dict)
+        if routing in (Routing.SAME_ZONE, Routing.SAME_NODE):
+            for node, count in counts.items():
+                by_zone[zone(node)][node] = count
+            if None in by_zone or "" in by_zone:
+                by_zone.clear()  # one endpoint without a zone: zones no longer count
+        return cls(routing, counts, live, by_zone)
+
+    def with_one(self, node: Node, zone: object) -> Endpoints[Node]:
+        """With one more, on a node that has none; None for a node without a zone."""
+        by_zone: Mapping[object, Mapping[Node, int]] = {}
+        if zone is not None and (self.by_zone or not self.counts):
+            by_zone = {**self.by_zone, zone: {**self.by_zone.get(zone, {}), node: 1}}
+        return replace(self, counts={**self.counts, node: 1}, by_zone=by_zone)
+
+    def bundles(self, demand: Demand[Node], zone: Callable[[Node], object]) -> Iterator[Bundle[Node]]:
+        """Put calls together by whom they reach; those that stay on their node are left out."""
+        if not self.counts or self.routing is Routing.LOCAL:
+            return
+        if self.routing is Routing.ALL:
+            yield Bundle(_shares(demand, None, self.live), self.counts)
+            return
+        stay = self.counts if self.routing is Routing.SAME_NODE else ()
+        calling: defaultdict[object, list[Node]] = defaultdict(list)
+        for node in set[Node]().union(*demand.values()):
+            if node not in stay:
+                home = zone(node)
+                calling[home if home in self.by_zone else None].append(node)
+        for home, nodes in calling.items():
+            near = self.by_zone.get(home)
+            if near is None:
+                yield Bundle(_shares(demand, nodes, self.live), self.counts)
+            else:
+                yield Bundle(_shares(demand, nodes, sum(near.values())), near)
+
+
+@dataclass(frozen=True, slots=True)
 class Calls(Generic[Node]):
-    """Calls from one workload to another."""
+    """Calls to one workload."""
 
     routing: Routing
     """how the called workload's Service routes"""
@@ -56,37 +110,17 @@ class Calls(Generic[Node]):
         Args:
             zone: a node's zone; None, or an empty text, where it has none.
         """
-        if not self.endpoints or self.routing is Routing.LOCAL:
-            return
-        if self.routing is Routing.ALL:
-            yield Bundle(self._shares(None, self.live), self.endpoints)
-            return
-        by_zone: defaultdict[object, dict[Node, int]] = defaultdict(dict)
-        for node, count in self.endpoints.items():
-            by_zone[zone(node)][node] = count
-        if None in by_zone or "" in by_zone:
-            by_zone.clear()  # one endpoint without a zone: zones no longer count
-        stay = self.endpoints if self.routing is Routing.SAME_NODE else ()
-        calling: defaultdict[object, list[Node]] = defaultdict(list)
-        for node in set[Node]().union(*self.demand.values()):
-            if node not in stay:
-                home = zone(node)
-                calling[home if home in by_zone else None].append(node)
-        for home, nodes in calling.items():
-            near = by_zone.get(home)
-            if near is None:
-                yield Bundle(self._shares(nodes, self.live), self.endpoints)
-            else:
-                yield Bundle(self._shares(nodes, sum(near.values())), near)
+        return Endpoints.of(self.routing, self.endpoints, self.live, zone).bundles(self.demand, zone)
 
-    def _shares(self, among: Collection[Node] | None, over: int) -> dict[Node, int]:
-        """bit/s towards each endpoint, of callers `among` these nodes or of all; one demand after another is faster."""
-        shares: dict[Node, int] = {}
-        for demand, callers in self.demand.items():
-            each = pair_bandwidth(demand, over)
-            for node in callers if among is None else [node for node in among if node in callers]:
-                shares[node] = shares.get(node, 0) + each * callers[node]
-        return shares
+
+def _shares(demand: Demand[Node], among: Collection[Node] | None, over: int) -> dict[Node, int]:
+    """bit/s towards each endpoint, of callers `among` these nodes or of all; one demand after another is faster."""
+    shares: dict[Node, int] = {}
+    for amount, callers in demand.items():
+        each = pair_bandwidth(amount, over)
+        for node in callers if among is None else [node for node in among if node in callers]:
+            shares[node] = shares.get(node, 0) + each * callers[node]
+    return shares
 
 
 def node_usage(bundles: Iterable[Bundle[Node]]) -> Counter[Node]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from berth.network.bandwidth_split import Calls, node_usage, pair_bandwidth, pair_usage
+from berth.network.bandwidth_split import Calls, Endpoints, node_usage, pair_bandwidth, pair_usage
 from berth.network.routing import Routing
 
 ZONES = {"n1": "z1", "n2": "z1", "n3": "z2", "n4": "z2", "n5": "", "n6": "z3"}
@@ -37,3 +37,19 @@ def test_shares_are_whole_bits_rounded_up() -> None:
     assert [pair_bandwidth(10, n) for n in (1, 3, 4)] == [10, 4, 3]
     calls = Calls(Routing.SAME_ZONE, {10: {"n1": 1}, 20: {"n1": 2}}, {"n2": 3}, 9)
     assert pair_usage(calls.bundles(ZONES.get)) == {("n1", "n2"): 3 * (4 + 2 * 7)}
+
+
+@pytest.mark.parametrize("routing", Routing)
+@pytest.mark.parametrize("zone", ["z1", "z3", None], ids=["with others", "alone", "without a zone"])
+@pytest.mark.parametrize("others", [{}, {"n2": 1, "n3": 2}, {"n2": 1, "n5": 1}], ids=["none", "two", "one has no zone"])
+def test_one_endpoint_more(routing: Routing, zone: str | None, others: dict[str, int]) -> None:
+    """As if all had been sorted together; `new` is a node of the zone."""
+
+    def zone_of(node: str) -> str | None:
+        return zone if node == "new" else ZONES.get(node)
+
+    demand = {12: {"n1": 2, "n6": 1}, 7: {"n5": 1}}
+    more = Endpoints.of(routing, others, 4, zone_of).with_one("new", zone)
+    assert list(more.bundles(demand, zone_of)) == list(
+        Endpoints.of(routing, {**others, "new": 1}, 4, zone_of).bundles(demand, zone_of)
+    )
