@@ -56,7 +56,7 @@ async def test_a_request_through_a_proxy_takes_no_longer_than_it_may(monkeypatch
 
 
 async def test_the_way_without_a_proxy_is_the_pools(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Binding and an Event for each pod: a general client's request costs four times as much."""
+    """A Binding and an Event for each pod: a general client's request costs more than twice as much."""
 
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("aiohttp was asked")
