@@ -60,23 +60,32 @@ def _beyond_limits(books: Books) -> Iterator[Breach]:
         limit = model.limit(number)
         if limit is None:
             continue
-        beyond = _reached_beyond(model, limit, books.x[limit.callee])
+        beyond = reached_beyond(model, limit, books.x[limit.callee])
         if not beyond.any():
             continue
-        before = _reached_beyond(model, limit, model.placed[limit.callee])
+        before = reached_beyond(model, limit, model.placed[limit.callee])
         for caller in model.callers[number]:
             there = model.placed[caller]
             if beyond[books.x[caller] > there].any() or (beyond > before + NOTHING)[there > 0].any():
                 yield Breach([*model.relations.sets(caller), *model.relations.sets(limit.callee)])
 
 
-def _reached_beyond(model: Model, limit: Target, endpoints: Floats) -> Floats:
-    """float64[K], how many of these endpoints, float64[K], a caller on each column reaches beyond the limit."""
-    total = float(endpoints.sum())
+def reached_beyond(model: Model, limit: Target, endpoints: Floats) -> Floats:
+    """How many of these endpoints a caller on each column reaches beyond the limit.
+
+    Args:
+        model: locations and zones.
+        limit: the callee, with costs of 1 beyond the limit and 0 within it.
+        endpoints: float64[..., K], by column, in every row as many.
+
+    Returns:
+        float64[..., K].
+    """
+    total = float(np.atleast_2d(endpoints)[:1].sum())
     if not total:
-        return np.zeros(model.size)
+        return np.zeros_like(endpoints)
     here = endpoints @ model.incidence
     share = paid(model, limit, endpoints, here, total)
     kept = model.gathered(here)
     reached = np.where(model.served(kept) & (limit.near_cost is not None), kept, total)
-    return np.where(share > NOTHING, share * reached.take(model.service_zone), 0.0)
+    return np.where(share > NOTHING, share * reached.take(model.service_zone, axis=-1), 0.0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from berth.network.routing import Routing
 from berth.scheduling.replicas.books import Books
-from berth.scheduling.replicas.hard import NOTHING
+from berth.scheduling.replicas.hard import NOTHING, reached_beyond
 from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Floats, Ints
 from berth.scheduling.replicas.search.joint_rules import Counts, Part, load_part, rule_part
@@ -129,14 +129,11 @@ class Options:
         value: Floats = share @ paid(model, model.plain(number), endpoints, here, total).T
         if limit is None:
             return value
-        beyond = paid(model, limit, endpoints, here, total) > NOTHING
-        placed, there = model.placed[target.callee], model.placed[caller]
-        before = np.zeros(model.size, dtype=np.bool_)
-        if placed.any():
-            before = paid(model, limit, placed, placed @ model.incidence, float(placed.sum())) > NOTHING
+        beyond, there = reached_beyond(model, limit, endpoints), model.placed[caller]
+        more = beyond > reached_beyond(model, limit, model.placed[target.callee]) + NOTHING
         # What pods that are placed already reached before is no fault of the plan.
-        concerned = ((callers > there) | ((there > 0) & ~before)).astype(np.float64)
-        return np.where(concerned @ beyond.T > 0, np.inf, value)
+        broken = (callers > there).astype(np.float64) @ (beyond > 0).T + ((there > 0) & more).any(axis=1)
+        return np.where(broken > 0, np.inf, value)
 
     def _parts(self) -> Iterator[tuple[set[int], Part]]:
         model = self.model

@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from bench.replicas_core.judge import Judge
@@ -44,12 +44,11 @@ def total_of(options: Options, chosen: dict[int, int]) -> float:
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 10_000))
+@example(468)  # a placed caller that is beyond its limit already
 def test_ways_add_up_to_the_judges_objective(seed: int) -> None:
     asked, rng = small_problem(seed), np.random.default_rng(seed)
     options = options_of(asked)
     assume(all(len(options.alone[w]) for w in options.workloads))
-    # A placed caller that is beyond a limit anyway may reach more endpoints there: whole plans are judged by that.
-    assume(not (options.model.placed.any() and options.model.limited))
     chosen = {w: int(rng.integers(len(options.alone[w]))) for w in options.workloads}
     state: list[tuple[int, ...]] = []
     for row, pod_set in enumerate(asked.pod_sets):
@@ -104,3 +103,18 @@ def test_a_way_beyond_a_limit_is_none() -> None:
     options = options_of(problem(1, 1, edges=edges, routing=Routing.ALL))
     near = ZONE[:, None] // 2 == ZONE // 2
     assert np.array_equal(np.isfinite(options.together[0, 1]), near)
+
+
+@pytest.mark.parametrize(
+    "placed",
+    [
+        pytest.param({0: 1}, id="none beyond before"),
+        pytest.param({4: 1}, id="one beyond before"),
+        pytest.param({0: 1, 4: 2}, id="two beyond before"),
+    ],
+)
+def test_a_placed_caller_reaches_no_more_endpoints_beyond_a_limit(placed: dict[int, int]) -> None:
+    edges = [Edge(caller=0, callee=1, max_cost=5.0)]
+    options = options_of(problem(0, 1, edges=edges, placed={0: {0: 1}, 1: placed}))
+    new = (options.counts[1] @ ZONE).astype(int)
+    assert np.array_equal(np.isfinite(options.alone[1]), new < 2)
