@@ -287,7 +287,7 @@ def _hopeful(rule: Affinity, pods: frozenset[tuple[int, int]]) -> bool:
     anchors = {domain[node] for row, node in pods if row in rule.selects and row not in rule.subjects}
     alone = {domain[node] for row, node in pods if row in rule.subjects} - anchors
     lonely = [place for place in alone if not _placed(rule.placed, domain, place)]
-    first = set(rule.subjects) <= set(rule.selects) and (rule.placed is None or not rule.placed.any())
+    first = bool(set(rule.subjects) & set(rule.selects)) and (rule.placed is None or not rule.placed.any())
     return len(lonely) <= first
 
 

@@ -68,17 +68,17 @@ def _affinity(model: Model, rule: Affinity, counts: Counts) -> Floats:
     placed = domains.table(rule.placed)[:-1]
     users = _by_domain(model, domains, rule.subjects, counts)
     lost = _unkeyed(domains, rule.subjects, counts)
-    alike = set(rule.subjects) <= set(rule.selects)
+    both = [row for row in rule.subjects if row in rule.selects]
+    same = _by_domain(model, domains, both, counts)
     if rule.weight is None:
         others = [row for row in rule.selects if row not in rule.subjects]
         anchors = _by_domain(model, domains, others, counts) + placed
-        exempt = alike and not placed.any()
-        lonely = np.asarray(((users > 0) & (anchors == 0)).sum(axis=-1))
-        return _never((lonely > exempt) | (lost > 0))
-    both = [row for row in rule.subjects if row in rule.selects]
-    same, other = _by_domain(model, domains, both, counts), users - _by_domain(model, domains, both, counts)
+        lonely = (users > 0) & (anchors == 0)
+        exempt = (lonely & (same > 0)).any(axis=-1) & (not placed.any())
+        return _never((lonely.sum(axis=-1) > exempt) | (lost > 0))
+    other = users - same
     owners = domains.table(rule.placed_subjects)[:-1]
-    if alike and rule.subjects:
+    if rule.subjects and len(both) == len(rule.subjects):
         same = same + owners
     else:
         other = other + owners

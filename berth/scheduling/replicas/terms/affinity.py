@@ -1,8 +1,8 @@
 """Affinity: a price for every pod with a preferred term and no other selected pod in its domain; required terms.
 
 A required term is a price as well while the search may still mend it: one for every domain that subjects use and that
-holds no *anchor*, a selected pod that does not have the rule itself. One such domain is free while no selected pod is
-placed anywhere and subjects are selected themselves: somebody must be the first.
+holds no *anchor*, a selected pod that does not have the rule itself. While no selected pod is placed anywhere, one such
+domain with a subject that is selected itself is free: somebody must be the first.
 """
 
 from __future__ import annotations
@@ -89,16 +89,21 @@ class RequiredAffinityTerm:
         domains = model.domains(rule.domain)
         self._column, self._keyed = domains.column, domains.keyed
         self._anchors, self._users = domains.table(rule.placed), domains.table(None)
-        self._exempt = self._subjects <= self._selects and not (rule.placed is not None and rule.placed.any())
+        self._alike = domains.table(None)
+        """subjects that are selected themselves"""
+        self._exempt = not (rule.placed is not None and rule.placed.any())
 
     def change(self, row: int, column: int, count: int) -> None:
         """Count pods of a set that came (or went)."""
         domain = self._column[column]
-        if domain >= 0:
-            if row in self._subjects:
-                self._users[domain] += count
-            elif row in self._selects:
-                self._anchors[domain] += count
+        if domain < 0:
+            return
+        if row in self._subjects:
+            self._users[domain] += count
+            if row in self._selects:
+                self._alike[domain] += count
+        elif row in self._selects:
+            self._anchors[domain] += count
 
     def allowed(self, row: int) -> Bools | None:
         """bool[K], columns that have the key; None for sets without the rule."""
@@ -106,21 +111,25 @@ class RequiredAffinityTerm:
 
     def broken(self) -> float:
         """Domains with subjects and without anchors, beyond the one that may be first."""
-        lonely = float(np.count_nonzero((self._users > 0) & (self._anchors == 0)))
-        return max(0.0, lonely - self._exempt)
+        lonely = (self._users > 0) & (self._anchors == 0)
+        count = int(np.count_nonzero(lonely))
+        return float(count - (self._exempt and bool((lonely & (self._alike > 0)).any())))
 
     def add(self, row: int) -> Floats | float:
         """float64[K], change of the penalty for one more pod of the set on each column."""
-        lonely = (self._users > 0) & (self._anchors == 0)
-        count = float(np.count_nonzero(lonely))
+        unanchored = self._anchors == 0
+        lonely = (self._users > 0) & unanchored
+        first = lonely & (self._alike > 0)
+        count, firsts = np.count_nonzero(lonely), np.count_nonzero(first)
         if row in self._subjects:
-            after = count + (~lonely & (self._anchors == 0))
+            after = count + (~lonely & unanchored)
+            able = firsts + unanchored > 0 if row in self._selects else np.full(len(unanchored), firsts > 0)
         elif row in self._selects:
             after = count - lonely
+            able = firsts - first > 0
         else:
             return 0.0
-        allowance = float(self._exempt)
-        change = np.maximum(after - allowance, 0.0) - max(count - allowance, 0.0)
+        change = (after - (able & self._exempt)) - float(count - (self._exempt and firsts > 0))
         change[-1] = 0.0
         by_column: Floats = self._price * change.take(self._column, mode="wrap")
         return by_column
