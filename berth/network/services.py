@@ -16,10 +16,13 @@ Members of a StatefulSet are not alike: each is called by its own name, so all o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from berth.kube.objects import Service
 from berth.network.routing import Routing
+
+Labels = Iterable[tuple[str, str]]
+"""Keys and values of the labels of a pod."""
 
 _DISTRIBUTIONS: Mapping[str, Routing] = {
     "PreferClose": Routing.SAME_ZONE,
@@ -29,28 +32,6 @@ _DISTRIBUTIONS: Mapping[str, Routing] = {
 _TOPOLOGY_MODE = ("service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode")
 """Annotations that replace trafficDistribution; where both are there, the first counts."""
 _HEADLESS = "None"
-
-
-def selecting(services: Iterable[Service], pods: Iterable[Iterable[tuple[str, str]]]) -> Iterator[Service]:
-    """Services that have any of these pods of their namespace as an endpoint.
-
-    Pods are given by their labels. A Service is looked at once for all of them: a tenant may have thousands of both.
-    """
-    having: dict[tuple[str, str], int] = {}  # pods by label, one bit each
-    for number, labels in enumerate(pods):
-        for label in labels:
-            having[label] = having.get(label, 0) | 1 << number
-    for service in services:
-        spec = service.spec
-        if not spec.selector or spec.type == "ExternalName":
-            continue
-        selected = -1
-        for label in spec.selector.items():
-            selected &= having.get(label, 0)
-            if not selected:
-                break
-        if selected:
-            yield service
 
 
 def headless(service: Service) -> bool:
@@ -71,15 +52,65 @@ def routing_of(service: Service) -> Routing:
     return _DISTRIBUTIONS.get(spec.traffic_distribution or "", Routing.ALL)
 
 
-def service_for(services: Iterable[Service], workload: str) -> Service | None:
-    """Return the Service that callers of a workload are taken to use, of those that select its pods; None without any.
+class ServiceIndex:
+    """Services of one namespace, for the question which of them callers of a workload are taken to use.
 
     Nothing says which one they use. One with an address comes before a headless one, which a StatefulSet's members use
     among themselves; then the one named like the workload, since clients know it by name; then the first by name
     (``cart`` before ``cart-metrics``).
     """
-    return min(
-        services,
-        key=lambda service: (headless(service), service.metadata.name != workload, service.metadata.name),
-        default=None,
-    )
+
+    def __init__(self, services: Iterable[Service]) -> None:
+        """Put them in order; those without pods of their own say nothing and are left out."""
+        self._by_name = {
+            service.metadata.name: service
+            for service in services
+            if service.spec.selector and service.spec.type != "ExternalName"
+        }
+        self.ordered = sorted(self._by_name.values(), key=lambda service: (headless(service), service.metadata.name))
+        """the one that is used comes first, where none is named like the workload"""
+
+    def used(self, workloads: Sequence[tuple[str, Iterable[Labels]]]) -> list[Service | None]:
+        """Return for each workload the Service its callers use, of those that have any of its pods as an endpoint.
+
+        Workloads are given by their selector and the labels of their pods; None is for one that no Service selects. A
+        Service is looked at once for all of them: a tenant may have thousands of both.
+        """
+        having: dict[tuple[str, str], int] = {}  # pods of all workloads by label, one bit each
+        owners: list[int] = []
+        masks: list[int] = []
+        for position, (_, pods) in enumerate(workloads):
+            first = len(owners)
+            for labels in pods:
+                bit = 1 << len(owners)
+                for label in labels:
+                    having[label] = having.get(label, 0) | bit
+                owners.append(position)
+            masks.append((1 << len(owners)) - (1 << first))
+        used: list[Service | None] = [None] * len(workloads)
+        left = (1 << len(owners)) - 1
+        for service in self.ordered:
+            if not left:
+                break
+            selected = _selected(service, having, left)
+            while selected:
+                position = owners[selected.bit_length() - 1]
+                used[position] = service
+                left ^= masks[position]
+                selected &= left
+        for position, (workload, _) in enumerate(workloads):
+            named, other = self._by_name.get(workload), used[position]
+            if named is None or other is None or headless(named) != headless(other):
+                continue
+            if _selected(named, having, masks[position]):
+                used[position] = named
+        return used
+
+
+def _selected(service: Service, having: Mapping[tuple[str, str], int], pods: int) -> int:
+    """Those of these pods that a Service has as endpoints."""
+    for label in service.spec.selector.items():
+        pods &= having.get(label, 0)
+        if not pods:
+            break
+    return pods

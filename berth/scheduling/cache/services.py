@@ -17,7 +17,7 @@ from berth.api.labels import membership
 from berth.kube.objects import Pod, Service
 from berth.network.groups import Group, GroupKey
 from berth.network.routing import Routing
-from berth.network.services import routing_of, selecting, service_for
+from berth.network.services import ServiceIndex, routing_of
 
 _STATEFUL_SET = "StatefulSet"
 
@@ -53,8 +53,9 @@ class ServiceTable:
     def __init__(self) -> None:
         """Start empty."""
         self._services: defaultdict[str, dict[str, Service]] = defaultdict(dict)
+        self._indexes: dict[str, ServiceIndex] = {}
         self._pods: dict[str, tuple[_Workload, _Shape]] = {}
-        self._shapes: dict[_Workload, Counter[_Shape]] = {}
+        self._shapes: defaultdict[str, dict[_Workload, Counter[_Shape]]] = defaultdict(dict)
         self._known: defaultdict[str, dict[_Workload, WorkloadRouting]] = defaultdict(dict)
 
     def update(self, service: Service) -> bool:
@@ -64,14 +65,14 @@ class ServiceTable:
         if old is not None and old.spec == service.spec and _route(old) == _route(service):
             return False
         self._services[meta.namespace][meta.name] = service
-        self._known.pop(meta.namespace, None)
+        self._changed(meta.namespace)
         return True
 
     def delete(self, service: Service) -> None:
         """A Service was deleted."""
         namespace = service.metadata.namespace
         if self._services[namespace].pop(service.metadata.name, None) is not None:
-            self._known.pop(namespace, None)
+            self._changed(namespace)
         if not self._services[namespace]:
             del self._services[namespace]
 
@@ -91,7 +92,7 @@ class ServiceTable:
             return False
         self.leave(uid)
         self._pods[uid] = now
-        shapes = self._shapes.setdefault(workload, Counter())
+        shapes = self._shapes[workload.group.namespace].setdefault(workload, Counter())
         shapes[now[1]] += 1
         if shapes[now[1]] == 1:
             self._forget(workload)
@@ -102,22 +103,25 @@ class ServiceTable:
         if uid not in self._pods:
             return
         workload, shape = self._pods.pop(uid)
-        shapes = self._shapes[workload]
+        namespace = workload.group.namespace
+        shapes = self._shapes[namespace][workload]
         shapes[shape] -= 1
         if not shapes[shape]:
             del shapes[shape]
             self._forget(workload)
             if not shapes:
-                del self._shapes[workload]
+                del self._shapes[namespace][workload]
+                if not self._shapes[namespace]:
+                    del self._shapes[namespace]
 
     def routing(self, group: GroupKey, workload: str) -> WorkloadRouting:
         """How calls to a workload (by its selector) are routed: evenly to all while no Service selects a pod of it."""
         key = _Workload(group, workload)
-        if key not in self._shapes:
+        if key not in self._shapes.get(group.namespace, {}):
             return WorkloadRouting()  # not kept: no pod of it would take it away again
         known = self._known[group.namespace]
         if key not in known:
-            known[key] = self._route(key)
+            self._route(group.namespace, known)
         return known[key]
 
     def keeps_near(self, group: Group) -> bool:
@@ -136,14 +140,25 @@ class ServiceTable:
         if not known:
             self._known.pop(namespace, None)
 
-    def _route(self, key: _Workload) -> WorkloadRouting:
-        shapes = self._shapes[key]
-        services = self._services.get(key.group.namespace, {}).values()
-        found = service_for(selecting(services, (shape.labels for shape in shapes)), key.selector)
-        named = any(shape.stateful for shape in shapes)
-        if found is None:
-            return WorkloadRouting(settable=not named)
-        return WorkloadRouting(Routing.ALL, found.metadata.name, settable=False) if named else _route(found)
+    def _changed(self, namespace: str) -> None:
+        """Drop what was worked out of the Services of a namespace."""
+        self._known.pop(namespace, None)
+        self._indexes.pop(namespace, None)
+
+    def _route(self, namespace: str, known: dict[_Workload, WorkloadRouting]) -> None:
+        """Work out whatever is not known in a namespace: one workload for itself costs nearly as much as all."""
+        if namespace not in self._indexes:
+            self._indexes[namespace] = ServiceIndex(self._services.get(namespace, {}).values())
+        wanted = [(key, shapes) for key, shapes in self._shapes[namespace].items() if key not in known]
+        used = self._indexes[namespace].used([(key.selector, [s.labels for s in shapes]) for key, shapes in wanted])
+        for (key, shapes), service in zip(wanted, used, strict=True):
+            named = any(shape.stateful for shape in shapes)
+            if service is None:
+                known[key] = WorkloadRouting(settable=not named)
+            elif named:
+                known[key] = WorkloadRouting(Routing.ALL, service.metadata.name, settable=False)
+            else:
+                known[key] = _route(service)
 
 
 def _route(service: Service) -> WorkloadRouting:

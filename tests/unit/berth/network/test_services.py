@@ -7,11 +7,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from berth.kube.decoding import ObjectDecoder
 from berth.kube.objects import Service
 from berth.network.routing import Routing
-from berth.network.services import headless, routing_of, selecting, service_for
+from berth.network.services import ServiceIndex, headless, routing_of
 
 MODE, HINTS = "service.kubernetes.io/topology-mode", "service.kubernetes.io/topology-aware-hints"
 CART = {"app": "cart"}
@@ -78,7 +80,7 @@ def test_what_a_service_says(made: Service, routing: Routing) -> None:
     ],
 )
 def test_which_pods_are_endpoints(made: Service, labels: dict[str, str], selected: bool) -> None:
-    assert bool([*selecting([made], [labels.items()])]) is selected
+    assert ServiceIndex([made]).used([("cart", [labels.items()])]) == [made if selected else None]
 
 
 @pytest.mark.parametrize(
@@ -94,12 +96,21 @@ def test_which_pods_are_endpoints(made: Service, labels: dict[str, str], selecte
 )
 def test_one_service_is_chosen_in_whatever_order_they_come(services: list[Service], chosen: str | None) -> None:
     for order in (services, services[::-1]):
-        found = service_for(order, "cart")
+        [found] = ServiceIndex(order).used([("cart", [CART.items()])])
         assert (found.metadata.name if found is not None else None) == chosen
 
 
 def test_an_address_that_is_yet_to_be_given_is_not_headless() -> None:
     assert [headless(service(clusterIP=address)) for address in ("", None, "10.0.0.1", "None")] == [False] * 3 + [True]
+
+
+def test_no_single_pod_has_all_the_labels() -> None:
+    made = service(selector={"app": "cart", "track": "canary"})
+    stable, canary = {"app": "cart", "track": "stable"}, {"app": "shop", "track": "canary"}
+    index = ServiceIndex([made])
+    assert index.used([("cart", [stable.items(), canary.items()])]) == [None]
+    assert index.used([("cart", [stable.items(), {**canary, **made.spec.selector}.items()])]) == [made]
+    assert index.used([("cart", [stable.items()]), ("shop", [canary.items()])]) == [None, None]
 
 
 class CountedSelector(dict[str, str]):
@@ -112,19 +123,37 @@ class CountedSelector(dict[str, str]):
         return super().items()
 
 
-def test_a_service_is_looked_at_once_for_all_pods() -> None:
-    services = [service(f"s{number}") for number in range(20)]
-    for number, one in enumerate(services):
-        one.spec.selector = CountedSelector(app="cart", pod=f"cart-{number}")
-    pods = [{"app": "cart", "pod": f"cart-{number}"}.items() for number in range(15, 50)]
+@pytest.mark.parametrize(
+    ("shared", "chosen", "reads"),
+    [
+        pytest.param(False, [f"s{number}" for number in range(10, 30)], 30, id="each-selects-one"),
+        pytest.param(True, ["s10"] * 20, 1, id="all-select-all"),
+    ],
+)
+def test_a_service_is_looked_at_once_for_all_workloads(shared: bool, chosen: list[str], reads: int) -> None:
+    services = [service(f"s{number}") for number in range(10, 40)]
+    for number, one in enumerate(services, start=10):
+        one.spec.selector = CountedSelector({} if shared else {"pod": f"cart-{number}"}, app="cart")
+    index = ServiceIndex(services)
+    workloads = [(f"w{n}", [{"app": "cart", "pod": f"cart-{n}"}.items()]) for n in range(10, 30)]
     CountedSelector.reads = 0
-    assert [one.metadata.name for one in selecting(services, pods)] == ["s15", "s16", "s17", "s18", "s19"]
-    assert CountedSelector.reads == len(services)
+    assert [one and one.metadata.name for one in index.used(workloads)] == chosen
+    assert CountedSelector.reads <= reads
 
 
-def test_no_single_pod_has_all_the_labels() -> None:
-    made = service()
-    made.spec.selector = {"app": "cart", "track": "canary"}
-    stable, canary = {"app": "cart", "track": "stable"}, {"app": "shop", "track": "canary"}
-    assert [*selecting([made], [stable.items(), canary.items()])] == []
-    assert [*selecting([made], [stable.items(), {**canary, **made.spec.selector}.items()])] == [made]
+LABELS = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"))
+SERVICES = st.dictionaries(st.sampled_from(["w0", "w1", "m", "z"]), st.tuples(LABELS, st.booleans()))
+
+
+@given(services=SERVICES, workloads=st.lists(st.lists(LABELS, max_size=3), max_size=3))
+def test_workloads_that_are_looked_up_together_get_what_each_gets_by_the_rule(
+    services: dict[str, tuple[dict[str, str], bool]], workloads: list[list[dict[str, str]]]
+) -> None:
+    made = [service(name, selector=s, clusterIP="None" if bare else "") for name, (s, bare) in services.items()]
+    named = [(f"w{number}", [labels.items() for labels in pods]) for number, pods in enumerate(workloads)]
+
+    def by_rule(name: str, pods: list[ItemsView[str, str]]) -> Service | None:
+        endpoints = [s for s in made if s.spec.selector and any(s.spec.selector.items() <= labels for labels in pods)]
+        return min(endpoints, key=lambda s: (headless(s), s.metadata.name != name, s.metadata.name), default=None)
+
+    assert ServiceIndex(made).used(named) == [by_rule(name, pods) for name, pods in named]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from berth.kube.objects import ObjectMeta, OwnerReference, Pod, Service
 from berth.network.groups import GroupKey, read_group
 from berth.network.routing import Routing
+from berth.network.services import Labels, ServiceIndex
 from berth.scheduling.cache import services as module
 from berth.scheduling.cache.services import ServiceTable, WorkloadRouting
 from tests.support.placement import chain, group_object, lone, member
@@ -191,14 +192,13 @@ class TestCost:
     @pytest.fixture
     def looked(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen: list[str] = []
-        selecting = module.selecting
 
-        def counted(services: Iterable[Service], pods: Iterable[Iterable[tuple[str, str]]]) -> Iterator[Service]:
-            items = [*services]
-            seen.extend(f"{item.metadata.namespace}/{item.metadata.name}" for item in items)
-            return selecting(items, pods)
+        class Counted(ServiceIndex):
+            def used(self, workloads: Sequence[tuple[str, Iterable[Labels]]]) -> list[Service | None]:
+                seen.extend(f"{item.metadata.namespace}/{item.metadata.name}" for item in self.ordered)
+                return super().used(workloads)
 
-        monkeypatch.setattr(module, "selecting", counted)
+        monkeypatch.setattr(module, "ServiceIndex", Counted)
         return seen
 
     @pytest.fixture
@@ -232,6 +232,16 @@ class TestCost:
         for key in (SHOP, OTHER):
             busy.routing(key, "web")
         assert looked == again
+
+    def test_services_are_looked_at_once_for_all_workloads_of_a_namespace(
+        self, busy: ServiceTable, looked: list[str]
+    ) -> None:
+        for number in range(20):
+            busy.join(replica(f"d{number}", f"db-{number}"))
+        busy.update(service(**ZONE, app="db-7"))
+        routings = [busy.routing(SHOP, f"db-{number}").routing for number in range(20)]
+        assert routings == [Routing.SAME_ZONE if number == 7 else Routing.ALL for number in range(20)]
+        assert looked == ["default/web"]
 
 
 EVENT = st.tuples(
