@@ -159,6 +159,8 @@ class BandwidthAllocations:
         self._members, self._routes = members, routes
         self._groups: Mapping[GroupKey, Group] = {}
         self._books: dict[GroupKey, GroupBandwidth] = {}
+        self._by_namespace: defaultdict[str, set[GroupKey]] = defaultdict(set)
+        self._routed: set[GroupKey] = set()
         self._pairs_of: dict[GroupKey, Mapping[NodePair, int]] = {}
         self._changed: set[GroupKey] = set()
         self._moved: defaultdict[GroupKey, set[str]] = defaultdict(set)
@@ -174,11 +176,11 @@ class BandwidthAllocations:
 
     def mark_namespace(self, namespace: str) -> None:
         """Note that Services of a namespace route calls otherwise."""
-        self._changed.update(key for key in self._books if key.namespace == namespace)
+        self._changed.update(self._by_namespace.get(namespace, ()))
 
     def mark_zones(self) -> None:
         """Note that nodes may be in other zones."""
-        self._changed.update(key for key, book in self._books.items() if book.routed)
+        self._changed.update(self._routed)
 
     def refresh(self, groups: Mapping[GroupKey, Group]) -> None:
         """Recompute what changed since the last call."""
@@ -191,8 +193,7 @@ class BandwidthAllocations:
                 book = GroupBandwidth(key, self._members, self._routes)
                 moved = book.all_ends(group)
             _add(self.nodes, book.update(group, moved))
-            if book.calls:
-                self._books[key] = book
+            self._keep(key, book)
             # Groups come and go for ever, and pairs may never be asked for: noted are those alone that have some.
             if book.calls or key in self._pairs_of:
                 self._dirty_pairs.add(key)
@@ -200,6 +201,20 @@ class BandwidthAllocations:
                 self._dirty_pairs.discard(key)
         self._changed.clear()
         self._moved.clear()
+
+    def _keep(self, key: GroupKey, book: GroupBandwidth) -> None:
+        """Keep what was counted of a group, and how a change finds it; nothing of one without calls."""
+        if book.calls:
+            self._books[key] = book
+            self._by_namespace[key.namespace].add(key)
+        elif (others := self._by_namespace.get(key.namespace)) is not None:
+            others.discard(key)
+            if not others:
+                del self._by_namespace[key.namespace]
+        if book.calls and book.routed:
+            self._routed.add(key)
+        else:
+            self._routed.discard(key)
 
     def of(self, key: GroupKey) -> Mapping[str, int]:
         """bit/s that one group takes from each node's budget, as of the last `refresh`."""

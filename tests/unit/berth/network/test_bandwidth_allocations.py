@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.network.admitted import Admitted
-from berth.network.bandwidth_allocations import BandwidthAllocations
+from berth.network.bandwidth_allocations import BandwidthAllocations, GroupBandwidth
 from berth.network.edges import TO_ALL, Routes, pod_edges
 from berth.network.groups import MAX_EDGE_BANDWIDTH, Group, GroupEdge, GroupKey, read_group
 from berth.network.members import GroupMembers
@@ -149,6 +149,73 @@ def test_a_pod_that_moves_costs_a_look_at_its_own_calls() -> None:
     asked.clear()
     assert book.nodes() == book.bandwidth.of(book.shop.key)
     assert asked == []
+
+
+class TestChangesOfServicesAndZones:
+    """Of thousands of groups, those alone are looked at that such a change can concern."""
+
+    def setup_method(self) -> None:
+        self.looked: list[str] = []
+        looked = self.looked
+
+        class Key(GroupKey):
+            @property
+            def namespace(self) -> str:  # type: ignore[override]
+                looked.append(self[0])
+                return self[0]
+
+        self.near: set[str] = {"near"}
+        routes = Routes(self.routing, lambda node: f"zone-of-{node}")
+        self.members = GroupMembers()
+        self.bandwidth = BandwidthAllocations(self.members, routes)
+        groups = [
+            read_group(group_object("shop", *chain("a", "b", minBandwidth="10"), namespace=namespace))
+            for namespace in ("one", "two", "near")
+        ]
+        self.groups: dict[GroupKey, Group] = {Key(*group.key): group for group in groups}
+        for key in self.groups:
+            for workload, node in (("a", "n1"), ("b", "n2")):
+                self.members.update(member(f"{workload}1", workload, namespace=key[0]), node=node)
+            self.bandwidth.mark(key)
+        self.worked_out()
+
+    def routing(self, key: GroupKey, _: str) -> Routing:
+        self.looked.append(f"routing of {key[0]}")
+        return Routing.SAME_ZONE if key[0] in self.near else Routing.ALL
+
+    def worked_out(self) -> set[str]:
+        """Namespaces of the groups that were looked at since the last time, and worked out anew."""
+        self.bandwidth.refresh(self.groups)
+        found = {text.removeprefix("routing of ") for text in self.looked}
+        self.looked.clear()
+        return found
+
+    def test_services_concern_the_groups_of_their_namespace(self) -> None:
+        self.bandwidth.mark_namespace("one")
+        assert self.worked_out() == {"one"}
+        self.bandwidth.mark_namespace("elsewhere")
+        assert self.worked_out() == set()
+
+    def test_zones_concern_the_groups_whose_calls_are_kept_near(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        with monkeypatch.context() as patch:
+            patch.delattr(GroupBandwidth, "routed")
+            self.bandwidth.mark_zones()
+        assert self.worked_out() == {"near"}
+        self.near = {"two"}
+        for namespace in ("near", "two"):
+            self.bandwidth.mark_namespace(namespace)
+        assert self.worked_out() == {"near", "two"}
+        self.bandwidth.mark_zones()
+        assert self.worked_out() == {"two"}
+
+    def test_nothing_is_noted_of_groups_that_are_gone(self) -> None:
+        for key in self.groups:
+            for workload in "ab":
+                self.members.delete(f"pod-{key[0]}-{workload}1")
+            self.bandwidth.mark(key)
+        self.groups.clear()
+        self.worked_out()
+        assert not any((self.bandwidth._books, self.bandwidth._by_namespace, self.bandwidth._routed))
 
 
 STEPS = st.lists(
