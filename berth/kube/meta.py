@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
+
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""A whole number as Kubernetes has them: a larger one can be written in a manifest, and is refused with its field."""
+Amount = str | Int64 | float
+"""resource.Quantity as it stands: text, or a number that nobody put in quotes."""
 
 
 class Named(Protocol):
@@ -39,7 +44,7 @@ class ObjectMeta(Struct):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    generation: int = 0
+    generation: Int64 = 0
     creation_timestamp: str = ""
     deletion_timestamp: str | None = None
     labels: dict[str, str] = {}
@@ -84,6 +89,6 @@ class ResourceClaim(Struct):
 class ResourceRequirements(Struct):
     """corev1.ResourceRequirements; quantities stay text."""
 
-    requests: dict[str, str | int | float] = {}
-    limits: dict[str, str | int | float] = {}
+    requests: dict[str, Amount] = {}
+    limits: dict[str, Amount] = {}
     claims: list[ResourceClaim] = []

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from berth.kube.meta import Amount, Int64, Struct
 from berth.kube.meta import LabelSelector as LabelSelector
 from berth.kube.meta import LabelSelectorRequirement as LabelSelectorRequirement
 from berth.kube.meta import NodeSelector as NodeSelector
@@ -22,7 +23,6 @@ from berth.kube.meta import ObjectMeta as ObjectMeta
 from berth.kube.meta import OwnerReference as OwnerReference
 from berth.kube.meta import ResourceClaim as ResourceClaim
 from berth.kube.meta import ResourceRequirements as ResourceRequirements
-from berth.kube.meta import Struct
 from berth.kube.storage import ClaimReference as ClaimReference
 from berth.kube.storage import CSIDriver as CSIDriver
 from berth.kube.storage import CSIDriverSpec as CSIDriverSpec
@@ -50,7 +50,7 @@ from berth.kube.storage import VolumeNodeAffinity as VolumeNodeAffinity
 class PreferredSchedulingTerm(Struct):
     """corev1.PreferredSchedulingTerm."""
 
-    weight: int = 0
+    weight: Int64 = 0
     preference: NodeSelectorTerm = msgspec.field(default_factory=NodeSelectorTerm)
 
 
@@ -77,7 +77,7 @@ class PodAffinityTerm(Struct):
 class WeightedPodAffinityTerm(Struct):
     """corev1.WeightedPodAffinityTerm."""
 
-    weight: int = 0
+    weight: Int64 = 0
     pod_affinity_term: PodAffinityTerm = msgspec.field(default_factory=PodAffinityTerm)
 
 
@@ -107,7 +107,7 @@ class Toleration(Struct):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None
 
 
 class Taint(Struct):
@@ -121,11 +121,11 @@ class Taint(Struct):
 class TopologySpreadConstraint(Struct):
     """corev1.TopologySpreadConstraint."""
 
-    max_skew: int = 1
+    max_skew: Int64 = 1
     topology_key: str = ""
     when_unsatisfiable: str = "DoNotSchedule"
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int64 | None = None
     node_affinity_policy: str = "Honor"
     node_taints_policy: str = "Ignore"
     match_label_keys: list[str] = []
@@ -134,8 +134,8 @@ class TopologySpreadConstraint(Struct):
 class ContainerPort(Struct):
     """corev1.ContainerPort."""
 
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Int64 = 0
+    host_port: Int64 = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = "TCP"
 
@@ -226,7 +226,7 @@ class PodSpec(Struct):
 
     node_name: str = ""
     scheduler_name: str = ""
-    priority: int = 0
+    priority: Int64 = 0
     priority_class_name: str = ""
     host_network: bool = False
     host_users: bool | None = None
@@ -236,7 +236,7 @@ class PodSpec(Struct):
     topology_spread_constraints: list[TopologySpreadConstraint] = []
     containers: list[Container] = []
     init_containers: list[Container] = []
-    overhead: dict[str, str | int | float] = {}
+    overhead: dict[str, Amount] = {}
     resources: ResourceRequirements | None = None
     volumes: list[Volume] = []
     scheduling_gates: list[PodSchedulingGate] = []
@@ -258,7 +258,7 @@ class ContainerStatus(Struct):
 
     name: str = ""
     resources: ResourceRequirements | None = None
-    allocated_resources: dict[str, str | int | float] = {}
+    allocated_resources: dict[str, Amount] = {}
 
 
 class PodStatus(Struct):
@@ -272,7 +272,7 @@ class PodStatus(Struct):
     container_statuses: list[ContainerStatus] = []
     init_container_statuses: list[ContainerStatus] = []
     resources: ResourceRequirements | None = None
-    allocated_resources: dict[str, str | int | float] = {}
+    allocated_resources: dict[str, Amount] = {}
 
 
 class Pod(Struct):
@@ -304,8 +304,8 @@ class NodeSpec(Struct):
 class NodeStatus(Struct):
     """corev1.NodeStatus."""
 
-    capacity: dict[str, str | int | float] = {}
-    allocatable: dict[str, str | int | float] = {}
+    capacity: dict[str, Amount] = {}
+    allocatable: dict[str, Amount] = {}
     conditions: list[PodCondition] = []
     declared_features: list[str] = []
 

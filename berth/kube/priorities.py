@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from berth.kube.meta import Int64
 from berth.kube.objects import ObjectMeta
 from berth.kube.resources import Resource
 
@@ -12,7 +13,7 @@ class PriorityClass(msgspec.Struct, gc=False, rename="camel", omit_defaults=True
     """schedulingv1.PriorityClass."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    value: int = 0
+    value: Int64 = 0
     global_default: bool = False
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from berth.kube.meta import LabelSelector, NodeSelector, ObjectMeta, ResourceRequirements, Struct
+from berth.kube.meta import Amount, Int64, LabelSelector, NodeSelector, ObjectMeta, ResourceRequirements, Struct
 
 
 class VolumeNodeAffinity(Struct):
@@ -33,7 +33,7 @@ class PersistentVolumeSpec(Struct):
 
     node_affinity: VolumeNodeAffinity | None = None
     storage_class_name: str = ""
-    capacity: dict[str, str | int | float] = {}
+    capacity: dict[str, Amount] = {}
     access_modes: list[str] = []
     volume_mode: str = "Filesystem"
     volume_attributes_class_name: str | None = None
@@ -106,7 +106,7 @@ class StorageClass(Struct):
 class CSINodeDriverAllocatable(Struct):
     """storagev1.VolumeNodeResources."""
 
-    count: int | None = None
+    count: Int64 | None = None
 
 
 class CSINodeDriver(Struct):
@@ -169,5 +169,5 @@ class CSIStorageCapacity(Struct):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     storage_class_name: str = ""
     node_topology: LabelSelector | None = None
-    capacity: str | int | float | None = None
-    maximum_volume_size: str | int | float | None = None
+    capacity: Amount | None = None
+    maximum_volume_size: Amount | None = None

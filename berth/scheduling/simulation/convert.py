@@ -73,6 +73,9 @@ def _in_words(message: str, value: Any) -> tuple[Path, str]:
         # msgspec does not name keys of maps: it is the first entry of a wrong type.
         wanted = _TYPES.get(expected, str)
         wrong = [str(key) for key, item in inside.items() if not isinstance(item, wanted)]
+        if found is None:
+            # No type was expected instead of another: the number is out of bounds.
+            wrong = [key for key in wrong if isinstance(inside[key], int) and not -(2**63) <= inside[key] < 2**63]
         path = (*path, *wrong[:1])
         inside = _lookup(value, path)
     if expected not in _WORDS:

@@ -15,28 +15,13 @@ from berth.kube import resources
 from berth.kube.decoding import MAX_DEPTH, ObjectDecoder, shallow, without_null_fields
 from berth.kube.objects import CSINode, Pod
 from berth.kube.resources import Resource
+from tests.support.documents import CONTAINERS, Path, full, replaced
 
 KINDS = [
     item.type
     for item in vars(resources).values()
     if isinstance(item, Resource) and issubclass(item.type, msgspec.Struct)
 ]
-CONTAINERS = (inspect.ListType, inspect.DictType, inspect.StructType)
-
-Path = tuple[str | int, ...]
-
-
-def full(kind: inspect.Type) -> Any:
-    """A document of a type in which every list and map has an entry."""
-    if isinstance(kind, inspect.UnionType):
-        return full(next((one for one in kind.types if isinstance(one, CONTAINERS)), kind.types[0]))
-    if isinstance(kind, inspect.StructType):
-        return {field.encode_name: full(field.type) for field in kind.fields}
-    if isinstance(kind, inspect.ListType):
-        return [full(kind.item_type)]
-    if isinstance(kind, inspect.DictType):
-        return {"key": full(kind.value_type)}
-    return {inspect.StrType: "1", inspect.IntType: 1, inspect.FloatType: 1.0, inspect.BoolType: True}.get(type(kind))
 
 
 def containers(value: Any, kind: inspect.Type, at: Path = ()) -> list[Path]:
@@ -55,12 +40,6 @@ def containers(value: Any, kind: inspect.Type, at: Path = ()) -> list[Path]:
     return []
 
 
-def with_null(value: Any, path: Path) -> Any:
-    copied = list(value) if isinstance(value, list) else dict(value)
-    copied[path[0]] = None if len(path) == 1 else with_null(copied[path[0]], path[1:])
-    return copied
-
-
 def without(value: Any, path: Path) -> Any:
     copied = list(value) if isinstance(value, list) else dict(value)
     if len(path) == 1:
@@ -76,7 +55,7 @@ def test_null_reads_as_absent_wherever_a_list_map_or_struct_may_be(data: st.Data
     document = full(info)
     path = data.draw(st.sampled_from(containers(document, info)))
     decoder = ObjectDecoder(kind)
-    nulled = decoder.decode(msgspec.json.encode(with_null(document, path)))
+    nulled = decoder.decode(msgspec.json.encode(replaced(document, path, None)))
     assert nulled == decoder.decode(msgspec.json.encode(without(document, path)))
 
 

@@ -40,6 +40,15 @@ def changed(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
             "metadata.labels.version", 1, "metadata.labels.version: must be text, found 1; put it in quotes", id="label"
         ),
         pytest.param("spec.priority", "high", "spec.priority: must be a whole number, found 'high'", id="priority"),
+        pytest.param(
+            "spec.priority", 10**30, "spec.priority: expected `int` <= 9223372036854775807; correct", id="no int64"
+        ),
+        pytest.param(
+            "spec.overhead",
+            {"pods": 1, "cpu": -(10**30)},
+            "spec.overhead.cpu: expected `int` >= -9223372036854775808; correct",
+            id="amount that is no int64",
+        ),
         pytest.param("spec.containers", [], "spec.containers: missing; a pod has at least one container", id="none"),
         pytest.param(
             "spec.containers.0.resources.requests.cpu",
