@@ -22,8 +22,9 @@ from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException
 from kubernetes_asyncio.config.incluster_config import InClusterConfigLoader
 from multidict import CIMultiDict
+from yarl import URL
 
-from berth.kube.proxies import proxy_for
+from berth.kube.proxies import SCHEMES, proxy_for
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where the kubelet puts token, ca.crt and namespace of a pod's service account."""
@@ -106,7 +107,7 @@ class Connection:
         """Headers that authenticate a request; tokens from files are re-read as they rotate.
 
         Raises:
-            ConnectionConfigError: the service account's token is gone.
+            ConnectionConfigError: the service account's token is gone, or a token is none.
         """
         try:
             settings = await self.configuration.auth_settings()
@@ -114,6 +115,8 @@ class Connection:
             raise ConnectionConfigError(f"{self._source()}: {error}") from error
         # Token files usually end in a newline, which a header cannot hold.
         found = [(str(auth["key"]), str(auth["value"]).strip()) for auth in settings.values() if auth["in"] == "header"]
+        if any(not value.isprintable() for _, value in found):
+            raise ConnectionConfigError(f"{self._source()}: the token is no line of text; log in or mend its file")
         return CIMultiDict([*found, *self.impersonation])
 
     async def reload(self, *, seen: int | None = None) -> bool:
@@ -181,6 +184,7 @@ async def load_connection(*, kubeconfig: str | None = None, context: str | None 
             raise ConfigException("the context's cluster has no server")
         user: Any = getattr(loader, "_user", None)
         impersonation = _impersonation(user.value if user is not None else {})
+        _check_server(str(configuration.host))
         _set_proxy(configuration)
     except ConnectionConfigError as error:
         raise ConnectionConfigError(f"kubeconfig {path}: {error}") from error
@@ -216,6 +220,20 @@ def _impersonation(user: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     if headers and not name:
         raise ConnectionConfigError("as-uid, as-groups and as-user-extra need a user to act for; set as beside them")
     return tuple((key, str(value)) for key, value in [("Impersonate-User", name), *headers]) if name else ()
+
+
+def _check_server(server: str) -> None:
+    try:
+        url = URL(server)
+        host = (url.host or "").encode("idna")
+        usable = url.scheme in SCHEMES and bool(host)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ConnectionConfigError(
+            f"the cluster's server {server!r} is no URL; write https://HOST:PORT, "
+            "or name another file with --kubeconfig or $KUBECONFIG"
+        )
 
 
 def _set_proxy(configuration: Configuration) -> None:

@@ -144,6 +144,13 @@ class TestServiceAccount:
             "no server",
             id="cluster without server",
         ),
+        pytest.param(
+            config(cluster={"server": "10.0.0.1:6443"}), "'10.0.0.1:6443' is no URL; write https", id="no scheme"
+        ),
+        pytest.param(config(cluster={"server": "ftp://api"}), "'ftp://api' is no URL; write https", id="other scheme"),
+        pytest.param(config(cluster={"server": "https://:6443"}), "'https://:6443' is no URL", id="no host"),
+        pytest.param(config(cluster={"server": "https://a..b"}), "'https://a..b' is no URL", id="no name of a host"),
+        pytest.param(config(cluster={"server": "https://a:99999"}), "'https://a:99999' is no URL", id="no port"),
         pytest.param(config(user={"tokenFile": "/nowhere/token"}), "/nowhere/token", id="token file is gone"),
         pytest.param(
             config(cluster={"certificate-authority": "/nowhere/ca.crt"}), "/nowhere/ca.crt", id="authority is gone"
@@ -216,6 +223,11 @@ class TestCredentials:
         token.write_text("second\n")
         assert await made.reload(seen=0)
         assert await made.headers() == {"authorization": "Bearer second"}
+
+    async def test_a_token_that_no_header_can_hold_is_told(self, tmp_path: Path) -> None:
+        made = await connect(tmp_path, user={"token": "first\nsecond"})
+        with pytest.raises(ConnectionConfigError, match="the token is no line of text; log in"):
+            await made.headers()
 
     async def test_a_context_chosen_for_other_commands_meanwhile_is_not_followed(self, tmp_path: Path) -> None:
         made = await connect(tmp_path, user={"token": "old"})
