@@ -152,9 +152,11 @@ class _Channel(asyncio.Protocol):
 
     @property
     def reusable(self) -> bool:
-        """Whether another request may be sent."""
+        """Whether another request may be sent; not behind one that was answered before all of it had been sent."""
         transport = self._transport
-        return transport is not None and not transport.is_closing() and self._reader.lasting and self._reader.empty
+        if transport is None or transport.is_closing() or transport.get_write_buffer_size():
+            return False
+        return self._reader.lasting and self._reader.empty
 
     async def exchange(self, request: bytes) -> HttpAnswer:
         """Send a request and wait for its answer.

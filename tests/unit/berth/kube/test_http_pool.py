@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -157,6 +157,28 @@ class TestTrouble:
             with pytest.raises(problem):
                 await post(pool)
         assert len(server.requests) == 1  # it may have taken effect: never sent twice
+
+    async def test_what_is_answered_before_all_of_it_is_sent_leaves_its_connection_to_nobody(self) -> None:
+        """A server that refuses a body need not read it, and would take the next request for more of it."""
+        waiting: set[asyncio.Task[None] | None] = set()
+
+        async def refuses(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            waiting.add(asyncio.current_task())
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\n{}")
+            with suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+
+        server = HttpServer(says_ok)
+        async with await asyncio.start_server(refuses, "127.0.0.1", 0) as listening:
+            server.port = listening.sockets[0].getsockname()[1]
+            pool = HttpPool(server.connection(), user_agent="berth-test")
+            large = b"x" * 2**24  # more than the sockets hold
+            assert [(await post(pool, body=large, seconds=5.0)).status for _ in range(2)] == [413, 413]
+            await pool.close()
+            for task in filter(None, waiting):
+                task.cancel()
+        assert len(waiting) == 2
 
     async def test_an_answer_may_end_with_the_connection(self) -> None:
         async def ends(request: bytes, writer: asyncio.StreamWriter) -> None:
