@@ -25,8 +25,16 @@ class ShallowResponse(aiohttp.ClientResponse):
         return self
 
     async def json(self, **_: Any) -> Any:
-        """Read the body as JSON, whatever type it states."""
-        return at_any_depth(json.loads, await self.read())
+        """Read the body as JSON, whatever type it states.
+
+        Raises:
+            json.JSONDecodeError: it is none; kopf knows no other error, and would end with it.
+        """
+        return at_any_depth(_loads, await self.read())
+
+    async def text(self, encoding: str | None = None, errors: str = "replace") -> str:
+        """Read the body as text, whatever bytes a proxy's page has."""
+        return await super().text(encoding, errors)
 
 
 class _ShallowLines:
@@ -46,6 +54,10 @@ class _ShallowLines:
                 yield _decodable(b"".join((*parts, line))) + b"\n"
                 parts.clear()
             parts.append(rest)
+
+
+def _loads(body: bytes) -> Any:
+    return json.loads(body.decode(errors="replace"))
 
 
 def _decodable(line: bytes) -> bytes:

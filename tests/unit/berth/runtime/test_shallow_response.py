@@ -7,6 +7,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from kopf._cogs.clients.errors import APIError, check_response
 
 from berth.kube.decoding import MAX_DEPTH
 from berth.runtime.shallow_response import ShallowResponse
@@ -24,6 +25,24 @@ async def test_an_object_is_read_at_any_depth(body: bytes, read: Any) -> None:
     with api_server(lambda _: Answer(200, body)) as server:
         async with aiohttp.ClientSession(response_class=ShallowResponse) as session, session.get(server.url) as answer:
             assert await answer.json() == read
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"<html>nicht verf\xfcgbar</html>", id="another encoding"),
+        pytest.param(b"\xff\xfe\x00", id="no text"),
+        pytest.param(b"<html>", id="a page"),
+    ],
+)
+async def test_what_is_no_json_is_refused_as_kopf_knows_it(body: bytes) -> None:
+    """Kopf shows the text of a refusal that is no JSON; any other error than this would end it."""
+    with api_server(lambda _: Answer(502, body)) as server:
+        async with aiohttp.ClientSession(response_class=ShallowResponse) as session, session.get(server.url) as answer:
+            with pytest.raises(json.JSONDecodeError):
+                await answer.json()
+            with pytest.raises(APIError):
+                await check_response(answer)
 
 
 @pytest.mark.parametrize("size", [7, 2**20], ids=["lines in many chunks", "many lines in a chunk"])
