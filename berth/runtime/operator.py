@@ -35,6 +35,7 @@ from berth.kube.connection import Connection
 from berth.kube.errors import ApiError
 from berth.kube.metrics import WATCH_AGE, WATCH_EVENTS
 from berth.kube.resources import Resource
+from berth.runtime.server_name import request_class
 from berth.runtime.shallow_response import ShallowResponse
 
 if TYPE_CHECKING:
@@ -296,6 +297,7 @@ class Operator:
             headers=headers,
             proxy=connection.proxy,
             trace_configs=[tracing],
+            request_class=request_class(connection.server_hostname),
             response_class=ShallowResponse,
         )
         return kopf.AiohttpSession(

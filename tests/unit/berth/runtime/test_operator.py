@@ -6,11 +6,17 @@ import asyncio
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
+from kubernetes_asyncio.client import Configuration
 
-from berth.runtime.operator import SILENT_SECONDS, WATCH_SECONDS, LoopExecutor, WatchAges
+from berth.kube.connection import Connection
+from berth.runtime.operator import SILENT_SECONDS, WATCH_SECONDS, LoopExecutor, Operator, WatchAges
+from tests.support.api_server import Answer, api_server
+
+CERTIFICATE = Path(__file__).resolve().parents[3] / "data" / "server-certificate"
 
 Step = tuple[str, float]
 
@@ -108,3 +114,16 @@ def test_a_kind_that_is_followed_no_more_has_no_age_and_a_clean_slate() -> None:
     ages.requested("pods", 300.0)
     ages.answered("pods", 300.0)
     assert ages.age("pods", 301.0) == 1.0
+
+
+async def test_the_certificate_has_to_have_the_name_of_the_kubeconfig() -> None:
+    configuration = Configuration()
+    configuration.ssl_ca_cert, configuration.tls_server_name = str(CERTIFICATE / "server.crt"), "127.0.0.1"
+    operator = Operator()
+    operator._main = asyncio.get_running_loop()
+    with api_server(lambda _: Answer(200, {}), tls=CERTIFICATE) as server:
+        configuration.host = server.url.replace("127.0.0.1", "localhost")
+        operator._connection = Connection(configuration=configuration, namespace="default")
+        session = (await operator._login()).aiohttp_session
+        async with session, session.get(configuration.host) as answer:
+            assert answer.status == 200
