@@ -99,6 +99,7 @@ class _Quality(NamedTuple):
 
 
 def _quality(draft: Draft, budget: Budget) -> Generator[None, None, _Quality]:
+    yield from budget.pause()
     broken = not keeps_rules(draft.books)
     yield from budget.pause()
     value = draft.books.value()
@@ -111,6 +112,7 @@ def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generat
     draft = Draft(Books(model))
     for rows in model.components():
         yield from _place(draft, rows, budget, effort)
+    yield from budget.pause()
     waiting = [row for row, count in enumerate(model.replicas) if count]
     if draft.at_floor(waiting) and has_order(draft.books):
         return draft
@@ -118,6 +120,7 @@ def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generat
     searched = yield from exact.run()
     if searched and exact.proved:
         return draft
+    yield from budget.pause()
     if any(draft.missing) or not keeps_rules(draft.books):
         # Those that have nothing to do with each other may still be in each other's way.
         yield from improve(draft, budget, waiting)
