@@ -292,8 +292,9 @@ def comparison(placements: Sequence[Placement]) -> list[str]:
         *lines,
         "",
         f"{first.pods} pods, {first.cost.edges} edges between them. Counted are workloads with two replicas:",
-        f"{', '.join(REPLICAS)} has one, which goes with its node. Berth does not spread replicas by itself yet: it",
-        "puts pods where calls are short. topologySpreadConstraints spread them (last line).",
+        f"{', '.join(REPLICAS)} has one, which goes with its node. By itself Berth keeps a replica of each workload",
+        "when a node fails, and one when a zone fails where that costs little. What must survive a zone says so: here",
+        "by topologySpreadConstraints (last line), or by the annotation berth.dev/spread of the AppGroup.",
     ]
 
 

@@ -51,13 +51,13 @@ def test_the_demo_ends_with_the_comparison(shell: subprocess.CompletedProcess[st
     costs = {name: float(match[1]) for name, match in found.items() if match}
     assert costs["Berth"] < 1 < costs["Berth, replicas spread"] < 5 < costs["kube-scheduler"]
     kept = {name: (int(match[3]), int(match[4])) for name, match in found.items() if match}
-    assert kept["Berth, replicas spread"] == (10, 10)
+    assert (kept["Berth"][0], kept["Berth, replicas spread"]) == (10, (10, 10))
 
 
 def test_the_readme_shows_what_the_demo_prints(shell: subprocess.CompletedProcess[str]) -> None:
     [shown] = [block for block in blocks("text") if "kube-scheduler" in block]
-    # Where kube-scheduler puts pods is left to chance.
-    lines = [line for line in shown.splitlines() if not line.startswith("kube-scheduler")]
+    # Where kube-scheduler puts pods is left to chance; what a plan under rules finds in its time differs a little.
+    lines = [line for line in shown.splitlines() if not line.startswith(("kube-scheduler", "Berth, replicas spread"))]
     assert [line for line in lines if line not in shell.stdout.splitlines()] == []
 
 
