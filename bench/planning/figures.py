@@ -7,6 +7,7 @@ import sys
 import time
 
 from bench.planning.__main__ import Edges, layered, make_group, make_node, make_pod, no_rules
+from bench.planning.event_loop import Watched, watched
 from berth.kube.memory import settle_memory
 from berth.network.groups import GroupKey
 from berth.scheduling.cache.cache import Cache
@@ -25,8 +26,8 @@ async def idle() -> None:
     """No plan is being made."""
 
 
-async def measure(edges: Edges, replicas: int) -> tuple[float, float]:
-    """Return the seconds of a look and the longest stall."""
+async def measure(edges: Edges, replicas: int) -> Watched:
+    """Return what a look at the group does to the event loop."""
     cache, configuration = Cache(clock=time.monotonic), PlacementConfiguration()
     for number in range(NODES):
         cache.update_node(make_node(number, 16))
@@ -39,30 +40,17 @@ async def measure(edges: Edges, replicas: int) -> tuple[float, float]:
             cache.update_pod(pod)
     metrics.pod_changed(key, "berth-scheduler")
     settle_memory()
-    longest = 0.0
-
-    async def tick() -> None:
-        nonlocal longest
-        while True:
-            before = time.perf_counter()
-            await asyncio.sleep(0.001)
-            longest = max(longest, time.perf_counter() - before)
-
-    ticking = asyncio.create_task(tick())
-    await asyncio.sleep(0.01)
-    start = time.perf_counter()
-    await metrics._look(key)
-    seconds = time.perf_counter() - start
-    ticking.cancel()
-    return seconds, longest
+    async with watched() as seen:
+        await metrics._look(key)
+    return seen
 
 
 def main() -> None:
     """Print a line per case."""
     sys.setswitchinterval(SWITCH_INTERVAL)
     for name, case in CASES.items():
-        seconds, longest = asyncio.run(measure(*case))
-        print(f"{name}: {seconds * 1000:.0f} ms, longest stall {longest * 1000:.0f} ms", flush=True)
+        seen = asyncio.run(measure(*case))
+        print(f"{name}: {seen.seconds * 1000:.0f} ms, longest stall {seen.longest_stall * 1000:.0f} ms", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.network.costs import NO_COSTS
-from berth.network.groups import GroupKey
 from berth.scheduling.annotations import (
     MAX_BYTES,
     UnreadableAnnotationError,
@@ -23,27 +22,8 @@ from berth.scheduling.annotations import (
 )
 from berth.scheduling.decision import Alternative, Decision, Failure
 from berth.scheduling.framework.rejection import Rejection
+from tests.support.decisions import JOINT
 from tests.support.placement import ZONE_COSTS, Lab, chain, group_object, lone, member, zoned
-
-TERMS = {"network": 1.23456789, "price": 0.0333333333}
-JOINT = Decision(
-    pod=member("frontend-7d4b9c6f5d-x2x9z", "frontend"),
-    node="worker-eu-west-1a-17",
-    strategy="berth",
-    value=sum(TERMS.values()),
-    terms=TERMS,
-    runner_ups=tuple(Alternative(f"worker-eu-west-1b-{n}", 10.0 * n, TERMS) for n in range(1, 4)),
-    feasible=980,
-    nodes=1000,
-    rejections=(
-        Rejection("TaintToleration", "node(s) had untolerated taint(s)", 12),
-        Rejection("NodeResourcesFit", "Insufficient cpu", 8),
-    ),
-    group=GroupKey("shop", "online-boutique"),
-    planned_with=10,
-    edges=7,
-    edge_cost=0.0,
-)
 
 
 def read(decision: Decision, costs: Any = ZONE_COSTS) -> dict[str, Any]:
