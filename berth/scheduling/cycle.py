@@ -97,6 +97,12 @@ class SchedulingCycle:
         finally:
             self._queue.charge(entry, self._timer() - started)
 
+    def failed(self, entry: QueueEntry) -> None:
+        """An unforeseen error ended the planning of an entry: tell its pods, and try it again after its backoff."""
+        self._queue.back_off(entry)
+        for pod in entry.pods.values():
+            self._listener.unschedulable(Failure(pod, group=entry.key.group, error=True))
+
     def _schedule(self, entry: QueueEntry) -> None:
         under_way = self._resumed(entry)
         if not self._queue.holds(entry):

@@ -93,6 +93,8 @@ class Failure:
     """what else is wrong, a sentence"""
     unplanned: bool = False
     """True when the time was over before the pod was looked at"""
+    error: bool = False
+    """True when planning ended with an unforeseen error, which says nothing about the nodes"""
 
     @property
     def message(self) -> str:
@@ -102,6 +104,11 @@ class Failure:
             return (
                 f"AppGroup {self.group.name} is placed all or nothing and waits for pod {other.pod.metadata.name}: "
                 f"{other.message}"
+            )
+        if self.error:
+            return (
+                "planning failed for a reason that nobody foresaw, and is tried again after a pause; the log of the "
+                "placement controller has the details"
             )
         if self.unplanned:
             return "planning ran out of time (gang.planningSeconds) before this pod was looked at"

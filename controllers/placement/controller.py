@@ -139,7 +139,7 @@ class PlacementController:
             except Exception:
                 # One odd entry must not stop the others; it is tried again later.
                 log.exception("planning failed", entry="/".join(filter(None, entry.key)))
-                self.queue.back_off(entry)
+                self.cycle.failed(entry)
             entry = self.queue.pop(held=self.binding.full) if time.monotonic() < end else None
 
     async def _until_changed(self) -> None:

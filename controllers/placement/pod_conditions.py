@@ -1,8 +1,8 @@
 """Tells people and other controllers that a pod has no node: its condition PodScheduled, as kube-scheduler does.
 
-Cluster autoscalers act on its reason Unschedulable; a pod that waits for its AppGroup has another. Writes are queued
-in turns by namespace, at most one waits per pod and one is under way, so that the newest is the last. A condition that
-is already there is not written again.
+Cluster autoscalers act on its reason Unschedulable; a pod that waits for its AppGroup, or whose planning ended with an
+error, has another. Writes are queued in turns by namespace, at most one waits per pod and one is under way, so that the
+newest is the last. A condition that is already there is not written again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ log = structlog.get_logger(__name__)
 
 CONDITION = "PodScheduled"
 UNSCHEDULABLE = "Unschedulable"
+SCHEDULER_ERROR = "SchedulerError"
 WRITERS = 4
 """Requests in flight at the most."""
 CAPACITY = 50_000
@@ -51,6 +52,10 @@ class PodConditions:
     def unschedulable(self, pod: Pod, message: str) -> None:
         """No node takes the pod: have the condition written unless it says the same already."""
         self._note(pod, _Why(UNSCHEDULABLE, message))
+
+    def failed(self, pod: Pod, message: str) -> None:
+        """Planning the pod ended with an error: have the condition written unless it says the same already."""
+        self._note(pod, _Why(SCHEDULER_ERROR, message))
 
     def waiting(self, pod: Pod, *, reason: str, message: str) -> None:
         """The pod is not planned yet: have the condition written unless it says the same already."""

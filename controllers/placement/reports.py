@@ -55,7 +55,10 @@ class CycleReports(CycleListener):
     def unschedulable(self, failure: Failure) -> None:
         """Tell it in an Event and in the pod's condition."""
         self._record(events.about_pod(failure.pod, messages.failed_scheduling(failure)))
-        self._conditions.unschedulable(failure.pod, failure.message)
+        if failure.error:
+            self._conditions.failed(failure.pod, failure.message)
+        else:
+            self._conditions.unschedulable(failure.pod, failure.message)
 
     def waiting(self, pod: Pod, message: Message) -> None:
         """Tell it in an Event and in the pod's condition, in words that need no write when another pod comes."""

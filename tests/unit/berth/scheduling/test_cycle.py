@@ -7,6 +7,7 @@ import pytest
 from berth.kube.objects import Pod
 from berth.network.groups import GroupKey
 from berth.scheduling.cycle import TELL_GROUP_AGAIN, TELL_PODS_AGAIN
+from berth.scheduling.decision import Failure
 from berth.scheduling.queue_entry import EntryKey
 from tests.support import kinds
 from tests.support.placement import chain, group_object, lone, member, zoned
@@ -72,6 +73,18 @@ class TestSinglePod:
         stage.cache.update_node(zoned("big", cpu=16))
         stage.schedule()
         assert entry.attempts == 0
+
+    def test_an_unforeseen_error_is_told_without_its_words_and_tried_again_later(self) -> None:
+        stage = Stage()
+        stage.add(lone("p", cpu="1"))
+        (entry,) = stage.queue.entries()
+        stage.cycle.failed(entry)
+        assert stage.reasons() == ["FailedScheduling"]
+        assert stage.conditions == {"p": Failure(lone("p"), error=True).message}
+        assert stage.schedule() == 0
+        stage.clock.advance(60)
+        stage.schedule()
+        assert stage.placed() == {"p"}
 
     def test_pods_of_other_schedulers_are_left_alone(self) -> None:
         stage = Stage()

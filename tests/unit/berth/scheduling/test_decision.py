@@ -74,6 +74,12 @@ class TestFailure:
                 "planning ran out of time (gang.planningSeconds) before this pod was looked at",
                 id="no-time",
             ),
+            pytest.param(
+                {"error": True, "nodes": 3},
+                "planning failed for a reason that nobody foresaw, and is tried again after a pause; the log of the "
+                "placement controller has the details",
+                id="error",
+            ),
             pytest.param({"problem": "no joint placement was found"}, "no joint placement was found", id="other"),
         ],
     )

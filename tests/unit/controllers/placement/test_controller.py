@@ -101,6 +101,22 @@ class TestEntriesTogether:
         assert sum(rounds) == 3
         (left,) = desk.queue.entries()
         assert left.unschedulable
+        assert left.not_before > desk.cache.clock()
+
+    async def test_the_owner_of_a_pod_that_cannot_be_planned_is_told(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.scheduled(desk, monkeypatch)
+        desk.pods(lone("odd"))
+        async with running(desk.controller._schedule()):
+            await until(lambda: bool(desk.said.notes), what="an Event", seconds=5.0)
+        (note,) = desk.said.notes
+        assert (note.regarding.name, note.reason, note.warning) == ("odd", "FailedScheduling", True)
+        assert "LookupError" not in note.message
+        # Not Unschedulable: a cluster autoscaler would add nodes for it.
+        (written,) = desk.controller._conditions._waiting.values()
+        assert written is not None
+        assert written[1] == ("SchedulerError", note.message)
 
     async def test_a_namespace_with_too_much_unbound_is_left_out(
         self, desk: Desk, monkeypatch: pytest.MonkeyPatch
