@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 import msgspec
 
+from berth.kube.decoding import at_any_depth
+
 MAX_RETRY_AFTER = 60.0
 """Longest wait in seconds that a Retry-After header can impose; a broken proxy must not stop a controller for hours."""
 
@@ -25,6 +27,9 @@ class _Status(msgspec.Struct, rename="camel"):
     reason: str = ""
     code: int = 0
     details: _Details | None = None
+
+
+_STATUS = msgspec.json.Decoder(_Status)
 
 
 class ApiError(Exception):
@@ -77,7 +82,7 @@ def error_from_response(status: int, body: bytes, retry_after: str | None) -> Ap
         retry_after: the Retry-After header. Only its form in seconds is used, as the API server sends it.
     """
     try:
-        parsed = msgspec.json.decode(body, type=_Status)
+        parsed = at_any_depth(_STATUS.decode, body)
         reason, message = parsed.reason, parsed.message
     except ValueError:  # msgspec.DecodeError and UnicodeDecodeError are both among them
         reason, message = "", body[:500].decode(errors="replace").strip()
@@ -97,7 +102,7 @@ def error_from_event(body: bytes | msgspec.Raw) -> ApiError:
     Raises:
         msgspec.DecodeError: the object is no metav1.Status.
     """
-    parsed = msgspec.json.decode(body, type=_Status)
+    parsed = at_any_depth(_STATUS.decode, body)
     wait = parsed.details.retry_after_seconds if parsed.details is not None else 0
     return ApiError(
         status=parsed.code or 410,
@@ -125,11 +130,11 @@ def readable(body: bytes) -> Iterator[None]:
     """Turn failures to read an answer into :func:`unreadable`.
 
     Raises:
-        ApiError: the block raised ValueError, LookupError or TypeError.
+        ApiError: the block raised ValueError, LookupError, TypeError or RecursionError.
     """
     try:
         yield
-    except (ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise unreadable(200, body, str(error) or repr(error)) from error
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.kube.errors import MAX_RETRY_AFTER, ApiError, error_from_event, error_from_response
+from berth.kube.errors import MAX_RETRY_AFTER, ApiError, error_from_event, error_from_response, readable
+
+DEEP = b"[" * 9000 + b"]" * 9000
 
 
 def error(status: int) -> ApiError:
@@ -29,6 +31,7 @@ def error(status: int) -> ApiError:
         pytest.param(b'{"message":"\xff"}', "HTTP404", '{"message":"�"}', id="not utf-8"),
         pytest.param(b"", "HTTP404", "the server sent no explanation", id="empty"),
         pytest.param(b'{"kind":"Status"}', "HTTP404", "the server sent no explanation", id="status without message"),
+        pytest.param(b'{"message":"m","reason":"R","x":%s}' % DEEP, "R", "m", id="nested deeply"),
         pytest.param(b"x" * 9000, "HTTP404", "x" * 500, id="long page is cut"),
     ],
 )
@@ -93,3 +96,12 @@ def test_each_meaning_has_one_status(status: int, property_name: str) -> None:
 def test_the_error_of_a_watch(status: dict[str, Any], text: str, expired: bool, wait: float | None) -> None:
     error = error_from_event(msgspec.json.encode(status))
     assert (str(error), error.expired, error.retry_after) == (text, expired, wait)
+
+
+def test_an_event_that_is_nested_deeply_has_its_status() -> None:
+    assert error_from_event(b'{"code":429,"details":{"causes":%s}}' % DEEP).status == 429
+
+
+def test_an_answer_that_is_nested_too_deeply_to_be_read_is_a_gateways_fault() -> None:
+    with pytest.raises(ApiError, match="502 UnreadableAnswer"), readable(DEEP):
+        msgspec.json.decode(DEEP)
