@@ -1,8 +1,8 @@
 """A local copy of a collection that follows the API server: list, then watch, then list again when needed.
 
 States: listing -> following -> (connection ends) following from the last version -> (410 Gone) listing.
-A relist is compared with the copy, so that objects deleted while the watch was broken are reported
-as deleted; that is what operator frameworks commonly miss. Listing also begins anew when a watch says
+A relist is compared with the copy, object by object, so that those deleted while the watch was broken are
+reported as deleted; that is what operator frameworks commonly miss. Listing also begins anew when a watch says
 nothing at all or its version goes back: both are what a restored etcd looks like.
 """
 
@@ -254,7 +254,7 @@ class Reflector(Generic[T]):
             elif known.metadata.uid != item.metadata.uid:
                 self._change(key, known, None)
                 self._change(key, None, item)
-            elif known.metadata.resource_version != item.metadata.resource_version:
+            elif not _equal(known, item):
                 self._change(key, known, item)
         self._end_batch()
 
@@ -388,3 +388,11 @@ class Reflector(Generic[T]):
             except Exception:
                 HANDLER_FAILURES.labels(self.resource.plural).inc()
                 log.exception("batch handler failed", resource=self.resource.plural)
+
+
+def _equal(known: object, item: object) -> bool:
+    """Whether two objects are the same. After an etcd restore their versions may be, and their contents not."""
+    try:
+        return known == item
+    except RecursionError:
+        return False

@@ -86,12 +86,13 @@ class Cache:
             self.members.finish(pod)
         elif pod.spec.node_name:
             self.confirm(pod)
-        elif assumed := self.node_of(pod):
-            self._join(pod, node=assumed, seen=True)
-        elif pod.metadata.deletion_timestamp is None and not pod.spec.scheduling_gates:
-            self._join(pod, node="")
-            return True
+        elif self.assumed(pod.metadata.uid):
+            self._join(pod, node=self.node_of(pod), seen=True)
         else:
+            self.state.delete_pod(pod.metadata.uid)  # it was bound before etcd was restored
+            if pod.metadata.deletion_timestamp is None and not pod.spec.scheduling_gates:
+                self._join(pod, node="")
+                return True
             # A gated pod is not a member to plan with yet; one that is being deleted no longer is.
             self._leave(pod)
         return False

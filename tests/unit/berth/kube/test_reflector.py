@@ -5,6 +5,7 @@ The loop around it (lists, watches, restarts, 410) runs against a real server: t
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import msgspec
@@ -18,17 +19,17 @@ from berth.kube.client import ApiClient
 from berth.kube.connection import Connection
 from berth.kube.errors import ApiError
 from berth.kube.meta import object_key
-from berth.kube.objects import ConfigMap, ObjectMeta, Pod
+from berth.kube.objects import ConfigMap, CustomObject, ObjectMeta, Pod
 from berth.kube.reflector import Reflector
-from berth.kube.resources import CONFIGMAPS, PODS
+from berth.kube.resources import APP_GROUPS, CONFIGMAPS, PODS
 from tests.support.kube import ChangeType
 
 ADDED, MODIFIED, DELETED = ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED
 Seen = list[tuple[ChangeType, str, str, str]]
 
 
-def config_map(name: str, *, uid: str = "u1", version: str = "1") -> ConfigMap:
-    return ConfigMap(metadata=ObjectMeta(name=name, namespace="ns", uid=uid, resource_version=version))
+def config_map(name: str, *, uid: str = "u1", version: str = "1", **data: str) -> ConfigMap:
+    return ConfigMap(metadata=ObjectMeta(name=name, namespace="ns", uid=uid, resource_version=version), data=data)
 
 
 def line(kind: str, **metadata: Any) -> bytes:
@@ -70,6 +71,15 @@ def seen(reflector: Reflector[ConfigMap]) -> Seen:
         pytest.param([], [config_map("a")], [(ADDED, "a", "u1", "1")], id="first list"),
         pytest.param([config_map("a")], [config_map("a")], [], id="unchanged is not reported"),
         pytest.param([config_map("a")], [config_map("a", version="2")], [(MODIFIED, "a", "u1", "2")], id="changed"),
+        pytest.param(
+            [config_map("a", version="5", k="v")],
+            [config_map("a", version="5", k="w")],
+            [(MODIFIED, "a", "u1", "5")],
+            id="changed in another history",
+        ),
+        pytest.param(
+            [config_map("a", version="5")], [config_map("a", version="2")], [(MODIFIED, "a", "u1", "2")], id="went back"
+        ),
         pytest.param([config_map("a")], [], [(DELETED, "a", "u1", "1")], id="deleted while nobody watched"),
         pytest.param(
             [config_map("a")],
@@ -283,6 +293,20 @@ def test_an_object_that_is_nested_deeply_is_read_like_any_other(reflector: Refle
         reflector._apply(line(kind, managedFields=DEEP, resourceVersion=str(number)))
     assert [(kind, version) for kind, _, _, version in seen] == [(ADDED, "1"), (MODIFIED, "2"), (DELETED, "4")]
     assert reflector._version == "4"
+
+
+def test_objects_that_are_nested_too_deeply_to_be_compared_count_as_changed(closed_client: ApiClient) -> None:
+    def deep() -> CustomObject:
+        spec: dict[str, Any] = {}
+        for _ in range(sys.getrecursionlimit()):
+            spec = {"f": spec}
+        return CustomObject(ObjectMeta(name="a", uid="u1", resource_version="1"), spec=spec)
+
+    reflector = Reflector(closed_client, APP_GROUPS)
+    reflector._replace({"a": deep()})
+    seen = followed(reflector)
+    reflector._replace({"a": deep()})
+    assert seen == [(MODIFIED, "a", "u1", "1")]
 
 
 def failing(*_: Any) -> None:

@@ -65,6 +65,12 @@ class TestPods:
             desk.pods(other)
         assert desk.tried() == tried
 
+    def test_one_that_an_etcd_restore_unbinds_waits_again(self, desk: Desk) -> None:
+        desk.pods(lone("unbound", on="n1", cpu="1"))
+        desk.fail(lone("big", cpu="100"))
+        desk.pods(lone("unbound", cpu="1"))
+        assert sorted(desk.tried()) == ["big", "unbound"]
+
     @pytest.mark.parametrize(("cpu", "tried"), [pytest.param("1", ["big"], id="down"), pytest.param("3", [], id="up")])
     def test_a_resize_in_place_helps_when_it_frees_room(self, desk: Desk, cpu: str, tried: list[str]) -> None:
         desk.pods(lone("other", on="n1", cpu="2"))

@@ -84,6 +84,20 @@ class TestPods:
             cache.delete_pod(member("a1", "a", on="n1", cpu="1"))
             assert (cpu(cache), places(cache)) == ([0, 0], {})
 
+    @pytest.mark.parametrize(
+        ("pod", "members"),
+        [
+            pytest.param(member("a1", "a", cpu="1"), {"default/a1": ""}, id="waiting"),
+            pytest.param(member("a1", "a", deleting=True), {}, id="being-deleted"),
+        ],
+    )
+    def test_a_restored_etcd_may_know_nothing_of_a_binding(
+        self, cache: Cache, pod: Pod, members: dict[str, str]
+    ) -> None:
+        cache.update_pod(member("a1", "a", on="n1", cpu="1"))
+        assert cache.update_pod(pod) is bool(members)
+        assert (cpu(cache), places(cache), cache.node_of(pod)) == ([0, 0], members, "")
+
 
 class TestAssumed:
     POD = member("a1", "a", cpu="1", spec=using("c"))
