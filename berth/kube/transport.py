@@ -86,8 +86,11 @@ class Transport:
         return URL(self._connection.server + path, encoded=True)
 
     def _route(self) -> dict[str, Any]:
-        """TLS and proxy, per request: renewed client certificates then need no new session."""
-        route: dict[str, Any] = {"ssl": self._connection.ssl_context()}
+        """TLS and proxy, per request: renewed client certificates then need no new session.
+
+        No redirects: something on the way would have a Binding turned into a GET of its login page.
+        """
+        route: dict[str, Any] = {"ssl": self._connection.ssl_context(), "allow_redirects": False}
         if self._connection.server_hostname:
             route["server_hostname"] = self._connection.server_hostname
         if self._connection.proxy:

@@ -10,7 +10,7 @@ import pytest
 
 from berth.kube.http_pool import HttpPool
 from berth.kube.transport import Transport
-from tests.support.api_server import Answer, ApiServer, api_server
+from tests.support.api_server import Answer, ApiServer, Request, api_server
 from tests.support.http_server import http_server, says_ok
 
 
@@ -35,6 +35,24 @@ async def test_the_answer_is_the_same_either_way(proxied: bool) -> None:
     assert request.path == ("http://api.example:6443" if proxied else "") + "/api?a=b+c"
     assert (request.method, request.body) == ("POST", b"{}")
     assert (request.headers["x"], request.headers["user-agent"]) == ("y", "berth-test")
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308], ids=str)
+@pytest.mark.parametrize("proxied", [False, True], ids=["directly", "through a proxy"])
+async def test_a_redirect_is_an_answer_and_is_not_followed(proxied: bool, status: int) -> None:
+    """A login page is no place for a Binding, and what it answers is not the API server's word."""
+
+    def elsewhere(request: Request) -> Answer:
+        return Answer(200, b"{}") if "login" in request.path else Answer(status, b"", {"Location": "/login"})
+
+    with api_server(elsewhere) as server:
+        transport = through(server) if proxied else Transport(server.connection(), user_agent="berth-test")
+        transport.open()
+        assert (await post(transport))[0] == status
+        async with await transport.watch("/api", params={}, silence_seconds=5.0) as response:
+            assert response.status == status
+        await transport.close()
+    assert [request.method for request in server.requests] == ["POST", "GET"]
 
 
 async def test_a_request_through_a_proxy_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
