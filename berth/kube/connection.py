@@ -205,21 +205,23 @@ async def load_connection(*, kubeconfig: str | None = None, context: str | None 
 
 def _impersonation(user: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Headers for the fields ``as``, ``as-uid``, ``as-groups`` and ``as-user-extra`` of a kubeconfig's user."""
-    extra = user.get("as-user-extra") or {}
+    groups, extra = user.get("as-groups") or [], user.get("as-user-extra") or {}
+    if not isinstance(extra, dict) or not all(isinstance(one or [], list) for one in (groups, *extra.values())):
+        raise ConnectionConfigError("as-groups of the user must be a list, and as-user-extra a mapping of lists")
     headers = [
         ("Impersonate-Uid", user.get("as-uid")),
-        *(("Impersonate-Group", group) for group in user.get("as-groups") or ()),
-        *(
-            (f"Impersonate-Extra-{quote(key, safe='')}", value)
-            for key, values in extra.items()
-            for value in values or ()
-        ),
+        *(("Impersonate-Group", group) for group in groups),
+        *((f"Impersonate-Extra-{quote(key, safe='')}", one) for key, values in extra.items() for one in values or ()),
     ]
     headers = [(name, value) for name, value in headers if value]
     name = user.get("as")
     if headers and not name:
         raise ConnectionConfigError("as-uid, as-groups and as-user-extra need a user to act for; set as beside them")
-    return tuple((key, str(value)) for key, value in [("Impersonate-User", name), *headers]) if name else ()
+    found = tuple((key, str(value)) for key, value in [("Impersonate-User", name), *headers]) if name else ()
+    for key, value in found:
+        if not value.isprintable():
+            raise ConnectionConfigError(f"{key} {value!r} is what no header can hold; mend the user's as and its kin")
+    return found
 
 
 def _check_server(server: str) -> None:

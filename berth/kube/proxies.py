@@ -57,17 +57,17 @@ def _excepted(host: str, port: int | None, listed: str) -> bool:
         entry = part
         if entry == "*":
             return True
-        if address is not None:
-            try:
-                if address in ipaddress.ip_network(entry, strict=False):
-                    return True
-            except ValueError:
-                pass
         name, colon, number = entry.rpartition(":")
-        if colon and number.isdecimal() and name and ":" not in name:
+        if colon and number.isdecimal() and name and (":" not in name or name.endswith("]")):
             if int(number) != port:
                 continue
             entry = name
+        if address is not None:
+            try:
+                if address in ipaddress.ip_network(entry.removeprefix("[").removesuffix("]"), strict=False):
+                    return True
+            except ValueError:
+                pass
         name = entry.removeprefix("*").removeprefix(".")
         if host.lower().endswith(f".{name}") or (host.lower() == name and not entry.startswith((".", "*"))):
             return True

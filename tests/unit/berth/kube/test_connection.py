@@ -1,6 +1,6 @@
 """Kubeconfig files and service accounts become a Connection; what is wrong with them is told.
 
-Connecting with them: tests/integration/test_kube_credentials.py.
+Connecting with them: tests/integration/test_kube_client.py.
 """
 
 from __future__ import annotations
@@ -284,6 +284,22 @@ class TestImpersonation:
     @pytest.mark.parametrize("field", [{"as-groups": ["dev"]}, {"as-uid": "7"}, {"as-user-extra": {"a": ["b"]}}])
     async def test_nobody_to_act_for(self, tmp_path: Path, field: dict[str, Any]) -> None:
         with pytest.raises(ConnectionConfigError, match=r"kubeconfig .*: as-uid, as-groups .*; set as beside them"):
+            await connect(tmp_path, user={"token": "t", **field})
+
+    @pytest.mark.parametrize(
+        ("field", "problem"),
+        [
+            pytest.param({"as": "jane\nX-Role: admin"}, "no header can hold", id="a line break"),
+            pytest.param({"as": "jane", "as-groups": ["dev", "a\0b"]}, "no header can hold", id="a control character"),
+            pytest.param({"as": "jane", "as-user-extra": {"a": ["b\r"]}}, "no header can hold", id="extra"),
+            pytest.param({"as": "jane", "as-groups": "dev"}, "as-groups .*a list", id="groups that are no list"),
+            pytest.param({"as": "jane", "as-user-extra": {"a": "b"}}, "a mapping of lists", id="extra that is no list"),
+            pytest.param({"as": "jane", "as-user-extra": ["a"]}, "a mapping of lists", id="extra without names"),
+        ],
+    )
+    async def test_what_cannot_be_asked_for(self, tmp_path: Path, field: dict[str, Any], problem: str) -> None:
+        """A string for a list would be a group for each of its letters."""
+        with pytest.raises(ConnectionConfigError, match=f"kubeconfig .*: .*{problem}"):
             await connect(tmp_path, user={"token": "t", **field})
 
 

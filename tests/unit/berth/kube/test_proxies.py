@@ -45,6 +45,13 @@ def test_the_proxy(server: str, stated: str | None, environment: dict[str, str],
         pytest.param("https://10.96.0.1", "10.96.0.1", True, id="address"),
         pytest.param("https://10.96.0.1", "192.168.0.0/16,10.0.0.1", False, id="other addresses"),
         pytest.param("https://[fd00::1]:6443", "fd00::/8", True, id="IPv6 network"),
+        pytest.param("https://[fd00::1]:6443", "fd00::1", True, id="IPv6 address"),
+        pytest.param("https://[fd00::1]:6443", "[fd00::1]", True, id="IPv6 address in brackets"),
+        pytest.param("https://[fd00::1]:6443", "[FD00:0::1]:6443", True, id="IPv6 address with the port"),
+        pytest.param("https://[fd00::1]:6443", "[fd00::1]:443", False, id="IPv6 address with another port"),
+        pytest.param("https://[fd00::1]:6443", "[fd00::2]", False, id="another IPv6 address"),
+        pytest.param("https://10.96.0.1", "10.96.0.1:443", True, id="address with the port"),
+        pytest.param("https://10.96.0.1", "10.96.0.1:6443", False, id="address with another port"),
     ],
 )
 def test_exceptions(server: str, listed: str, direct: bool) -> None:
