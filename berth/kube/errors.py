@@ -25,6 +25,7 @@ class _Status(msgspec.Struct, rename="camel"):
 
     message: str = ""
     reason: str = ""
+    kind: str = ""
     code: int = 0
     details: _Details | None = None
 
@@ -35,7 +36,9 @@ _STATUS = msgspec.json.Decoder(_Status)
 class ApiError(Exception):
     """The API server answered with an error status."""
 
-    def __init__(self, *, status: int, reason: str, message: str, retry_after: float | None = None) -> None:
+    def __init__(
+        self, *, status: int, reason: str, message: str, retry_after: float | None = None, stated: bool = True
+    ) -> None:
         """Keep the parts; the text shows status, reason and the server's message."""
         super().__init__(f"{status} {reason}: {message}")
         self.status = status
@@ -46,6 +49,8 @@ class ApiError(Exception):
         """The server's sentence for people."""
         self.retry_after = retry_after
         """Seconds the server asks to wait, None if it does not say."""
+        self.stated = stated
+        """True for a metav1.Status; False for a page, of something on the way or for a kind that is not served."""
 
     @property
     def retryable(self) -> bool:
@@ -83,14 +88,15 @@ def error_from_response(status: int, body: bytes, retry_after: str | None) -> Ap
     """
     try:
         parsed = at_any_depth(_STATUS.decode, body)
-        reason, message = parsed.reason, parsed.message
+        reason, message, stated = parsed.reason, parsed.message, parsed.kind == "Status"
     except ValueError:  # msgspec.DecodeError and UnicodeDecodeError are both among them
-        reason, message = "", body[:500].decode(errors="replace").strip()
+        reason, message, stated = "", body[:500].decode(errors="replace").strip(), False
     return ApiError(
         status=status,
         reason=reason or f"HTTP{status}",
         message=message or "the server sent no explanation",
         retry_after=_seconds(retry_after),
+        stated=stated,
     )
 
 
@@ -122,6 +128,7 @@ def unreadable(status: int, body: bytes, problem: str) -> ApiError:
         status=502,
         reason="UnreadableAnswer",
         message=f"status {status} with {problem}: {text!r}; look at the proxy or load balancer on the way",
+        stated=False,
     )
 
 

@@ -107,7 +107,12 @@ def binding(pod: Pod, node: str, *, decision: str, admitted: str = "") -> Any:
 
 
 def refusal(error: ApiError) -> BindResult | None:
-    """What an error status settles; None when the pod must be read back to know."""
+    """What an error status settles; None when the pod must be read back to know.
+
+    A refusal that is not the API server's may come from something on the way, after the pod has been bound.
+    """
+    if not error.stated:
+        return None
     if error.not_found:
         return BindResult(BindOutcome.GONE)
     if error.retryable or error.conflict:
@@ -175,7 +180,7 @@ class Binder:
         try:
             current = await self._client.get(PODS, pod.metadata.name, namespace=pod.metadata.namespace)
         except ApiError as error:
-            if error.not_found:
+            if error.not_found and error.stated:
                 return BindResult(BindOutcome.GONE)
             return BindResult(BindOutcome.UNKNOWN, str(error), final=not error.retryable)
         except TRANSPORT_ERRORS as error:

@@ -105,3 +105,17 @@ def test_an_event_that_is_nested_deeply_has_its_status() -> None:
 def test_an_answer_that_is_nested_too_deeply_to_be_read_is_a_gateways_fault() -> None:
     with pytest.raises(ApiError, match="502 UnreadableAnswer"), readable(DEEP):
         msgspec.json.decode(DEEP)
+
+
+@pytest.mark.parametrize(
+    ("body", "stated"),
+    [
+        pytest.param(b'{"kind":"Status","reason":"NotFound"}', True, id="status"),
+        pytest.param(b'{"kind":"Status","message":"admission webhook denied the request"}', True, id="no reason"),
+        pytest.param(b'{"message":"no route","reason":"NotFound"}', False, id="JSON of something else"),
+        pytest.param(b"default backend - 404", False, id="page"),
+        pytest.param(b"", False, id="nothing"),
+    ],
+)
+def test_what_the_api_server_states_is_a_status(body: bytes, stated: bool) -> None:
+    assert error_from_response(404, body, None).stated == stated

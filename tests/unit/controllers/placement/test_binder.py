@@ -136,6 +136,31 @@ async def test_the_api_servers_answer_is_believed() -> None:
     assert server.count("GET") == 0
 
 
+PAGE = b"default backend - 404"
+
+
+@pytest.mark.parametrize("status", [302, 403, 404, 422], ids=str)
+async def test_a_refusal_of_something_on_the_way_settles_nothing(status: int, no_pause: None) -> None:
+    """It may come after the API server has bound the pod: nothing is forgotten, and no room given back."""
+    shown = {"metadata": {"name": "p", "namespace": "default", "uid": lone("p").metadata.uid}}
+    bound = {**shown, "spec": {"nodeName": "n1"}}
+    with api_server(lambda request: Answer(status, PAGE) if request.method == "POST" else Answer(200, bound)) as server:
+        async with ApiClient(server.connection()) as client:
+            assert (await Binder(client).bind(lone("p"), "n1", decision="{}")).outcome is BindOutcome.BOUND
+    with api_server(lambda request: Answer(status, PAGE) if request.method == "POST" else Answer(200, shown)) as server:
+        async with ApiClient(server.connection()) as client:
+            result = await Binder(client).bind(lone("p"), "n1", decision="{}")
+    assert result == BindResult(BindOutcome.REFUSED, f"{status} HTTP{status}: {PAGE.decode()}")
+    assert server.count("POST") == binder_module.MAX_ATTEMPTS
+
+
+async def test_a_page_that_says_not_found_is_no_word_about_the_pod(no_pause: None) -> None:
+    with api_server(lambda _: Answer(404, PAGE)) as server:
+        async with ApiClient(server.connection()) as client:
+            result = await Binder(client).bind(lone("p"), "n1", decision="{}")
+    assert (result.outcome, result.problem) == (BindOutcome.UNKNOWN, f"404 HTTP404: {PAGE.decode()}")
+
+
 @pytest.mark.parametrize("status", [403, 500])
 async def test_a_pod_that_cannot_be_read_holds_up_no_worker(status: int, no_pause: None) -> None:
     with api_server(unreadable_pods(status)) as server:
