@@ -105,6 +105,7 @@ ODD_ANSWERS = [
     pytest.param({"kind": "Status", "status": "Failure", "code": 500}, id="a failure"),
     pytest.param({"kind": "Pod", "metadata": {"name": "p"}}, id="another object"),
     pytest.param({}, id="nothing in it"),
+    pytest.param(b'{"kind":"Status","status":"Success","details":{}', id="cut off after a bracket"),
 ]
 
 
