@@ -10,7 +10,7 @@ from controllers.networktopology import bellman_ford, dijkstra
 from controllers.networktopology.graph import CostGraph, PathCosts
 
 PathAlgorithm = Callable[[CostGraph], PathCosts]
-"""Computes the cheapest path's cost for every ordered pair of places."""
+"""Computes the cheapest path's cost for every ordered pair of places; raises TooManyPlacesError."""
 
 WEIGHTS_BELLMAN_FORD: Final = "BellmanFord"
 """Weight set of shortest-path costs by Bellman-Ford; the same costs as Dijkstra's, computed independently."""

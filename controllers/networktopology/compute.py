@@ -9,18 +9,21 @@ known, because no node carries it yet, counts as inside the region of the zones 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 from berth.api.labels import WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF
 from controllers.networktopology.aggregation import Pair, aggregate
-from controllers.networktopology.algorithms import ALGORITHMS
-from controllers.networktopology.graph import CostGraph
+from controllers.networktopology.algorithms import ALGORITHMS, PathAlgorithm
+from controllers.networktopology.graph import CostGraph, PathCosts, TooManyPlacesError
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import Reading
 
 MAX_COST: Final = 2**63 - 1
 """Largest cost that the API can carry; a longer path counts as this far."""
+MAX_COSTS: Final = 50_000
+"""Most costs between regions, or between zones, of a weight set: an object has no room for as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class Computation:
     """source of the path costs for people, empty without one"""
     measured: bool
     """whether that source is measurements, not what people stated"""
+    too_large: bool = False
+    """whether it connects more places than paths are computed for; then only direct links count"""
     missing_regions: tuple[Pair, ...] = ()
     """ordered pairs of regions with nodes and without a path"""
     missing_zones: tuple[Pair, ...] = ()
@@ -61,7 +66,6 @@ def compute(reading: Reading, places: Places, *, algorithm: str = WEIGHTS_DIJKST
         places: where nodes are.
         algorithm: one of :data:`~.algorithms.ALGORITHMS`, whose name is that of its weight set.
     """
-    paths = ALGORITHMS[algorithm]
     sets: dict[str, Costs] = {}
     if reading.stated is not None:
         regions, zones = reading.stated.regions, reading.stated.zones
@@ -71,29 +75,50 @@ def compute(reading: Reading, places: Places, *, algorithm: str = WEIGHTS_DIJKST
         between_zones = aggregate(reading.measurements, places.zone_of)
         regions, zones = CostGraph(between_regions), CostGraph(between_zones)
         direct = Costs(between_regions, _inside_regions(between_zones, places))
-    cheapest = Costs(_flatten(paths(regions)), _inside_regions(_flatten(paths(zones)), places))
+    cheapest = _cheapest(ALGORITHMS[algorithm], regions, zones, places)
     if cheapest:
         sets[algorithm] = cheapest
     if direct:
         sets[WEIGHTS_NETPERF] = direct
+    known_regions = _links(regions) if cheapest is None else cheapest.regions
+    known_zones = _links(zones) if cheapest is None else cheapest.zones
     return Computation(
         sets=sets,
         basis=reading.name if reading.usable else "",
         measured=reading.usable and reading.stated is None,
-        missing_regions=tuple(pair for pair in places.region_pairs() if pair not in cheapest.regions),
-        missing_zones=tuple(pair for pair in places.zone_pairs() if pair not in cheapest.zones),
+        too_large=cheapest is None,
+        missing_regions=tuple(pair for pair in places.region_pairs() if pair not in known_regions),
+        missing_zones=tuple(pair for pair in places.zone_pairs() if pair not in known_zones),
     )
 
 
-def _flatten(paths: dict[str, dict[str, int]]) -> dict[Pair, int]:
-    return {
-        (origin, destination): min(cost, MAX_COST)
-        for origin, row in sorted(paths.items())
-        for destination, cost in sorted(row.items())
-    }
+def _cheapest(paths: PathAlgorithm, regions: CostGraph, zones: CostGraph, places: Places) -> Costs | None:
+    """Return the costs of the cheapest paths; None where there are too many of them."""
+    try:
+        return Costs(_gather(paths(regions), lambda *_: True), _gather(paths(zones), places.may_share_region))
+    except TooManyPlacesError:
+        return None
+
+
+def _gather(paths: PathCosts, wanted: Callable[[str, str], bool]) -> dict[Pair, int]:
+    """Return the costs by wanted pair, sorted.
+
+    Raises:
+        TooManyPlacesError: there are more than :data:`MAX_COSTS`, or finding them takes too long.
+    """
+    found: dict[Pair, int] = {}
+    for origin, row in paths:
+        for destination, cost in sorted(row.items()):
+            if wanted(origin, destination):
+                found[origin, destination] = min(cost, MAX_COST)
+        if len(found) > MAX_COSTS:
+            raise TooManyPlacesError
+    return found
+
+
+def _links(graph: CostGraph) -> set[Pair]:
+    return {(origin, destination) for origin, destination, _ in graph.links()}
 
 
 def _inside_regions(costs: dict[Pair, int], places: Places) -> dict[Pair, int]:
-    """Return the costs between zones that may be of one region: unknown regions do not separate."""
-    regions = {pair: {places.region_of[zone] for zone in pair if zone in places.region_of} for pair in costs}
-    return {pair: cost for pair, cost in costs.items() if len(regions[pair]) < 2}
+    return {pair: cost for pair, cost in costs.items() if places.may_share_region(*pair)}

@@ -25,6 +25,12 @@ def weights_computed(computation: Computation) -> ConditionUpdate:
     if not computation.basis:
         text = "There is nothing to compute from; see the condition SourceAvailable"
         return ConditionUpdate(CONDITION_WEIGHTS_COMPUTED, False, "NoSource", text)
+    if computation.too_large:
+        text = (
+            f"{computation.basis} connects so many places that their cheapest paths are not computed: direct costs "
+            "alone count; leave out the places that no node carries, or split the object"
+        )
+        return ConditionUpdate(CONDITION_WEIGHTS_COMPUTED, False, "TooManyPlaces", text)
     if not computation.sets:
         text = (
             f"{computation.basis} connects no two regions and no two zones of a region; label the nodes with "

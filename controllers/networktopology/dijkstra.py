@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from controllers.networktopology.graph import CostGraph, PathCosts
+from controllers.networktopology.graph import CostGraph, PathCosts, Steps
 
 
-def from_origin(graph: CostGraph, origin: str) -> dict[str, int]:
-    """Return the cost of the cheapest path from ``origin`` to every other place that it reaches."""
+def from_origin(graph: CostGraph, origin: str, steps: Steps) -> dict[str, int]:
+    """Return the cost of the cheapest path from ``origin`` to every other place that it reaches.
+
+    Raises:
+        TooManyPlacesError: ``steps`` has none left.
+    """
     final: dict[str, int] = {}
     heap: list[tuple[int, str]] = [(0, origin)]
     best = {origin: 0}
@@ -21,7 +25,9 @@ def from_origin(graph: CostGraph, origin: str) -> dict[str, int]:
         if place in final:
             continue
         final[place] = cost
-        for neighbour, step in graph.links_from(place).items():
+        links = graph.links_from(place)
+        steps.take(1 + len(links))
+        for neighbour, step in links.items():
             total = cost + step
             known = best.get(neighbour)
             if known is None or total < known:
@@ -32,5 +38,11 @@ def from_origin(graph: CostGraph, origin: str) -> dict[str, int]:
 
 
 def all_pairs(graph: CostGraph) -> PathCosts:
-    """Return the cheapest path's cost for every ordered pair of places that a path connects."""
-    return {origin: from_origin(graph, origin) for origin in graph.places}
+    """Yield every place with the cheapest paths' costs to those that it reaches.
+
+    Raises:
+        TooManyPlacesError: there are more paths than are looked for.
+    """
+    steps = Steps()
+    for origin in graph.places:
+        yield origin, from_origin(graph, origin, steps)

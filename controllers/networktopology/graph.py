@@ -3,10 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
-PathCosts = dict[str, dict[str, int]]
-"""Cost of the cheapest path: origin to destination to cost. Without a path there is no entry; nor has a place an
-entry for itself."""
+PathCosts = Iterator[tuple[str, dict[str, int]]]
+"""Costs of the cheapest paths: every origin with destination to cost. Without a path there is no entry; nor has a place
+an entry for itself. One origin after another, as all of them together may take more memory than there is."""
+MAX_STEPS: Final = 10_000_000
+"""Most steps from place to place until all paths of a graph are known, which takes some seconds."""
+
+
+class TooManyPlacesError(Exception):
+    """A graph has more paths than are looked for."""
+
+
+class Steps:
+    """Counts the steps of an algorithm, so that no graph, and anybody may state one, takes it hours."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._left = MAX_STEPS
+
+    def take(self, count: int) -> None:
+        """Count some more.
+
+        Raises:
+            TooManyPlacesError: these are more than :data:`MAX_STEPS` in all.
+        """
+        self._left -= count
+        if self._left < 0:
+            raise TooManyPlacesError
 
 
 class CostGraph:

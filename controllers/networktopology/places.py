@@ -72,6 +72,11 @@ class Places:
         place = self.nodes.get(node)
         return place.region if place else ""
 
+    def may_share_region(self, zone: str, other: str) -> bool:
+        """Return whether two zones may be of one region: one whose region is not known may be of any."""
+        region, others = self.region_of.get(zone), self.region_of.get(other)
+        return region is None or others is None or region == others
+
     def zone_pairs(self) -> list[tuple[str, str]]:
         """Return the ordered pairs of different zones inside one region, sorted."""
         members: dict[str, list[str]] = {}

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.networktopology import dijkstra
+from controllers.networktopology import dijkstra, graph
 from controllers.networktopology.algorithms import ALGORITHMS, PathAlgorithm
-from controllers.networktopology.graph import CostGraph, PathCosts
+from controllers.networktopology.graph import CostGraph, Steps, TooManyPlacesError
 
 Links = dict[tuple[str, str], int]
+Rows = dict[str, dict[str, int]]
 
 PLACES = st.sampled_from("abcdefgh")
 LINKS = st.dictionaries(st.tuples(PLACES, PLACES), st.integers(min_value=0, max_value=50), max_size=40)
@@ -24,7 +25,7 @@ LINKS = st.dictionaries(st.tuples(PLACES, PLACES), st.integers(min_value=0, max_
 all_algorithms = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS.keys())
 
 
-def by_definition(links: Links) -> PathCosts:
+def by_definition(links: Links) -> Rows:
     """Cheapest paths by the recurrence of Floyd and Warshall: slow, and independent of both algorithms."""
     places = sorted({place for pair in links for place in pair})
     best = dict(links)
@@ -64,21 +65,21 @@ def by_definition(links: Links) -> PathCosts:
         ),
     ],
 )
-def test_paths(algorithm: PathAlgorithm, links: Links, expected: PathCosts) -> None:
-    assert algorithm(CostGraph(links)) == expected
+def test_paths(algorithm: PathAlgorithm, links: Links, expected: Rows) -> None:
+    assert dict(algorithm(CostGraph(links))) == expected
 
 
 @all_algorithms
 @given(links=LINKS)
 def test_any_graph_has_the_costs_of_the_definition(algorithm: PathAlgorithm, links: Links) -> None:
-    assert algorithm(CostGraph(links)) == by_definition(links)
+    assert dict(algorithm(CostGraph(links))) == by_definition(links)
 
 
 @given(links=LINKS)
 def test_no_path_is_dearer_than_a_link_or_a_detour(links: Links) -> None:
-    graph = CostGraph(links)
-    costs = dijkstra.all_pairs(graph)
-    for origin, destination, cost in graph.links():
+    stated = CostGraph(links)
+    costs = dict(dijkstra.all_pairs(stated))
+    for origin, destination, cost in stated.links():
         assert costs[origin][destination] <= cost
         for end, rest in costs[destination].items():
             assert end == origin or costs[origin][end] <= cost + rest
@@ -90,19 +91,32 @@ def test_order_of_links_does_not_matter(links: Links, order: Random) -> None:
     order.shuffle(pairs)
     shuffled = dict(pairs)
     assert list(CostGraph(links).links()) == list(CostGraph(shuffled).links())
-    assert dijkstra.all_pairs(CostGraph(links)) == dijkstra.all_pairs(CostGraph(shuffled))
+    assert list(dijkstra.all_pairs(CostGraph(links))) == list(dijkstra.all_pairs(CostGraph(shuffled)))
 
 
 def test_a_long_chain_needs_no_recursion() -> None:
     chain = CostGraph({(f"{number:05}", f"{number + 1:05}"): 1 for number in range(3000)})
-    assert dijkstra.from_origin(chain, "00000")["03000"] == 3000
+    assert dijkstra.from_origin(chain, "00000", Steps())["03000"] == 3000
+
+
+@all_algorithms
+@pytest.mark.parametrize("steps", [0, 1, 9], ids=str)
+def test_more_steps_than_allowed_are_not_taken(
+    algorithm: PathAlgorithm, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = CostGraph({("a", "b"): 1, ("b", "c"): 1, ("c", "d"): 1})
+    monkeypatch.setattr(graph, "MAX_STEPS", steps)
+    with pytest.raises(TooManyPlacesError):
+        dict(algorithm(chain))
+    monkeypatch.setattr(graph, "MAX_STEPS", 50)
+    assert dict(algorithm(chain))["a"] == {"b": 1, "c": 2, "d": 3}
 
 
 class TestGraph:
     def test_a_link_to_itself_names_a_place_and_is_no_link(self) -> None:
-        graph = CostGraph({("a", "a"): 3})
-        assert graph.places == ("a",)
-        assert list(graph.links()) == []
+        loop = CostGraph({("a", "a"): 3})
+        assert loop.places == ("a",)
+        assert list(loop.links()) == []
 
     def test_negative_costs_are_refused(self) -> None:
         with pytest.raises(ValueError, match="cost of a to b is -1; costs are 0 or more"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,6 +80,25 @@ class TestStatedCosts:
     def test_a_path_longer_than_the_api_can_carry_is_capped(self) -> None:
         found = compute(stated(zones={"A>B": MAX_COST, "B>C": MAX_COST}), NO_SOURCE, THREE_ZONES)
         assert found.sets["Dijkstra"].zones["A", "C"] == MAX_COST
+
+    @pytest.mark.parametrize("algorithm", ALGORITHMS)
+    def test_a_chain_of_places_as_long_as_an_object_can_state_gets_direct_costs_only(self, algorithm: str) -> None:
+        chain = {f"z{number:05}>z{number + 1:05}": 1 for number in range(20_000)}
+        net = stated(zones={"A>B": 5, **chain})
+        tracemalloc.start()
+        found = compute(net, NO_SOURCE, THREE_ZONES, algorithm=algorithm)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 100 * 2**20
+        assert (found.sets, found.too_large, found.basis) == ({}, True, "UserDefined")
+        assert ("A", "B") not in found.missing_zones
+        assert ("A", "C") in found.missing_zones
+
+    def test_many_places_with_few_paths_are_computed(self) -> None:
+        couples = {f"z{number}-a>z{number}-b": number for number in range(5000)}
+        found = compute(stated(zones=couples), NO_SOURCE, THREE_ZONES)
+        assert not found.too_large
+        assert len(found.sets["Dijkstra"].zones) == 5000
 
 
 class TestMeasurements:

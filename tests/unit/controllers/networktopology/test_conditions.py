@@ -44,6 +44,13 @@ class TestWeightsComputed:
         found = conditions(reading, where)["WeightsComputed"]
         assert (found.status, found.reason) == (False, reason)
 
+    def test_says_that_there_are_too_many_places(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("controllers.networktopology.compute.MAX_COSTS", 1)
+        found = conditions(zones=BOTH)
+        assert (found["WeightsComputed"].status, found["WeightsComputed"].reason) == (False, "TooManyPlaces")
+        assert "UserDefined connects so many places" in found["WeightsComputed"].message
+        assert found["Complete"].status is True
+
 
 class TestComplete:
     def test_a_bandwidth_that_is_none_is_reported_and_the_costs_are_used(self) -> None:
