@@ -1,0 +1,4 @@
+"""The node agent: what Berth measures on every node.
+
+Layout: ``probing`` measures round trips to other nodes.
+"""
