@@ -8,36 +8,24 @@ which slot". A selector is then matched once per group, and the counts become nu
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.scheduling.cache.counts import Counts, add_count
 from berth.scheduling.cache.pod_templates import ANY_ADDRESS, TERM_KINDS, HostPort, PodTemplateInfo, TermKind
 from berth.scheduling.cache.selectors import Selector
+from berth.scheduling.cache.term_index import TermEntry, TermIndex
 from berth.scheduling.cache.terms import AffinityTerm
 from berth.scheduling.cache.volumes import DiskUse
 
-Counts = dict[int, int]
-"""Pods per node slot; slots without any are absent."""
 LabelsKey = tuple[str, tuple[tuple[str, str], ...]]
 """Namespace and sorted labels."""
-_ANY_NAMESPACE = ""
-_FEW = 16
-"""Namespaces that a term may name to be found by each of them."""
 K = TypeVar("K")
 L = TypeVar("L")
-
-
-def add_count(counts: Counts, slot: int, amount: int) -> None:
-    """Change a count and drop it at zero."""
-    number = counts.get(slot, 0) + amount
-    if number:
-        counts[slot] = number
-    else:
-        del counts[slot]
 
 
 def _count_inside(table: dict[K, dict[L, Counts]], key: K, inner: L, slot: int, sign: int) -> None:
@@ -49,12 +37,6 @@ def _count_inside(table: dict[K, dict[L, Counts]], key: K, inner: L, slot: int, 
         del users[inner]
         if not users:
             del table[key]
-
-
-def _meant(term: AffinityTerm) -> Iterable[str]:
-    """Namespaces that a term is found by."""
-    named = term.namespace_selector.nothing and len(term.namespaces) <= _FEW
-    return term.namespaces if named else (_ANY_NAMESPACE,)
 
 
 @dataclass(slots=True, eq=False)
@@ -69,16 +51,6 @@ class PodGroup:
     """Those that are not being deleted, which are the ones that topology spread counts."""
 
 
-@dataclass(slots=True, eq=False)
-class TermEntry:
-    """Pods with the same affinity term."""
-
-    term: AffinityTerm
-    """The term."""
-    pods: Counts = field(default_factory=dict)
-    """Its owners per node slot."""
-
-
 class PodIndex:
     """Groups, affinity terms, host ports and claims of the pods on nodes."""
 
@@ -86,8 +58,7 @@ class PodIndex:
         """Begin without pods."""
         self._groups: dict[str, dict[LabelsKey, PodGroup]] = {}
         self._by_label: dict[str, defaultdict[tuple[str, str], dict[LabelsKey, PodGroup]]] = {}
-        self._terms: dict[TermKind, dict[AffinityTerm, TermEntry]] = {kind: {} for kind in TERM_KINDS}
-        self._terms_about: defaultdict[tuple[TermKind, str], dict[AffinityTerm, TermEntry]] = defaultdict(dict)
+        self._terms: dict[TermKind, TermIndex] = {kind: TermIndex() for kind in TERM_KINDS}
         self._ports: dict[tuple[str, int], dict[str, Counts]] = {}
         self._disks: dict[tuple[str, ...], dict[bool, Counts]] = {}
         self._claims: dict[str, Counts] = {}
@@ -107,7 +78,7 @@ class PodIndex:
         self._count_group(template, slot, sign, terminating=terminating)
         for kind, terms in template.terms.items():
             for term in terms:
-                self._count_term(kind, term, slot, sign)
+                self._terms[kind].count(term, slot, sign)
         for address, protocol, number in template.host_ports:
             _count_inside(self._ports, (protocol, number), address, slot, sign)
         for claim in claims:
@@ -139,12 +110,13 @@ class PodIndex:
 
     def terms(self, kind: TermKind) -> Iterator[TermEntry]:
         """The distinct terms of a kind with their owners."""
-        return iter(self._terms[kind].values())
+        return iter(self._terms[kind])
 
-    def terms_about(self, kind: TermKind, namespace: str) -> Iterator[TermEntry]:
-        """Those of :meth:`terms` that may select pods of a namespace: the rules of other tenants mostly do not."""
-        for about in (namespace, _ANY_NAMESPACE):
-            yield from self._terms_about.get((kind, about), {}).values()
+    def terms_about(
+        self, kind: TermKind, namespace: str, namespace_labels: Mapping[str, str], labels: Iterable[tuple[str, str]]
+    ) -> Collection[TermEntry]:
+        """Those of :meth:`terms` that may select pods of a namespace with some of these labels, and few others."""
+        return self._terms[kind].about(namespace, namespace_labels, labels)
 
     def term(self, kind: TermKind, term: AffinityTerm) -> TermEntry | None:
         """A term with its owners, None without any."""
@@ -202,22 +174,6 @@ class PodIndex:
                 if total < size:
                     fewest, size = found, total
         return (group for carriers in fewest for group in carriers.values())
-
-    def _count_term(self, kind: TermKind, term: AffinityTerm, slot: int, sign: int) -> None:
-        entries = self._terms[kind]
-        entry = entries.get(term)
-        if entry is None:
-            entry = entries[term] = TermEntry(term)
-            for namespace in _meant(term):
-                self._terms_about[kind, namespace][term] = entry
-        add_count(entry.pods, slot, sign)
-        if not entry.pods:
-            del entries[term]
-            for namespace in _meant(term):
-                about = self._terms_about[kind, namespace]
-                del about[term]
-                if not about:
-                    del self._terms_about[kind, namespace]
 
     def _count_group(self, template: PodTemplateInfo, slot: int, sign: int, *, terminating: bool) -> None:
         groups = self._groups.setdefault(template.namespace, {})

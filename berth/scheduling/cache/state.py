@@ -19,13 +19,15 @@ from berth.scheduling.cache.selection import NodeSelection
 from berth.scheduling.cache.volumes import DiskUse, VolumeTable, claim_keys, disk_uses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from berth.kube.objects import Namespace, Node, Pod
     from berth.scheduling.cache.columns import Ids, Mask
     from berth.scheduling.cache.nodes import Amount
+    from berth.scheduling.cache.pod_templates import TermKind
+    from berth.scheduling.cache.term_index import TermEntry
 
 
 @dataclass(slots=True, eq=False)
@@ -235,6 +237,10 @@ class ClusterState:
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:
         """Labels of a namespace, None when it is not known."""
         return self._namespaces.get(name)
+
+    def terms_about(self, kind: TermKind, namespace: str, labels: Iterable[tuple[str, str]]) -> Collection[TermEntry]:
+        """Terms of placed pods that may select pods of a namespace with some of these labels, and few others."""
+        return self.pods.terms_about(kind, namespace, self._namespaces.get(namespace, {}), labels)
 
     # Inside
 

@@ -97,7 +97,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         # Existing pods' terms read the new pod's namespace; an unknown one counts as without labels.
         own = state.namespace_labels(template.namespace) or {}
         nodes: Bools | None = None
-        for entry in state.pods.terms_about("anti_affinity", template.namespace):
+        for entry in state.terms_about("anti_affinity", template.namespace, template.labels.items()):
             if not entry.term.matches(template.namespace, template.labels, own):
                 continue
             here: Bools = np.zeros(state.size, dtype=np.bool_)
@@ -115,11 +115,12 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
             for term in info.template.terms_of(kind):
                 pods = state.pods.count(selected_by_all((term,), state), state.size)
                 touched |= self._spread(total, term, pods, sign * term.weight, state)
-        own = state.namespace_labels(info.template.namespace) or {}
+        namespace, labels = info.template.namespace, info.template.labels
+        own = state.namespace_labels(namespace) or {}
         for kind, sign in (("affinity", 0), ("preferred_affinity", 1), ("preferred_anti_affinity", -1)):
-            for entry in state.pods.terms_about(kind, info.template.namespace):
+            for entry in state.terms_about(kind, namespace, labels.items()):
                 weight = sign * entry.term.weight or HARD_POD_AFFINITY_WEIGHT
-                if not weight or not entry.term.matches(info.template.namespace, info.template.labels, own):
+                if not weight or not entry.term.matches(namespace, labels, own):
                     continue
                 pods = np.zeros(state.size, dtype=np.int64)
                 pods[list(entry.pods)] = list(entry.pods.values())

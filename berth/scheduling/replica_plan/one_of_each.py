@@ -49,11 +49,12 @@ def _has_rules(template: PodTemplateInfo) -> bool:
 
 def _is_meant(template: PodTemplateInfo, cache: Cache) -> bool:
     """Whether a rule of a placed pod is about such pods."""
-    labels = cache.state.namespace_labels(template.namespace) or {}
+    namespace, labels = template.namespace, template.labels
+    its_labels = cache.state.namespace_labels(namespace) or {}
     return any(
-        entry.term.matches(template.namespace, template.labels, labels)
+        entry.term.matches(namespace, labels, its_labels)
         for kind in TERM_KINDS
-        for entry in cache.state.pods.terms_about(kind, template.namespace)
+        for entry in cache.state.terms_about(kind, namespace, labels.items())
     )
 
 

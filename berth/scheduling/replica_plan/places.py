@@ -13,8 +13,9 @@ from berth.api.labels import LABEL_APPGROUP, LABEL_WORKLOAD
 from berth.network.costs import Place
 from berth.network.groups import Group
 from berth.network.routing import zone_numbers
+from berth.scheduling.cache.counts import add_count
 from berth.scheduling.cache.nodes import ZONE
-from berth.scheduling.cache.pods import PodGroup, add_count
+from berth.scheduling.cache.pods import PodGroup
 from berth.scheduling.cache.selectors import EVERYTHING, Selector
 from berth.scheduling.cache.state import ClusterState, PodRecord
 from berth.scheduling.gang.problem import Infrastructure

@@ -77,11 +77,13 @@ def alike(
 def _labels_read(candidates: Sequence[Candidate], state: ClusterState) -> frozenset[str]:
     """Keys of labels that rules of the candidates, or of placed pods, look at."""
     selectors: set[Selector] = set()
+    carried: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
     for template in {id(one.info.template): one.info.template for one in candidates}.values():
         selectors.update(term.selector for terms in template.terms.values() for term in terms)
         selectors.update(constraint.selector for constraint in (*template.hard_spread, *template.soft_spread))
-    for namespace in {one.info.template.namespace for one in candidates}:
-        placed = (entry for kind in TERM_KINDS for entry in state.pods.terms_about(kind, namespace))
+        carried[template.namespace].update(template.labels.items())
+    for namespace, labels in carried.items():
+        placed = (entry for kind in TERM_KINDS for entry in state.terms_about(kind, namespace, labels))
         selectors.update(entry.term.selector for entry in placed)
     return frozenset(key for selector in selectors for key, *_ in selector.requirements)
 

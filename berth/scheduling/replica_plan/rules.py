@@ -111,8 +111,11 @@ class RuleReader:
                     owners[term, time].append(number)
         stated = {term for term, _ in owners}
         placed: dict[AffinityTerm, Ints] = {}
-        namespaces = {pods.template.namespace for pods in self._pod_sets}
-        entries = {entry.term: entry for one in namespaces for entry in self._state.pods.terms_about(kind, one)}
+        entries = {
+            entry.term: entry
+            for template in (pods.template for pods in self._pod_sets)
+            for entry in self._state.terms_about(kind, template.namespace, template.labels.items())
+        }
         entries |= {term: entry for term in stated if (entry := self._state.pods.term(kind, term)) is not None}
         for entry in entries.values():
             if entry.term in stated or self._selected((entry.term,)):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -202,33 +200,17 @@ def test_request_vector_counts_the_pod_itself(state: ClusterState) -> None:
     assert vector.dtype == np.int64
 
 
-@pytest.mark.parametrize(
-    ("fields", "about"),
-    [
-        pytest.param({}, ["default"], id="its own namespace"),
-        pytest.param({"namespaces": ["a", "b"]}, ["a", "b"], id="named ones"),
-        pytest.param({"namespaceSelector": {}}, ["a", "b", "c", "default"], id="all"),
-        pytest.param(
-            {"namespaceSelector": {"matchLabels": {"team": "x"}}}, ["a", "b", "c", "default"], id="perhaps selected"
-        ),
-        pytest.param(
-            {"namespaces": [f"n{number}" for number in range(100)]}, ["a", "b", "c", "default"], id="too many to list"
-        ),
-    ],
-)
-def test_terms_are_found_by_the_namespaces_that_they_may_be_about(
-    state: ClusterState, fields: dict[str, Any], about: list[str]
-) -> None:
-    term = pod_term("zone", {"a": "b"}) | fields
+def test_terms_are_found_by_the_labels_that_a_namespace_has_now(state: ClusterState) -> None:
+    term = pod_term("zone", {"a": "b"}) | {"namespaceSelector": {"matchLabels": {"team": "x"}}}
     anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     state.update_pod(pod("p", on="n0", spec={"affinity": anti}))
-    (entry,) = state.pods.terms("anti_affinity")
-    assert state.pods.term("anti_affinity", entry.term) is entry
-    assert state.pods.term("affinity", entry.term) is None
-    found = [one for one in ("a", "b", "c", "default") if list(state.pods.terms_about("anti_affinity", one))]
-    assert found == about
-    state.delete_pod("pod-default-p")
-    assert not state.pods._terms_about
+    found = []
+    labels: dict[str, str]
+    for labels in ({}, {"team": "x"}, {"team": "y"}, {"team": "x", "other": "x"}):
+        state.update_namespace(namespace("other", **labels))
+        found.append(len(state.terms_about("anti_affinity", "other", [("a", "b")])))
+    state.delete_namespace("other")
+    assert (found, len(state.terms_about("anti_affinity", "other", [("a", "b")]))) == ([0, 1, 0, 1], 0)
 
 
 def test_terms_and_claims_are_indexed_while_their_pods_live(state: ClusterState) -> None:

@@ -85,7 +85,7 @@ def cache(state: ClusterState) -> dict[str, Any]:
         },
         "terms": {(k, e.term): counts(e.pods) for k in TERM_KINDS for e in state.pods.terms(k)},
         "terms about": {
-            (k, one): {e.term: counts(e.pods) for e in state.pods.terms_about(k, one)}
+            (k, one): {e.term: counts(e.pods) for e in state.terms_about(k, one, [("app", "a")])}
             for k in TERM_KINDS
             for one in ("a", "b")
         },
