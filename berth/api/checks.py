@@ -98,5 +98,4 @@ def topology_problems(spec: NetworkTopologySpec) -> list[FieldProblem]:
 
 
 def _is_bandwidth(text: str | None) -> bool:
-    quantity = read_quantity(text)
-    return text is None or (quantity is not None and quantity.amount >= 0)
+    return text is None or (read_quantity(text) is not None and not text.startswith("-"))

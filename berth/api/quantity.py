@@ -39,7 +39,7 @@ _GRAMMAR: Final = re.compile(
     r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:[eE](?P<exponent>[+-]?[0-9]+)|(?P<suffix>[KMGTPE]i|[numkMGTPE]?))"
 )
 _NANO: Final = Decimal("1e-9")
-_MAX_EXPONENT: Final = 100
+_MAX_EXPONENT: Final = 99
 _MAX_LENGTH: Final = 128
 """Characters: longer ones are nobody's amounts, and are kept by none of the caches that are keyed by texts."""
 _PRECISION: Final = 300

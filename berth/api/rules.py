@@ -16,6 +16,12 @@ API_VERSION_DESCRIPTION: Final = "Group and version of the object's schema."
 """Description of ``apiVersion``."""
 KIND_DESCRIPTION: Final = "Kind of the object."
 """Description of ``kind``."""
+_BANDWIDTH: Final = (
+    "type({0}) == int ? {0} >= 0 : (size({0}) <= 128 && !{0}.startsWith('-') && "
+    "{0}.matches('[0-9]') && !{0}.matches('[eE][+-]?0*[1-9][0-9]{{2}}') && isQuantity({0}))"
+)
+"""A bandwidth, within the bounds of :mod:`berth.api.quantity`: isQuantity keeps the API server busy for minutes with an
+exponent of ten digits."""
 
 
 class Rule(NamedTuple):
@@ -43,8 +49,7 @@ APPGROUP_VARIABLES: Final[dict[str, str]] = {
     ),
     "bandwidths": (
         "variables.workloads.filter(w, has(w.dependencies) && w.dependencies.exists(d, has(d.minBandwidth) && "
-        "!(type(d.minBandwidth) == int ? d.minBandwidth >= 0 : "
-        "(isQuantity(d.minBandwidth) && !d.minBandwidth.startsWith('-')))))"
+        f"!({_BANDWIDTH.format('d.minBandwidth')})))"
     ),
 }
 """Expressions that the rules of an AppGroup share, by name."""
@@ -90,14 +95,11 @@ APPGROUP_RULES: Final[tuple[Rule, ...]] = (
 )
 """Rules of an AppGroup."""
 
-_CAPACITY: Final = (
-    "!has(c.bandwidthCapacity) || (type(c.bandwidthCapacity) == int ? c.bandwidthCapacity >= 0 : "
-    "(isQuantity(c.bandwidthCapacity) && !c.bandwidthCapacity.startsWith('-')))"
-)
 NETWORKTOPOLOGY_VARIABLES: Final[dict[str, str]] = {
     "capacities": (
         "has(object.spec) ? object.spec.weights.filter(s, s.topologyList.exists(t, t.originList.exists(o, "
-        f"has(o.costList) && o.costList.exists(c, !({_CAPACITY}))))) : []"
+        "has(o.costList) && o.costList.exists(c, has(c.bandwidthCapacity) && "
+        f"!({_BANDWIDTH.format('c.bandwidthCapacity')}))))) : []"
     ),
 }
 """Expressions that the rules of a NetworkTopology share, by name."""

@@ -11,7 +11,8 @@ import pytest
 
 from berth.api import appgroup, networktopology
 from berth.api.appgroup import AppGroup
-from berth.api.checks import appgroup_problems
+from berth.api.checks import appgroup_problems, topology_problems
+from berth.api.networktopology import NetworkTopology
 from hack.harness.cluster import REPOSITORY, eventually
 from hack.localcluster import LocalCluster
 from hack.localcluster.rest import Api
@@ -173,3 +174,28 @@ def test_python_and_the_policies_agree_on_every_rule(denying: LocalCluster) -> N
     api.close()
     assert [pair for pair in told if (pair[0] == 422) != bool(pair[1])] == []
     assert 30 < sum(1 for status, _ in told if status == 422) < 120, "about half of the groups are meant to be sound"
+
+
+BANDWIDTHS = [
+    *("", "0", "-0", "+5", "5.", ".5", ".", "+", "M", "5 ", " 5", "5\n", "0x10", "1_000", "\u0663", "NaN", "Inf"),
+    *("1n", "1u", "1m", "1k", "1K", "1Ki", "1ki", "1.5Gi", "1E", "1e", "1e3", "1E3", "1e+3", "1E+", "1e-3", "1e1.5"),
+    *("-1", "--1", "+-5", "-.5", "-1e-400", "1e99", "1e-99", "1e100", "1e-100", "1e003", "1e00100", "1e3M"),
+    *("9" * 30, "1" * 128, "1" * 129, "1e" + "0" * 126, "1e" + "0" * 130 + "1", -1, 0, 5, 2**62),
+    # The API server's own isQuantity takes minutes for these.
+    *("1e-100000000", "1e999999999999", "-1e-100000000"),
+]
+
+
+@pytest.mark.parametrize("value", BANDWIDTHS, ids=lambda value: repr(value)[:20])
+def test_python_and_the_policies_agree_on_every_bandwidth_and_answer_at_once(
+    denying: LocalCluster, value: str | int
+) -> None:
+    group = app_group(workload("a", "b", minBandwidth=value), workload("b"))
+    topology = network_topology(weight_set(a={"b": {"networkCost": 1, "bandwidthCapacity": value}}))
+    api = Api(denying.server, token=denying.token, ca_file=denying.ca_file, timeout=10)
+    refused = [write(api, raw, "?dryRun=All")[0] == 422 for raw in (group, topology)]
+    api.close()
+    assert refused == [
+        bool(appgroup_problems(AppGroup.parse(group).spec)),
+        bool(topology_problems(NetworkTopology.parse(topology).spec)),
+    ]

@@ -65,7 +65,7 @@ def test_amount(text: str, amount: str) -> None:
         "١",
         "1Mi\n",
         "NaN",
-        "1e101",
+        "1e100",
     ],
 )
 def test_bad_text_is_refused_with_the_text_and_a_remedy(text: str) -> None:
@@ -94,7 +94,7 @@ def test_long_text_is_refused_and_not_kept(text: str) -> None:
     assert _parse.cache_info().currsize == before
 
 
-@pytest.mark.parametrize("text", ["9" * 127 + "E", "9" * 124 + "e100", "0." + "1" * 126, "1e-100"], ids=len)
+@pytest.mark.parametrize("text", ["9" * 127 + "E", "9" * 125 + "e99", "0." + "1" * 126, "1e-99"], ids=len)
 def test_text_of_any_other_length_is_computed_with(text: str) -> None:
     assert Quantity(text).value() >= 1
 
