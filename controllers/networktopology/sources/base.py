@@ -69,6 +69,8 @@ class SourceState(Enum):
     """reading failed; nothing may be concluded from it"""
     MISSING = "Missing"
     """it does not exist"""
+    LEFT_OUT = "LeftOut"
+    """others of its namespace are read instead, of which there are too many"""
     EMPTY = "Empty"
     """it exists and has no usable sample"""
     READ = "Read"

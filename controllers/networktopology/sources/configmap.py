@@ -4,12 +4,14 @@
 nodeA to nodeB took at most 12 ms. Other keys are other metrics and are left alone.
 
 Each ConfigMap has a watch of its own, for as long as it is named. A watch on all ConfigMaps of the cluster would bring
-everybody's configuration into this process; a watch on one name needs no more rights and no more memory.
+everybody's configuration into this process; a watch on one name needs no more rights and no more memory. Anybody may
+name as many as he likes, so that a namespace has a bounded number of watches.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -44,6 +46,8 @@ KEY_SEPARATOR: Final = ".destination."
 """Between the two node names of a key."""
 MAX_MILLISECONDS: Final = 3_600_000
 """Largest latency that is believed, one hour; above it, the unit of the value is in doubt."""
+MAX_FOLLOWED: Final = 16
+"""Most ConfigMaps of one namespace that are followed: each takes a connection and some 300 KiB."""
 _KEY_EXAMPLE: Final = f"{KEY_PREFIX}<node>{KEY_SEPARATOR}<node>"
 _LONGEST_VALUE: Final = 40
 
@@ -114,6 +118,9 @@ class ConfigMaps(Source):
         """Start with none."""
         super().__init__(context, client=client, changed=changed)
         self._followed: dict[ConfigMapRef, _FollowedConfigMap] = {}
+        self._followed_in: Counter[str] = Counter()
+        self._refs: dict[TopologyKey, ConfigMapRef] = {}
+        self._left_out: dict[str, set[TopologyKey]] = {}
 
     @classmethod
     def named_by(cls, topology: NetworkTopology) -> bool:
@@ -133,6 +140,8 @@ class ConfigMaps(Source):
         """Return the measurements in the ConfigMap that the spec names, and follow it."""
         ref = ConfigMapRef.of(topology)
         followed = self._follow(key, ref)
+        if followed is None:
+            return Reading(SourceState.LEFT_OUT, str(ref))
         if not followed.reflector.synced.is_set():
             detail = await why_not_listed(
                 self._client, SOURCE_CONFIGMAPS, namespace=ref.namespace, field_selector=ref.field_selector
@@ -151,6 +160,9 @@ class ConfigMaps(Source):
             case SourceState.MISSING:
                 remedy = f"create it with keys {_KEY_EXAMPLE}, or correct spec.configmapName"
                 return available(False, "ConfigMapNotFound", f"{reading.name} does not exist; {remedy}; {instead}")
+            case SourceState.LEFT_OUT:
+                text = f"{reading.name} is not read: NetworkTopologies of this namespace name {MAX_FOLLOWED} others"
+                return available(False, "TooManyConfigMaps", f"{text}; name fewer; {instead}")
             case SourceState.EMPTY:
                 text = f"{reading.name} has no usable measurement under a key {_KEY_EXAMPLE}; {instead}"
                 return available(False, "NoUsableMeasurements", f"{text}{_unusable(reading)}")
@@ -164,11 +176,19 @@ class ConfigMaps(Source):
 
     def forget(self, key: TopologyKey) -> None:
         """Stop following the ConfigMap that ``key`` named, unless another NetworkTopology names it too."""
-        for ref, followed in list(self._followed.items()):
-            followed.named_by.discard(key)
-            if not followed.named_by:
-                del self._followed[ref]
-                followed.task.cancel()
+        self._left_out.get(key.namespace, set()).discard(key)
+        ref = self._refs.pop(key, None)
+        if ref is None:
+            return
+        followed = self._followed[ref]
+        followed.named_by.discard(key)
+        if not followed.named_by:
+            del self._followed[ref]
+            self._followed_in.subtract([ref.namespace])
+            self._followed_in += Counter()  # without those that have none left
+            followed.task.cancel()
+            for waiting in self._left_out.pop(ref.namespace, ()):
+                self._changed(waiting)
 
     async def run(self) -> None:
         """Keep the watches going for ever."""
@@ -180,13 +200,18 @@ class ConfigMaps(Source):
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _follow(self, key: TopologyKey, ref: ConfigMapRef) -> _FollowedConfigMap:
-        followed = self._followed.get(ref)
-        if followed is None or key not in followed.named_by:
+    def _follow(self, key: TopologyKey, ref: ConfigMapRef) -> _FollowedConfigMap | None:
+        if self._refs.get(key) != ref:
             self.forget(key)
-            followed = self._followed.get(ref) or _FollowedConfigMap(self._client, ref, self._changed)
-            followed.named_by.add(key)
-            self._followed[ref] = followed
+        followed = self._followed.get(ref)
+        if followed is None:
+            if self._followed_in[ref.namespace] == MAX_FOLLOWED:
+                self._left_out.setdefault(ref.namespace, set()).add(key)
+                return None
+            followed = self._followed[ref] = _FollowedConfigMap(self._client, ref, self._changed)
+            self._followed_in[ref.namespace] += 1
+        followed.named_by.add(key)
+        self._refs[key] = ref
         return followed
 
 
