@@ -1,4 +1,4 @@
-"""A queue of keys to work on: each key once, not before its time, never by two workers at once.
+"""A queue of keys to work on: each key once, not before its time, never by two workers at once, namespaces in turns.
 
 A key is the name of something whose whole state is looked at when its turn comes, so it does not matter
 how often it was added. The states of a key::
@@ -9,6 +9,9 @@ how often it was added. The states of a key::
 
 An earlier time wins, so a delay is a window that the first change opens: later changes inside it are
 gathered, none of them extends it, and an urgent one (delay 0) closes it at once.
+
+Keys that are due have their turns by namespace, and no namespace has all of the workers: thousands of objects of one
+tenant, or a few that take long, make nobody else's wait.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import heapq
+import math
+from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
@@ -39,11 +44,14 @@ class DueKeys(Generic[K]):
     Times are seconds of any one monotonic clock.
     """
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, namespace_of: Callable[[K], str]) -> None:
+        """Start empty; whose a key is decides whose turn it is."""
+        self._namespace_of = namespace_of
         self._due: dict[K, float] = {}
         self._heap: list[tuple[float, int, K]] = []
+        self._ready: dict[str, dict[K, None]] = {}  # keys whose time has come; the namespace first whose turn is next
         self._active: set[K] = set()
+        self._at_work: Counter[str] = Counter()
         self._again: dict[K, float] = {}
         self._failures: dict[K, int] = {}
         self._serial = 0
@@ -64,18 +72,36 @@ class DueKeys(Generic[K]):
         self._serial += 1
         heapq.heappush(self._heap, (when, self._serial, key))
 
-    def pop(self, now: float) -> K | None:
-        """Return the key that has been due the longest and mark it active; None when none is due."""
-        self._prune()
-        if not self._heap or self._heap[0][0] > now:
+    def pop(self, now: float, share: int = 1) -> K | None:
+        """Return the key whose turn it is and mark it active; None when there is none.
+
+        That is the key which has been due the longest, of the namespace whose turn is next; one with `share` active
+        keys has no turn.
+        """
+        self._gather(now)
+        namespace = next((name for name in self._ready if self._at_work[name] < share), None)
+        if namespace is None:
             return None
-        _, _, key = heapq.heappop(self._heap)
-        del self._due[key]
+        keys = self._ready.pop(namespace)
+        key = next(iter(keys))
+        del keys[key], self._due[key]
+        if keys:
+            self._ready[namespace] = keys
         self._active.add(key)
+        self._at_work[namespace] += 1
         return key
 
+    def _gather(self, now: float) -> None:
+        """Have the keys that are due take their places."""
+        self._prune()
+        while self._heap and self._heap[0][0] <= now:
+            _, _, key = heapq.heappop(self._heap)
+            self._due[key] = -math.inf  # no time is earlier
+            self._ready.setdefault(self._namespace_of(key), {})[key] = None
+            self._prune()
+
     def next_due(self) -> float | None:
-        """Return the time at which the next key is due; None when no key waits."""
+        """Return the time at which the next key is due, of those that were not at the last pop; None without any."""
         self._prune()
         return self._heap[0][0] if self._heap else None
 
@@ -98,7 +124,12 @@ class DueKeys(Generic[K]):
         return count + 1
 
     def _release(self, key: K) -> None:
-        self._active.discard(key)
+        if key in self._active:
+            self._active.discard(key)
+            namespace = self._namespace_of(key)
+            self._at_work[namespace] -= 1
+            if not self._at_work[namespace]:
+                del self._at_work[namespace]
         again = self._again.pop(key, None)
         if again is not None:
             self.add(key, again)
@@ -112,11 +143,12 @@ class DueKeys(Generic[K]):
 class WorkQueue(Generic[K]):
     """Runs a coroutine for every key that is due, several keys at a time."""
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, namespace_of: Callable[[K], str]) -> None:
+        """Start empty; whose a key is decides whose turn it is."""
         self.known: set[K] = set()
         """Keys that were added, without those whose object turned out not to exist."""
-        self._keys: DueKeys[K] = DueKeys()
+        self._keys: DueKeys[K] = DueKeys(namespace_of)
+        self._share = 1
         self._changed = asyncio.Event()
 
     def __len__(self) -> int:
@@ -143,8 +175,9 @@ class WorkQueue(Generic[K]):
         Args:
             work: returns whether the object of the key exists. An exception is logged and the key tried again after
                 a backoff; other keys go on.
-            workers: keys worked on at once.
+            workers: keys worked on at once; of one namespace, three quarters of them at the most.
         """
+        self._share = max(1, workers * 3 // 4)
         async with asyncio.TaskGroup() as group:
             for _ in range(workers):
                 group.create_task(self._worker(work))
@@ -173,7 +206,7 @@ class WorkQueue(Generic[K]):
         while True:
             # Cleared before looking: a key added after the look sets it again, so that none is overslept.
             self._changed.clear()
-            key = self._keys.pop(loop.time())
+            key = self._keys.pop(loop.time(), self._share)
             if key is not None:
                 return key
             with contextlib.suppress(TimeoutError):

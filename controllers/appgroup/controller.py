@@ -28,7 +28,7 @@ class AppGroupController:
     def __init__(self, context: ComponentContext, _settings: ComponentSettings) -> None:
         """Prepare without I/O."""
         self._context = context
-        self._queue: WorkQueue[GroupKey] = WorkQueue()
+        self._queue: WorkQueue[GroupKey] = WorkQueue(lambda key: key.namespace)
         pods = GroupPods()
         self._reconciler = Reconciler(client=context.client, recorder=context.recorder, pods=pods)
         self._handlers = Handlers(self._queue, pods=pods, reconciler=self._reconciler)

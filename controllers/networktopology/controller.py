@@ -27,7 +27,7 @@ class NetworkTopologyController:
         """Prepare without I/O."""
         self._context = context
         self._algorithm = settings.path_algorithm
-        self._queue: WorkQueue[TopologyKey] = WorkQueue()
+        self._queue: WorkQueue[TopologyKey] = WorkQueue(lambda key: key.namespace)
         self._handlers = Handlers(self._queue)
         self._nodes = NodeWatch(context.client, changed=self._handlers.nodes_changed)
         context.watch("nodes", self._nodes.reflector)

@@ -67,7 +67,7 @@ class Room:
 
     def __init__(self, kind: Resource[Any]) -> None:
         self.kind = kind
-        self.queue: WorkQueue[GroupKey] = WorkQueue()
+        self.queue: WorkQueue[GroupKey] = WorkQueue(lambda key: key.namespace)
         self.seen: dict[str, int] = {}
         self.passes = 0
         self.checks = Checks()

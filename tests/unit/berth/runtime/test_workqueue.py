@@ -28,21 +28,21 @@ def at(when: float, _failures: int) -> float:
 
 
 def test_keys_come_in_the_order_of_their_times() -> None:
-    keys: DueKeys[str] = DueKeys()
+    keys: DueKeys[str] = DueKeys(str)
     for key, when in [("c", 3.0), ("a", 1.0), ("b", 2.0)]:
         keys.add(key, when)
     assert [keys.pop(10.0) for _ in range(4)] == ["a", "b", "c", None]
 
 
 def test_equal_times_come_in_the_order_of_addition() -> None:
-    keys: DueKeys[str] = DueKeys()
+    keys: DueKeys[str] = DueKeys(str)
     for key in "cab":
         keys.add(key, 1.0)
     assert [keys.pop(1.0) for _ in range(3)] == ["c", "a", "b"]
 
 
 def test_nothing_before_its_time() -> None:
-    keys: DueKeys[str] = DueKeys()
+    keys: DueKeys[str] = DueKeys(str)
     keys.add("a", 5.0)
     assert keys.pop(4.9) is None
     assert keys.next_due() == 5.0
@@ -60,7 +60,7 @@ def test_nothing_before_its_time() -> None:
     ],
 )
 def test_a_key_waits_once_for_its_earliest_time(times: list[float], due: float) -> None:
-    keys: DueKeys[str] = DueKeys()
+    keys: DueKeys[str] = DueKeys(str)
     for when in times:
         keys.add("a", when)
     assert len(keys) == 1
@@ -70,7 +70,7 @@ def test_a_key_waits_once_for_its_earliest_time(times: list[float], due: float) 
 
 
 def test_an_active_key_is_not_given_out_again() -> None:
-    keys: DueKeys[str] = DueKeys()
+    keys: DueKeys[str] = DueKeys(str)
     keys.add("a", 0.0)
     assert keys.pop(0.0) == "a"
     keys.add("a", 0.0)
@@ -82,7 +82,7 @@ def test_an_active_key_is_not_given_out_again() -> None:
 
 
 def test_additions_to_an_active_key_are_one() -> None:
-    keys: DueKeys[str] = DueKeys()
+    keys: DueKeys[str] = DueKeys(str)
     keys.add("a", 0.0)
     keys.pop(0.0)
     keys.add("a", 9.0)
@@ -94,7 +94,7 @@ def test_additions_to_an_active_key_are_one() -> None:
 
 
 def test_failures_wait_and_are_counted_until_a_success() -> None:
-    keys: DueKeys[str] = DueKeys()
+    keys: DueKeys[str] = DueKeys(str)
     keys.add("a", 0.0)
     counts = []
     for round_ in range(3):
@@ -111,7 +111,7 @@ def test_failures_wait_and_are_counted_until_a_success() -> None:
 
 
 def test_a_change_during_a_failure_waits_with_it_and_one_after_it_does_not() -> None:
-    keys: DueKeys[str] = DueKeys()
+    keys: DueKeys[str] = DueKeys(str)
     keys.add("a", 0.0)
     keys.pop(0.0)
     keys.add("a", 0.0)
@@ -123,14 +123,20 @@ def test_a_change_during_a_failure_waits_with_it_and_one_after_it_does_not() -> 
     assert keys.pop(100.0) is None
 
 
+def initial(key: str) -> str:
+    """The namespace of a key."""
+    return key[0]
+
+
 _steps = st.lists(
     st.tuples(st.sampled_from(["add", "pop", "done", "fail"]), st.sampled_from("abc"), st.integers(0, 5)), max_size=60
 )
 
 
-@given(_steps)
-def test_no_addition_is_ever_lost(steps: list[tuple[str, str, int]]) -> None:
-    keys: DueKeys[str] = DueKeys()
+@pytest.mark.parametrize("namespace_of", [str, lambda _key: "all"], ids=["a namespace each", "one namespace"])
+@given(steps=_steps)
+def test_no_addition_is_ever_lost(namespace_of: Callable[[str], str], steps: list[tuple[str, str, int]]) -> None:
+    keys: DueKeys[str] = DueKeys(namespace_of)
     owed: set[str] = set()
     active: set[str] = set()
     now = 0.0
@@ -207,7 +213,7 @@ class Recorder:
 
 
 async def test_every_key_is_worked_on() -> None:
-    queue: WorkQueue[str] = WorkQueue()
+    queue: WorkQueue[str] = WorkQueue(str)
     work = Recorder()
     for key in "abc":
         queue.add(key)
@@ -219,7 +225,7 @@ async def test_every_key_is_worked_on() -> None:
 
 
 async def test_additions_before_its_turn_are_one() -> None:
-    queue: WorkQueue[str] = WorkQueue()
+    queue: WorkQueue[str] = WorkQueue(str)
     work = Recorder()
     for _ in range(1000):
         queue.add("a", delay=0.01)
@@ -231,7 +237,7 @@ async def test_additions_before_its_turn_are_one() -> None:
 
 
 async def test_an_urgent_addition_overtakes_a_delay() -> None:
-    queue: WorkQueue[str] = WorkQueue()
+    queue: WorkQueue[str] = WorkQueue(str)
     work = Recorder()
     async with running(queue, work):
         queue.add("a", delay=3600.0)
@@ -241,7 +247,7 @@ async def test_an_urgent_addition_overtakes_a_delay() -> None:
 
 
 async def test_keys_run_side_by_side_but_never_one_key() -> None:
-    queue: WorkQueue[str] = WorkQueue()
+    queue: WorkQueue[str] = WorkQueue(str)
     work = Recorder()
     work.gate.clear()
     async with running(queue, work, workers=3):
@@ -257,8 +263,23 @@ async def test_keys_run_side_by_side_but_never_one_key() -> None:
     assert sorted(work.ended) == ["a", "a", "b", "c"]
 
 
+async def test_one_namespace_does_not_have_all_workers() -> None:
+    queue: WorkQueue[str] = WorkQueue(initial)
+    work = Recorder()
+    work.gate.clear()
+    async with running(queue, work, workers=4):
+        for number in range(10):
+            queue.add(f"a{number}")
+        await work.until(lambda: len(work.begun) == 3)
+        queue.add("b0")
+        await work.until(lambda: len(work.begun) == 4)
+        assert work.begun == ["a0", "a1", "a2", "b0"]
+        work.gate.set()
+        await work.until(lambda: len(work.ended) == 11)
+
+
 async def test_workers_bound_what_runs_at_once() -> None:
-    queue: WorkQueue[str] = WorkQueue()
+    queue: WorkQueue[str] = WorkQueue(str)
     work = Recorder()
     work.gate.clear()
     async with running(queue, work, workers=2):
@@ -272,7 +293,7 @@ async def test_workers_bound_what_runs_at_once() -> None:
 
 async def test_a_failing_key_is_tried_again_and_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workqueue, "FIRST_RETRY", 0.01)
-    queue: WorkQueue[str] = WorkQueue()
+    queue: WorkQueue[str] = WorkQueue(str)
     done = asyncio.Event()
     calls: list[str] = []
 
@@ -294,7 +315,7 @@ async def test_a_failing_key_is_tried_again_and_others_go_on(monkeypatch: pytest
 
 
 async def test_cancellation_ends_the_workers() -> None:
-    queue: WorkQueue[str] = WorkQueue()
+    queue: WorkQueue[str] = WorkQueue(str)
     work = Recorder()
     work.gate.clear()
     before = asyncio.all_tasks()
@@ -306,7 +327,7 @@ async def test_cancellation_ends_the_workers() -> None:
 
 
 async def test_another_run_goes_on_with_what_waits() -> None:
-    queue: WorkQueue[str] = WorkQueue()
+    queue: WorkQueue[str] = WorkQueue(str)
     work: Any = Recorder()
     async with running(queue, work):
         queue.add("a")
@@ -317,7 +338,7 @@ async def test_another_run_goes_on_with_what_waits() -> None:
 
 
 async def test_known_keys_are_those_whose_objects_exist() -> None:
-    queue: WorkQueue[str] = WorkQueue()
+    queue: WorkQueue[str] = WorkQueue(str)
     work = Recorder()
     work.gone = {"b"}
     async with running(queue, work):
@@ -332,7 +353,7 @@ async def test_known_keys_are_those_whose_objects_exist() -> None:
 
 
 async def test_a_key_that_is_gone_and_comes_back_is_known_again() -> None:
-    queue: WorkQueue[str] = WorkQueue()
+    queue: WorkQueue[str] = WorkQueue(str)
     work = Recorder()
     work.gone = {"a"}
     work.gate.clear()

@@ -104,7 +104,7 @@ class World:
         stated = weight_set("UserDefined", zones={"A>B": 9})
         self.server = Server(raw_topology(stated, annotations={"toy": annotation}))
         self.notes: list[Note] = []
-        self.queue: WorkQueue[TopologyKey] = WorkQueue()
+        self.queue: WorkQueue[TopologyKey] = WorkQueue(lambda key: key.namespace)
         self.sources = sources(self.queue.add)
         nodes = NodeWatch(cast(ApiClient, self.server), changed=lambda: None)
         nodes._places = TWO_ZONES
