@@ -8,6 +8,7 @@ from math import isqrt
 import numpy as np
 import numpy.typing as npt
 
+from berth.scheduling.replicas.locations import in_order
 from berth.scheduling.replicas.problem import Bools, Floats, Ints, Problem
 from berth.scheduling.replicas.rule import Spread
 
@@ -150,7 +151,7 @@ def _every_node_its_own(domain: Ints) -> bool:
 
 
 def _best_of_locations(problem: Problem, keep: Bools, most: int) -> Bools:
-    """The emptiest nodes of the nearest locations, enough for all pods, and a few of the cheapest."""
+    """The emptiest nodes of promising locations, enough for all pods, and a few of the cheapest."""
     nodes = problem.nodes
     need = sum((pod_set.replicas * pod_set.request for pod_set in problem.pod_sets), np.zeros(nodes.free.shape[1]))
     room = (np.maximum(nodes.free, 0) / np.maximum(need, 1)).min(axis=1)
@@ -162,7 +163,7 @@ def _best_of_locations(problem: Problem, keep: Bools, most: int) -> Bools:
     chosen = np.zeros(nodes.size, dtype=np.bool_)
     left = most
     spare = SPARE + max(pod_set.replicas for pod_set in problem.pod_sets)
-    for location in _by_nearness(problem, np.where(keep, room, 0.0))[:LOCATIONS]:
+    for location in _locations(problem, np.where(keep, room, 0.0)):
         here = np.flatnonzero(keep & (nodes.location == location))
         emptiest = here[np.argsort(-room[here], kind="stable")]
         enough = int(np.searchsorted(np.cumsum(room[emptiest]), ROOM)) + spare
@@ -173,15 +174,13 @@ def _best_of_locations(problem: Problem, keep: Bools, most: int) -> Bools:
     return chosen
 
 
-def _by_nearness(problem: Problem, room: Floats) -> list[int]:
-    """Locations by their cost to the one with the most placed replicas, or else room: columns go to them in order."""
+def _locations(problem: Problem, room: Floats) -> list[int]:
+    """Locations to look at, in the order in which columns go to them."""
     nodes = problem.nodes
-    total = np.bincount(nodes.location, weights=room, minlength=len(nodes.location_cost))
+    total = np.zeros(len(nodes.location_cost))
+    np.add.at(total, nodes.location, room)
     placed = np.zeros(len(total))
     for workload in problem.workloads:
         for node, count in workload.placed.items():
             placed[nodes.location[node]] += count
-    seed = int(placed.argmax() if placed.any() else total.argmax())
-    distance = nodes.location_cost[seed] + nodes.location_cost[:, seed]
-    order = sorted(np.flatnonzero(total).tolist(), key=lambda place: (place != seed, float(distance[place]), place))
-    return [int(place) for place in order]
+    return in_order(nodes.location_cost, total, placed, LOCATIONS)
