@@ -9,6 +9,12 @@ from msgspec import inspect
 
 Path = tuple[str | int, ...]
 """Names and list positions that lead to a value."""
+HOSTILE: list[Any] = [
+    *(None, True, 0, -1, 1.5, 2**31, 2**63, 10**30, -(10**30), 1e308, float("nan"), float("inf")),
+    *("", "-5", "1e400", "9" * 5000, "zone", "=", "\n", "2026-13-45"),
+    *([], {}, [None], [[]], [{}], [""], {"": ""}, {"x": None}, {"a": {"b": []}}),
+]
+"""Values that stand in place of what belongs there."""
 CONTAINERS = (inspect.ListType, inspect.DictType, inspect.StructType)
 
 

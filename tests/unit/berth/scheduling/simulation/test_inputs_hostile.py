@@ -16,15 +16,9 @@ from berth.scheduling.simulation.workloads import WORKLOAD_KINDS
 from controllers.appgroup.forecast import forecast as appgroup_forecast
 from controllers.networktopology.forecast import forecast as topology_forecast
 from tests.support import plans
-from tests.support.documents import Path, full, paths, replaced
+from tests.support.documents import HOSTILE, Path, full, paths, replaced
 
 FORECASTS = {"AppGroup": appgroup_forecast, "NetworkTopology": topology_forecast}
-HOSTILE: list[Any] = [
-    *(None, True, 0, -1, 1.5, 2**31, 2**63, 10**30, -(10**30), 1e308, float("nan"), float("inf")),
-    *("", "-5", "1e400", "9" * 5000, "zone", "=", "\n", "2026-13-45"),
-    *([], {}, [None], [[]], [{}], [""], {"": ""}, {"x": None}, {"a": {"b": []}}),
-]
-"""Values that stand in place of what belongs there."""
 
 
 def _manifests() -> list[dict[str, Any]]:
