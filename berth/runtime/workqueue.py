@@ -36,6 +36,8 @@ FIRST_RETRY = 0.2
 """Seconds after which a key is tried again after its first failure, at most; doubled each time."""
 LAST_RETRY = 60.0
 """Upper bound of the same."""
+SHARE = 4
+"""One namespace has at most one in so many workers."""
 
 
 class DueKeys(Generic[K]):
@@ -175,9 +177,9 @@ class WorkQueue(Generic[K]):
         Args:
             work: returns whether the object of the key exists. An exception is logged and the key tried again after
                 a backoff; other keys go on.
-            workers: keys worked on at once; of one namespace, three quarters of them at the most.
+            workers: keys worked on at once; of one namespace, a :data:`SHARE`-th of them at the most.
         """
-        self._share = max(1, workers * 3 // 4)
+        self._share = max(1, workers // SHARE)
         async with asyncio.TaskGroup() as group:
             for _ in range(workers):
                 group.create_task(self._worker(work))

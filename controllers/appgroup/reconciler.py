@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -20,6 +22,8 @@ from controllers.appgroup.status import desired_status, read_status
 
 FIELD_MANAGER: Final = "berth-appgroup"
 """Owner of an AppGroup's status in its managedFields."""
+LARGE: Final = 500
+"""Workloads and pods in a status from which on it is large: a write of thousands takes the API server a second."""
 
 
 class Reconciler:
@@ -31,6 +35,7 @@ class Reconciler:
         self._recorder = recorder
         self._pods = pods
         self._seen: dict[GroupKey, float] = {}
+        self._large = asyncio.Lock()
 
     def seen(self, key: GroupKey) -> None:
         """Note that ``key`` has just changed, for the latency metric."""
@@ -79,6 +84,9 @@ class Reconciler:
             "metadata": {"name": key.name, "namespace": key.namespace, "uid": document["metadata"]["uid"]},
             "status": status.to_api(),
         }
-        await self._client.apply(
-            APP_GROUPS, key.name, body, field_manager=FIELD_MANAGER, namespace=key.namespace, subresource="status"
-        )
+        large = len(status.topology_order) + len(status.pods_scheduled) > LARGE
+        # Several at a time would take the API server's processors from everybody's bindings.
+        async with self._large if large else contextlib.nullcontext():
+            await self._client.apply(
+                APP_GROUPS, key.name, body, field_manager=FIELD_MANAGER, namespace=key.namespace, subresource="status"
+            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, cast
 
 import pytest
@@ -12,7 +13,7 @@ from berth.kube.errors import ApiError
 from berth.kube.events import EventRecorder, Note
 from berth.network.groups import GroupKey
 from controllers.appgroup.pods import GroupPods
-from controllers.appgroup.reconciler import Reconciler
+from controllers.appgroup.reconciler import LARGE, Reconciler
 from hack.harness.boutique import boutique
 
 KEY = GroupKey("default", "boutique")
@@ -84,6 +85,33 @@ async def test_a_refused_write_is_for_the_queue_to_try_again(status: int) -> Non
     world.refusal = 0
     assert await world.reconciler.reconcile(KEY)
     assert len(world.bodies) == 1
+
+
+async def test_large_statuses_are_written_one_at_a_time_and_small_ones_beside_them() -> None:
+    documents = {"large-1": boutique(size=LARGE + 1), "large-2": boutique(size=LARGE + 1), "small": boutique()}
+    begun: list[str] = []
+    gate = asyncio.Event()
+
+    class Slow(World):
+        async def get(self, _kind: Any, name: str, **_: Any) -> dict[str, Any]:
+            return documents[name]
+
+        async def apply(self, kind: Any, name: str, body: dict[str, Any], **options: Any) -> bytes:
+            begun.append(name)
+            await gate.wait()
+            return await super().apply(kind, name, body, **options)
+
+    world = Slow(boutique())
+    passes = [asyncio.create_task(world.reconciler.reconcile(GroupKey("default", name))) for name in documents]
+    async with asyncio.timeout(5):
+        while len(begun) < 2:
+            await asyncio.sleep(0)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert begun == ["large-1", "small"]
+        gate.set()
+        assert await asyncio.gather(*passes) == [True] * 3
+    assert begun == ["large-1", "small", "large-2"]
 
 
 async def test_the_latency_of_a_new_spec_is_measured_once() -> None:
