@@ -35,7 +35,8 @@ def choose_columns(problem: Problem) -> Iterator[Ints]:
         return
     needed = _needed(problem)
     first = _of_classes(problem, needed)
-    yield first
+    if len(first):
+        yield first
     if len(first) == size:
         return
     most = 4 * CELLS // max(1, len(problem.pod_sets))
@@ -45,8 +46,9 @@ def choose_columns(problem: Problem) -> Iterator[Ints]:
     if size <= most:
         yield np.arange(size)
     elif most > len(first):
-        room = problem.nodes.free / np.maximum(problem.nodes.free.max(axis=0), 1)
-        room = np.where(_open(problem), room.min(axis=1), -np.inf)
+        free = problem.nodes.free[:, _asked(problem)]
+        room = (free / np.maximum(free.max(axis=0), 1)).min(axis=1, initial=np.inf)
+        room = np.where(_open(problem), room, -np.inf)
         needed[np.argsort(-room, kind="stable")[:most]] = True
         yield np.flatnonzero(needed)
 
@@ -57,6 +59,14 @@ def _needed(problem: Problem) -> Bools:
     for workload in problem.workloads:
         needed[list(workload.placed)] = True
     return needed
+
+
+def _asked(problem: Problem) -> Bools:
+    """bool[R], resources that some pod requests: of others, a node may have none, or less than none."""
+    asked = np.zeros(problem.nodes.free.shape[1], dtype=np.bool_)
+    for pod_set in problem.pod_sets:
+        asked |= pod_set.request > 0
+    return asked
 
 
 def _open(problem: Problem) -> Bools:
@@ -104,7 +114,7 @@ def _nodes_used(problem: Problem) -> Ints:
 
 def _classes(problem: Problem) -> Ints:
     """int64[N], equal for nodes that the problem does not tell apart."""
-    nodes = problem.nodes
+    nodes, asked = problem.nodes, _asked(problem)
     rng = np.random.default_rng(7)
     kind = np.zeros(nodes.size, dtype=np.uint64)
 
@@ -116,14 +126,14 @@ def _classes(problem: Problem) -> Ints:
             kind = (kind ^ (bits + (bits >> np.uint64(31)))) * factor
             kind ^= kind >> np.uint64(29)
 
-    for resource in nodes.free.T:
+    for resource in nodes.free.T[asked]:
         mix(resource)
     mix(nodes.location)
     mix(nodes.zone)
     if nodes.bandwidth is not None:
         mix(nodes.bandwidth)
     if nodes.reserve is not None:
-        for resource in nodes.reserve.T:
+        for resource in nodes.reserve.T[asked]:
             mix(resource)
     seen: set[int] = set()
     for pod_set in problem.pod_sets:
@@ -152,9 +162,9 @@ def _every_node_its_own(domain: Ints) -> bool:
 
 def _best_of_locations(problem: Problem, keep: Bools, most: int) -> Bools:
     """The emptiest nodes of promising locations, enough for all pods, and a few of the cheapest."""
-    nodes = problem.nodes
+    nodes, asked = problem.nodes, _asked(problem)
     need = sum((pod_set.replicas * pod_set.request for pod_set in problem.pod_sets), np.zeros(nodes.free.shape[1]))
-    room = (np.maximum(nodes.free, 0) / np.maximum(need, 1)).min(axis=1)
+    room = (np.maximum(nodes.free, 0) / np.maximum(need, 1))[:, asked].min(axis=1, initial=np.inf)
     room[~_open(problem)] = 0.0
     charge = np.zeros(nodes.size)
     for pod_set in problem.pod_sets:

@@ -94,8 +94,9 @@ def _refine(
 
 
 def _typical_room(books: Books, rows: Sequence[int]) -> Ints:
-    """int64[R], room of the column that is at the upper quarter of all, by its scarcest resource."""
-    need = np.maximum(books.model.request[rows].sum(axis=0), 1)
-    fill = (books.free / need).min(axis=1)
-    typical: Ints = books.free[np.argsort(fill, kind="stable")[(3 * len(fill)) // 4]]
+    """int64[R], room of the column that is at the upper quarter of all, by the scarcest resource that is asked for."""
+    need = books.model.request[rows].sum(axis=0)
+    asked = need > 0
+    fill = (books.free[:, asked] / need[asked]).min(axis=1, initial=np.inf)
+    typical: Ints = np.maximum(books.free[np.argsort(fill, kind="stable")[(3 * len(fill)) // 4]], 0)
     return typical

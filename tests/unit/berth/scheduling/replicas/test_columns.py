@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from bench.replicas_core.cases import boutique, cluster, uneven
+from bench.replicas_core.cases import boutique, cluster, mesh, uneven
 from berth.scheduling.planning import finish
 from berth.scheduling.replicas.columns import LOCATIONS, PAIRS, choose_columns
 from berth.scheduling.replicas.plan import plan
@@ -61,6 +62,43 @@ def test_what_fits_only_outside_the_first_choice_is_found_all_the_same() -> None
     sets = [PodSet(workload=0, replicas=1, request=np.array([500, 10**6, 1]))]
     problem = replace(boutique(1, nodes=replace(nodes, free=free)), pod_sets=sets, rules=())
     assert finish(plan(problem)).counts == ({2999: 1},)
+
+
+def with_resource(problem: Problem, free: np.ndarray) -> Problem:
+    """The same with a resource more, int64[N], that no pod asks for."""
+    sets = [replace(pod_set, request=np.append(pod_set.request, 0)) for pod_set in problem.pod_sets]
+    nodes = replace(problem.nodes, free=np.column_stack([problem.nodes.free, free]))
+    return replace(problem, nodes=nodes, pod_sets=sets)
+
+
+@pytest.mark.parametrize(
+    "free",
+    [
+        pytest.param(np.zeros(5000, dtype=np.int64), id="no node has it"),
+        pytest.param(np.where(np.arange(5000) < 10, 8, 0), id="few nodes have it"),
+        pytest.param(np.arange(5000), id="every node has another amount"),
+        pytest.param(np.full(5000, -1), id="over-committed"),
+    ],
+)
+@pytest.mark.parametrize(
+    "problem",
+    [
+        pytest.param(uneven(boutique(nodes=cluster(5000, 16))), id="unequal nodes"),
+        pytest.param(boutique(nodes=cluster(5000, 16)), id="equal nodes"),
+        pytest.param(uneven(mesh(2000, 1, nodes=cluster(5000, 16))), id="many pod sets"),
+    ],
+)
+def test_a_resource_that_no_pod_asks_for_tells_no_nodes_apart(problem: Problem, free: np.ndarray) -> None:
+    for columns, expected in zip(choose_columns(with_resource(problem, free)), choose_columns(problem), strict=True):
+        assert columns.tolist() == expected.tolist()
+
+
+def test_pods_that_may_go_nowhere_have_no_plan() -> None:
+    problem = uneven(boutique(nodes=cluster(5000, 16)))
+    nowhere = np.zeros(5000, dtype=np.bool_)
+    sets = [replace(pod_set, mask=nowhere) for pod_set in problem.pod_sets]
+    answer = finish(plan(replace(problem, pod_sets=sets), partial=True))
+    assert sum(answer.missing) == sum(pod_set.replicas for pod_set in sets)
 
 
 def edge_sites(count: int) -> Nodes:

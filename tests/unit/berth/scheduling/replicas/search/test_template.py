@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -44,6 +46,18 @@ def test_room_is_that_of_the_upper_quarter_of_the_nodes() -> None:
         for cpu in (few, many)
     ]
     assert sizes == [[2, 2], [4]]
+
+
+@pytest.mark.parametrize("unasked", [0, -1, 7], ids=["none", "over-committed", "some"])
+def test_room_is_that_for_what_is_asked(unasked: int) -> None:
+    """The one node that has what nobody asks for is no larger than others."""
+    chain = [(0, 1), (1, 2), (2, 3)]
+    asked = problem(1, 1, 1, 1, edges=chain, on=nodes([2, 2, 2, 2, 4, 4, 4, 2]))
+    free = np.column_stack([asked.nodes.free, np.full(8, unasked)])
+    free[7, 1] = 8
+    sets = [replace(pod_set, request=np.array([1, 0])) for pod_set in asked.pod_sets]
+    books = books_of(replace(asked, nodes=replace(asked.nodes, free=free), pod_sets=sets))
+    assert parts(books, range(4)) == [(0, 1, 2, 3)]
 
 
 def test_a_pod_set_goes_over_to_the_part_that_it_calls_more() -> None:
