@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from berth.api.spread import SpreadLevel
 from berth.network.groups import Group
 from berth.network.routing import unreachable_cost
-from berth.scheduling.replicas.problem import Prices
+from berth.scheduling.replica_plan.pod_sets import Alike
+from berth.scheduling.replicas.problem import Prices, Rule
+from berth.scheduling.replicas.rule import AntiAffinity, Spread
 
 BEYOND = 1000.0
-"""What must be survived costs so much more than the dearest calls of the whole application."""
+"""What must be survived costs so much more than anything else that a plan can save."""
 
 
 def objective_prices(
-    group: Group, network: float, location_cost: npt.NDArray[np.float64], spread: SpreadLevel
+    group: Group,
+    network: float,
+    location_cost: npt.NDArray[np.float64],
+    spread: SpreadLevel,
+    pod_sets: Sequence[Alike] = (),
+    rules: Iterable[Rule] = (),
 ) -> Prices:
     """Prices in units of network cost.
 
@@ -24,10 +33,15 @@ def objective_prices(
         network: weight of network costs.
         location_cost: float64[L, L], cost from location to location.
         spread: which failure the profile wants survived.
+        pod_sets: pods to place: what nodes cost them, what must be survived costs more.
+        rules: their rules, likewise.
     """
     lost = unreachable_cost(location_cost)
     prices, wanted = Prices(network=network, lost_calls=lost), group.spread or spread
-    required = BEYOND + 2 * network * lost * len(group.edges)
+    required = prices.survive_node
+    if wanted in (SpreadLevel.NODE, SpreadLevel.ZONE):
+        required = BEYOND + 2 * network * lost * len(group.edges)
+        required += sum(_dearest_nodes(pods) for pods in pod_sets) + _most_broken(pod_sets, rules, prices)
     node, zone = {
         SpreadLevel.SOFT: (prices.survive_node, prices.survive_zone),
         SpreadLevel.NONE: (0.0, 0.0),
@@ -35,3 +49,33 @@ def objective_prices(
         SpreadLevel.ZONE: (required, required),
     }[wanted]
     return Prices(network=network, lost_calls=lost, survive_node=node, survive_zone=zone)
+
+
+def _dearest_nodes(pods: Alike) -> float:
+    """What the dearest nodes for some pods cost more than the cheapest."""
+    if not pods.costs or not pods.mask.any():
+        return 0.0
+    cost = np.sum([*pods.costs.values()], axis=0)[pods.mask]
+    return len(pods.candidates) * float(cost.max() - cost.min())
+
+
+def _most_broken(pod_sets: Sequence[Alike], rules: Iterable[Rule], prices: Prices) -> float:
+    """What soft rules cost if as much of them is broken as can be."""
+
+    def waiting(numbers: Iterable[int]) -> int:
+        return sum(len(pod_sets[number].candidates) for number in numbers)
+
+    total = 0.0
+    for rule in rules:
+        selected = waiting(rule.selects) + (0 if rule.placed is None else int(rule.placed.sum()))
+        if isinstance(rule, Spread):
+            total += 0.0 if rule.hard else prices.soft_spread * selected
+            continue
+        if rule.weight is None:
+            continue
+        owners = 0 if rule.placed_subjects is None else int(rule.placed_subjects.sum())
+        broken = waiting(rule.subjects) + owners
+        if isinstance(rule, AntiAffinity):
+            broken = waiting(rule.subjects) * selected + owners * waiting(rule.selects)
+        total += prices.soft_affinity * rule.weight / 100 * broken
+    return total

@@ -88,6 +88,7 @@ def pose(
     if gone:
         placed = placed_replicas(group, cache.state, without=gone)
     costs = infrastructure.infrastructure.location_cost
+    rules = RuleReader(pod_sets, placed, cache.state, defaults, gone).read()
     routing = {name: cache.services.routing(group.key, name).routing for name in number}
     problem = Problem(
         nodes=_nodes(
@@ -114,8 +115,8 @@ def pose(
             )
             for edge in edges
         ],
-        rules=RuleReader(pod_sets, placed, cache.state, defaults, gone).read(),
-        prices=objective_prices(group, weights.network, costs, spread),
+        rules=rules,
+        prices=objective_prices(group, weights.network, costs, spread, pod_sets, rules),
     )
     return Question(problem, pod_sets, judged=carried)
 

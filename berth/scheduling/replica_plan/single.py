@@ -115,7 +115,9 @@ class SinglePods:
             pod_sets=[PodSet(workload=0, replicas=1, request=NO_AMOUNTS)],
             edges=[Edge(caller=number[edge.dependent], callee=number[edge.dependency]) for edge in edges],
             rules=rules,
-            prices=objective_prices(group, self._weights.network, infrastructure.location_cost, self._spread),
+            prices=objective_prices(
+                group, self._weights.network, infrastructure.location_cost, self._spread, [pods], rules
+            ),
         )
         changes = one_more(problem)
         if rules:
