@@ -35,6 +35,8 @@ PRICE_PREFIX = f"{BERTH_PREFIX}price-"
 MAX_UNIT_PREFIX = f"{BERTH_PREFIX}max-unit-"
 THRESHOLD_ANNOTATION = f"{BERTH_PREFIX}usage-threshold"
 BANDWIDTH_PRICE = "bandwidth"
+HIGHEST_PRICE = 1e12
+"""What higher prices count as: sums over pods and penalties stay numbers."""
 GIBIBYTE = 2.0**30
 GIGABIT = 1e9
 
@@ -87,7 +89,7 @@ def read_settings(node: Node) -> NodeSettings:
             if price is None or price < 0:
                 report(name, value, "a number >= 0 such as 0.25")
             else:
-                prices[name] = price
+                prices[name] = min(price, HIGHEST_PRICE)
         elif name == THRESHOLD_ANNOTATION:
             share = _number(value)
             if share is None or not 0 < share <= 1:
@@ -195,9 +197,10 @@ class InfrastructureView:
         size = len(nodes)
         capacity = state.allocatable.astype(np.float64)
         price = np.empty((size, len(resources)))
+        prices = {name: min(amount, HIGHEST_PRICE) for name, amount in profile.prices.items()}
         for column, resource in enumerate(resources):
-            price[:, column] = profile.prices.get(resource, 0.0) / units_per_price(resource)
-        bandwidth_price = np.full(size, profile.prices.get(BANDWIDTH_PRICE, 0.0) / GIGABIT)
+            price[:, column] = prices.get(resource, 0.0) / units_per_price(resource)
+        bandwidth_price = np.full(size, prices.get(BANDWIDTH_PRICE, 0.0) / GIGABIT)
         threshold = np.full(size, profile.usage_threshold)
         max_unit = np.full((size, len(resources)), UNLIMITED, dtype=np.int64)
         bandwidth_column = state.resources.get(RESOURCE_BANDWIDTH)

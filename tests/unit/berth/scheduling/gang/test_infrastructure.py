@@ -12,10 +12,10 @@ from berth.kube.objects import Node
 from berth.network.costs import NO_COSTS, Place
 from berth.network.groups import Group
 from berth.scheduling.configuration import Link, Profile
-from berth.scheduling.gang.infrastructure import InfrastructureView, read_settings, units_per_price
+from berth.scheduling.gang.infrastructure import HIGHEST_PRICE, InfrastructureView, read_settings, units_per_price
 from berth.scheduling.gang.state import InfrastructureState
 from tests.support import builders
-from tests.support.placement import ZONE_COSTS, Lab, chain, group_object, member, zoned
+from tests.support.placement import ZONE_COSTS, Lab, chain, group_object, member, where, zoned
 
 BANDWIDTH = {"network_aware_com__bandwidth": "1G"}
 
@@ -39,6 +39,18 @@ class TestSettings:
         assert settings.prices == {"berth.dev/price-cpu": 0.25, "berth.dev/price-bandwidth": 2.0}
         assert (settings.threshold, settings.max_units) == (0.75, {"berth.dev/max-unit-memory": "8Gi"})
         assert settings.problems == ()
+
+    @pytest.mark.parametrize("price", ["1e13", "1e308", "1" + 300 * "0"])
+    @pytest.mark.parametrize("strategy", ["replicas", "berth"])
+    def test_a_price_beyond_reason_ends_no_plan(self, price: str, strategy: str) -> None:
+        """A node's own kubelet may write it, and pods request more than one unit."""
+        assert read_settings(annotated(price_cpu=price)).prices == {"berth.dev/price-cpu": HIGHEST_PRICE}
+        profile = Profile.model_validate({"prices": {"memory": float(price)}, "gang": {"strategy": strategy}})
+        nodes = [annotated("n1", price_cpu=price), annotated("n2", price_cpu=price), zoned("cheap", cpu="7")]
+        lab = Lab(nodes, profile)
+        pods = [member(f"{name}{n}", name, cpu="3", memory="4Gi") for name in "ab" for n in range(2)]
+        outcome = lab.place(lab.group(group_object("shop", *chain("a", "b"))), *pods)
+        assert sorted(where(outcome).values()) == ["cheap", "cheap", "n1", "n2"]
 
     @pytest.mark.parametrize(
         ("name", "value", "remedy"),
