@@ -35,7 +35,7 @@ def choose_columns(problem: Problem) -> Iterator[Ints]:
         return
     needed = _needed(problem)
     first = _of_classes(problem, needed)
-    if len(first):
+    if len(first) or not problem.pods:
         yield first
     if len(first) == size:
         return

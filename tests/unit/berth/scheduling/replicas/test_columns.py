@@ -101,6 +101,13 @@ def test_pods_that_may_go_nowhere_have_no_plan() -> None:
     assert sum(answer.missing) == sum(pod_set.replicas for pod_set in sets)
 
 
+@pytest.mark.parametrize("placed", [{}, {5: 1}], ids=["nobody", "placed"])
+def test_without_pods_no_node_is_looked_at_but_those_of_placed_ones(placed: dict[int, int]) -> None:
+    problem = uneven(boutique(nodes=cluster(5000, 16)))
+    workloads = [replace(workload, placed=placed) for workload in problem.workloads]
+    assert first(replace(problem, workloads=workloads, pod_sets=[], rules=())).tolist() == list(placed)
+
+
 def edge_sites(count: int) -> Nodes:
     """A node in each location; the farther apart, the dearer."""
     place = np.arange(count)
