@@ -1,6 +1,6 @@
 """A queue for several workers that serves namespaces in turns, so that none of them keeps another waiting.
 
-What one namespace can take from the others is bounded in three ways:
+What namespaces can take from the others is bounded in four ways:
 
 - Turns: the next item is of the namespace with the fewest at work, among those of the one whose last turn is longest
   ago. At work are at most :data:`SHARE` times as many as there are free workers.
@@ -8,11 +8,14 @@ What one namespace can take from the others is bounded in three ways:
   :data:`MAX_SLOW`, whatever their number. What is found to be slow beyond that is given up. A namespace is slow for
   :data:`REMEMBER_SLOW` seconds, or for :data:`ROUNDS` rounds of all that are slow where that is longer, and as long as
   its items wait: only prompt work shows that it no longer is.
+- Unproven work: a quarter of the workers is kept for namespaces whose last work was prompt. Those that are slow or not
+  known yet share the others.
 - Capacity: when the queue is full, the oldest item of the namespace with the most is dropped.
 
-So a namespace whose work is prompt waits for a worker only as long as others are not known to be slow yet: with N of
-those, at most SLOW_SECONDS for each half of the workers that they fill. Those that are forgotten and come again take
-one :data:`ROUNDS`-th as many workers as slow work has, whatever their number.
+So a namespace whose work has been prompt does not wait for those that are slow from the start, and one that is not
+known waits only until those before it are: at most SLOW_SECONDS for each quarter of the workers that they fill. Those
+that were prompt and become slow all at once hold up the others for SLOW_SECONDS for each half that they fill. Slow ones
+that are forgotten and come again take one :data:`ROUNDS`-th as many workers as slow work has, whatever their number.
 
 Nothing here takes longer the more namespaces there are.
 """
@@ -40,7 +43,7 @@ REMEMBER_SLOW = 30.0
 ROUNDS = 2
 """Turns that all slow namespaces have had until one is forgotten."""
 MAX_REMEMBERED = 10_000
-"""Namespaces that are remembered as slow; of more, those that were so longest ago are forgotten."""
+"""Namespaces that are remembered as slow, and as prompt; of more, those that were so longest ago are forgotten."""
 
 
 @dataclass(slots=True, eq=False)
@@ -53,6 +56,8 @@ class Turn(Generic[T]):
     """what was put into the queue"""
     slow: bool = False
     """whether its worker is one of those for slow work"""
+    unproven: bool = False
+    """whether its worker is none of those that are kept for namespaces known to be prompt"""
 
 
 class FairQueue(Generic[T]):
@@ -62,17 +67,20 @@ class FairQueue(Generic[T]):
         """Start empty; so many items may be at work at a time, and so many may wait."""
         self._free = workers
         self._workers_for_slow = self._free_for_slow = max(1, min(workers // 2, MAX_SLOW))
+        self._free_for_unproven = workers - workers // 4
         self._capacity = capacity
         self._size = 0
         self._waiting: dict[str, deque[T]] = {}
         # Namespaces that wait, whose turn is longest ago first, with the numbers that order them.
         self._prompt_line: OrderedDict[str, int] = OrderedDict()
+        self._unknown_line: OrderedDict[str, int] = OrderedDict()
         self._slow_line: OrderedDict[str, int] = OrderedDict()
         self._numbers = itertools.count()
         self._by_size: dict[int, dict[str, None]] = {}  # namespaces by the number of items that wait
         self._largest = 0
         self._at_work: Counter[str] = Counter()
         self._slow_since: OrderedDict[str, float] = OrderedDict()  # the longest ago first
+        self._prompt: OrderedDict[str, None] = OrderedDict()  # the longest ago first
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._woken = 0  # workers that have been woken and did not look yet
         self._ended = asyncio.Event()
@@ -131,11 +139,13 @@ class FairQueue(Generic[T]):
         namespace = self._next()
         if namespace is None:
             return None
-        turn = Turn(namespace, self._pop(namespace), namespace in self._slow_since)
+        item = self._pop(namespace)
+        turn = Turn(namespace, item, namespace in self._slow_since, namespace not in self._prompt)
         if namespace in self._waiting:
             self._line_up(namespace)  # behind the others
         self._free -= 1
         self._free_for_slow -= turn.slow
+        self._free_for_unproven -= turn.unproven
         self._at_work[namespace] += 1
         return turn
 
@@ -143,6 +153,7 @@ class FairQueue(Generic[T]):
         """Work on an item has ended."""
         self._free += 1
         self._free_for_slow += turn.slow
+        self._free_for_unproven += turn.unproven
         self._at_work[turn.namespace] -= 1
         if not self._at_work[turn.namespace]:
             del self._at_work[turn.namespace]
@@ -158,7 +169,7 @@ class FairQueue(Generic[T]):
 
     @asynccontextmanager
     async def patience(self, turn: Turn[T]) -> AsyncIterator[None]:
-        """Have the part of the work inside count as slow when it takes long.
+        """Have the part of the work inside count as slow when it takes long, and as prompt when it does not.
 
         Raises:
             TimeoutError: it was given up after SLOW_SECONDS, since too much other work is slow.
@@ -172,6 +183,8 @@ class FairQueue(Generic[T]):
             timer.cancel()
             if loop.time() >= timer.when():
                 self._note_slow(turn.namespace)
+            else:
+                self._note_prompt(turn.namespace)
 
     def _overdue(self, turn: Turn[T], limit: asyncio.Timeout) -> None:
         self._note_slow(turn.namespace)
@@ -179,15 +192,29 @@ class FairQueue(Generic[T]):
             return
         if self._free_for_slow:
             self._free_for_slow -= 1
-            turn.slow = True
+            self._free_for_unproven -= not turn.unproven
+            turn.slow = turn.unproven = True
         else:
             limit.reschedule(asyncio.get_running_loop().time())
+
+    def _note_prompt(self, namespace: str) -> None:
+        if namespace in self._slow_since:
+            return
+        self._prompt[namespace] = None
+        self._prompt.move_to_end(namespace)
+        if namespace in self._unknown_line:
+            self._line_up(namespace)
+        if len(self._prompt) > MAX_REMEMBERED:
+            oldest, _ = self._prompt.popitem(last=False)
+            if oldest in self._prompt_line:
+                self._line_up(oldest)
 
     def _note_slow(self, namespace: str) -> None:
         now = asyncio.get_running_loop().time()
         self._slow_since[namespace] = now
         self._slow_since.move_to_end(namespace)
-        if namespace in self._prompt_line:
+        self._prompt.pop(namespace, None)
+        if namespace in self._waiting and namespace not in self._slow_line:
             self._line_up(namespace)
         for _ in range(2):  # one more than was added, so that they become fewer
             oldest = next(iter(self._slow_since))
@@ -219,18 +246,24 @@ class FairQueue(Generic[T]):
     def _line_up(self, namespace: str) -> None:
         """Put a namespace that waits behind the others of its line."""
         self._leave(namespace)
-        line = self._slow_line if namespace in self._slow_since else self._prompt_line
+        if namespace in self._slow_since:
+            line = self._slow_line
+        else:
+            line = self._prompt_line if namespace in self._prompt else self._unknown_line
         line[namespace] = next(self._numbers)
 
     def _leave(self, namespace: str) -> None:
         self._prompt_line.pop(namespace, None)
+        self._unknown_line.pop(namespace, None)
         self._slow_line.pop(namespace, None)
 
     def _next(self) -> str | None:
         """The namespace whose turn it is."""
+        unproven = max(0, min(self._free, self._free_for_unproven))
         prompt = self._first(self._prompt_line, SHARE * self._free)
-        slow = self._first(self._slow_line, SHARE * min(self._free, self._free_for_slow))
-        found = min(filter(None, (prompt, slow)), default=None)
+        unknown = self._first(self._unknown_line, SHARE * unproven)
+        slow = self._first(self._slow_line, SHARE * min(unproven, self._free_for_slow))
+        found = min(filter(None, (prompt, unknown, slow)), default=None)
         return found[-1] if found is not None else None
 
     def _first(self, line: Mapping[str, int], limit: int) -> tuple[int, int, str] | None:

@@ -191,6 +191,7 @@ async def test_the_events_of_one_namespace_are_written_side_by_side() -> None:
     """A write takes as long as etcd takes to store it, whoever else writes: four at a time were told long after."""
     server = Server(hangs="shop")
     subject = recorder(cast("ApiClient", server))
+    subject._queue._note_prompt("shop")
     for number in range(100):
         subject.record(about("shop", number))
     async with running(subject.run()):

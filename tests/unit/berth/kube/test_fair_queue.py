@@ -53,15 +53,21 @@ async def test_whoever_has_fewest_at_work_is_next() -> None:
 
 
 @pytest.mark.parametrize(
-    ("workers", "at_work"),
+    ("workers", "prompt", "at_work"),
     [
-        pytest.param(1, [1, 0, 0], id="one"),
-        pytest.param(4, [3, 1, 0], id="four"),
-        pytest.param(48, [36, 9, 3], id="as-by-default"),
+        pytest.param(1, "abc", [1, 0, 0], id="one"),
+        pytest.param(4, "abc", [3, 1, 0], id="four"),
+        pytest.param(48, "abc", [36, 9, 3], id="as-by-default"),
+        pytest.param(1, "", [1, 0, 0], id="one-for-unknown-ones"),
+        pytest.param(4, "c", [3, 0, 1], id="one-of-four-is-for-prompt-ones"),
+        pytest.param(48, "c", [27, 7, 11], id="a-quarter-is-for-prompt-ones"),
+        pytest.param(48, "", [27, 7, 2], id="unknown"),
     ],
 )
-async def test_a_namespace_leaves_workers_to_others(workers: int, at_work: list[int]) -> None:
+async def test_a_namespace_leaves_workers_to_others(workers: int, prompt: str, at_work: list[int]) -> None:
     queue, taken = filled(workers=workers), Counter[str]()
+    for namespace in prompt:
+        queue._note_prompt(namespace)
     for namespace in "abc":
         for number in range(workers):
             queue.put(namespace, f"{namespace}{number}")
@@ -192,6 +198,21 @@ class TestSlow:
         assert len(given_up) <= 2, "six of eight were begun, four may go on"
         assert queue.waiting("A") >= 2
 
+    async def test_a_prompt_namespace_does_not_wait_until_others_are_known_to_be_slow(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(fair_queue, "SLOW_SECONDS", 60.0)
+        queue, ended = filled("a1", workers=8), list[str]()
+        async with running(*(self.work(queue, ended, []) for _ in range(8))):
+            await until(lambda: ended == ["a1"], what="it is prompt")
+            for letter in range(ord("A"), ord("Z") + 1):
+                queue.put(chr(letter), "hangs")
+            queue.put("a", "a2")
+            queue.put("b", "b1")
+            await until(lambda: ended == ["a1", "a2"], what="it is prompt again", seconds=2.0)
+            await until(lambda: sum(queue._at_work.values()) == 6, what="two workers are kept free")
+            assert queue.waiting("b") == 1, "nothing tells it from those that hang"
+
     async def test_slow_work_with_a_free_worker_is_not_given_up(self) -> None:
         queue = filled("a1", workers=2)
         async with queue.patience(turn := await queue.get()):
@@ -211,6 +232,7 @@ class TestSlow:
     async def test_workers_for_slow_work(self, workers: int, slow: int) -> None:
         queue: FairQueue[str] = FairQueue(workers)
         for number in range(workers):
+            queue._note_prompt(f"n{number}")
             queue.put(f"n{number}", "item")
         turns = [turn for _ in range(workers) if (turn := queue.take()) is not None]
         given_up: list[Turn[str]] = []

@@ -108,6 +108,32 @@ def test_no_more_are_remembered_than_so_many(clock: Clock, monkeypatch: pytest.M
     assert turn_of(queue, "n90").slow
 
 
+def test_no_more_are_remembered_as_prompt_than_so_many(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_queue, "MAX_REMEMBERED", 10)
+    queue: FairQueue[str] = FairQueue(WORKERS)
+    queue.put("n0", "n0")
+    for number in range(100):
+        queue._note_prompt(f"n{number}")
+    assert [*queue._prompt] == [f"n{number}" for number in range(90, 100)]
+    assert turn_of(queue, "n0").unproven
+    assert not turn_of(queue, "n90").unproven
+
+
+def test_one_that_was_slow_is_not_known_to_be_prompt_until_it_shows(clock: Clock) -> None:
+    queue: FairQueue[str] = FairQueue(WORKERS)
+    queue._note_prompt("a")
+    slow(queue, "a")
+    queue._note_prompt("a")  # what began before ends
+    turn = turn_of(queue, "a")
+    assert turn.slow
+    queue.done(turn)
+    clock.advance(REMEMBER_SLOW)
+    turn = turn_of(queue, "a")
+    assert (turn.slow, turn.unproven) == (False, True)
+    queue._note_prompt("a")
+    assert not turn_of(queue, "a").unproven
+
+
 def test_what_is_forgotten_takes_no_memory(clock: Clock) -> None:
     queue: FairQueue[str] = FairQueue(WORKERS)
     for number in range(1000):
@@ -145,7 +171,7 @@ def test_slow_namespaces_that_wait_cost_nothing(clock: Clock) -> None:
     assert watched.looks <= 2 * (WORKERS + 1)
 
 
-STEP = st.tuples(st.sampled_from(["put", "put", "take", "done", "slow", "wait"]), st.sampled_from("abcdef"))
+STEP = st.tuples(st.sampled_from(["put", "put", "take", "done", "slow", "prompt", "wait"]), st.sampled_from("abcdef"))
 
 
 @given(st.lists(STEP, max_size=80))
@@ -161,6 +187,8 @@ def test_whose_turn_it_is_by_the_plain_rule(steps: list[tuple[str, str]]) -> Non
                 queue.put(namespace, namespace)
             elif what == "slow":
                 queue._note_slow(namespace)
+            elif what == "prompt":
+                queue._note_prompt(namespace)
             elif what == "wait":
                 clock.advance(REMEMBER_SLOW / 2)
             elif what == "done" and at_work:
@@ -171,18 +199,36 @@ def test_whose_turn_it_is_by_the_plain_rule(steps: list[tuple[str, str]]) -> Non
                 assert (turn.namespace if turn is not None else None) == expected
                 if turn is not None:
                     assert turn.slow is (turn.namespace in queue._slow_since)
+                    assert turn.unproven is (turn.namespace not in queue._prompt)
                     at_work.append(turn)
-            for line, kind in ((queue._slow_line, True), (queue._prompt_line, False)):
+            slow, prompt = set(queue._slow_since), set(queue._prompt)
+            assert not slow & prompt
+            waiting = set(queue._waiting)
+            for line, those in (
+                (queue._slow_line, waiting & slow),
+                (queue._prompt_line, waiting & prompt),
+                (queue._unknown_line, waiting - slow - prompt),
+            ):
                 assert list(line.values()) == sorted(line.values())
-                assert {one for one in queue._waiting if (one in queue._slow_since) is kind} == set(line)
+                assert set(line) == those
+            assert sum(turn.unproven for turn in at_work) <= 3
+        for turn in at_work:
+            queue.done(turn)
+        assert (queue._free, queue._free_for_slow, queue._free_for_unproven) == (4, 2, 3)
 
 
 def plainly_next(queue: FairQueue[str]) -> str | None:
-    numbers = {**queue._prompt_line, **queue._slow_line}
-    free, for_slow = queue._free, min(queue._free, queue._free_for_slow)
+    numbers = {**queue._prompt_line, **queue._unknown_line, **queue._slow_line}
+    unproven = min(queue._free, queue._free_for_unproven)
+
+    def workers(namespace: str) -> int:
+        if namespace in queue._prompt:
+            return queue._free
+        return min(unproven, queue._free_for_slow) if namespace in queue._slow_since else unproven
+
     may = {
         namespace: (queue._at_work.get(namespace, 0), numbers[namespace])
         for namespace in queue._waiting
-        if queue._at_work.get(namespace, 0) < SHARE * (for_slow if namespace in queue._slow_since else free)
+        if queue._at_work.get(namespace, 0) < SHARE * workers(namespace)
     }
     return min(may, key=lambda namespace: may[namespace], default=None)
