@@ -1,8 +1,8 @@
 """Which pods wait, in which order they are scheduled, and when they are tried again.
 
 A queue entry is an AppGroup with waiting pods, or a single pod outside any group. Order is strict and total: priority,
-turn of entry, arrival (of the group, or of the pod), name; inside a group the topology index, creation time and name.
-Upstream's comparator is neither strict nor does it know priorities inside a group.
+turn of entry, creation (of the group, or of the pod) and, within the same second, who came first; inside a group the
+topology index, creation time and name. Upstream's comparator is neither strict nor knows priorities inside a group.
 
 The turn of entry is the number of attempts made before the entry came, or before its last failure: what never fits goes
 behind what came meanwhile, and what comes between two attempts is ordered by creation. Among entries of the highest
@@ -22,6 +22,7 @@ ends with :meth:`SchedulingQueue.back_off`, :meth:`SchedulingQueue.retry_at`, or
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
@@ -61,6 +62,7 @@ class SchedulingQueue:
         self._unschedulable = UnschedulableEntries()
         self._share = PlanningShare()
         self._turn = 0
+        self._numbers = itertools.count()
         self._active_in: Counter[str] = Counter()
         self._active: NamespaceHeaps[Rank] = NamespaceHeaps(
             self._current_rank,
@@ -115,7 +117,8 @@ class SchedulingQueue:
             self.delete(uid)
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = QueueEntry(key=key, first_seen=self._clock(), turn=self._turn)
+            entry = QueueEntry(key=key, first_seen=self._clock(), turn=self._turn, number=next(self._numbers))
+            self._entries[key] = entry
         before = entry.pods.get(uid)
         if before is None and len(entry.left_over) == len(entry.pods):
             entry.first_seen = self._clock()
@@ -299,11 +302,11 @@ class SchedulingQueue:
         group = self._group(entry)
         created = group.created if group is not None else ""
         if entry.rank is not None and newcomer is not None:
-            priority, turn, arrival, _ = entry.rank
+            priority, turn, arrival, *_ = entry.rank
             arrival = created or min(arrival, newcomer.metadata.creation_timestamp)
-            return (min(priority, -newcomer.spec.priority), turn, arrival, entry.key)
+            return (min(priority, -newcomer.spec.priority), turn, arrival, entry.number, entry.key)
         entry.outranked = False
-        return (-entry.priority, entry.turn, created or entry.arrival, entry.key)
+        return (-entry.priority, entry.turn, created or entry.arrival, entry.number, entry.key)
 
     def _group(self, entry: QueueEntry) -> Group | None:
         key = entry.key.group

@@ -45,8 +45,8 @@ class EntryKey(NamedTuple):
         return GroupKey(self.namespace, self.name) if self.kind == GROUP else None
 
 
-Rank = tuple[int, int, str, EntryKey]
-"""(negated priority, turn, arrival, identity)"""
+Rank = tuple[int, int, str, int, EntryKey]
+"""(negated priority, turn, arrival, number, identity)"""
 
 
 @dataclass(slots=True)
@@ -73,6 +73,8 @@ class QueueEntry:
     """monotonic time of the first waiting pod that is not left over: the group's wait counts from here"""
     turn: int
     """attempts at any entry before this one came, or last failed"""
+    number: int
+    """entries that came before it: creation times are in whole seconds"""
     pods: dict[str, Pod] = field(default_factory=dict)
     """waiting pods by uid"""
     left_over: set[str] = field(default_factory=set)

@@ -75,7 +75,7 @@ def test_ever_older_and_more_urgent_pods_are_added_in_linear_time(queue: Schedul
     for number in reversed(range(PODS)):
         queue.add(pod(number, priority=PODS - number), GROUP)
     assert visited.visits <= 4 * PODS
-    assert entry.rank == (-PODS, 0, pod(0).metadata.creation_timestamp, GROUP)
+    assert entry.rank == (-PODS, 0, pod(0).metadata.creation_timestamp, 0, GROUP)
 
 
 def test_pods_come_to_an_entry_with_left_over_pods_in_linear_time(queue: SchedulingQueue) -> None:

@@ -57,7 +57,7 @@ class PlainRule:
         return chosen
 
     def order(self, entry: QueueEntry) -> tuple[object, ...]:
-        rank = (-entry.priority, entry.turn, entry.arrival, entry.key)
+        rank = (-entry.priority, entry.turn, entry.arrival, entry.number)
         return rank[0], int(self.used[entry.key.namespace] // QUANTUM), rank
 
 
