@@ -128,26 +128,6 @@ class Reach:
             costs[near] = (within - own[near]) / self.by_zone[self.zone[near]]
         return costs
 
-    def worst_costs(self, *, location: Ints, location_cost: Floats) -> Floats:
-        """float64[N], the cost to the dearest endpoint that a caller on each node reaches; 0 where it reaches none.
-
-        This is what maxNetworkCost limits. Arguments as for :meth:`mean_costs`.
-        """
-        worst = np.zeros_like(self.endpoints)
-        count = len(location_cost)
-        for scope, table, row in (
-            (Scope.CLUSTER, np.bincount(location, self.endpoints, minlength=count)[None, :], np.zeros_like(self.zone)),
-            (Scope.ZONE, self._by_zone_and_location(location, count), self.zone),
-        ):
-            callers = np.flatnonzero(self.scope == scope)
-            if not callers.size:
-                continue
-            here = location[callers]
-            elsewhere = table[row[callers]]
-            elsewhere[np.arange(len(callers)), here] -= self.endpoints[callers]
-            worst[callers] = np.where(elsewhere > 0, location_cost[here], 0.0).max(axis=1)
-        return worst
-
     def loads(self, callers: Counts) -> Floats:
         """float64[N], the calls that each endpoint of a node gets when every caller makes one.
 

@@ -122,7 +122,10 @@ def test_limits_are_broken_the_same(seed: int) -> None:
     expected = set()
     for edge in both.cluster.groups[GROUP]:
         if edge.limit is not None:
-            worst = both.reach(edge.callee).worst_costs(**both.places)
-            far = {name for name, cost in zip(both.cluster.nodes, worst, strict=True) if cost > max(edge.limit, 1.0)}
+            reached = both.reach(edge.callee)
+            location, costs = both.places["location"], both.places["location_cost"]
+            beyond = costs[np.ix_(location, location)] > max(edge.limit, 1.0)
+            np.fill_diagonal(beyond, False)
+            far = {name for slot, name in enumerate(both.cluster.nodes) if beyond[slot, reached.shares(slot) > 0].any()}
             expected |= {pod.name for pod in both.cluster.members(GROUP)[edge.caller] if pod.node in far}
     assert broken == expected

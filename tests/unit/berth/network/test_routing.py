@@ -91,12 +91,11 @@ def test_shares_are_those_of_the_endpoints_one_by_one(case: Case) -> None:
 @SOME
 @given(case=cases())
 def test_costs_are_those_of_the_calls_one_by_one(case: Case) -> None:
-    means, worst = case.reach.mean_costs(**case.places), case.reach.worst_costs(**case.places)
+    means = case.reach.mean_costs(**case.places)
     for node in range(len(case.zone)):
         costs = [case.cost(node, pod) for pod in case.met(node)]
         nothing = unreachable_cost(case.location_cost) if case.pods() else 0.0
         assert means[node] == pytest.approx(sum(costs) / len(costs) if costs else nothing)
-        assert worst[node] == max(costs, default=0.0)
 
 
 @SOME
@@ -185,20 +184,6 @@ def test_by_hand(routing: Routing, endpoints: np.ndarray, caller: int, shares: n
     found = reach(routing, endpoints, ZONE)
     assert found.shares(caller) == pytest.approx(shares)
     assert found.mean_costs(location=LOCATION, location_cost=COST)[caller] == pytest.approx(cost)
-
-
-@pytest.mark.parametrize(
-    ("routing", "worst"),
-    [
-        pytest.param(Routing.ALL, [5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 100.0], id="all"),
-        pytest.param(Routing.SAME_ZONE, [1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 100.0], id="zone"),
-        pytest.param(Routing.SAME_NODE, [0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 100.0], id="node"),
-        pytest.param(Routing.LOCAL, [0.0] * 7, id="local"),
-    ],
-)
-def test_a_limit_holds_for_the_endpoints_that_are_reached(routing: Routing, worst: list[float]) -> None:
-    found = reach(routing, on(n0=1, n1=1, n3=1), ZONE)
-    assert found.worst_costs(location=LOCATION, location_cost=COST).tolist() == worst
 
 
 def test_eleven_replicas_over_three_zones_are_loaded_evenly() -> None:
