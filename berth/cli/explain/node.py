@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from berth.api.labels import BERTH_PREFIX, RESOURCE_BANDWIDTH, membership
 from berth.cli.explain.pod import parse_time, read_annotation
 from berth.cli.plan.report import node_resources
-from berth.kube.objects import CustomObject, Namespace, Node, Pod
+from berth.kube.objects import CustomObject, Namespace, Node, Pod, Service
 from berth.network.costs import Place
 from berth.network.edge_costs import EdgeTotals, edge_totals, node_places
 from berth.network.groups import GroupKey
@@ -31,6 +32,7 @@ _UNREAD = {
     "nodes": "costs towards other nodes are not known, and rules of waiting pods are judged by this node alone",
     "appgroups": "dependencies are not known, and their costs and bandwidth are left out",
     "networktopologies": "network costs are not known",
+    "services": "pods are taken to call every replica",
 }
 """What is missing in an explanation made without the right to list something."""
 _UNREAD_STORAGE = "volumes of waiting pods are judged as if there were none of these"
@@ -58,6 +60,8 @@ class NodeFacts:
     """AppGroups"""
     topologies: Sequence[CustomObject] = ()
     """NetworkTopologies"""
+    services: Sequence[Service] = ()
+    """Services, which say what replicas are called"""
     namespaces: Sequence[Namespace] = ()
     """namespaces, for rules that select them"""
     storage: Sequence[StorageObject] = ()
@@ -116,6 +120,8 @@ def _cache(facts: NodeFacts) -> Cache:
         cache.update_storage(item)
     for group in facts.groups:
         cache.update_group(group)
+    for service in facts.services:
+        cache.update_service(service)
     for topology in facts.topologies:
         cache.update_topology(topology)
     for pod in {item.metadata.uid: item for item in (*facts.elsewhere, *facts.here, *facts.waiting)}.values():
@@ -160,13 +166,17 @@ def _placed(
                     costs = cache.costs_for(key.namespace, profile)
                     placed = cache.members.places(key)
                     _, edges[key] = edge_totals(group, placed, places, costs)
-                    _, over[key] = over_limits(group, placed, places, costs, lambda _: Routing.ALL)
+                    _, over[key] = over_limits(group, placed, places, costs, partial(_routing, cache, key))
                 own = (member.workload, pod.spec.node_name)
                 total = edges[key].get(own, EdgeTotals())
                 row |= {"edges": total.edges, "edgeCost": round(total.cost, 6), "edgesOverLimit": over[key].get(own, 0)}
         rows.append(row)
     rows.sort(key=lambda row: (row["namespace"], row.get("appGroup", ""), row.get("selector", ""), row["name"]))
     return rows
+
+
+def _routing(cache: Cache, group: GroupKey, workload: str) -> Routing:
+    return cache.services.routing(group, workload).routing
 
 
 def _others(pods: Sequence[Pod], cache: Cache) -> dict[str, Any]:

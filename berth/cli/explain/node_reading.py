@@ -13,13 +13,14 @@ from berth.cli.listing import list_or_nothing
 from berth.kube.client import ApiClient
 from berth.kube.decoding import without_null_fields
 from berth.kube.errors import ApiError
-from berth.kube.objects import Node, Pod
+from berth.kube.objects import Node, Pod, Service
 from berth.kube.resources import (
     APP_GROUPS,
     NAMESPACES,
     NETWORK_TOPOLOGIES,
     NODES,
     PODS,
+    SERVICES,
     Resource,
 )
 from berth.scheduling.cache.pod_templates import PodTemplateCache
@@ -77,6 +78,7 @@ async def read_node_facts(
         nodes=await lists.read(NODES),
         groups=await lists.read(APP_GROUPS) if names else (),
         topologies=await lists.read(NETWORK_TOPOLOGIES),
+        services=await _services(lists, (*here, *waiting)),
         namespaces=await lists.read(NAMESPACES) if waiting else (),
         storage=await _storage(lists) if any(claim_keys(pod) for pod in waiting) else (),
         unread=lists.unread,
@@ -91,14 +93,15 @@ class _Lists:
         self.unread: list[str] = []
         """plural names of what may not be listed"""
 
-    async def read(self, resource: Resource[T]) -> list[T]:
+    async def read(self, resource: Resource[T], *, namespace: str | None = None) -> list[T]:
         """All objects of a kind; none of one that the cluster does not know, or that may not be listed."""
         try:
-            return await list_or_nothing(self._client, resource)
+            return await list_or_nothing(self._client, resource, namespace=namespace)
         except ApiError as error:
             if error.status != 403:
                 raise
-            self.unread.append(resource.plural)
+            if resource.plural not in self.unread:
+                self.unread.append(resource.plural)
             return []
 
 
@@ -139,6 +142,14 @@ async def _members(client: ApiClient, names: Sequence[str]) -> list[Pod]:
         return []
     selector = f"{LABEL_APPGROUP} in ({','.join(names)})" if len(names) <= MAX_NAMED else LABEL_APPGROUP
     return await client.list_all(PODS, label_selector=selector)
+
+
+async def _services(lists: _Lists, pods: Iterable[Pod]) -> list[Service]:
+    """Services of the namespaces of these pods' AppGroups."""
+    namespaces = sorted({pod.metadata.namespace for pod in pods if membership(pod.metadata.labels) is not None})
+    if len(namespaces) > MAX_NAMED:
+        return await lists.read(SERVICES)
+    return [service for namespace in namespaces for service in await lists.read(SERVICES, namespace=namespace)]
 
 
 async def _neighbours(client: ApiClient, waiting: Sequence[Pod]) -> list[Pod]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from berth.cli.explain.node import NodeFacts, node_document
 from berth.kube.meta import OwnerReference
-from berth.kube.objects import Node
+from berth.kube.objects import Node, Service
 from berth.scheduling.configuration import PlacementConfiguration
 from tests.support import builders, explanations, plans
 from tests.support.node_explanations import NODES, ZONE, custom, explained, placed, pod
@@ -25,6 +26,36 @@ def test_a_pod_of_berth_has_its_decision_its_age_and_what_its_edges_cost_now() -
     assert (row["name"], row["appGroup"], row["selector"], row["boundSeconds"]) == ("front-1", "shop", "front", 600)
     assert row["decision"]["terms"] == {"network": 3.0}
     assert (row["edges"], row["edgeCost"], row["edgesOverLimit"]) == (2, 11, 1)
+
+
+@pytest.mark.parametrize(
+    ("service", "over"),
+    [
+        pytest.param({}, 1, id="to-all"),
+        pytest.param({"trafficDistribution": "PreferSameZone"}, 0, id="within-the-zone"),
+        pytest.param({"trafficDistribution": "PreferSameNode"}, 0, id="none-on-the-node"),
+    ],
+)
+def test_pairs_over_their_limit_are_those_that_call_each_other(service: dict[str, Any], over: int) -> None:
+    spec = {"selector": plans.labels("shop", "back"), **service}
+    document = explained(
+        here=[placed("front-1", "front")],
+        elsewhere=[placed("back-1", "back", on="n3"), placed("back-2", "back", on="n2")],
+        services=[msgspec.convert({"metadata": {"name": "back", "namespace": "default"}, "spec": spec}, Service)],
+    )
+    [row] = document["pods"]
+    assert (row["edges"], row["edgesOverLimit"]) == (2, over)
+
+
+def test_a_waiting_pod_is_judged_by_the_calls_that_a_service_lets_it_make() -> None:
+    spec = {"selector": plans.labels("shop", "back"), "trafficDistribution": "PreferSameZone"}
+    service = msgspec.convert({"metadata": {"name": "back", "namespace": "default"}, "spec": spec}, Service)
+    facts = {
+        "waiting": [pod("front-1", "front")],
+        "elsewhere": [placed("back-1", "back", on="n3"), placed("back-2", "back", on="n2")],
+    }
+    assert explained(**facts)["waiting"][0]["fit"] == 0
+    assert explained(**facts, services=[service])["waiting"][0]["fit"] == 1
 
 
 def test_pods_of_others_are_counted_with_what_they_request() -> None:

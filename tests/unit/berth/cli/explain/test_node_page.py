@@ -76,6 +76,7 @@ def test_the_tables_are_bounded() -> None:
         ("namespaces", "namespaces: you may not list them; rules that select namespaces by label"),
         ("nodes", "nodes: you may not list them; "),
         ("appgroups", "appgroups: you may not list them; "),
+        ("services", "services: you may not list them; "),
         ("networktopologies", "networktopologies: you may not list them; "),
         ("persistentvolumes", "persistentvolumes: you may not list them; "),
     ],

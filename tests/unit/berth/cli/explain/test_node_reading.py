@@ -63,6 +63,21 @@ async def test_partners_are_found_by_the_label_of_their_groups() -> None:
     assert server.pods() == {("", HERE), ("", WAITING), ("", "appgroup.diktyo.x-k8s.io in (shop)")}
 
 
+async def test_services_are_those_of_the_namespaces_of_groups() -> None:
+    here = [placed("front-1", "front", namespace="shop"), pod("q", on="n1", namespace="other")]
+    server = Server(here=here, waiting=[pod("front-2", "front", namespace="late")], services=["s"])
+    facts = await read(server)
+    assert list(facts.services) == ["s", "s"]
+    assert [namespace for plural, namespace, _ in server.asked if plural == "services"] == ["late", "shop"]
+
+
+async def test_of_many_namespaces_all_services_are_listed_at_once() -> None:
+    here = [placed(f"front-{number}", "front", namespace=f"n{number}") for number in range(MAX_NAMED + 1)]
+    server = Server(here=here)
+    await read(server)
+    assert [namespace for plural, namespace, _ in server.asked if plural == "services"] == [""]
+
+
 async def test_waiting_pods_bring_the_placed_pods_of_their_namespaces() -> None:
     server = Server(waiting=[pod("p"), pod("q", namespace="other"), pod("gone", namespace="third", deleting=True)])
     facts = await read(server)
@@ -139,6 +154,7 @@ CLAIM = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
         pytest.param(("namespaces",), ("namespaces",), id="namespaces"),
         pytest.param(("nodes",), ("nodes",), id="other-nodes"),
         pytest.param(("appgroups", "networktopologies"), ("appgroups", "networktopologies"), id="berths-kinds"),
+        pytest.param(("services",), ("services",), id="services"),
         pytest.param(("persistentvolumes", "csinodes"), ("csinodes", "persistentvolumes"), id="storage"),
         pytest.param((), (), id="none"),
     ],
@@ -146,7 +162,8 @@ CLAIM = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
 async def test_what_may_not_be_listed_is_named_and_the_rest_is_read(
     forbidden: tuple[str, ...], unread: tuple[str, ...]
 ) -> None:
-    facts = await read(Server(*forbidden, here=[placed("front-1", "front")], waiting=[pod("p", spec=CLAIM)]))
+    here = [placed("front-1", "front"), placed("front-2", "front", namespace="other")]
+    facts = await read(Server(*forbidden, here=here, waiting=[pod("p", spec=CLAIM)]))
     assert tuple(sorted(facts.unread)) == unread
     assert [item.metadata.name for item in facts.waiting] == ["p"]
 
