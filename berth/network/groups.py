@@ -117,7 +117,7 @@ def read_group(obj: CustomObject) -> Group:
 def relaxed(old: Group, new: Group) -> bool:
     """Whether an edit of an AppGroup can let pods be placed that could not be: less is waited for, or demanded."""
     if old.problem or new.problem:
-        return old.problem != new.problem
+        return bool(old.problem) != bool(new.problem)
     if new.members < old.members or not set(old.selectors) <= set(new.selectors):
         return True
     demands = {(edge.dependent, edge.dependency): edge for edge in new.edges}

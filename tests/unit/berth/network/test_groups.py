@@ -106,6 +106,19 @@ class TestRelaxed:
         ]
         assert relaxed(read_group(self.OLD), read_group(group_object("shop", *new, **spec))) is helps
 
+    @pytest.mark.parametrize(
+        ("before", "after", "helps"),
+        [
+            pytest.param(2, "two", True, id="it becomes unusable, so that its pods are placed on their own"),
+            pytest.param("two", 2, True, id="it becomes usable"),
+            pytest.param("two", "two", False, id="it stays as it is"),
+            pytest.param("two", "three", False, id="it is broken in another way"),
+        ],
+    )
+    def test_of_one_that_cannot_be_used(self, before: Any, after: Any, helps: bool) -> None:
+        old, new = (read_group(group_object("shop", *chain("a", "b"), numMembers=many)) for many in (before, after))
+        assert relaxed(old, new) is helps
+
 
 def test_dependencies_by_their_ends() -> None:
     group = read_group(
