@@ -69,6 +69,7 @@ class ServiceIndex:
         }
         self.ordered = sorted(self._by_name.values(), key=lambda service: (headless(service), service.metadata.name))
         """the one that is used comes first, where none is named like the workload"""
+        self._labels = {label for service in self.ordered for label in service.spec.selector.items()}
 
     def used(self, workloads: Sequence[tuple[str, Iterable[Labels]]]) -> list[Service | None]:
         """Return for each workload the Service its callers use, of those that have any of its pods as an endpoint.
@@ -76,14 +77,14 @@ class ServiceIndex:
         Workloads are given by their selector and the labels of their pods; None is for one that no Service selects. A
         Service is looked at once for all of them: a tenant may have thousands of both.
         """
-        having: dict[tuple[str, str], int] = {}  # pods of all workloads by label, one bit each
+        having: dict[tuple[str, str], int] = {}  # pods of all workloads by label that is asked for, one bit each
         owners: list[int] = []
         masks: list[int] = []
         for position, (_, pods) in enumerate(workloads):
             first = len(owners)
             for labels in pods:
                 bit = 1 << len(owners)
-                for label in labels:
+                for label in self._labels.intersection(labels):
                     having[label] = having.get(label, 0) | bit
                 owners.append(position)
             masks.append((1 << len(owners)) - (1 << first))

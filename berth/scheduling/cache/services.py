@@ -47,6 +47,10 @@ class _Shape(NamedTuple):
     stateful: bool
 
 
+_Replica = tuple[_Workload, _Shape]
+"""What is known of a pod."""
+
+
 class ServiceTable:
     """Fed with every Service, and every pod while it is a member of an AppGroup."""
 
@@ -54,7 +58,8 @@ class ServiceTable:
         """Start empty."""
         self._services: defaultdict[str, dict[str, Service]] = defaultdict(dict)
         self._indexes: dict[str, ServiceIndex] = {}
-        self._pods: dict[str, tuple[_Workload, _Shape]] = {}
+        self._pods: dict[str, _Replica] = {}
+        self._replicas: dict[_Replica, _Replica] = {}  # one object for all pods that are alike
         self._shapes: defaultdict[str, dict[_Workload, Counter[_Shape]]] = defaultdict(dict)
         self._known: defaultdict[str, dict[_Workload, WorkloadRouting]] = defaultdict(dict)
 
@@ -87,11 +92,11 @@ class ServiceTable:
             return False
         workload = _Workload(GroupKey(pod.metadata.namespace, place.appgroup), place.workload)
         stateful = any(owner.kind == _STATEFUL_SET for owner in pod.metadata.owner_references)
-        now = workload, _Shape(frozenset(pod.metadata.labels.items()), stateful)
+        now: _Replica = workload, _Shape(frozenset(pod.metadata.labels.items()), stateful)
         if self._pods.get(uid) == now:
             return False
         self.leave(uid)
-        self._pods[uid] = now
+        self._pods[uid] = now = self._replicas.setdefault(now, now)
         shapes = self._shapes[workload.group.namespace].setdefault(workload, Counter())
         shapes[now[1]] += 1
         if shapes[now[1]] == 1:
@@ -102,12 +107,12 @@ class ServiceTable:
         """A pod is no member any more."""
         if uid not in self._pods:
             return
-        workload, shape = self._pods.pop(uid)
+        workload, shape = replica = self._pods.pop(uid)
         namespace = workload.group.namespace
         shapes = self._shapes[namespace][workload]
         shapes[shape] -= 1
         if not shapes[shape]:
-            del shapes[shape]
+            del shapes[shape], self._replicas[replica]
             self._forget(workload)
             if not shapes:
                 del self._shapes[namespace][workload]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import ItemsView
 from typing import Any
 
@@ -143,6 +144,18 @@ def test_a_service_is_looked_at_once_for_all_workloads(shared: bool, chosen: lis
 
 LABELS = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"))
 SERVICES = st.dictionaries(st.sampled_from(["w0", "w1", "m", "z"]), st.tuples(LABELS, st.booleans()))
+
+
+def test_labels_that_no_service_selects_by_cost_no_memory() -> None:
+    """Each pod of a tenant may have hundreds of its own."""
+    pods = [frozenset({("app", "cart"), *((f"own-{pod}-{label}", "x") for label in range(200))}) for pod in range(500)]
+    index = ServiceIndex([service()])
+    tracemalloc.start()
+    try:
+        assert index.used([("cart", pods)]) == [service()]
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
 
 
 @given(services=SERVICES, workloads=st.lists(st.lists(LABELS, max_size=3), max_size=3))

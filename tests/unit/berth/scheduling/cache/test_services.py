@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -183,7 +184,17 @@ class TestMemory:
             assert table.routing(OTHER, "web").routing is Routing.SAME_ZONE
         table.delete(service(namespace="other"))
         table.leave(replica(namespace="other").metadata.uid)
-        assert not any((table._known, table._services, table._pods, table._shapes))
+        assert not any((table._known, table._services, table._pods, table._replicas, table._shapes))
+
+    def test_pods_that_are_alike_are_kept_once(self, table: ServiceTable) -> None:
+        pods = [replica(f"w{number}", labels={f"label-{n}": "x" for n in range(20)}) for number in range(500)]
+        tracemalloc.start()
+        try:
+            for pod in pods:
+                table.join(pod)
+            assert tracemalloc.get_traced_memory()[0] < 2**17
+        finally:
+            tracemalloc.stop()
 
 
 class TestCost:
