@@ -41,6 +41,11 @@ STORAGE: Final[tuple[Resource[Any], ...]] = (
     kinds.CSI_STORAGE_CAPACITIES,
     kinds.VOLUME_ATTACHMENTS,
 )
+_OUT_OF: Final = "OutOf"
+_REJECTIONS: Final = frozenset(
+    f"{_OUT_OF}{resource}" for resource in ("cpu", "memory", "pods", "ephemeral-storage")
+) | {"NodeAffinity", "NodePorts", "UnexpectedAdmissionError", "TopologyAffinityError"}
+"""Reasons for which kubelets refuse pods, but for what is out of other resources."""
 
 
 class EventHandlers:
@@ -122,7 +127,7 @@ class EventHandlers:
                 self._activate_group(joined)
         if ours and node and new is not None and rejected_by_kubelet(new):
             cache.note_rejection(new)
-            NODE_REJECTIONS.labels(new.status.reason).inc()
+            NODE_REJECTIONS.labels(rejection_label(new.status.reason)).inc()
             self._record(events.rejected_by_node(new, seconds=REJECTION_SECONDS))
         if node and cache.node_of(pod) != node:
             queue.move_all_to_active()
@@ -241,10 +246,12 @@ class EventHandlers:
 def rejected_by_kubelet(pod: Pod) -> bool:
     """Whether a kubelet refused to run the pod: another scheduler or a race had taken the room."""
     reason = pod.status.reason
-    return pod.status.phase == "Failed" and (
-        reason.startswith("OutOf")
-        or reason in ("NodeAffinity", "NodePorts", "UnexpectedAdmissionError", "TopologyAffinityError")
-    )
+    return pod.status.phase == "Failed" and (reason.startswith(_OUT_OF) or reason in _REJECTIONS)
+
+
+def rejection_label(reason: str) -> str:
+    """Return the reason of a rejection for the metric: whoever may write the pod's status may write any."""
+    return reason if reason in _REJECTIONS else "OutOfOther"
 
 
 def moved(old: Pod | None, new: Pod | None) -> bool:

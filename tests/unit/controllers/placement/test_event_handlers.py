@@ -13,6 +13,7 @@ from berth.network.groups import GroupKey
 from berth.network.routing import Routing
 from berth.scheduling.configuration import Profile
 from controllers.placement.event_handlers import assigned, may_take_more, rejected_by_kubelet
+from controllers.placement.metrics import NODE_REJECTIONS
 from tests.support import builders, kinds
 from tests.support.desk import Desk
 from tests.support.placement import chain, group_object, lone, member, zoned
@@ -121,6 +122,20 @@ class TestPods:
         desk.pods(lone("p", on="n1", spec=OTHERS), failed(lone("p", on="n1", spec=OTHERS), "OutOfcpu"))
         assert desk.said.reasons == []
         assert desk.cache.recently_rejected(failed(lone("next"), "")) == frozenset()
+
+
+def test_rejections_for_reasons_that_a_tenant_made_up_are_one_series(desk: Desk) -> None:
+    def series() -> dict[str, float]:
+        samples = [sample for metric in NODE_REJECTIONS.collect() for sample in metric.samples]
+        return {sample.labels["reason"]: sample.value for sample in samples if sample.name.endswith("_total")}
+
+    before = series()
+    for reason in ("OutOfcpu", "OutOfexample.com/gpu", *(f"OutOf{number}" for number in range(10))):
+        desk.pods(lone(reason.lower(), on="n1"), failed(lone(reason.lower(), on="n1"), reason))
+    after = series()
+    assert set(after) - set(before) <= {"OutOfcpu", "OutOfOther"}
+    assert after["OutOfcpu"] - before.get("OutOfcpu", 0) == 1
+    assert after["OutOfOther"] - before.get("OutOfOther", 0) == 11
 
 
 @pytest.mark.parametrize(
