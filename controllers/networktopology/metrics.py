@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from prometheus_client import Counter, Gauge, Histogram
 
 from controllers.networktopology.sources.base import TopologyKey
@@ -34,9 +37,33 @@ MISSING_PAIRS = Gauge(
 )
 
 
+_LEVELS: Final = ("region", "zone")
+OWN_SERIES: Final = 16
+"""NetworkTopologies of one namespace that have series of their own: anybody may create thousands."""
+_measured: dict[str, set[str]] = {}
+
+
+def measure(key: TopologyKey, *, measurements: int, unusable: int, missing: Mapping[str, int]) -> None:
+    """Set the series of a NetworkTopology; `missing` has pairs by level. Of a namespace with many, some have none."""
+    names = _measured.setdefault(key.namespace, set())
+    if key.name not in names and len(names) == OWN_SERIES:
+        return
+    names.add(key.name)
+    MEASUREMENTS.labels(*key).set(measurements)
+    UNUSABLE.labels(*key).set(unusable)
+    for level in _LEVELS:
+        MISSING_PAIRS.labels(*key, level).set(missing[level])
+
+
 def forget(key: TopologyKey) -> None:
     """Drop the series of a NetworkTopology that is gone."""
+    names = _measured.get(key.namespace, set())
+    if key.name not in names:
+        return
+    names.remove(key.name)
+    if not names:
+        del _measured[key.namespace]
     for gauge in (MEASUREMENTS, UNUSABLE):
         gauge.remove(*key)
-    for level in ("region", "zone"):
+    for level in _LEVELS:
         MISSING_PAIRS.remove(*key, level)

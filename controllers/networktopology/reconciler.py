@@ -30,7 +30,7 @@ from controllers.networktopology.compute import Computation, compute
 from controllers.networktopology.conditions import CONDITIONS, complete, weights_computed
 from controllers.networktopology.nodes import NodeWatch
 from controllers.networktopology.places import Places
-from controllers.networktopology.sources.base import Reading, SourceState, TopologyKey
+from controllers.networktopology.sources.base import SourceState, TopologyKey
 from controllers.networktopology.sources.registry import Sources
 from controllers.networktopology.status import next_status
 from controllers.networktopology.weights import FIELD_MANAGER, needs_write, ownership, weight_sets
@@ -146,7 +146,12 @@ class Reconciler:
         with metrics.COMPUTE_SECONDS.time():
             # In a thread: a large topology must not hold up watches and the renewal of the Lease.
             computation = await asyncio.to_thread(compute, basis, places, algorithm=self._algorithm)
-        self._measure(key, reading, computation)
+        metrics.measure(
+            key,
+            measurements=len(reading.measurements),
+            unusable=len(reading.malformed) + len(reading.unknown_nodes),
+            missing={"region": len(computation.missing_regions), "zone": len(computation.missing_zones)},
+        )
         computed = weights_computed(computation)
         try:
             await self._write_weights(this, computation, computed)
@@ -230,10 +235,3 @@ class Reconciler:
         self._sources.forget(key)
         update = ConditionUpdate(CONDITION_WEIGHTS_COMPUTED, False, "InvalidNetworkTopology", str(error))
         await self._write_status(_Pass(key, raw, status, self._nodes.places), [update], data_time=None)
-
-    @staticmethod
-    def _measure(key: TopologyKey, reading: Reading, computation: Computation) -> None:
-        metrics.MEASUREMENTS.labels(*key).set(len(reading.measurements))
-        metrics.UNUSABLE.labels(*key).set(len(reading.malformed) + len(reading.unknown_nodes))
-        metrics.MISSING_PAIRS.labels(*key, "region").set(len(computation.missing_regions))
-        metrics.MISSING_PAIRS.labels(*key, "zone").set(len(computation.missing_zones))
