@@ -1,6 +1,7 @@
 """NetworkTopologies, which of them serves an application, and the costs that are read from it.
 
-They are kept by namespace: however many others have, an application's costs are found without a look at those.
+They are kept by namespace: however many others have, an application's costs are found without a look at those. Each is
+kept as the watch has it, and is a model for a moment only: that of a megabyte takes 20 MiB, and anybody may make some.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class TopologyTable:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._topologies: dict[_Key, NetworkTopology] = {}
+        self._topologies: dict[_Key, CustomObject] = {}
         self._names: dict[str, list[str]] = {}  # by namespace, sorted
         self._costs: dict[_Key, dict[tuple[str, ...], NetworkCosts]] = {}  # by names of weight sets
 
@@ -33,13 +34,16 @@ class TopologyTable:
         be used from now on: its controller also writes bandwidth and times, which placement does not wait for.
         """
         key = namespace, name = obj.metadata.namespace, obj.metadata.name
-        known = key in self._topologies
+        before = self._topologies.get(key)
+        known = before is not None
+        if before is not None and _content(before) == _content(obj):
+            return None, False
         try:
-            fresh = NetworkTopology.parse(obj.document(api_version=API_VERSION, kind=KIND))
+            fresh = _model(obj)
         except InvalidObjectError as error:
             self.delete(obj)
             return str(error), known
-        self._topologies[key] = fresh
+        self._topologies[key] = obj
         if not known:
             insort(self._names.setdefault(namespace, []), name)
         changed = not known
@@ -68,7 +72,7 @@ class TopologyTable:
             return NO_COSTS if reference is None else absent_costs(f"{reference.namespace}/{reference.name}")
         costs, weight_sets = self._costs.setdefault(key, {}), tuple(profile.weight_sets)
         if weight_sets not in costs:
-            costs[weight_sets] = read_costs(self._topologies[key], weight_sets=weight_sets)
+            costs[weight_sets] = read_costs(_model(self._topologies[key]), weight_sets=weight_sets)
         return costs[weight_sets]
 
     def serving(self, namespace: str, profile: Profile) -> _Key | None:
@@ -86,3 +90,12 @@ class TopologyTable:
             if place in self._names:
                 return place, self._names[place][0]
         return None
+
+
+def _content(obj: CustomObject) -> tuple[object, ...]:
+    """What costs are read from."""
+    return obj.metadata.generation, obj.spec, obj.status
+
+
+def _model(obj: CustomObject) -> NetworkTopology:
+    return NetworkTopology.parse(obj.document(api_version=API_VERSION, kind=KIND))

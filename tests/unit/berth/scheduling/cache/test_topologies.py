@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.api.networktopology import NetworkTopology
 from berth.kube.objects import CustomObject
 from berth.network.costs import NO_COSTS
 from berth.scheduling.cache.topologies import TopologyTable
@@ -59,6 +61,32 @@ def test_a_new_measurement_of_the_same_costs_wakes_nobody(table: TopologyTable) 
     assert table.update(again) == (None, False)
     after = table.costs_for("default", Profile())
     assert (before.data_time, after.data_time) == ("", "2026-01-02T03:04:05Z")
+
+
+@pytest.mark.parametrize(
+    ("again", "readings"),
+    [
+        pytest.param(builders.ObjectMeta(name="net", namespace="default", labels={"a": "b"}), 1, id="label"),
+        pytest.param(builders.ObjectMeta(name="other", namespace="default"), 2, id="another"),
+    ],
+)
+def test_one_whose_content_is_the_same_is_not_read_again(
+    table: TopologyTable, again: builders.ObjectMeta, readings: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    parse = NetworkTopology.parse
+    monkeypatch.setattr(NetworkTopology, "parse", lambda obj: read.append(obj["metadata"]["name"]) or parse(obj))
+    table.update(topology())
+    assert table.update(CustomObject(metadata=again, spec=topology().spec)) == (None, readings == 2)
+    assert len(read) == readings
+
+
+def test_no_model_is_kept(table: TopologyTable) -> None:
+    table.update(topology("a"))
+    table.update(topology("b"))
+    assert table.costs_for("default", Profile()).source == "default/a"
+    gc.collect()
+    assert [item.key for item in gc.get_objects() if isinstance(item, NetworkTopology)] == []
 
 
 def test_a_profile_may_name_one(table: TopologyTable) -> None:
