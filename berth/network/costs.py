@@ -51,6 +51,8 @@ class NetworkCosts:
 
     source: str = ""
     """``namespace/name`` of the NetworkTopology, empty when there is none."""
+    uid: str = ""
+    """metadata.uid of the NetworkTopology"""
     absent: str = ""
     """``namespace/name`` of the NetworkTopology that the configuration names and that is not there; else empty"""
     weight_sets: tuple[str, ...] = ()
@@ -127,6 +129,7 @@ def read_costs(topology: NetworkTopology, *, weight_sets: Sequence[str] = DEFAUL
     moment = topology.status.data_time or topology.status.weight_calculation_time
     return NetworkCosts(
         source=topology.key,
+        uid=topology.metadata.uid,
         weight_sets=tuple(name for name in weight_sets if name in of_zones | of_regions),
         data_time=format_timestamp(moment) if moment else "",
         generation=topology.metadata.generation,

@@ -40,9 +40,9 @@ class SettlingWindow:
         """When to look again at a group of which no pod has a node; None when there is nothing to wait for.
 
         A window begins when a group could have been planned for the first time. It ends after :data:`SETTLE_SECONDS`,
-        with the computed weights, or when its NetworkTopology, as it was edited last, has gone without them for as
-        long: the controller that computes them does not run then, or has no measurements, and later groups need not
-        wait for it again.
+        with the computed weights, or when its NetworkTopology, as it was made or edited last, has gone without them
+        for as long: the controller that computes them does not run then, or has no measurements, and later groups need
+        not wait for it again.
 
         Args:
             group: identity of the AppGroup, such as its uid; a new one has a window of its own.
@@ -54,7 +54,7 @@ class SettlingWindow:
         now = self.clock()
         begun = self._begun(group, now)
         if costs.source:
-            begun = min(begun, self._begun(("topology", costs.source, costs.generation), now))
+            begun = min(begun, self._begun(("topology", costs.uid, costs.generation), now))
         return now + POLL_SECONDS if now - begun < SETTLE_SECONDS else None
 
     def _begun(self, key: Hashable, now: float) -> float:

@@ -94,7 +94,7 @@ class TopologyTable:
 
 def _content(obj: CustomObject) -> tuple[object, ...]:
     """What costs are read from."""
-    return obj.metadata.generation, obj.spec, obj.status
+    return obj.metadata.uid, obj.metadata.generation, obj.spec, obj.status
 
 
 def _model(obj: CustomObject) -> NetworkTopology:

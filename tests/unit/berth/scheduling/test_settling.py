@@ -11,9 +11,11 @@ from berth.scheduling.settling import SETTLE_SECONDS, SettlingWindow
 from tests.support.placement import Clock
 
 
-def _costs(*weight_sets: str, source: str = "default/net", generation: int = 1, current: bool = True) -> NetworkCosts:
+def _costs(*weight_sets: str, uid: str = "net", generation: int = 1, current: bool = True) -> NetworkCosts:
     zones = {("a", "b"): 5.0} if weight_sets else {}
-    return NetworkCosts(source=source, weight_sets=weight_sets, zones=zones, generation=generation, current=current)
+    return NetworkCosts(
+        source="default/net", uid=uid, weight_sets=weight_sets, zones=zones, generation=generation, current=current
+    )
 
 
 EDITED = _costs("Dijkstra", "UserDefined", generation=2, current=False)
@@ -76,8 +78,20 @@ def test_a_topology_that_nobody_computes_is_waited_for_once() -> None:
     window.look_again("first", STATED, DEFAULT_WEIGHT_SETS)
     clock.now += SETTLE_SECONDS
     assert window.look_again("second", STATED, DEFAULT_WEIGHT_SETS) is None
-    other = _costs("UserDefined", source="default/other")
+    other = _costs("UserDefined", uid="other")
     assert window.look_again("third", other, DEFAULT_WEIGHT_SETS) is not None
+
+
+def test_one_that_is_deleted_and_made_anew_is_waited_for_again() -> None:
+    clock = Clock()
+    window = SettlingWindow(clock)
+    assert window.look_again("first", STATED, DEFAULT_WEIGHT_SETS) is not None
+    clock.now += 60
+    anew = _costs("UserDefined", uid="anew")
+    assert (anew.source, anew.generation) == (STATED.source, STATED.generation)
+    assert window.look_again("second", anew, DEFAULT_WEIGHT_SETS) is not None
+    clock.now += SETTLE_SECONDS
+    assert window.look_again("third", anew, DEFAULT_WEIGHT_SETS) is None
 
 
 def test_every_edit_of_a_topology_is_waited_for_once() -> None:
