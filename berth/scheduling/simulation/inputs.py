@@ -14,6 +14,7 @@ from berth.api.appgroup import AppGroup
 from berth.api.checks import appgroup_problems, topology_problems
 from berth.api.errors import InvalidObjectError
 from berth.api.networktopology import NetworkTopology
+from berth.api.spread import spread_problem
 from berth.kube.objects import ConfigMap, CustomObject, Node, Pod, StorageClass
 from berth.kube.priorities import PRIORITY_CLASSES, PriorityClass
 from berth.kube.resources import (
@@ -277,7 +278,10 @@ class _Assembly:
             except InvalidObjectError as error:
                 self.problems += (document.problem(problem.path, problem.text) for problem in error.problems)
                 continue
-            wrong = appgroup_problems(parsed.spec) if isinstance(parsed, AppGroup) else topology_problems(parsed.spec)
+            wrong = topology_problems(parsed.spec) if isinstance(parsed, NetworkTopology) else []
+            if isinstance(parsed, AppGroup):
+                spread = spread_problem(item.metadata.annotations)
+                wrong = [*appgroup_problems(parsed.spec), *([] if spread is None else [spread])]
             self.problems += (document.problem(problem.path, problem.text) for problem in wrong)
             if wrong:
                 continue

@@ -147,6 +147,23 @@ def test_appgroups_are_checked_like_the_api_server_does() -> None:
     assert int(second.split(":")[1]) > int(first.split(":")[1]) > 1
 
 
+@pytest.mark.parametrize("text", ["Zone", "zone ", "", "x" * 300_000], ids=["case", "space", "empty", "huge"])
+def test_a_spread_that_cannot_be_read_is_told(text: str) -> None:
+    group = plans.appgroup("shop", {"a": []})
+    group["metadata"]["annotations"] = {"berth.dev/spread": text}
+    [found] = problems(group)
+    assert "AppGroup default/shop: metadata.annotations" in found
+    assert "write one of soft, none, node, zone" in found
+    assert len(found) < 500
+
+
+@pytest.mark.parametrize("text", ["soft", "none", "node", "zone"])
+def test_a_spread_that_can_be_read_is_taken(text: str) -> None:
+    group = plans.appgroup("shop", {"a": []})
+    group["metadata"]["annotations"] = {"berth.dev/spread": text}
+    assert problems(group) == []
+
+
 def test_every_bad_object_is_reported_at_once() -> None:
     found = problems(
         changed(plans.pod("a"), "spec.tolerations", "x"),
