@@ -32,7 +32,7 @@ class Sample(NamedTuple):
     """One probe that was sent."""
 
     time: float
-    """monotonic seconds of its end"""
+    """monotonic seconds when it was sent"""
     method: Method
     """how it was measured"""
     microseconds: int | None

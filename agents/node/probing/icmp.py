@@ -1,0 +1,52 @@
+"""ICMP echo, for loss and where a peer has no responder.
+
+icmplib measures in this program, so a busy machine shows in its round trips; few at a time keep that small.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from icmplib import ICMPLibError, SocketPermissionError, ping
+
+PROBE_TIMEOUT: Final = 1.0
+"""Seconds after which a probe is lost."""
+
+
+class Icmp:
+    """Echo requests, by the least privilege that the kernel wants.
+
+    Datagram sockets need a group in ``net.ipv4.ping_group_range``, raw ones CAP_NET_RAW.
+    """
+
+    def __init__(self, timeout: float = PROBE_TIMEOUT) -> None:
+        """Find out what is permitted; ``timeout`` is in seconds."""
+        self._timeout = timeout
+        self._privileged = False
+        self.permitted = self._try() or self._try(privileged=True)
+        """Whether probes can be sent at all."""
+
+    def probe(self, address: str) -> int | None:
+        """Return the round trip of one echo in microseconds; None if it was lost or cannot be sent."""
+        start = time.perf_counter_ns()
+        try:
+            host = ping(address, count=1, timeout=self._timeout, privileged=self._privileged)
+        except (ICMPLibError, OSError):
+            return None
+        if not host.is_alive:
+            return None
+        # icmplib reads the wall clock, which may be set in between.
+        elapsed = (time.perf_counter_ns() - start) // 1000
+        measured: float = host.avg_rtt
+        return max(1, min(round(measured * 1000), elapsed))
+
+    def _try(self, *, privileged: bool = False) -> bool:
+        try:
+            ping("127.0.0.1", count=1, timeout=0, privileged=privileged)
+        except SocketPermissionError:
+            return False
+        except (ICMPLibError, OSError):
+            pass  # no loopback, or no answer at once; the socket was permitted
+        self._privileged = privileged
+        return True

@@ -1,0 +1,73 @@
+"""The prober process: ``python -m agents.node.probing.prober``, started by the agent and by nobody else.
+
+It has a process of its own so that the agent's other work does not disturb measuring, and imports little so that it
+stays small. Orders come on standard input, rounds go to standard output; it ends when standard input does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from agents.node.probing.messages import Order, decode_order, encode_round
+from agents.node.probing.responder import Responder
+from agents.node.probing.rounds import Prober, Target
+
+JITTER: Final = 0.1
+"""Share of the interval by which a round comes earlier or later, so that the agents' rounds do not fall together."""
+PORT_TAKEN: Final = 3
+"""Exit status when the responder cannot listen."""
+
+
+class _Orders:
+    """The newest order, read from standard input by a thread."""
+
+    def __init__(self) -> None:
+        self._newest = Order(())
+        self._given = threading.Event()
+
+    def read(self) -> None:
+        for line in sys.stdin.buffer:
+            self._newest = decode_order(line)
+            self._given.set()
+        os._exit(0)  # the agent is gone; a round under way is nobody's any more
+
+    def wait(self) -> Order:
+        self._given.wait()
+        return self._newest
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run until standard input ends."""
+    parser = argparse.ArgumentParser(prog="prober")
+    parser.add_argument("--address", default="")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--interval", type=float, required=True)
+    parser.add_argument("--rate", type=float, required=True)
+    options = parser.parse_args(arguments)
+    try:
+        responder = Responder(options.address, options.port)
+    except OSError as error:
+        print(f"responder: {options.address or '*'} port {options.port}: {error.strerror}", file=sys.stderr)  # noqa: T201
+        return PORT_TAKEN
+    orders = _Orders()
+    for loop in (responder.serve, orders.read):
+        threading.Thread(target=loop, daemon=True).start()
+    prober = Prober(Target("", options.address or "127.0.0.1", responder.port), rate=options.rate)
+    while True:
+        order = orders.wait()
+        start = time.monotonic()
+        sys.stdout.buffer.write(encode_round(prober.run(order.targets)))
+        sys.stdout.buffer.flush()
+        pause = options.interval * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - no secret
+        time.sleep(max(0.0, start + pause - time.monotonic()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

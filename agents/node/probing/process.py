@@ -1,0 +1,105 @@
+"""Keeps the prober process running: starts it, hands it orders, reads its rounds, and starts another when it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from asyncio import StreamReader, StreamWriter
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Sequence
+from typing import Final, cast
+
+import structlog
+
+from agents.node.probing.messages import Order, decode_round, encode_order
+from agents.node.probing.rounds import Round
+
+log = structlog.get_logger()
+
+RESTART_SECONDS: Final = (1.0, 60.0)
+"""Pause before the first and, doubled each time, the last start of a process that measures nothing."""
+STALL_SECONDS: Final = 60.0
+"""A process that says nothing for as long beyond its interval is ended: it hangs."""
+
+
+class ProberProcess:
+    """The prober process, and its successors."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        *,
+        interval: float,
+        measured: Callable[[Round], None],
+        restarted: Callable[[], None],
+        command: Sequence[str] = (sys.executable, "-m", "agents.node.probing.prober"),
+        pauses: tuple[float, float] = RESTART_SECONDS,
+        stall: float = STALL_SECONDS,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            arguments: options of the prober.
+            interval: seconds from one round to the next.
+            measured: called with every round.
+            restarted: called each time a process has ended by itself or hung.
+            command: what to start.
+            pauses: least and greatest seconds before a new start.
+            stall: seconds beyond the interval after which a silent process hangs.
+        """
+        self._command = (*command, *arguments)
+        self._silence = interval + stall
+        self._measured = measured
+        self._restarted = restarted
+        self._pauses = pauses
+        self._order = Order(())
+        self._process: Process | None = None
+
+    def give(self, order: Order) -> None:
+        """Have this order followed from the next round on, also by a process that is started later."""
+        self._order = order
+        if self._process is not None:
+            _write(self._process, order)
+
+    async def run(self) -> None:
+        """Keep a process running until cancelled."""
+        least, greatest = self._pauses
+        pause = least
+        while True:
+            rounds, reason = await self._one_process()
+            pause = least if rounds else min(2 * pause, greatest)
+            self._restarted()
+            log.warning("prober process ended", reason=reason, rounds=rounds, restart_seconds=pause)
+            await asyncio.sleep(pause)
+
+    async def _one_process(self) -> tuple[int, str]:
+        """Run one until it ends: how many rounds it measured, and why it ended."""
+        process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, stdout=PIPE, limit=1 << 20)
+        self._process = process
+        rounds, lines = 0, cast(StreamReader, process.stdout)
+        try:
+            _write(process, self._order)
+            while True:
+                try:
+                    line = await asyncio.wait_for(lines.readline(), self._silence)
+                    if not line:
+                        return rounds, f"exit status {await process.wait()}"
+                    measured = decode_round(line)
+                except TimeoutError:
+                    return rounds, f"silent for {self._silence:g} s"
+                except (ValueError, TypeError, KeyError) as error:  # also a line that is too long
+                    return rounds, f"said what is no round: {error!r}"
+                self._measured(measured)
+                rounds += 1
+        finally:
+            self._process = None
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await asyncio.shield(process.wait())
+
+
+def _write(process: Process, order: Order) -> None:
+    # A process that has just died is noticed where its rounds are read.
+    with contextlib.suppress(ConnectionError, RuntimeError):
+        cast(StreamWriter, process.stdin).write(encode_order(order))

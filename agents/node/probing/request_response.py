@@ -1,0 +1,71 @@
+"""TCP request-response with a peer's responder, one byte each way on a connection that is kept.
+
+The sample is the kernel's round trip, not the program's: a busy machine delays programs far more than acknowledgements.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import Final
+
+from agents.node.probing.tcp_info import last_round_trip, tcp_info
+
+PROBE_TIMEOUT: Final = 1.0
+"""Seconds after which a probe is lost."""
+
+
+class RequestResponse:
+    """Probes of one responder, one at a time."""
+
+    def __init__(self, address: str, port: int, timeout: float = PROBE_TIMEOUT) -> None:
+        """Prepare without I/O.
+
+        Args:
+            address: IP address or host name of the responder.
+            port: its port.
+            timeout: seconds after which a probe is lost.
+        """
+        self._target = (address, port)
+        self._timeout = timeout
+        self._connection: socket.socket | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether the responder answered when it was last asked."""
+        return self._connection is not None
+
+    def probe(self) -> int | None:
+        """Return the round trip of one probe in microseconds; None if it was lost.
+
+        A connection that the responder has closed, as one that restarts does, is made anew.
+        """
+        kept = self._connection is not None
+        try:
+            return self._exchange()
+        except TimeoutError:
+            self.close()
+        except OSError:
+            self.close()
+            if kept:
+                return self.probe()
+        return None
+
+    def close(self) -> None:
+        """Close the connection; the next probe makes a new one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _exchange(self) -> int | None:
+        if self._connection is None:
+            self._connection = socket.create_connection(self._target, self._timeout)
+            self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = self._connection
+        before = tcp_info(connection)
+        start = time.perf_counter_ns()
+        connection.send(b"?")
+        if not connection.recv(1):
+            raise ConnectionResetError("closed by the responder")
+        elapsed = (time.perf_counter_ns() - start) // 1000
+        return last_round_trip(before, tcp_info(connection), elapsed)

@@ -1,0 +1,117 @@
+"""The responder: answers each byte of a peer's prober with one of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import time
+from collections import OrderedDict
+from typing import Final
+
+MAX_CONNECTIONS: Final = 256
+"""Connections at a time; one more closes the one that has been silent for longest."""
+IDLE_SECONDS: Final = 60.0
+"""Silence after which a connection is closed."""
+_READ: Final = 64
+
+
+class Responder:
+    """A TCP server in one thread. What it is sent counts only as being there: one byte back for whatever has come."""
+
+    def __init__(self, address: str, port: int) -> None:
+        """Listen.
+
+        Args:
+            address: where to listen; empty: everywhere, on IPv6 as well where there is some.
+            port: 0 picks a free one.
+
+        Raises:
+            OSError: the address is not this machine's, or the port is taken.
+        """
+        if not address and socket.has_dualstack_ipv6():
+            self._server = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+        else:
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            self._server = socket.create_server((address, port), family=family)
+        self._server.setblocking(False)
+        self.port: int = self._server.getsockname()[1]
+        """Port that it listens on."""
+        self._wake, self._closing = socket.socketpair()
+        self._connections: OrderedDict[socket.socket, float] = OrderedDict()
+        self._selector = selectors.DefaultSelector()
+        for source in (self._server, self._wake):
+            self._selector.register(source, selectors.EVENT_READ, source)
+
+    def serve(self) -> None:
+        """Answer until :meth:`close` is called in another thread."""
+        try:
+            while True:
+                ready: list[socket.socket] = [key.data for key, _ in self._selector.select(IDLE_SECONDS)]
+                if self._wake in ready:
+                    return
+                for source in ready:
+                    if source is self._server:
+                        self._accept()
+                    elif source in self._connections:
+                        self._answer(source)
+                self._close_idle()
+        finally:
+            for opened in (*self._connections, self._server, self._wake):
+                opened.close()
+            self._selector.close()
+
+    def close(self) -> None:
+        """End :meth:`serve`."""
+        self._closing.close()
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._server.accept()
+        except OSError:
+            return  # it was given up meanwhile, or there are no more file descriptors: the peer counts a loss
+        connection.setblocking(False)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        acknowledge_at_once(connection)
+        self._connections[connection] = time.monotonic()
+        self._selector.register(connection, selectors.EVENT_READ, connection)
+        if len(self._connections) > MAX_CONNECTIONS:
+            self._drop(next(iter(self._connections)))
+
+    def _answer(self, connection: socket.socket) -> None:
+        try:
+            if not connection.recv(_READ):
+                self._drop(connection)
+                return
+            connection.send(b"!")
+            acknowledge_at_once(connection)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._drop(connection)
+            return
+        self._connections[connection] = time.monotonic()
+        self._connections.move_to_end(connection)
+
+    def _close_idle(self) -> None:
+        oldest = time.monotonic() - IDLE_SECONDS
+        while self._connections:
+            connection, last = next(iter(self._connections.items()))
+            if last > oldest:
+                return
+            self._drop(connection)
+
+    def _drop(self, connection: socket.socket) -> None:
+        del self._connections[connection]
+        with contextlib.suppress(KeyError):
+            self._selector.unregister(connection)
+        connection.close()
+
+
+def acknowledge_at_once(connection: socket.socket) -> None:
+    """Have the kernel acknowledge the next byte when it arrives, before this program has seen it.
+
+    Else it waits for the answer to carry the acknowledgement, and the prober would measure this program. The kernel
+    forgets it with every exchange.
+    """
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)

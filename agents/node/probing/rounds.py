@@ -1,0 +1,109 @@
+"""One round: every peer by TCP and ICMP, and the node itself over loopback, in a few threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from agents.node.probing.icmp import Icmp
+from agents.node.probing.pacing import Pacer
+from agents.node.probing.request_response import RequestResponse
+from agents.node.probing.window import Method, Sample
+
+TCP_PROBES: Final = 3
+"""TCP probes of a peer in a round, and self-probes at its begin and its end."""
+ICMP_PROBES: Final = 2
+"""ICMP probes of a peer in a round."""
+THREADS: Final = 5
+"""Peers that are probed at the same time; more of them measure each other."""
+
+
+class Target(NamedTuple):
+    """A peer, and where its responder is."""
+
+    name: str
+    """name of its node"""
+    address: str
+    """IP address or host name"""
+    port: int
+    """port of its responder; 0: it has none, ICMP alone is used"""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round measured."""
+
+    self_probes: tuple[int | None, ...]
+    """round trips over loopback in microseconds, None for those that were lost"""
+    samples: Mapping[str, tuple[Sample, ...]]
+    """samples by name of the peer"""
+
+
+class Prober:
+    """Runs rounds; keeps a connection to every target from one round to the next."""
+
+    def __init__(self, own: Target, *, rate: float) -> None:
+        """Prepare.
+
+        Args:
+            own: the own responder, for self-probes; without a port, there are none.
+            rate: probes a second at most.
+        """
+        self._pacer = Pacer(rate)
+        self._own = own
+        self._icmp = Icmp()
+        self._connections: dict[Target, RequestResponse] = {}
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="probe")
+
+    def run(self, targets: Iterable[Target], done: Callable[[Target], object] = lambda _target: None) -> Round:
+        """Probe all targets once; what takes long are those that do not answer.
+
+        Args:
+            targets: whom to probe, each name once.
+            done: called in any thread with each target that has been probed.
+        """
+        wanted = list(targets)
+        self._forget_all_but({self._own, *wanted})
+        at_begin = self._self_probes()
+
+        def probe(target: Target) -> tuple[str, tuple[Sample, ...]]:
+            samples = (*self._by_tcp(target), *self._by_icmp(target))
+            done(target)
+            return target.name, samples
+
+        samples = dict(self._threads.map(probe, wanted))
+        return Round((*at_begin, *self._self_probes()), samples)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._threads.shutdown(cancel_futures=True)
+        self._forget_all_but(set())
+
+    def _self_probes(self) -> list[int | None]:
+        return [sample.microseconds for sample in self._by_tcp(self._own)]
+
+    def _by_tcp(self, target: Target) -> list[Sample]:
+        samples: list[Sample] = []
+        if not target.port:
+            return samples
+        connection = self._connections.setdefault(target, RequestResponse(target.address, target.port))
+        for _ in range(TCP_PROBES):
+            self._pacer.wait()
+            samples.append(Sample(time.monotonic(), Method.TCP, connection.probe()))
+            if not connection.connected:
+                break  # the others would only wait as long
+        return samples
+
+    def _by_icmp(self, target: Target) -> list[Sample]:
+        samples: list[Sample] = []
+        for _ in range(ICMP_PROBES if self._icmp.permitted else 0):
+            self._pacer.wait()
+            samples.append(Sample(time.monotonic(), Method.ICMP, self._icmp.probe(target.address)))
+        return samples
+
+    def _forget_all_but(self, wanted: set[Target]) -> None:
+        for target in self._connections.keys() - wanted:
+            self._connections.pop(target).close()

@@ -1,0 +1,45 @@
+"""What the kernel knows about a TCP connection, from ``struct tcp_info`` (linux/tcp.h)."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import Final, NamedTuple
+
+_LENGTH: Final = 104
+_ROUND_TRIP: Final = struct.Struct("=68xI28xI")
+
+
+class TcpInfo(NamedTuple):
+    """Part of what the kernel says."""
+
+    round_trip: int
+    """smoothed round trip in microseconds; each new one counts an eighth"""
+    retransmissions: int
+    """segments sent again since the connection began"""
+
+
+def tcp_info(connection: socket.socket) -> TcpInfo:
+    """Return what the kernel says now.
+
+    Raises:
+        OSError: the connection is closed.
+    """
+    raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LENGTH)
+    return TcpInfo(*_ROUND_TRIP.unpack(raw))
+
+
+def last_round_trip(before: TcpInfo, after: TcpInfo, elapsed: int) -> int | None:
+    """Return the one round trip that lies between two readings, in microseconds; None if it cannot be told.
+
+    The kernel smooths: after = (7 * before + last) / 8. It states whole microseconds, so the answer is within 8 of the
+    truth. What was sent again has no round trip of its own.
+
+    Args:
+        before: reading before a byte was sent.
+        after: reading after its answer.
+        elapsed: microseconds between sending and answer as the program saw it, which no round trip exceeds.
+    """
+    if after.retransmissions != before.retransmissions:
+        return None
+    return max(1, min(8 * after.round_trip - 7 * before.round_trip, elapsed))

@@ -1,0 +1,37 @@
+"""Responders and servers on loopback for tests of the prober."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from agents.node.probing.responder import Responder
+
+
+@contextmanager
+def running_responder(address: str = "127.0.0.1", port: int = 0) -> Iterator[Responder]:
+    """A responder in a thread of its own."""
+    responder = Responder(address, port)
+    thread = threading.Thread(target=responder.serve)
+    thread.start()
+    try:
+        yield responder
+    finally:
+        responder.close()
+        thread.join(10)
+
+
+@contextmanager
+def silent_server() -> Iterator[int]:
+    """Port of a server whose kernel takes connections, and that never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port

@@ -1,0 +1,52 @@
+"""What the agent and its prober tell each other arrives as it was said, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.node.probing.messages import Order, decode_order, decode_round, encode_order, encode_round
+from agents.node.probing.rounds import Round, Target
+from agents.node.probing.window import Method, Sample
+
+ROUND_TRIPS = st.none() | st.integers(min_value=1, max_value=10**9)
+TEXTS = st.text(max_size=8)
+TARGETS = st.builds(Target, TEXTS, TEXTS, st.integers(min_value=0, max_value=65535))
+SAMPLES = st.builds(Sample, st.floats(min_value=0, max_value=1e9), st.sampled_from(Method), ROUND_TRIPS)
+ROUNDS = st.builds(
+    Round,
+    st.lists(ROUND_TRIPS, max_size=6).map(tuple),
+    st.dictionaries(TEXTS, st.lists(SAMPLES, max_size=4).map(tuple), max_size=4),
+)
+
+
+@given(order=st.builds(Order, st.lists(TARGETS, max_size=4).map(tuple)))
+def test_orders(order: Order) -> None:
+    line = encode_order(order)
+    assert line.index(b"\n") == len(line) - 1
+    assert decode_order(line) == order
+
+
+@given(measured=ROUNDS)
+def test_rounds(measured: Round) -> None:
+    line = encode_round(measured)
+    assert line.index(b"\n") == len(line) - 1
+    found = decode_round(line)
+    assert found == measured
+    assert all(isinstance(sample.method, Method) for samples in found.samples.values() for sample in samples)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(b"Traceback (most recent call last):\n", id="no JSON"),
+        pytest.param(b"{}\n", id="no round"),
+        pytest.param(b'{"self":[],"samples":{"n":[[0,"PIGEON",1]]}}\n', id="unknown method"),
+        pytest.param(b"3\n", id="a number"),
+        pytest.param(b"\xff\n", id="no text"),
+    ],
+)
+def test_no_round(line: bytes) -> None:
+    with pytest.raises((ValueError, TypeError, KeyError)):
+        decode_round(line)

@@ -1,0 +1,77 @@
+"""The prober as a process of its own: orders in, rounds out, and its end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from agents.node.probing.messages import Order, decode_round, encode_order
+from agents.node.probing.prober import PORT_TAKEN
+from agents.node.probing.rounds import Target
+from tests.support.probing import running_responder
+
+
+@contextmanager
+def prober(port: int = 0) -> Iterator[subprocess.Popen[bytes]]:
+    options = ["--address", "127.0.0.1", "--port", str(port), "--interval", "0.05", "--rate", "10000"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "agents.node.probing.prober", *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def give(process: subprocess.Popen[bytes], *targets: Target) -> None:
+    assert process.stdin is not None
+    process.stdin.write(encode_order(Order(targets)))
+    process.stdin.flush()
+
+
+def names_of_next_round(process: subprocess.Popen[bytes]) -> set[str]:
+    assert process.stdout is not None
+    return set(decode_round(process.stdout.readline()).samples)
+
+
+def test_orders_are_followed_from_the_next_round_on() -> None:
+    with running_responder() as peer, prober() as process:
+        give(process, Target("a", "127.0.0.1", peer.port))
+        assert names_of_next_round(process) == {"a"}
+        give(process, Target("a", "127.0.0.1", peer.port), Target("b", "127.0.0.1", peer.port))
+        assert any(names_of_next_round(process) == {"a", "b"} for _ in range(100))
+
+
+def test_it_answers_and_probes_itself() -> None:
+    with prober() as process:
+        give(process)
+        assert process.stdout is not None
+        probes = decode_round(process.stdout.readline()).self_probes
+    assert any(value is not None for value in probes)
+
+
+def test_it_ends_with_its_agent() -> None:
+    with prober() as process:
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(20) == 0
+
+
+def test_a_taken_port_is_said() -> None:
+    with running_responder() as other, prober(other.port) as process:
+        assert process.wait(20) == PORT_TAKEN
+        assert process.stderr is not None
+        assert f"port {other.port}: Address already in use" in process.stderr.read().decode()
+
+
+def test_it_imports_little() -> None:
+    """Each node runs one: what it does not import, no node has in memory."""
+    code = "import sys, agents.node.probing.prober; print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert not {"aiohttp", "berth", "kopf", "kubernetes_asyncio", "numpy", "pydantic", "typer"} & set(loaded)

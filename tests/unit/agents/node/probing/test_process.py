@@ -1,0 +1,123 @@
+"""The prober process kept running: what stands in for it here fails in every way that a process can."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from agents.node.probing.messages import Order
+from agents.node.probing.process import ProberProcess
+from agents.node.probing.rounds import Round, Target
+
+ROUND = """print('{"self":[],"samples":{"n":[]}}', flush=True)"""
+PID = """
+import os, sys
+print('{"self":[%d],"samples":{}}' % os.getpid(), flush=True)
+sys.stdin.read()
+"""
+ECHO = """
+import json, sys
+for line in sys.stdin:
+    print(json.dumps({"self": [], "samples": {target[0]: [] for target in json.loads(line)}}), flush=True)
+"""
+
+
+class Kept:
+    """A kept process that runs a program in place of the prober, and what it told."""
+
+    def __init__(self, program: str, *, stall: float = 60.0) -> None:
+        self.rounds: list[Round] = []
+        self.restarts = 0
+        self.told = asyncio.Event()
+        self.process = ProberProcess(
+            [],
+            interval=0.0,
+            measured=self._measured,
+            restarted=self._restarted,
+            command=(sys.executable, "-c", program),
+            pauses=(0.0, 0.0),
+            stall=stall,
+        )
+
+    def _measured(self, measured: Round) -> None:
+        self.rounds.append(measured)
+        self.told.set()
+
+    def _restarted(self) -> None:
+        self.restarts += 1
+        self.told.set()
+
+    async def until(self, reached: Callable[[Kept], bool]) -> None:
+        """Run until something has been reached."""
+        task = asyncio.create_task(self.process.run())
+        try:
+            async with asyncio.timeout(60):
+                while not reached(self):
+                    await self.told.wait()
+                    self.told.clear()
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+def order(*names: str) -> Order:
+    return Order(tuple(Target(name, "127.0.0.1", 1) for name in names))
+
+
+@pytest.mark.parametrize(
+    ("program", "stall"),
+    [
+        pytest.param("raise SystemExit(3)", 60.0, id="ends at once"),
+        pytest.param(ROUND, 60.0, id="ends after a round"),
+        pytest.param("import os; os.kill(os.getpid(), 9)", 60.0, id="killed"),
+        pytest.param("import sys; sys.stdin.read()", 0.5, id="hangs"),
+        pytest.param("print('no round', flush=True); import sys; sys.stdin.read()", 60.0, id="talks nonsense"),
+        pytest.param("print('x' * 3_000_000, flush=True); import sys; sys.stdin.read()", 60.0, id="talks without end"),
+    ],
+)
+async def test_another_is_started(program: str, stall: float) -> None:
+    await Kept(program, stall=stall).until(lambda kept: kept.restarts >= 2)
+
+
+async def test_rounds_arrive() -> None:
+    kept = Kept(f"{ROUND}\n{ROUND}\nimport sys; sys.stdin.read()")
+    await kept.until(lambda kept: len(kept.rounds) == 2)
+    assert kept.rounds == [Round((), {"n": ()})] * 2
+    assert kept.restarts == 0
+
+
+async def test_an_order_reaches_a_process_that_starts_later() -> None:
+    kept = Kept(f"{ECHO}    break")
+    kept.process.give(order("a"))
+    await kept.until(lambda kept: len(kept.rounds) >= 1)
+    assert set(kept.rounds[0].samples) == {"a"}
+    kept.process.give(order("a", "b"))
+    await kept.until(lambda kept: len(kept.rounds) >= 2)
+    assert set(kept.rounds[1].samples) == {"a", "b"}
+
+
+async def test_an_order_reaches_a_running_process() -> None:
+    kept = Kept(ECHO)
+
+    def two_rounds(kept: Kept) -> bool:
+        if len(kept.rounds) == 1:
+            kept.process.give(order("new"))
+        return len(kept.rounds) >= 2
+
+    await kept.until(two_rounds)
+    assert [set(measured.samples) for measured in kept.rounds] == [set(), {"new"}]
+
+
+async def test_cancelling_ends_the_process() -> None:
+    kept = Kept(PID)
+    await kept.until(lambda kept: len(kept.rounds) == 1)
+    pid = kept.rounds[0].self_probes[0]
+    assert pid is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -1,0 +1,46 @@
+"""Request-response with real responders on loopback: round trips, and what counts as lost."""
+
+from __future__ import annotations
+
+import contextlib
+
+from agents.node.probing.request_response import RequestResponse
+from tests.support.probing import free_port, running_responder, silent_server
+
+
+def test_round_trips_over_loopback() -> None:
+    with running_responder() as responder, contextlib.closing(RequestResponse("127.0.0.1", responder.port)) as peer:
+        found = [peer.probe() for _ in range(20)]
+        assert peer.connected
+    measured = [value for value in found if value is not None]
+    assert len(measured) >= 18
+    assert sorted(measured)[10] < 100_000
+
+
+def test_nobody_listens() -> None:
+    peer = RequestResponse("127.0.0.1", free_port())
+    assert peer.probe() is None
+    assert not peer.connected
+
+
+def test_no_answer_is_lost_and_its_connection_given_up() -> None:
+    with silent_server() as port:
+        peer = RequestResponse("127.0.0.1", port, timeout=0.05)
+        assert peer.probe() is None
+        assert not peer.connected
+
+
+def test_a_responder_that_restarts_loses_no_probe() -> None:
+    with running_responder() as responder:
+        peer = RequestResponse("127.0.0.1", responder.port)
+        assert peer.probe() is not None
+    with running_responder(port=responder.port), contextlib.closing(peer):
+        assert peer.probe() is not None
+
+
+def test_one_that_does_not_come_back_is_lost() -> None:
+    with running_responder() as responder:
+        peer = RequestResponse("127.0.0.1", responder.port)
+        assert peer.probe() is not None
+    assert peer.probe() is None
+    assert not peer.connected
