@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from collections.abc import Iterator
@@ -21,6 +22,28 @@ def running_responder(address: str = "127.0.0.1", port: int = 0) -> Iterator[Res
     finally:
         responder.close()
         thread.join(10)
+
+
+@contextmanager
+def talkative_server() -> Iterator[int]:
+    """Port of a server that greets whoever connects, as mail and shell servers do."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def greet() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    with connection:
+                        connection.send(b"220 welcome")
+                        connection.recv(10)
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        try:
+            yield server.getsockname()[1]
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join(10)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import socket
 import time
 from typing import Final
 
+from agents.node.probing.responder import ANSWER
 from agents.node.probing.tcp_info import last_round_trip, tcp_info
 
 PROBE_TIMEOUT: Final = 1.0
@@ -65,7 +66,7 @@ class RequestResponse:
         before = tcp_info(connection)
         start = time.perf_counter_ns()
         connection.send(b"?")
-        if not connection.recv(1):
-            raise ConnectionResetError("closed by the responder")
+        if connection.recv(1) != ANSWER:
+            raise ConnectionError("closed by the responder, or none")
         elapsed = (time.perf_counter_ns() - start) // 1000
         return last_round_trip(before, tcp_info(connection), elapsed)

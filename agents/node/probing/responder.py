@@ -9,10 +9,14 @@ import time
 from collections import OrderedDict
 from typing import Final
 
+DEFAULT_PORT: Final = 9470
+"""Port of the agents' responders."""
 MAX_CONNECTIONS: Final = 256
 """Connections at a time; one more closes the one that has been silent for longest."""
 IDLE_SECONDS: Final = 60.0
 """Silence after which a connection is closed."""
+ANSWER: Final = b"!"
+"""What a responder says, whatever it is asked."""
 _READ: Final = 64
 
 
@@ -83,7 +87,7 @@ class Responder:
             if not connection.recv(_READ):
                 self._drop(connection)
                 return
-            connection.send(b"!")
+            connection.send(ANSWER)
             acknowledge_at_once(connection)
         except BlockingIOError:
             return

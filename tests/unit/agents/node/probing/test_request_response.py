@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from agents.node.probing.request_response import RequestResponse
-from tests.support.probing import free_port, running_responder, silent_server
+from tests.support.probing import free_port, running_responder, silent_server, talkative_server
 
 
 def test_round_trips_over_loopback() -> None:
@@ -27,6 +27,13 @@ def test_no_answer_is_lost_and_its_connection_given_up() -> None:
     with silent_server() as port:
         peer = RequestResponse("127.0.0.1", port, timeout=0.05)
         assert peer.probe() is None
+        assert not peer.connected
+
+
+def test_a_server_that_is_no_responder_is_not_measured() -> None:
+    with talkative_server() as port:
+        peer = RequestResponse("127.0.0.1", port)
+        assert [peer.probe(), peer.probe()] == [None, None]
         assert not peer.connected
 
 

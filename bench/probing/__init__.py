@@ -1,0 +1,1 @@
+"""How true the prober's figures are, and what it costs a node."""
