@@ -16,6 +16,8 @@ NETWORKTOPOLOGY_GROUP: Final = "networktopology.diktyo.x-k8s.io"
 """API group of NetworkTopology."""
 DIKTYO_VERSION: Final = "v1alpha1"
 """Version of both Diktyo groups."""
+BERTH_GROUP: Final = "berth.dev"
+"""API group of Berth's own kinds."""
 BERTH_PREFIX: Final = "berth.dev/"
 """Prefix of Berth's own labels and annotations."""
 

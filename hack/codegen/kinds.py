@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from berth.api import appgroup, networktopology
-from berth.api.labels import APPGROUP_GROUP, DIKTYO_VERSION, NETWORKTOPOLOGY_GROUP
+from berth.api import appgroup, networktopology, probereport
+from berth.api.labels import APPGROUP_GROUP, BERTH_GROUP, DIKTYO_VERSION, NETWORKTOPOLOGY_GROUP
 
 if TYPE_CHECKING:
     from berth.api.base import ApiObject
@@ -139,5 +139,42 @@ NETWORKTOPOLOGY: Final = KindSpec(
 )
 """NetworkTopology as served."""
 
-KINDS: Final[tuple[KindSpec, ...]] = (APPGROUP, NETWORKTOPOLOGY)
+PROBEREPORT: Final = KindSpec(
+    model=probereport.ProbeReport,
+    group=BERTH_GROUP,
+    version="v1alpha1",
+    kind=probereport.KIND,
+    plural=probereport.PLURAL,
+    singular="probereport",
+    short_names=(),
+    namespaced=False,
+    columns=(
+        Column(name="Zone", type="string", path=".status.zone", description="Zone of the node."),
+        Column(name="Peers", type="integer", path=".status.peerCount", description="Nodes that it probes."),
+        Column(
+            name="P90-Nearest",
+            type="string",
+            path=".status.nearestZone",
+            description="Least median of p90 to another zone, and which zone that is.",
+        ),
+        Column(
+            name="P90-Farthest",
+            type="string",
+            path=".status.farthestZone",
+            description="Greatest median of p90 to another zone, and which zone that is.",
+        ),
+        Column(name="Loss", type="string", path=".status.loss", description="Mean loss of all peers."),
+        Column(
+            name="Dropped",
+            type="integer",
+            path=".status.roundsDropped",
+            description="Rounds that the node was too busy to measure in.",
+            wide=True,
+        ),
+        Column(name="Age", type="date", path=".status.time", description="Time since the report was written."),
+    ),
+)
+"""ProbeReport as served."""
+
+KINDS: Final[tuple[KindSpec, ...]] = (APPGROUP, NETWORKTOPOLOGY, PROBEREPORT)
 """Every kind, in the order of the documentation."""

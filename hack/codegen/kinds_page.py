@@ -87,7 +87,7 @@ def _section(kind: KindSpec, crd: dict[str, Any]) -> str:
         ),
         "",
     ]
-    for part in ("spec", "status"):
+    for part in (part for part in ("spec", "status") if part in schema["properties"]):
         rows = (
             (f"`{path}`", f"{_type(node)}{', required' if required else ''}", node.get("description", ""))
             for path, node, required in _fields(part, schema["properties"][part], required=False)

@@ -1,7 +1,8 @@
 """Round trips to other nodes: whom to probe, how, and what the samples say.
 
 Pure: ``sampling`` (who probes whom), ``window`` (percentiles, jitter and loss of the last samples), ``disturbance``
-(whether a round measured the network or a busy machine), ``messages`` (between the agent and its prober).
+(whether a round measured the network or a busy machine), ``messages`` (between the agent and its prober),
+``report`` (the status of a ProbeReport), ``publication`` (when it is worth writing).
 
 In the prober's process: ``prober`` (its loop), ``rounds`` (every peer once), ``request_response`` with ``tcp_info``,
 ``icmp``, ``pacing`` (the cap on probes), ``responder`` (answers other nodes' probers). ``process`` keeps it running.

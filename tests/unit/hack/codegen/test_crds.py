@@ -6,7 +6,7 @@ import yaml
 from berth.api.appgroup import MAX_PODS_SCHEDULED, AppGroupStatus
 from berth.api.networktopology import NetworkTopologyStatus
 from hack.codegen.crds import crd, manifest
-from hack.codegen.kinds import APPGROUP, KINDS, NETWORKTOPOLOGY, KindSpec
+from hack.codegen.kinds import APPGROUP, KINDS, NETWORKTOPOLOGY, PROBEREPORT, KindSpec
 from tests.unit.hack.codegen.schemas import schema_nodes, version
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=[kind.kind for kind in KINDS])
@@ -22,12 +22,16 @@ def test_names_and_subresource(kind: KindSpec) -> None:
     definition = crd(kind)
     assert definition["metadata"]["name"] == f"{kind.plural}.{kind.group}"
     assert definition["spec"]["names"]["categories"] == ["berth"]
-    assert definition["spec"]["scope"] == "Namespaced"
+    assert definition["spec"]["scope"] == ("Cluster" if kind is PROBEREPORT else "Namespaced")
     assert version(kind)["subresources"] == {"status": {}}
 
 
 def test_short_names_are_upstreams() -> None:
-    assert {kind.kind: kind.short_names for kind in KINDS} == {"AppGroup": ("ag",), "NetworkTopology": ("nt",)}
+    assert {kind.kind: kind.short_names for kind in KINDS} == {
+        "AppGroup": ("ag",),
+        "NetworkTopology": ("nt",),
+        "ProbeReport": (),
+    }
 
 
 @every_kind
@@ -65,8 +69,9 @@ def test_columns_point_at_fields(kind: KindSpec) -> None:
             ["Weight-Sets", "Nodes", "Regions", "Zones", "Data-Age", "Age"],
             ["Source", "Computed", "Complete"],
         ),
+        (PROBEREPORT, ["Zone", "Peers", "P90-Nearest", "P90-Farthest", "Loss", "Age"], ["Dropped"]),
     ],
-    ids=["AppGroup", "NetworkTopology"],
+    ids=["AppGroup", "NetworkTopology", "ProbeReport"],
 )
 def test_columns(kind: KindSpec, narrow: list[str], wide: list[str]) -> None:
     columns = version(kind)["additionalPrinterColumns"]

@@ -1,0 +1,65 @@
+"""When a report is worth writing: thousands of nodes write to one API server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from berth.api.probereport import PeerReport, ProbeReportStatus
+
+WRITE_SECONDS: Final = 30.0
+"""Seconds between two writes at least."""
+HEARTBEAT_SECONDS: Final = 300.0
+"""Seconds after which a report is written though nothing changed: it says that the agent is alive."""
+LATENCY_SHARE: Final = 0.1
+"""Share of a p90 by which it must change."""
+LATENCY_MICROSECONDS: Final = 100
+"""And this much: a tenth of a millisecond is the least that costs tell apart, and below it all is noise."""
+LOSS_PER_MILLE: Final = 50
+"""Loss must change by as much: one echo of a window is 28."""
+
+
+class Publication:
+    """What was written last, and when."""
+
+    def __init__(self) -> None:
+        """Start with nothing written."""
+        self._written: ProbeReportStatus | None = None
+        self._tried: float | None = None
+
+    def due(self, status: ProbeReportStatus, now: float) -> bool:
+        """Return whether a status should be written now, ``now`` in monotonic seconds."""
+        if self._tried is None:
+            return bool(status.peers)  # an empty report says nothing that its absence does not
+        waited = now - self._tried
+        if waited < WRITE_SECONDS:
+            return False
+        return self._written is None or waited >= HEARTBEAT_SECONDS or changed(self._written, status)
+
+    def tried(self, now: float) -> None:
+        """Remember that a write was begun: one that fails is repeated no sooner than any other."""
+        self._tried = now
+        self._written = None
+
+    def written(self, status: ProbeReportStatus) -> None:
+        """Remember what a write that succeeded has written."""
+        self._written = status
+
+
+def changed(before: ProbeReportStatus, after: ProbeReportStatus) -> bool:
+    """Return whether two reports differ in what somebody would act upon."""
+    if (before.zone, _places(before)) != (after.zone, _places(after)):
+        return True
+    return any(_peer_changed(old, new) for old, new in zip(before.peers, after.peers, strict=True))
+
+
+def _places(status: ProbeReportStatus) -> list[tuple[str, str]]:
+    return [(peer.node, peer.zone) for peer in status.peers]
+
+
+def _peer_changed(before: PeerReport, after: PeerReport) -> bool:
+    if abs(after.loss_per_mille - before.loss_per_mille) >= LOSS_PER_MILLE:
+        return True
+    old, new = before.p90_microseconds, after.p90_microseconds
+    if old is None or new is None:
+        return old is not new
+    return abs(new - old) > max(LATENCY_SHARE * old, LATENCY_MICROSECONDS)

@@ -1,0 +1,87 @@
+"""When a report is written: real changes, at most every half minute, and a sign of life."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from agents.node.probing.publication import HEARTBEAT_SECONDS, WRITE_SECONDS, Publication, changed
+from berth.api.probereport import PeerReport, ProbeReportStatus
+
+NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+
+
+def peer(node: str = "n1", p90: int | None = 10_000, loss: int = 0, zone: str = "b", p50: int = 1) -> PeerReport:
+    return PeerReport(
+        node=node,
+        zone=zone,
+        p50_microseconds=p50,
+        p90_microseconds=p90,
+        loss_per_mille=loss,
+        samples=9,
+        last_probe_time=NOW,
+    )
+
+
+def status(*peers: PeerReport, zone: str = "a", dropped: int = 0) -> ProbeReportStatus:
+    return ProbeReportStatus(time=NOW, zone=zone, rounds_dropped=dropped, peers=peers)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(status(peer()), status(peer()), False, id="the same"),
+        pytest.param(status(peer()), status(peer(p90=10_900)), False, id="9 in a hundred"),
+        pytest.param(status(peer()), status(peer(p90=11_100)), True, id="11 in a hundred"),
+        pytest.param(status(peer()), status(peer(p90=8_900)), True, id="shorter"),
+        pytest.param(status(peer(p90=50)), status(peer(p90=140)), False, id="much, of nearly nothing"),
+        pytest.param(status(peer(p90=50)), status(peer(p90=151)), True, id="a tenth of a millisecond"),
+        pytest.param(status(peer()), status(peer(p50=5000)), False, id="the median alone"),
+        pytest.param(status(peer()), status(peer(loss=28)), False, id="one echo lost"),
+        pytest.param(status(peer()), status(peer(loss=56)), True, id="two echoes lost"),
+        pytest.param(status(peer()), status(peer(p90=None)), True, id="silent"),
+        pytest.param(status(peer(p90=None)), status(peer()), True, id="answers again"),
+        pytest.param(status(peer(p90=None)), status(peer(p90=None)), False, id="silent as before"),
+        pytest.param(status(peer()), status(peer(), peer("n2")), True, id="one peer more"),
+        pytest.param(status(peer()), status(peer("n2")), True, id="another peer"),
+        pytest.param(status(peer()), status(peer(zone="c")), True, id="a peer's zone"),
+        pytest.param(status(peer()), status(peer(), zone="c"), True, id="the own zone"),
+        pytest.param(status(peer()), status(peer(), dropped=5), False, id="rounds dropped"),
+    ],
+)
+def test_changed(before: ProbeReportStatus, after: ProbeReportStatus, expected: bool) -> None:
+    assert changed(before, after) is expected
+
+
+def published(found: ProbeReportStatus, at: float) -> Publication:
+    publication = Publication()
+    publication.tried(at)
+    publication.written(found)
+    return publication
+
+
+def test_the_first_report_is_written_at_once_if_it_says_anything() -> None:
+    assert Publication().due(status(peer()), 0.0)
+    assert not Publication().due(status(), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "after", "expected"),
+    [
+        pytest.param(WRITE_SECONDS - 1, status(peer(p90=1)), False, id="change, too soon"),
+        pytest.param(WRITE_SECONDS, status(peer(p90=1)), True, id="change"),
+        pytest.param(WRITE_SECONDS, status(), True, id="all peers gone"),
+        pytest.param(HEARTBEAT_SECONDS - 1, status(peer()), False, id="no change"),
+        pytest.param(HEARTBEAT_SECONDS, status(peer()), True, id="sign of life"),
+    ],
+)
+def test_later_ones(seconds: float, after: ProbeReportStatus, expected: bool) -> None:
+    assert published(status(peer()), at=100.0).due(after, 100.0 + seconds) is expected
+
+
+def test_a_write_that_failed_is_repeated_though_nothing_changed_but_not_sooner() -> None:
+    publication = published(status(peer()), at=0.0)
+    publication.tried(400.0)
+    assert not publication.due(status(peer()), 400.0 + WRITE_SECONDS - 1)
+    assert publication.due(status(peer()), 400.0 + WRITE_SECONDS)
