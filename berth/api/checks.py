@@ -7,7 +7,7 @@ rules in CEL (:mod:`berth.api.rules`), where an author meets them at once, if th
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from berth.api.appgroup import SortingAlgorithm
 from berth.api.errors import FieldProblem
@@ -17,6 +17,9 @@ from berth.api.rules import MAX_SELECTOR
 if TYPE_CHECKING:
     from berth.api.appgroup import AppGroupSpec
     from berth.api.networktopology import NetworkTopologySpec
+
+LONGEST_NAME: Final = 100
+"""Characters of a name or value that texts show: thousands may be about one that is as long as an object can be."""
 
 
 def appgroup_problems(spec: AppGroupSpec) -> list[FieldProblem]:
@@ -28,8 +31,8 @@ def appgroup_problems(spec: AppGroupSpec) -> list[FieldProblem]:
     problems = [
         FieldProblem(
             ("spec", "workloads"),
-            f'{times} workloads have the selector "{selector}"; they are read as one; give each workload a selector of '
-            "its own",
+            f'{times} workloads have the selector "{_shown(selector)}"; they are read as one; give each workload a '
+            "selector of its own",
         )
         for selector, times in counts.items()
         if times > 1
@@ -41,7 +44,7 @@ def appgroup_problems(spec: AppGroupSpec) -> list[FieldProblem]:
     if spec.topology_sorting_algorithm not in set(SortingAlgorithm):
         add(
             ("spec", "topologySortingAlgorithm"),
-            f'"{spec.topology_sorting_algorithm}" is no algorithm; KahnSort is used; write one of '
+            f'"{_shown(spec.topology_sorting_algorithm)}" is no algorithm; KahnSort is used; write one of '
             f"{', '.join(SortingAlgorithm)}",
         )
     if spec.num_members < len(spec.workloads):
@@ -52,10 +55,11 @@ def appgroup_problems(spec: AppGroupSpec) -> list[FieldProblem]:
         )
     for place, item in enumerate(spec.workloads):
         own = item.workload.selector
+        shown = _shown(own)
         if len(own) > MAX_SELECTOR:
             add(
                 ("spec", "workloads", place, "workload", "selector"),
-                f'"{own}" has more than {MAX_SELECTOR} characters, which no pod label can hold; shorten it',
+                f'"{shown}" has more than {MAX_SELECTOR} characters, which no pod label can hold; shorten it',
             )
         for edge_place, edge in enumerate(item.dependencies):
             path = ("spec", "workloads", place, "dependencies", edge_place)
@@ -63,20 +67,20 @@ def appgroup_problems(spec: AppGroupSpec) -> list[FieldProblem]:
             if target == own:
                 add(
                     path,
-                    f'workload "{own}" depends on itself; that dependency is ignored; remove it, or correct its '
+                    f'workload "{shown}" depends on itself; that dependency is ignored; remove it, or correct its '
                     "selector if another workload is meant",
                 )
             elif target not in counts:
                 add(
                     path,
-                    f'workload "{own}" depends on "{target}", which is not a workload of this group; that dependency '
-                    "is ignored; add it to spec.workloads or correct the selector",
+                    f'workload "{shown}" depends on "{_shown(target)}", which is not a workload of this group; that '
+                    "dependency is ignored; add it to spec.workloads or correct the selector",
                 )
             if not _is_bandwidth(edge.min_bandwidth):
                 add(
                     (*path, "minBandwidth"),
-                    f'"{edge.min_bandwidth}" is not a bandwidth; it is read as no demand; write a quantity of bit/s '
-                    "from 0 up, such as 100M, 1Gi or 1e9",
+                    f'"{_shown(edge.min_bandwidth or "")}" is not a bandwidth; it is read as no demand; write a '
+                    "quantity of bit/s from 0 up, such as 100M, 1Gi or 1e9",
                 )
     return problems
 
@@ -85,9 +89,12 @@ def topology_problems(spec: NetworkTopologySpec) -> list[FieldProblem]:
     """Return what is wrong with ``spec`` although it fits the schema; empty when all is well."""
     return [
         FieldProblem(
-            ("spec", "weights", weights.name, level.topology_key, origin.origin, cost.destination, "bandwidthCapacity"),
-            f'"{cost.bandwidth_capacity}" is not a bandwidth; it is read as not known; write a quantity of bit/s from '
-            "0 up, such as 10G or 1Gi",
+            (
+                *("spec", "weights", _shown(weights.name), _shown(level.topology_key)),
+                *(_shown(origin.origin), _shown(cost.destination), "bandwidthCapacity"),
+            ),
+            f'"{_shown(cost.bandwidth_capacity or "")}" is not a bandwidth; it is read as not known; write a quantity of '
+            "bit/s from 0 up, such as 10G or 1Gi",
         )
         for weights in spec.weights
         for level in weights.topology_list
@@ -99,3 +106,7 @@ def topology_problems(spec: NetworkTopologySpec) -> list[FieldProblem]:
 
 def _is_bandwidth(text: str | None) -> bool:
     return text is None or (read_quantity(text) is not None and not text.startswith("-"))
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]}…"

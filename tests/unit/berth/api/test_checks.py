@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.api.appgroup import AppGroup
-from berth.api.checks import appgroup_problems, topology_problems
+from berth.api.checks import LONGEST_NAME, appgroup_problems, topology_problems
 from berth.api.errors import FieldProblem, field_path
 from berth.api.networktopology import NetworkTopology
 from tests.support.kinds import app_group, network_topology, weight_set, workload
@@ -95,6 +95,40 @@ def test_a_capacity_that_is_no_bandwidth_is_reported(capacity: str | int, wrong:
         "it is read as not known; write a quantity of bit/s from 0 up, such as 10G or 1Gi"
     )
     assert [str(problem) for problem in found] == ([told] if wrong else [])
+
+
+LONG = "x" * 300_000
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        pytest.param(app_group(workload(LONG, *["y"] * 2000)), id="dependencies-that-are-no-workloads"),
+        pytest.param(app_group(workload("a", *[LONG] * 20)), id="a-long-one-of-these"),
+        pytest.param(app_group(workload(LONG, *[LONG] * 3)), id="dependencies-on-itself"),
+        pytest.param(app_group(workload(LONG), workload(LONG)), id="duplicates"),
+        pytest.param(app_group(workload("a", "b", minBandwidth=LONG), workload("b")), id="bandwidth"),
+        pytest.param(app_group(workload("a"), topologySortingAlgorithm=LONG), id="algorithm"),
+    ],
+)
+def test_long_names_are_shown_in_part(raw: dict[str, Any]) -> None:
+    found = problems(raw)
+    assert found
+    assert max(len(str(problem)) for problem in found) < 500
+    assert any(f"{'x' * LONGEST_NAME}…" in str(problem) for problem in found)
+
+
+@pytest.mark.parametrize("place", ["set", "key", "origin", "destination", "capacity"])
+def test_long_names_of_places_are_shown_in_part(place: str) -> None:
+    names = {name: LONG if name == place else "short" for name in ("set", "key", "origin", "destination", "capacity")}
+    cost = {"destination": names["destination"], "networkCost": 1, "bandwidthCapacity": names["capacity"]}
+    origins = [{"origin": names["origin"], "costList": [cost] * 1000}]
+    raw = network_topology(
+        {"name": names["set"], "topologyList": [{"topologyKey": names["key"], "originList": origins}]}
+    )
+    found = topology_problems(NetworkTopology.parse(raw).spec)
+    assert len(found) == 1000
+    assert max(len(str(problem)) for problem in found) < 500
 
 
 names = st.lists(st.sampled_from([f"w{number}" for number in range(12)]), unique=True, min_size=2)
