@@ -16,6 +16,7 @@ from berth.api.base import ApiModel, ApiObject, Int32, Int64, Timestamp
 from berth.api.conditions import Condition
 from berth.api.labels import APPGROUP_GROUP, DIKTYO_VERSION
 from berth.api.quantity import QuantityText, read_quantity
+from berth.api.text import shortened
 
 API_VERSION: Final = f"{APPGROUP_GROUP}/{DIKTYO_VERSION}"
 """``apiVersion`` of every AppGroup."""
@@ -234,5 +235,6 @@ def order_summary(order: Iterable[TopologyOrderEntry]) -> str:
     Four workloads give ``p1,p10,p9,...(4)``.
     """
     selectors = [entry.workload.selector for entry in sorted(order, key=lambda entry: entry.index)]
-    head = ",".join(selectors[:3])
+    # A status has room for the order, and not for long names once more.
+    head = ",".join(shortened(selector, rules.MAX_SELECTOR) for selector in selectors[:3])
     return head if len(selectors) <= 3 else f"{head},...({len(selectors)})"

@@ -93,8 +93,8 @@ def topology_problems(spec: NetworkTopologySpec) -> list[FieldProblem]:
                 *("spec", "weights", _shown(weights.name), _shown(level.topology_key)),
                 *(_shown(origin.origin), _shown(cost.destination), "bandwidthCapacity"),
             ),
-            f'"{_shown(cost.bandwidth_capacity or "")}" is not a bandwidth; it is read as not known; write a quantity of '
-            "bit/s from 0 up, such as 10G or 1Gi",
+            f'"{_shown(cost.bandwidth_capacity or "")}" is not a bandwidth; it is read as not known; write a '
+            "quantity of bit/s from 0 up, such as 10G or 1Gi",
         )
         for weights in spec.weights
         for level in weights.topology_list

@@ -85,8 +85,9 @@ def test_status_is_written_in_the_wire_form() -> None:
         (["p1", "p2", "p3"], "p1,p2,p3"),
         (["p1", "p10", "p9", "p8"], "p1,p10,p9,...(4)"),
         ([f"p{i}" for i in range(1, 12)], "p1,p2,p3,...(11)"),
+        (["p" * 63, "q" * 64, "r" * 300_000], f"{'p' * 63},{'q' * 60}…,{'r' * 60}…"),
     ],
-    ids=["none", "one", "just-fits", "one-left-out", "eleven"],
+    ids=["none", "one", "just-fits", "one-left-out", "eleven", "longer-than-labels"],
 )
 def test_order_summary(selectors: list[str], summary: str) -> None:
     order = [TopologyOrderEntry.model_validate({"workload": ref(s), "index": i}) for i, s in enumerate(selectors, 1)]
