@@ -99,7 +99,7 @@ class SchedulingCycle:
 
     def failed(self, entry: QueueEntry) -> None:
         """An unforeseen error ended the planning of an entry: tell its pods, and try it again after its backoff."""
-        self._queue.back_off(entry)
+        self._queue.back_off(entry, early=False)
         for pod in entry.pods.values():
             self._listener.unschedulable(Failure(pod, group=entry.key.group, error=True))
 

@@ -14,6 +14,10 @@ An entry that could not be placed backs off (1 s doubling to 10 s, kube-schedule
 until something changes that may help: a node, a pod that ended, a group, a network cost. At the latest after
 `FLUSH_AFTER` it is tried again anyway, so that a change nobody noticed cannot strand it.
 
+While nothing else waits, an entry that a change may help need not wait for the end of its backoff, unless its binding
+was refused or its planning ended with an error. Such attempts have a share of the time at the most: in a cluster full
+of changes, what never fits would be planned all the time.
+
 A plan may take several turns; its entry is active in between (:meth:`SchedulingQueue.put_back`).
 
 Every entry is active, or has a time at which it becomes active, or is being scheduled just now; whoever schedules one
@@ -23,6 +27,7 @@ ends with :meth:`SchedulingQueue.back_off`, :meth:`SchedulingQueue.retry_at`, or
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
@@ -53,9 +58,19 @@ _Since = tuple[float, EntryKey]
 class SchedulingQueue:
     """The queue entries. Adding and deleting pods and popping is O(log n) in entries and in namespaces."""
 
-    def __init__(self, *, clock: Callable[[], float], groups: Mapping[GroupKey, Group]) -> None:
-        """Start empty; `clock` is monotonic, `groups` are the AppGroups that exist."""
+    def __init__(
+        self, *, clock: Callable[[], float], groups: Mapping[GroupKey, Group], idle_share: float = 0.0
+    ) -> None:
+        """Start empty.
+
+        Args:
+            clock: monotonic time.
+            groups: the AppGroups that exist.
+            idle_share: share of the time, below 1, for attempts before a backoff is over while nothing else waits.
+        """
         self._clock = clock
+        self._idle_share = idle_share
+        self._ahead_after = -math.inf
         self._groups = groups
         self._entries: dict[EntryKey, QueueEntry] = {}
         self._entry_of: dict[str, EntryKey] = {}
@@ -73,6 +88,7 @@ class SchedulingQueue:
             self._current_since, self._active_in.__getitem__, lambda _, since: since
         )
         self._timers: LazyHeap[_Since] = LazyHeap(self._current_due, lambda: len(self._entries))
+        self._helped: LazyHeap[_Since] = LazyHeap(self._current_helped, lambda: len(self._entries))
         self._refusals: TTLCache[str, int] = TTLCache(maxsize=10_000, ttl=REMEMBER_REFUSALS, timer=clock)
 
     def __len__(self) -> int:
@@ -107,7 +123,7 @@ class SchedulingQueue:
         entry, _ = self._join(pod, key)
         if entry.rank is None and refusals >= entry.attempts:
             entry.attempts = refusals
-            self.back_off(entry)
+            self.back_off(entry, early=False)
         self._wake(entry, newcomer=pod)
 
     def _join(self, pod: Pod, key: EntryKey) -> tuple[QueueEntry, Pod | None]:
@@ -156,9 +172,9 @@ class SchedulingQueue:
         entry = self._aged(held) if self._turn % AGEING_TURNS == AGEING_TURNS - 1 else None
         if entry is None:
             rank = self._active.first(held)
-            if rank is None:
+            entry = self._entries[rank[-1]] if rank is not None else self._while_idle(held)
+            if entry is None:
                 return None
-            entry = self._entries[rank[-1]]
         self._share.take_turn()
         self._turn += 1
         self._set_rank(entry, None)
@@ -189,9 +205,16 @@ class SchedulingQueue:
     def charge(self, entry: QueueEntry, seconds: float) -> None:
         """Planning an entry took so long: its namespace comes after those that have used less."""
         self._share.charge(entry.key.namespace, seconds)
+        if entry.ahead:
+            self._ahead_after = max(self._ahead_after, self._clock()) + seconds * (1 / self._idle_share - 1)
+            entry.ahead = entry.rank is not None  # its plan may need more turns
 
-    def back_off(self, entry: QueueEntry) -> None:
-        """The entry could not be placed: it waits for a change, and at least as long as its backoff."""
+    def back_off(self, entry: QueueEntry, *, early: bool = True) -> None:
+        """The entry could not be placed: it waits for a change, and at least as long as its backoff.
+
+        With `early` it need not wait for the end of that while nothing else waits.
+        """
+        entry.early, entry.helped = early, False
         wait = min(MAX_BACKOFF, INITIAL_BACKOFF * 2.0 ** min(entry.attempts, 16))
         entry.attempts += 1
         entry.turn = self._turn
@@ -230,10 +253,15 @@ class SchedulingQueue:
         """
         for entry in self._unschedulable.helped_by(change, namespace):
             self._wake(entry)
+            if self._idle_share and entry.early and entry.rank is None:
+                entry.helped = True
+                self._helped.push((entry.not_before, entry.key))
 
     def next_due(self) -> float | None:
         """Monotonic time at which the next timer runs out, None when there is none."""
         timer = self._timers.first()
+        if timer is not None and self._ahead_after > self._clock() and self._helped.first() is not None:
+            return min(timer[0], self._ahead_after)
         return None if timer is None else timer[0]
 
     def _wake(self, entry: QueueEntry, *, newcomer: Pod | None = None) -> None:
@@ -246,7 +274,7 @@ class SchedulingQueue:
 
     def _push(self, entry: QueueEntry, *, newcomer: Pod | None = None, since: float | None = None) -> None:
         """Make an entry active; one that is active already moves up if its newest pod is more urgent."""
-        entry.due = None
+        entry.due, entry.helped = None, False
         self._unschedulable.discard(entry)
         rank = self._rank(entry, newcomer)
         if rank == entry.rank:
@@ -274,6 +302,16 @@ class SchedulingQueue:
                 self._active.drop(namespace)
                 self._oldest.drop(namespace)
 
+    def _while_idle(self, held: Callable[[str], bool] | None) -> QueueEntry | None:
+        """The entry that a change may help whose backoff ends first, if there is time for it."""
+        first = self._helped.first() if self._clock() >= self._ahead_after else None
+        if first is None or (held is not None and held(first[1].namespace)):
+            return None
+        entry = self._entries[first[1]]
+        entry.helped, entry.ahead = False, True
+        entry.not_before, entry.due = 0.0, None
+        return entry
+
     def _aged(self, held: Callable[[str], bool] | None) -> QueueEntry | None:
         """The entry that has been active longest, if that is too long, of namespaces that are not held."""
         oldest = self._oldest.first(held)
@@ -292,6 +330,10 @@ class SchedulingQueue:
     def _current_since(self, item: _Since) -> _Since | None:
         entry = self._entries.get(item[1])
         return item if entry is not None and entry.rank is not None and entry.active_since == item[0] else None
+
+    def _current_helped(self, item: _Since) -> _Since | None:
+        entry = self._entries.get(item[1])
+        return item if entry is not None and entry.helped and entry.not_before == item[0] else None
 
     def _current_due(self, item: _Since) -> _Since | None:
         entry = self._entries.get(item[1])

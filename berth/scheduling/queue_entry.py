@@ -86,6 +86,12 @@ class QueueEntry:
     """failed attempts since something was last placed"""
     not_before: float = 0.0
     """monotonic time at which its backoff is over"""
+    early: bool = True
+    """may be tried before its backoff is over while nothing else waits"""
+    helped: bool = False
+    """something that may help it has changed during its backoff"""
+    ahead: bool = False
+    """is tried before its backoff is over"""
     unschedulable: bool = False
     """waits for a change (True) or for its time only (False)"""
     follows_pods: bool = False

@@ -34,6 +34,8 @@ log = structlog.get_logger(__name__)
 TOGETHER = 0.005
 """Seconds for which entries are planned one after another before the event loop has a turn. Handing the plan of one pod
 to the planning thread and back takes as long as the plan where the machine is busy."""
+IDLE_SHARE = 0.1
+"""Share of the time for what may be helped by a change and whose backoff is not over, while nothing else waits."""
 
 
 def load_configuration(path: Path | None) -> PlacementConfiguration:
@@ -64,7 +66,7 @@ class PlacementController:
         self.configuration = load_configuration(settings.config)
         client, record = context.client, context.recorder.record
         self.cache = Cache(clock=time.monotonic)
-        self.queue = SchedulingQueue(clock=time.monotonic, groups=self.cache.groups)
+        self.queue = SchedulingQueue(clock=time.monotonic, groups=self.cache.groups, idle_share=IDLE_SHARE)
         self._changed = asyncio.Event()
         self.planning = PlanningThread()
         self._conditions = PodConditions(client)

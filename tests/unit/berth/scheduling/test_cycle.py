@@ -79,6 +79,7 @@ class TestSinglePod:
         stage.add(lone("p", cpu="1"))
         (entry,) = stage.queue.entries()
         stage.cycle.failed(entry)
+        assert not entry.early, "not while nothing else waits, either"
         assert stage.reasons() == ["FailedScheduling"]
         assert stage.conditions == {"p": Failure(lone("p"), error=True).message}
         assert stage.schedule() == 0

@@ -118,6 +118,20 @@ class TestEntriesTogether:
         assert written is not None
         assert written[1] == ("SchedulerError", note.message)
 
+    async def test_an_idle_queue_waits_for_no_backoff_when_room_becomes_free(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("berth.scheduling.queue.INITIAL_BACKOFF", 10.0)
+        _, names = self.scheduled(desk, monkeypatch)
+        others = [lone(f"other-{node}", on=node, cpu="4") for node in ("n1", "n2")]
+        desk.pods(*others, lone("big", cpu="4"))
+        async with running(desk.controller._schedule()):
+            await until(lambda: bool(desk.said.notes), what="it does not fit", seconds=5.0)
+            desk.lose("pods", others[0])
+            desk.controller._changed.set()
+            await until(lambda: desk.controller.binding._unbound.waiting("default") == 1, what="it fits", seconds=5.0)
+        assert names == ["big", "big"]
+
     async def test_a_namespace_with_too_much_unbound_is_left_out(
         self, desk: Desk, monkeypatch: pytest.MonkeyPatch
     ) -> None:
