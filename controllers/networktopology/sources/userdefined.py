@@ -6,6 +6,7 @@ Every NetworkTopology has this source: it counts when no measurements are named 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from berth.api.conditions import ConditionUpdate
 from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_USER_DEFINED
@@ -23,6 +24,9 @@ from controllers.networktopology.sources.base import (
     StatedCosts,
     available,
 )
+
+MAX_LABEL: Final = 63
+"""Longest value of a label, which is what places are."""
 
 
 class UserDefined(Source):
@@ -70,10 +74,14 @@ def read_stated(topology: NetworkTopology, region_of: Mapping[str, str]) -> Read
 
 
 def _cheapest(entries: list[tuple[str, str, Cost]]) -> dict[Pair, int]:
-    """Return the cheapest stated cost by pair; an entry from a place to itself says nothing about others."""
+    """Return the cheapest stated cost by pair.
+
+    An entry from a place to itself says nothing about others, and no node is at a place whose name no label can hold:
+    one name of a megabyte, in the paths to thousands of places, would take gigabytes.
+    """
     found: dict[Pair, int] = {}
     for origin, destination, entry in entries:
         cost = entry.network_cost
-        if cost is not None and origin != destination:
+        if cost is not None and origin != destination and max(len(origin), len(destination)) <= MAX_LABEL:
             found[origin, destination] = min(cost, found.get((origin, destination), cost))
     return found

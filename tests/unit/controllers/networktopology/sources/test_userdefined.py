@@ -37,6 +37,8 @@ def stated_costs(net: NetworkTopology) -> StatedCosts:
         ),
         pytest.param({"Z1>Z1": 3}, [], id="to itself"),
         pytest.param({"Z1>Z9": 3}, [("Z1", "Z9", 3)], id="zone without nodes"),
+        pytest.param({f"Z1>{'z' * 63}": 3}, [("Z1", "z" * 63, 3)], id="a name as long as labels"),
+        pytest.param({f"Z1>{'z' * 64}": 3, f"{'z' * 64}>Z1": 3}, [], id="names that no label can hold"),
     ],
 )
 def test_zone_links(zones: Stated, links: list[tuple[str, str, int]]) -> None:
