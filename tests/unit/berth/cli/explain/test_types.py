@@ -54,14 +54,39 @@ def test_an_object_is_named_as_kubectl_has_it(named: list[str], dead: str) -> No
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "-n shop pod/web --kubeconfig {}",
+        "--kubeconfig {} -n shop pod web",
+        "-nshop --kubeconfig={} po/web",
+        "--namespace=shop -o json --kubeconfig {} ag/shop",
+        "--kubeconfig {} pods -n shop web",
+    ],
+)
+def test_options_stand_before_the_type_or_behind_it(line: str, dead: str) -> None:
+    for program in (app, kubectl_app):
+        result = CliRunner().invoke(program, ["explain", *line.format(dead).split()])
+        assert result.exit_code == 2
+        assert "cannot be reached" in result.stderr
+
+
+@pytest.mark.parametrize("line", ["-h", "--help", "pod -h", "pod/web --help"])
+def test_help_is_given(line: str) -> None:
+    result = CliRunner().invoke(kubectl_app, ["explain", *line.split()])
+    assert (result.exit_code, "Usage:" in result.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(
     ("named", "said"),
     [
         (["pod/"], "Missing argument"),
         (["pod"], "Missing argument"),
         (["service/web"], "no type 'service' to explain; choose from: pod, appgroup, node"),
         (["pod/web", "other"], "unexpected extra argument"),
+        (["-n", "shop"], "No such option: -n"),
+        (["-A", "pod/web"], "No such option: -A"),
     ],
-    ids=["no name after the slash", "no name", "other type", "two names"],
+    ids=["no name after the slash", "no name", "other type", "two names", "no type", "unknown option"],
 )
 def test_what_names_nothing_is_refused(named: list[str], said: str, dead: str) -> None:
     result = CliRunner().invoke(kubectl_app, ["explain", *named, "--kubeconfig", dead])
