@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 
 TURN_SECONDS = 0.25
 """Planning of one queue entry at a stretch: then others get a turn."""
 _COMPLETION = 3.0
 """A first plan may take this many times the budget: all of a group or nothing, and half of it is nothing."""
+_HELD_BACK = 1.0
+"""Of this, what is kept for pods of a plan to be judged one by one."""
 
 
 class Budget:
@@ -22,6 +25,7 @@ class Budget:
         """Begin now; `clock` is monotonic time."""
         self._clock = clock
         self._start = clock()
+        self._completion = _COMPLETION
         self._seconds = seconds
         self._turn = self._start
         self.pauses = 0
@@ -37,7 +41,16 @@ class Budget:
     @property
     def exhausted(self) -> bool:
         """Whether to stop, even with pods that were not looked at."""
-        return self._beyond(_COMPLETION * self._seconds)
+        return self._beyond(self._completion * self._seconds)
+
+    @contextmanager
+    def holding_back(self) -> Iterator[None]:
+        """Have the time exhausted earlier meanwhile: what is planned is worth nothing without time to judge it."""
+        self._completion = _COMPLETION - _HELD_BACK
+        try:
+            yield
+        finally:
+            self._completion = _COMPLETION
 
     def pause(self) -> Generator[None, None, None]:
         """Yield once if the turn is over; the time until the generator is resumed does not count."""

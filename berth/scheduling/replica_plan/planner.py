@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from berth.network.limits import NOTHING_PLANNED
@@ -69,7 +70,8 @@ class ReplicaPlanner:
         )
         if question is None:
             return [candidate.info.pod for candidate in candidates], []
-        answer = yield from plan(question.problem, partial=joint.partial, budget=budget)
+        with budget.holding_back() if joint.partial else nullcontext():
+            answer = yield from plan(question.problem, partial=joint.partial, budget=budget)
         reading = read(question, answer, group, infrastructure.infrastructure.names)
         first = len(joint.settled)
         limited = any(edge.max_cost < math.inf for edge in group.edges)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,10 @@ from berth.scheduling.gang.budget import Budget
 from berth.scheduling.gang.instance import Instance
 from berth.scheduling.gang.strategies import DEFAULT
 from berth.scheduling.planning import finish
+from berth.scheduling.replica_plan import planner as replica_planner
+from berth.scheduling.replicas.plan import plan
+from berth.scheduling.replicas.problem import Problem
+from berth.scheduling.replicas.result import Plan
 from tests.support import builders
 from tests.support.placement import Clock, Lab, chain, edges, group_object, lone, member, zoned
 
@@ -71,6 +76,24 @@ def test_exhausted_the_rest_waits_for_another_turn(monkeypatch: pytest.MonkeyPat
         waiting = [pod for pod in waiting if pod.metadata.uid not in done]
         turns += 1
     assert 1 < turns <= len(group.selectors) * 3
+
+
+def test_a_plan_in_counts_leaves_time_to_judge_its_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan of which one pod is judged is made again for the next one."""
+
+    def thorough(problem: Problem, *, partial: bool, budget: Budget) -> Generator[None, None, Plan]:
+        answer = finish(plan(problem, partial=partial))
+        while not budget.exhausted:
+            pass  # the clock goes on with every look
+        yield from ()
+        return answer
+
+    monkeypatch.setattr(replica_planner, "plan", thorough)
+    stage = lab(0.02)
+    pods = [member(f"{one}{n}", one, cpu="1", spec=apart(one)) for one in "abc" for n in range(5)]
+    outcome = stage.place(stage.group(group_object("shop", *chain("a", "b", "c"))), *pods, partial=True)
+    assert outcome.cut_short
+    assert outcome.complete
 
 
 def test_pods_without_a_group_progress_too() -> None:

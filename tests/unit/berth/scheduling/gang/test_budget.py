@@ -27,6 +27,19 @@ def test_by_time(passed: float, over: bool, exhausted: bool) -> None:
     assert budget.cut_short is over
 
 
+def test_time_that_is_held_back_is_there_afterwards() -> None:
+    clock = Clock()
+    budget = Budget(clock, 2.0)
+    with budget.holding_back():
+        clock.advance(3.5)
+        assert not budget.exhausted
+        clock.advance(0.5)
+        assert budget.exhausted
+    assert not budget.exhausted
+    clock.advance(2.0)
+    assert budget.exhausted
+
+
 def test_nobody_asked_nothing_cut_short() -> None:
     clock = Clock()
     budget = Budget(clock, 2.0)
