@@ -18,6 +18,7 @@ def entry(name: str, *, follows: frozenset[Change] = frozenset()) -> QueueEntry:
         key=EntryKey.of_group(GroupKey(name[0], name), "s"),
         first_seen=0.0,
         turn=0,
+        number=0,
         follows_pods=Change.PODS in follows,
         follows_volumes=Change.VOLUMES in follows,
         follows_calls=Change.CALLS in follows,
