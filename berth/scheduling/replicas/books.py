@@ -55,6 +55,8 @@ class Books:
         self.bandwidth = Bandwidth(model, self.x)
         self.survival = Survival(model, self.x, self.by_zone, self.total)
         self.rules: list[RuleTerm] = []
+        self.rule_numbers: list[list[int]] = [[] for _ in model.workload]
+        """positions in `rules` of those that each pod set takes part in"""
         self._rules_of: list[list[RuleTerm]] = [[] for _ in model.workload]
         self._masks_of: list[list[AntiAffinityTerm | RequiredAffinityTerm | SpreadTerm]] = [[] for _ in model.workload]
         self._compile_rules()
@@ -64,7 +66,7 @@ class Books:
 
     def _compile_rules(self) -> None:
         model = self.model
-        for rule in model.rules:
+        for number, rule in enumerate(model.rules):
             term: RuleTerm
             if isinstance(rule, AntiAffinity):
                 term = AntiAffinityTerm(model, rule)
@@ -75,6 +77,7 @@ class Books:
             self.rules.append(term)
             for row in {*rule.subjects, *rule.selects}:
                 self._rules_of[row].append(term)
+                self.rule_numbers[row].append(number)
                 if not isinstance(term, PreferredAffinityTerm) and term.required:
                     self._masks_of[row].append(term)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.model import Model, Target
 from berth.scheduling.replicas.order import has_order, required
-from berth.scheduling.replicas.problem import Floats
+from berth.scheduling.replicas.problem import Floats, Rule
 from berth.scheduling.replicas.terms.affinity import RequiredAffinityTerm
 from berth.scheduling.replicas.terms.network import paid
 from berth.scheduling.replicas.terms.spread import SpreadTerm
@@ -29,15 +29,25 @@ class Breach:
     """pod sets some of whose pods may be in the way as well"""
 
 
-def keeps_rules(books: Books) -> bool:
-    """Whether nothing that is planned breaks a rule that the search treats as a penalty."""
-    return next(breaches(books), None) is None
+def keeps_rules(books: Books, row: int | None = None) -> bool:
+    """Whether nothing that is planned breaks a rule that the search treats as a penalty.
+
+    Args:
+        books: the plan.
+        row: pod set with one pod more than when all rules held: only what it concerns is looked at.
+    """
+    return next(breaches(books, row), None) is None
 
 
-def breaches(books: Books) -> Iterator[Breach]:
-    """Rules that planned pods break."""
+def breaches(books: Books, row: int | None = None) -> Iterator[Breach]:
+    """Rules that planned pods break, among all or among those that concern a pod set."""
     model = books.model
-    for rule, term in zip(model.rules, books.rules, strict=True):
+    numbers = range(len(books.rules)) if row is None else books.rule_numbers[row]
+    waiting: list[Rule] = []
+    for number in numbers:
+        rule, term = model.rules[number], books.rules[number]
+        if isinstance(term, RequiredAffinityTerm):
+            waiting.append(rule)
         if isinstance(term, RequiredAffinityTerm | SpreadTerm) and term.required and term.broken():
             yield Breach(rule.subjects, rule.selects)
     if books.bandwidth.broken():
@@ -45,18 +55,21 @@ def breaches(books: Books) -> Iterator[Breach]:
             end for edge in model.problem.edges if edge.bandwidth for end in (edge.caller, edge.callee)
         )
         yield Breach([row for end in ends for row in model.relations.sets(end)])
-    yield from _beyond_limits(books)
-    if not has_order(books):
+    yield from _beyond_limits(books, None if row is None else model.workload[row])
+    if waiting and not has_order(books):
         rules = required(model)
         yield Breach(
             sorted({row for rule in rules for row in rule.subjects}), [row for rule in rules for row in rule.selects]
         )
 
 
-def _beyond_limits(books: Books) -> Iterator[Breach]:
+def _beyond_limits(books: Books, workload: int | None) -> Iterator[Breach]:
     """Edges with a caller that reaches an endpoint beyond their limit that it did not reach before."""
     model = books.model
-    for number in range(len(model.targets)) if model.limited else ():
+    numbers: Iterable[int] = range(len(model.targets))
+    if workload is not None:
+        numbers = dict.fromkeys([*model.calls[workload], *model.called[workload]])
+    for number in numbers if model.limited else ():
         limit = model.limit(number)
         if limit is None:
             continue

@@ -70,12 +70,12 @@ def plan(
         yield from budget.pause()
         draft = yield from _search(model, budget, effort, rng)
         quality = yield from _quality(draft, budget)
-        if partial and quality.broken:
-            yield from repair(draft, budget)
+        if partial and not quality.whole:
+            yield from repair(draft, budget, rng, effort.rescue)
             quality = yield from _quality(draft, budget)
         if best is None or quality < best[0]:
             best = quality, draft
-        if quality.whole or budget.exhausted:
+        if quality.whole or budget.exhausted or (partial and budget.over):
             break
     if best is None:
         draft = Draft(Books(Model(problem, np.zeros(0, dtype=np.int64))))

@@ -10,7 +10,7 @@ from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.problem import Bools, Floats, Ints
 
 Changes = Sequence[tuple[int, int, int]]
-"""pod set, column and how many more pods"""
+"""pod set, column and a number of pods: how many more, or how many there were"""
 
 
 class Draft:

@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 import numpy as np
 
 from berth.scheduling.gang.budget import Budget
-from berth.scheduling.replicas.search.draft import Draft
+from berth.scheduling.replicas.search.draft import Changes, Draft
 from berth.scheduling.replicas.search.improve import improve, singles
 from berth.scheduling.replicas.search.wishes import Wishes
 
@@ -21,13 +21,7 @@ def kick(
     for _ in range(rounds):
         if budget.over:
             break
-        if rng.random() < 0.5:
-            used = np.flatnonzero(draft.books.planned[rows].any(axis=0))
-            columns = rng.permutation(used)[: int(rng.integers(1, 4))].tolist()
-            taken = draft.clear(rows, columns)
-        else:
-            chosen = rng.permutation(list(rows))[: int(rng.integers(1, 4))].tolist()
-            taken = draft.clear(chosen, range(model.size))
+        taken = empty_some(draft, rng, rows)
         yield from _refill(draft, budget, rng, rows)
         yield from singles(draft, budget, model.relations.of(row for row, _, _ in taken), Wishes(draft.books))
         yield from _refill(draft, budget, rng, rows)
@@ -37,6 +31,15 @@ def kick(
             best, standing = draft.snapshot(rows), draft.standing(rows)
         else:
             draft.restore(rows, best)
+
+
+def empty_some(draft: Draft, rng: np.random.Generator, rows: Sequence[int]) -> Changes:
+    """Take the pods of some sets off a few nodes, or those of a few of the sets off all; returns what was there."""
+    if rng.random() < 0.5:
+        used = np.flatnonzero(draft.books.planned[rows].any(axis=0))
+        return draft.clear(rows, rng.permutation(used)[: int(rng.integers(1, 4))].tolist())
+    chosen = rng.permutation(list(rows))[: int(rng.integers(1, 4))].tolist()
+    return draft.clear(chosen, range(draft.model.size))
 
 
 def _refill(draft: Draft, budget: Budget, rng: np.random.Generator, rows: Sequence[int]) -> Generator[None, None, None]:

@@ -1,73 +1,98 @@
-"""What to do with a plan that breaks a rule when as many pods as possible are to be placed: leave some of them out."""
+"""Plans of as many pods as possible where not all can have a node: whatever is placed, no rule is broken."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 import numpy as np
 
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.replicas.hard import Breach, breaches, keeps_rules
-from berth.scheduling.replicas.order import required
 from berth.scheduling.replicas.search.draft import Draft
+from berth.scheduling.replicas.search.kicks import empty_some
 
-FEW = 64
-"""Pods that take part in a broken rule up to which one is taken off at a time, the worst."""
-SHARE = 8
-"""Of more pods one in so many is taken off at a time."""
+BROKEN = 1e-3
+"""Share of the penalty from which on a change may be that of a broken rule."""
+TRIES = 4
+"""Columns dearer than that on which a pod is tried all the same: many soft rules may be as dear."""
 
 
-def repair(draft: Draft, budget: Budget) -> Generator[None, None, None]:
-    """Take pods off until every rule holds, then put back those that break none.
+def repair(draft: Draft, budget: Budget, rng: np.random.Generator, rounds: int) -> Generator[None, None, None]:
+    """Take pods off until every rule holds, and place what is missing where it breaks none.
 
-    Without time left all pods go that have a broken rule.
+    While a pod is missing and there is time, the same follows from nothing, one pod after another, and with so many
+    rounds of kicks. Once time is exhausted all pods go that have a broken rule.
     """
-    dropped: dict[int, None] = {}
-    while (breach := next(breaches(draft.books), None)) is not None:
-        if budget.exhausted:
-            if not draft.clear(breach.subjects, range(draft.model.size)):
-                return
-            continue
-        worst = yield from _worst(draft, budget, breach)
-        if not worst:
+    rows = [row for row, count in enumerate(draft.model.replicas) if count]
+    yield from _take_off(draft, budget)
+    yield from _place(draft, budget, rows)
+    for number in range(rounds + 1):
+        if budget.over or not any(draft.missing):
             return
-        for row, column in worst:
-            draft.put(row, column, -1)
-            dropped[row] = None
-    for row in dropped:
-        yield from _put_back(draft, budget, row)
+        best, standing = draft.snapshot(rows), draft.standing(rows)
+        if number:
+            empty_some(draft, rng, rows)
+            yield from _take_off(draft, budget)
+            yield from _place(draft, budget, rng.permutation(rows).tolist())
+        else:
+            draft.clear(rows, range(draft.model.size))
+            yield from _place(draft, budget, rows)
+        if not draft.standing(rows) < standing:
+            draft.restore(rows, best)
 
 
-def _worst(draft: Draft, budget: Budget, breach: Breach) -> Generator[None, None, list[tuple[int, int]]]:
-    """The pods without which the plan would be best off."""
-    books = draft.books
-    # Waiting for each other has no price: those with required affinity go first then.
-    bound = {row for rule in required(draft.model) for row in rule.subjects}
+def _take_off(draft: Draft, budget: Budget) -> Generator[None, None, None]:
+    """Take pods off until every rule holds."""
+    taken = True
+    while taken:
+        taken = False
+        for breach in breaches(draft.books):
+            taken |= yield from _mend(draft, budget, breach)
+
+
+def _mend(draft: Draft, budget: Budget, breach: Breach) -> Generator[None, None, bool]:
+    """Take off those pods without which less is broken, the worst first, or else all that have the rule."""
+    books, taken = draft.books, False
+    bar = -BROKEN * books.model.penalty
     ranked: list[tuple[float, int, int]] = []
     rows = sorted({*breach.subjects, *breach.others})
     for number, column in np.argwhere(books.planned[rows]).tolist():
-        row = rows[number]
-        change = books.relief(row, column) - (books.model.penalty * 1e-6 if row in bound else 0.0)
-        ranked.append((change, row, column))
         yield from budget.pause()
-        if budget.exhausted:
-            break
-    ranked.sort()
-    pods = int(books.planned[rows].sum())
-    return [(row, column) for _, row, column in ranked[: pods // SHARE if pods > FEW else 1]]
-
-
-def _put_back(draft: Draft, budget: Budget, row: int) -> Generator[None, None, None]:
-    books = draft.books
-    for _ in range(draft.missing[row]):
-        costs = books.add(row)
-        for column in np.argsort(costs, kind="stable").tolist():
-            yield from budget.pause()
-            if budget.exhausted or not costs[column] < books.model.penalty * 1e-3:
-                return
-            draft.put(row, column)
-            if keeps_rules(books):
-                break
+        ranked.append((0.0 if budget.over else books.relief(rows[number], column), rows[number], column))
+    for _, row, column in sorted(ranked):
+        while not budget.exhausted and books.planned[row, column] and books.relief(row, column) < bar:
             draft.put(row, column, -1)
-        else:
-            return
+            taken = True
+            yield from budget.pause()
+    return taken or bool(draft.clear(breach.subjects, range(draft.model.size)))
+
+
+def _place(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None, None, None]:
+    """Place what is missing, each pod on the cheapest column where it breaks nothing, as long as some have one."""
+    left = [row for row in rows if draft.missing[row]]
+    while left:
+        later, placed = [], False
+        for row in left:
+            while draft.missing[row]:
+                yield from budget.pause()
+                if budget.exhausted:
+                    return
+                if not _place_one(draft, row):
+                    later.append(row)
+                    break
+                placed = True
+        left = later if placed else []
+
+
+def _place_one(draft: Draft, row: int) -> bool:
+    books, dear = draft.books, 0
+    costs = books.add(row)
+    for column in np.argsort(costs, kind="stable").tolist():
+        dear += costs[column] > BROKEN * books.model.penalty
+        if dear > TRIES or not np.isfinite(costs[column]):
+            break
+        draft.put(row, column)
+        if keeps_rules(books, row):
+            return True
+        draft.put(row, column, -1)
+    return False

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from bench.replicas_core.small import small_problem
 from berth.network.routing import Routing
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.hard import keeps_rules
@@ -46,3 +49,22 @@ def test_a_placed_caller_reaches_no_more_endpoints_beyond_its_limit(
     books = Books(Model(problem, np.arange(3)))
     books.insert(0, to)
     assert keeps_rules(books) is kept
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 100_000))
+def test_after_one_more_pod_what_concerns_it_decides(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = small_problem(seed)
+    books = Books(Model(problem, np.arange(problem.nodes.size)))
+    if not keeps_rules(books):
+        return
+    for row in rng.permutation(np.repeat(np.arange(len(problem.pod_sets)), 3)).tolist():
+        able = np.flatnonzero(books.can(row))
+        if len(able):
+            column = int(rng.choice(able))
+            books.insert(row, column)
+            whole = keeps_rules(books)
+            assert keeps_rules(books, row) is whole
+            if not whole:
+                books.remove(row, column)

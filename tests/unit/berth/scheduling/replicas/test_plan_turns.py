@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bench.replicas_core.cases import boutique, cluster, mesh
@@ -67,6 +69,14 @@ def turns_of(problem: Problem, seconds: float, *, partial: bool = False) -> list
 def test_a_large_plan_gives_others_their_turns(problem: Problem) -> None:
     turns = turns_of(problem, 0.5)
     assert len(turns) > 3
+    assert max(turns) <= 2 * TURN_SECONDS
+
+
+def test_a_partial_plan_of_many_broken_rules_ends_in_time() -> None:
+    nodes = cluster(3000, 16)
+    nodes = replace(nodes, free=np.where((nodes.location == 3)[:, None], 0, nodes.free))
+    turns = turns_of(mesh(600, 11, nodes=nodes, rule="hard"), 0.25, partial=True)
+    assert sum(turns) <= 3 * 0.25 + TURN_SECONDS
     assert max(turns) <= 2 * TURN_SECONDS
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,12 +15,16 @@ from berth.scheduling.gang.budget import UNLIMITED, Budget
 from berth.scheduling.planning import finish
 from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.problem import Edge, Problem
-from berth.scheduling.replicas.rule import Affinity, Spread
+from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.repair import repair
 from tests.support.counts import HOST, ZONE, books_of, filled, nodes, problem, state_of
 
 EXHAUSTED = Budget(lambda: 0.0, 0.0)
+
+
+def tidy(draft: Draft, budget: Budget, rounds: int = 0) -> None:
+    finish(repair(draft, budget, np.random.default_rng(0), rounds))
 
 
 def with_pods(asked: Problem, *homes: list[int]) -> Draft:
@@ -67,15 +73,43 @@ def with_pods(asked: Problem, *homes: list[int]) -> Draft:
 )
 def test_as_few_as_possible_are_left_out(asked: Problem, homes: list[list[int]], missing: list[int]) -> None:
     draft = with_pods(asked, *homes)
-    finish(repair(draft, UNLIMITED))
+    tidy(draft, UNLIMITED)
     assert sum(draft.missing) == sum(missing)
+    assert Judge(asked).broken(state_of(draft.books)) == []
+
+
+@pytest.mark.parametrize("rounds", [0, 20])
+def test_what_can_be_placed_is_placed_where_most_domains_are_full(rounds: int) -> None:
+    rules = [Spread(domain=ZONE, subjects=[row], selects=[row], max_skew=1) for row in range(3)]
+    draft = with_pods(problem(3, 3, 2, rules=rules, on=nodes([0, 0, 0, 0, 0, 0, 9, 9])), [6, 6, 7], [6, 7, 7], [6, 6])
+    tidy(draft, UNLIMITED, rounds)
+    assert draft.missing == [2, 2, 1]
+
+
+def test_many_soft_rules_are_no_broken_one() -> None:
+    soft = [AntiAffinity(domain=ZONE % 2, subjects=[0], selects=[0], weight=100) for _ in range(400)]
+    hard = Spread(domain=HOST, subjects=[1], selects=[1], max_skew=1, min_domains=9)
+    draft = with_pods(problem(8, 3, rules=[*soft, hard]), [], [0, 0, 1])
+    tidy(draft, UNLIMITED)
+    assert draft.missing == [0, 0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_kicks_leave_out_no_more(seed: int) -> None:
+    asked = small_problem(seed)
+    asked = replace(asked, nodes=replace(asked.nodes, free=asked.nodes.free // 2))
+    draft = filled(asked, np.random.default_rng(seed))
+    tidy(draft, UNLIMITED)
+    without = draft.standing(range(len(draft.missing)))
+    tidy(draft, UNLIMITED, 5)
+    assert draft.standing(range(len(draft.missing))) <= without
     assert Judge(asked).broken(state_of(draft.books)) == []
 
 
 def test_without_time_all_that_have_a_broken_rule_go_and_nobody_else() -> None:
     rules = [Spread(domain=ZONE, subjects=[0], selects=[0], max_skew=1)]
     draft = with_pods(problem(4, 2, rules=rules), [0, 0, 0, 2], [0, 0])
-    finish(repair(draft, EXHAUSTED))
+    tidy(draft, EXHAUSTED)
     assert draft.missing == [4, 0]
     assert draft.books.planned[1, 0] == 2
 
@@ -86,7 +120,7 @@ def test_without_time_all_that_have_a_broken_rule_go_and_nobody_else() -> None:
 def test_whatever_is_planned_every_rule_holds_afterwards(budget: Budget, seed: int) -> None:
     asked = small_problem(seed)
     draft = filled(asked, np.random.default_rng(seed))
-    finish(repair(draft, budget))
+    tidy(draft, budget)
     assert keeps_rules(draft.books)
     assert Judge(asked).broken(state_of(draft.books)) == []
     placed = [len(homes) for homes in state_of(draft.books)]
