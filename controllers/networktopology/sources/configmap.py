@@ -46,7 +46,7 @@ KEY_SEPARATOR: Final = ".destination."
 """Between the two node names of a key."""
 MAX_MILLISECONDS: Final = 3_600_000
 """Largest latency that is believed, one hour; above it, the unit of the value is in doubt."""
-MAX_FOLLOWED: Final = 16
+MAX_FOLLOWED: Final = 100
 """Most ConfigMaps of one namespace that are followed: each takes a connection and some 300 KiB."""
 _KEY_EXAMPLE: Final = f"{KEY_PREFIX}<node>{KEY_SEPARATOR}<node>"
 _LONGEST_VALUE: Final = 40
