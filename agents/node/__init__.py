@@ -1,4 +1,12 @@
 """The node agent: what Berth measures on every node.
 
-Layout: ``probing`` measures round trips to other nodes.
+Reads: the EndpointSlices of the agents' headless Service; the Node of its own name, once for each report that it makes.
+
+Alone writes: the ProbeReport named after its node.
+
+When input is missing: a node that the EndpointSlices do not list has no peers, and a report without any. A peer that
+does not answer has a loss of 1 and no latency. While the API server is away, measuring and metrics go on with the
+peers known last.
+
+Layout: ``agent`` (the component), ``settings``, ``probing`` (round trips to other nodes).
 """

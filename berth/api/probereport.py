@@ -22,14 +22,21 @@ MAX_MICROSECONDS: Final = 60_000_000
 PER_MILLE: Final = 1000
 """Loss of a peer that answers nothing."""
 
+MAX_NODE: Final = 253
+"""Characters of a node's name."""
+MAX_ZONE: Final = 63
+"""Characters of a zone: it is the value of a label."""
+
 _PERCENTILE: Final = "of the round trips, in microseconds. Unset: the peer answered nothing."
 
 
 class PeerReport(ApiModel):
     """What was measured of one peer."""
 
-    node: str = Field(min_length=1, max_length=253, description="Name of the peer's node.")
-    zone: str = Field(default="", max_length=63, description="Zone of the peer's node; empty or unset: it has none.")
+    node: str = Field(min_length=1, max_length=MAX_NODE, description="Name of the peer's node.")
+    zone: str = Field(
+        default="", max_length=MAX_ZONE, description="Zone of the peer's node; empty or unset: it has none."
+    )
     method: str | None = Field(
         default=None,
         json_schema_extra={"enum": ["TCP", "ICMP"]},
@@ -62,7 +69,7 @@ class ProbeReportStatus(ApiModel):
     time: Timestamp | None = Field(
         default=None, description="When the report was written; one older than ten minutes has no agent any more."
     )
-    zone: str = Field(default="", max_length=63, description="Zone of the node; empty or unset: it has none.")
+    zone: str = Field(default="", max_length=MAX_ZONE, description="Zone of the node; empty or unset: it has none.")
     peer_count: Int64 | None = Field(default=None, ge=0, description="Number of peers in the report.")
     nearest_zone: str | None = Field(
         default=None, max_length=128, description="Other zone with the least median of p90, and that, for kubectl get."

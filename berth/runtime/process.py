@@ -160,7 +160,7 @@ class _Hosted:
     ) -> _Hosted:
         name = selected.name
         election = None
-        if settings.leader_elect:
+        if settings.leader_elect and selected.settings.leader_elected:
             election = LeaderElection(
                 connection,
                 name=f"berth-{name}",

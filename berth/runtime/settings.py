@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -27,6 +27,9 @@ class ComponentSettings(Settings):
     The field ``config`` of the component placement is the option ``--placement-config``, unless the field's
     annotation has a :class:`Flag`.
     """
+
+    leader_elected: ClassVar[bool] = True
+    """False for a component of which every node has one that works; it needs no Lease."""
 
 
 class RunSettings(Settings):

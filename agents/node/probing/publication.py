@@ -57,7 +57,7 @@ def _places(status: ProbeReportStatus) -> list[tuple[str, str]]:
 
 
 def _peer_changed(before: PeerReport, after: PeerReport) -> bool:
-    if abs(after.loss_per_mille - before.loss_per_mille) >= LOSS_PER_MILLE:
+    if after.method != before.method or abs(after.loss_per_mille - before.loss_per_mille) >= LOSS_PER_MILLE:
         return True
     old, new = before.p90_microseconds, after.p90_microseconds
     if old is None or new is None:

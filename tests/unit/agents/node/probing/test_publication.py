@@ -12,10 +12,13 @@ from berth.api.probereport import PeerReport, ProbeReportStatus
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 
 
-def peer(node: str = "n1", p90: int | None = 10_000, loss: int = 0, zone: str = "b", p50: int = 1) -> PeerReport:
+def peer(
+    node: str = "n1", p90: int | None = 10_000, loss: int = 0, zone: str = "b", p50: int = 1, method: str = "TCP"
+) -> PeerReport:
     return PeerReport(
         node=node,
         zone=zone,
+        method=method,
         p50_microseconds=p50,
         p90_microseconds=p90,
         loss_per_mille=loss,
@@ -40,6 +43,7 @@ def status(*peers: PeerReport, zone: str = "a", dropped: int = 0) -> ProbeReport
         pytest.param(status(peer()), status(peer(p50=5000)), False, id="the median alone"),
         pytest.param(status(peer()), status(peer(loss=28)), False, id="one echo lost"),
         pytest.param(status(peer()), status(peer(loss=56)), True, id="two echoes lost"),
+        pytest.param(status(peer(method="ICMP")), status(peer()), True, id="its responder answers now"),
         pytest.param(status(peer()), status(peer(p90=None)), True, id="silent"),
         pytest.param(status(peer(p90=None)), status(peer()), True, id="answers again"),
         pytest.param(status(peer(p90=None)), status(peer(p90=None)), False, id="silent as before"),

@@ -1,0 +1,123 @@
+"""The duty of probing: finds peers, has them measured, reports what is measured."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import Final
+
+import structlog
+
+from agents.node.probing import metrics
+from agents.node.probing.endpoints import ENDPOINT_SLICES, LABEL_SERVICE, AgentPlace, agent_places
+from agents.node.probing.measurements import Measurements
+from agents.node.probing.messages import Order
+from agents.node.probing.process import ProberProcess
+from agents.node.probing.publication import Publication
+from agents.node.probing.report import Moment, status_of
+from agents.node.probing.report_writer import ReportWriter
+from agents.node.probing.rounds import Round, Target
+from agents.node.probing.sampling import NodePlace, choose_peers
+from agents.node.settings import NodeSettings
+from berth.kube.client import TRANSPORT_ERRORS
+from berth.kube.errors import ApiError
+from berth.kube.reflector import Reflector
+from berth.runtime.component import ComponentContext, run_together
+
+log = structlog.get_logger(__name__)
+
+SILENCE_SECONDS: Final = 300.0
+"""Seconds without a round after which the agent is not healthy: no prober process measures anything."""
+
+
+class ProbingDuty:
+    """Probes other nodes and reports it."""
+
+    def __init__(self, context: ComponentContext, settings: NodeSettings, node: str) -> None:
+        """Prepare without I/O; ``node`` is the name of the node."""
+        self._settings = settings
+        self._node = node
+        self._zone = ""
+        self._measurements = Measurements()
+        self._metrics = metrics.PeerMetrics(node)
+        self._writer = ReportWriter(context.client, node)
+        self._endpoints = Reflector(
+            context.client,
+            ENDPOINT_SLICES,
+            namespace=settings.namespace,
+            label_selector=f"{LABEL_SERVICE}={settings.service}",
+        )
+        self._agents_changed, self._round_done = asyncio.Event(), asyncio.Event()
+        self._endpoints.add_batch_handler(self._agents_changed.set)
+        self._last_round = time.monotonic()
+        options = {
+            "address": settings.address,
+            "port": settings.port,
+            "interval": settings.interval,
+            "rate": settings.rate,
+        }
+        self._process = ProberProcess(
+            [f"--{name}={value}" for name, value in options.items()],
+            interval=settings.interval,
+            measured=self._measured,
+            restarted=metrics.RESTARTS.inc,
+        )
+        context.watch("endpointslices", self._endpoints)
+        context.checks.add_health("prober", self._health)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        self._last_round = time.monotonic()
+        await run_together(self._endpoints.run(), self._follow_agents(), self._process.run(), self._report())
+
+    def _health(self) -> str | None:
+        silent = time.monotonic() - self._last_round
+        return f"no round of probes for {silent:.0f} s" if silent > SILENCE_SECONDS else None
+
+    async def _follow_agents(self) -> None:
+        await self._endpoints.synced.wait()
+        while True:
+            self._agents_changed.clear()
+            places = agent_places(self._endpoints.objects.values(), self._settings.port)
+            # Half a second with 5000 nodes in 200 zones.
+            peers = await asyncio.to_thread(_choose, self._node, places, self._settings.peers)
+            self._zone = places[self._node].zone if self._node in places else ""
+            self._measurements.keep({name: places[name].zone for name in peers})
+            targets = (Target(name, places[name].address, places[name].port) for name in peers)
+            self._process.give(Order(tuple(targets)))
+            await self._agents_changed.wait()
+            # Agents come and go in crowds, as in a rollout; one that is new is probed within one interval all the same.
+            await asyncio.sleep(self._settings.interval / 2)
+
+    def _measured(self, measured: Round) -> None:
+        self._last_round = time.monotonic()
+        metrics.ROUNDS.inc()
+        if not self._measurements.add(measured):
+            metrics.ROUNDS_DROPPED.inc()
+        self._metrics.show(self._measurements.peers(self._last_round))
+        self._round_done.set()
+
+    async def _report(self) -> None:
+        publication = Publication()
+        while True:
+            await self._round_done.wait()
+            self._round_done.clear()
+            now = Moment(datetime.now(UTC), time.monotonic())
+            peers = self._measurements.peers(now.monotonic)
+            status = status_of(self._zone, peers, now, rounds_dropped=self._measurements.rounds_dropped)
+            if not publication.due(status, now.monotonic):
+                continue
+            publication.tried(now.monotonic)
+            try:
+                await self._writer.write(status)
+            except (ApiError, *TRANSPORT_ERRORS) as error:
+                metrics.WRITES.labels("failed").inc()
+                log.warning("ProbeReport not written", error=str(error) or repr(error))
+            else:
+                metrics.WRITES.labels("written").inc()
+                publication.written(status)
+
+
+def _choose(node: str, places: dict[str, AgentPlace], limit: int) -> tuple[str, ...]:
+    return choose_peers(node, (NodePlace(name, place.zone) for name, place in places.items()), limit)

@@ -1,0 +1,35 @@
+"""What people may set of the node agent on the command line."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from agents.node.probing.responder import DEFAULT_PORT
+from agents.node.probing.sampling import DEFAULT_PEERS
+from berth.api.probereport import MAX_PEERS
+from berth.runtime.settings import ComponentSettings
+
+
+class NodeSettings(ComponentSettings):
+    """Settings of the node agent."""
+
+    leader_elected: ClassVar[bool] = False
+
+    name: str | None = None
+    """Name of the node that the agent runs on; unset: the host name."""
+    service: str = "berth-node"
+    """Headless Service of the agents, in whose EndpointSlices they find each other."""
+    namespace: str = "berth-system"
+    """Namespace of that Service."""
+    address: str = ""
+    """Address that the responder listens on; empty: all of them."""
+    port: int = Field(default=DEFAULT_PORT, ge=0, le=65535)
+    """Port of the responder; 0 picks a free one."""
+    peers: int = Field(default=DEFAULT_PEERS, ge=1, le=MAX_PEERS)
+    """Nodes that are probed at most; the same on all nodes, since each works out what the others do."""
+    interval: float = Field(default=5.0, ge=0.5, le=60.0)
+    """Seconds from one round of probes to the next, give or take a tenth."""
+    rate: float = Field(default=20.0, ge=1.0, le=1000.0)
+    """Probes a second at most, whatever the number of peers."""
