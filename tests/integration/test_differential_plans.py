@@ -57,13 +57,15 @@ def plans() -> list[JointPlan]:
 
 @pytest.fixture(scope="module")
 def spoiled(plans: list[JointPlan]) -> list[JointPlan]:
-    """The same pods on one node each, where that breaks a rule by the word of bench/replicas."""
+    """The same pods on one node each, where that breaks a rule of kube-scheduler's by the word of bench/replicas."""
     crowded = [on_one_node(plan) for plan in plans]
-    return [
-        plan
-        for plan in crowded
-        if violations(read_cluster(plan.documents, as_planned(plan)), read_cluster(plan.documents).pods)
-    ]
+    return [plan for plan in crowded if _broken(plan) - {"maxNetworkCost"}]
+
+
+def _broken(plan: JointPlan) -> set[str]:
+    """Rules that the pods break."""
+    cluster, before = read_cluster(plan.documents, as_planned(plan)), read_cluster(plan.documents)
+    return {violation.rule for violation in violations(cluster, before.pods)}
 
 
 @pytest.fixture(scope="module")
