@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Final
 
 from berth.api import conditions
 from berth.api.conditions import ConditionUpdate
 from berth.api.networktopology import NetworkTopologyStatus
+from berth.api.text import listed, shortened
 from controllers.networktopology.places import Places
+
+LONGEST_NAME: Final = 63
+"""Bytes of a weight set's name that the column of weight sets shows; a status must not outgrow its object."""
 
 
 def next_status(
@@ -39,7 +44,7 @@ def next_status(
         node_count=len(places.nodes),
         regions=len(places.regions),
         zones=len(places.zones),
-        weight_sets=", ".join(names),
+        weight_sets=listed([shortened(name, LONGEST_NAME) for name in names]),
         weight_calculation_time=calculated,
         data_time=measured,
         conditions=conditions.apply(current.conditions, updates, observed_generation=generation, now=now),

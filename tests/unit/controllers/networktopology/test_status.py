@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+
+import pytest
 
 from berth.api.conditions import Condition, ConditionStatus, ConditionUpdate
 from berth.api.networktopology import NetworkTopologyStatus
@@ -27,13 +30,14 @@ class TestNextStatus:
         *,
         updates: tuple[ConditionUpdate, ...] = UPDATES,
         now: datetime = NOW,
+        names: Sequence[str] = ("UserDefined", "Dijkstra"),
     ) -> NetworkTopologyStatus:
         return next_status(
             current or NetworkTopologyStatus(),
             updates,
             generation=4,
             places=TWO_ZONES,
-            names=["UserDefined", "Dijkstra"],
+            names=names,
             calculated=NOW,
             measured=None,
             now=now,
@@ -53,6 +57,18 @@ class TestNextStatus:
         assert [item.type for item in status.conditions] == ["SourceAvailable", "WeightsComputed", "Complete"]
         assert [item.status.value for item in status.conditions] == ["True", "True", "False"]
         assert {item.observed_generation for item in status.conditions} == {4}
+
+    @pytest.mark.parametrize(
+        ("names", "shown"),
+        [
+            pytest.param(["n" * 64], "n" * 60 + "…", id="a long name"),
+            pytest.param(
+                [f"s{number}" for number in range(12)], "s0, s1, s2, s3, s4, s5, s6, s7, s8, s9 and 2 more", id="many"
+            ),
+        ],
+    )
+    def test_the_column_of_weight_sets_stays_short(self, names: list[str], shown: str) -> None:
+        assert self.status(names=names).weight_sets == shown
 
     def test_the_same_conditions_later_change_nothing(self) -> None:
         first = self.status()
