@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         responder = Responder(options.address, options.port)
     except OSError as error:
-        print(f"responder: {options.address or '*'} port {options.port}: {error.strerror}", file=sys.stderr)  # noqa: T201
+        sys.stderr.write(f"responder: {options.address or '*'} port {options.port}: {error.strerror}\n")
         return PORT_TAKEN
     orders = _Orders()
     for loop in (responder.serve, orders.read):
