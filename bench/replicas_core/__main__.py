@@ -45,6 +45,10 @@ SIZES: dict[str, Callable[[], Problem]] = {
     "10000 pods of 909 workloads, 5000 nodes": lambda: mesh(909, 11, nodes=cluster(5000, 16)),
     "10000 pods of 909 workloads, default spreading": lambda: mesh(909, 11, nodes=cluster(5000, 16), rule="default"),
     "9999 pods of 3333 workloads, 5000 nodes": lambda: mesh(3333, 3, nodes=cluster(5000, 16)),
+    "10000 pods of 2000 workloads, 5000 uneven nodes": lambda: uneven(mesh(2000, 5, nodes=cluster(5000, 16))),
+    "10000 pods of 2000 workloads, 500 zones, PreferSameZone": lambda: uneven(
+        mesh(2000, 5, nodes=cluster(5000, 500), routing=Routing.SAME_ZONE)
+    ),
     "9999 pods of 303 applications, 5000 nodes": lambda: boutique(copies=303, nodes=cluster(5000, 16)),
 }
 

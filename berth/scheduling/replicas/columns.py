@@ -19,7 +19,7 @@ MOST = 1500
 CELLS = 2_000_000
 """Pod sets times columns at most in the first attempt: every pair of them costs some 55 bytes."""
 FEW = 8
-"""Nodes of every location at least."""
+"""Nodes of every location at least; of many locations fewer, together half of the columns at most, but one of each."""
 LOCATIONS = 400
 """Locations at most in the first attempt."""
 PAIRS = 2_000_000
@@ -171,16 +171,19 @@ def _best_of_locations(problem: Problem, keep: Bools, most: int) -> Bools:
         if pod_set.cost is not None:
             charge += pod_set.replicas * pod_set.cost
     chosen = np.zeros(nodes.size, dtype=np.bool_)
-    left = most
     spare = SPARE + max(pod_set.replicas for pod_set in problem.pod_sets)
-    for location in _locations(problem, np.where(keep, room, 0.0)):
+    locations = _locations(problem, np.where(keep, room, 0.0))
+    few = max(1, min(FEW, most // (2 * max(1, len(locations)))))
+    left = most - few * len(locations)
+    for location in locations:
         here = np.flatnonzero(keep & (nodes.location == location))
         emptiest = here[np.argsort(-room[here], kind="stable")]
         enough = int(np.searchsorted(np.cumsum(room[emptiest]), ROOM)) + spare
-        taken = emptiest[: max(FEW, min(enough, left))]
-        left -= len(taken)
+        taken = emptiest[: max(few, min(enough, few + left))]
+        left -= max(0, len(taken) - few)
         chosen[taken] = True
-        chosen[here[np.argsort(charge[here], kind="stable")[:FEW]]] = True
+        if charge.any():
+            chosen[here[np.argsort(charge[here], kind="stable")[:few]]] = True
     return chosen
 
 

@@ -124,6 +124,11 @@ class Model:
             self._shared = shared[one[apart]], shared[other[apart]]
             """pairs of locations of one service zone, both orders"""
 
+    def located(self, amounts: Floats) -> Floats:
+        """float64[L]: amounts by column, float64[K], added up by location."""
+        total: Floats = np.bincount(self.location, weights=amounts, minlength=self.locations).astype(np.float64)
+        return total
+
     def gathered(self, by_location: Floats) -> Floats:
         """float64[..., S]: amounts by location, float64[..., L], added up by service zone."""
         return by_location if self._gather is None else by_location @ self._gather
@@ -155,6 +160,8 @@ class Model:
         """workloads that call each target, one of a multiple edge as often as it is declared"""
         self.callees: list[list[int]] = [[] for _ in problem.workloads]
         """workloads that each workload calls, a multiple edge as often as it is declared"""
+        self._plain: dict[bool, tuple[Floats, Floats | None]] = {}
+        """costs without penalties, of calls that a Service keeps near and of others"""
         self.limited = False
         """whether some edge's limit rules out a pair of locations"""
         matrices: dict[tuple[bool, int], tuple[Floats, Floats | None]] = {}
@@ -208,11 +215,12 @@ class Model:
 
     def plain(self, number: int) -> Target:
         """A target without the penalty for calls beyond a limit."""
-        target, prices = self.targets[number], self.problem.prices
-        cost = prices.network * self.cost
-        if target.near_cost is None:
-            return replace(target, spread_cost=cost)
-        return replace(target, spread_cost=prices.failover * cost, near_cost=(1 - prices.failover) * cost)
+        target = self.targets[number]
+        kept = target.near_cost is not None
+        if kept not in self._plain:
+            self._plain[kept] = self._matrices(None, kept=kept)
+        spread_cost, near_cost = self._plain[kept]
+        return replace(target, spread_cost=spread_cost, near_cost=near_cost)
 
     def limit(self, number: int) -> Target | None:
         """A target whose cost is the share of calls that go beyond the limit; None if no call can."""

@@ -146,6 +146,7 @@ def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) ->
     templates = {1: parts(books, rows)}
     yield from budget.pause()
     starts: dict[tuple[int, float], Ints] = {}
+    improved = effort.improved if sum(books.model.replicas[row] for row in rows) <= MANY else 1
     promising = yield from patterns(books, budget, rows, effort.patterns)
     for pattern in promising:
         slots = slots_of(pattern)
@@ -162,13 +163,14 @@ def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) ->
                 break
             draft.restore(rows, empty)
             yield from way(draft, budget, where, templates[size])
-            if draft.at_floor(rows):
-                return
             missing, value = draft.standing(rows)
+            if draft.at_floor(rows, (missing, value)):
+                return
             starts.setdefault((missing, round(value, 6)), draft.snapshot(rows))
+            if len(starts) > improved:
+                del starts[max(starts)]
     found: list[tuple[tuple[int, float], Ints]] = []
-    improved = effort.improved if sum(books.model.replicas[row] for row in rows) <= MANY else 1
-    for _, planned in sorted(starts.items(), key=lambda start: start[0])[:improved]:
+    for _, planned in sorted(starts.items(), key=lambda start: start[0]):
         if found and budget.over:
             break
         draft.restore(rows, planned)

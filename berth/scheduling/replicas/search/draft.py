@@ -29,9 +29,12 @@ class Draft:
         """What decides between drafts that differ in these pod sets: how many pods are missing, then the objective."""
         return sum(self.missing[row] for row in rows), self.books.value(rows)
 
-    def at_floor(self, rows: Sequence[int]) -> bool:
-        """Whether no plan can be better: everybody has a node and pays nothing but the least of what plugins charge."""
-        missing, value = self.standing(rows)
+    def at_floor(self, rows: Sequence[int], standing: tuple[int, float] | None = None) -> bool:
+        """Whether no plan can be better: everybody has a node and pays nothing but the least of what plugins charge.
+
+        `standing` is that of the pod sets, where it is known.
+        """
+        missing, value = standing or self.standing(rows)
         return not missing and value <= sum(self.model.least_charge(row) for row in rows) + self.model.gain
 
     def place(self, row: int, within: Bools | None = None) -> bool:

@@ -33,7 +33,11 @@ class Network:
         self._reach: Floats = np.zeros((count, model.size))
         self._known = [False] * count
         self._calls = [np.array(targets, dtype=np.intp) for targets in model.calls]
-        self._spread_diagonal = [target.spread_cost.diagonal()[self._location] for target in model.targets]
+        diagonals = {
+            id(cost): cost.diagonal()[self._location] for cost in (target.spread_cost for target in model.targets)
+        }
+        self._spread_diagonal = [diagonals[id(target.spread_cost)] for target in model.targets]
+        """float64[K] per target, shared by those with the same costs"""
 
     def sync(self, workload: int) -> Floats:
         """Take over a workload's changed counts; returns the change of its shares by column."""
@@ -121,10 +125,10 @@ class Network:
         on_node = target.routing is Routing.SAME_NODE
         if on_node:
             q = q * (x == 0)
-            place = q @ model.incidence
+            place = model.located(q)
             together: Floats = np.zeros(model.locations)
         else:
-            together = (q * x) @ model.incidence
+            together = model.located(q * x)
         calls = _Calls(total, here, place, together, cost, on_node)
         kept = model.gathered(here)
         if model.all_zoned:

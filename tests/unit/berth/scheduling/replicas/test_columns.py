@@ -9,7 +9,7 @@ import pytest
 
 from bench.replicas_core.cases import boutique, cluster, mesh, uneven
 from berth.scheduling.planning import finish
-from berth.scheduling.replicas.columns import LOCATIONS, PAIRS, choose_columns
+from berth.scheduling.replicas.columns import CELLS, LOCATIONS, PAIRS, choose_columns
 from berth.scheduling.replicas.plan import plan
 from berth.scheduling.replicas.problem import Nodes, PodSet, Problem
 
@@ -62,6 +62,14 @@ def test_what_fits_only_outside_the_first_choice_is_found_all_the_same() -> None
     sets = [PodSet(workload=0, replicas=1, request=np.array([500, 10**6, 1]))]
     problem = replace(boutique(1, nodes=replace(nodes, free=free)), pod_sets=sets, rules=())
     assert finish(plan(problem)).counts == ({2999: 1},)
+
+
+@pytest.mark.parametrize("locations", [16, 100, 500, 5000])
+def test_columns_are_few_where_pod_sets_are_many_whatever_the_number_of_locations(locations: int) -> None:
+    problem = uneven(mesh(2000, 5, nodes=cluster(5000, locations)))
+    columns = first(problem)
+    assert len(np.unique(problem.nodes.location[columns])) == min(locations, LOCATIONS)
+    assert len(columns) * 2000 <= CELLS
 
 
 def with_resource(problem: Problem, free: np.ndarray) -> Problem:

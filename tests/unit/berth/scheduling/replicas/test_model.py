@@ -26,6 +26,18 @@ def test_only_locations_with_a_column_have_a_number() -> None:
     assert model.incidence.tolist() == [[1, 0], [0, 1], [0, 1]]
 
 
+def test_amounts_by_column_are_added_up_by_location() -> None:
+    assert model_of(problem(1), [1, 6, 7]).located(np.array([1.0, 2, 4])).tolist() == [1, 6]
+
+
+@pytest.mark.parametrize("routing", [Routing.ALL, Routing.SAME_ZONE])
+def test_targets_share_costs_without_penalties(routing: Routing) -> None:
+    model = model_of(problem(1, 1, 1, edges=[(0, 1), (0, 2)], routing=routing))
+    one, other = model.plain(0), model.plain(1)
+    assert one.spread_cost is other.spread_cost
+    assert one.near_cost is other.near_cost
+
+
 def test_dropped_calls_cost_as_much_as_the_dearest_way_of_the_whole_cluster() -> None:
     asked = problem(1, 1, edges=[(0, 1)], routing=Routing.LOCAL)
     assert model_of(asked, [0, 1]).lost == pytest.approx(0.95 * 80)
