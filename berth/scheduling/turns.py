@@ -23,7 +23,9 @@ class Turns:
     def __init__(self, state: ClusterState, infos: Iterable[PodInfo]) -> None:
         """Watch over pods with these compiled templates."""
         self._state = state
-        self._templates = list({id(info.template): info.template for info in infos}.values())
+        templates = {id(info.template): info.template for info in infos}.values()
+        self._waiting = [one for one in templates if one.hard_spread or one.terms_of("affinity")]
+        """those whose turn may come again"""
         self._interested: dict[int, list[int]] = {}
         self._assumed = 0
         self._woken: defaultdict[int, int] = defaultdict(int)
@@ -42,7 +44,7 @@ class Turns:
         self._assumed += 1
         template = info.template
         if id(template) not in self._interested:
-            self._interested[id(template)] = [id(one) for one in self._templates if self._selects(one, template)]
+            self._interested[id(template)] = [id(one) for one in self._waiting if self._selects(one, template)]
         for one in self._interested[id(template)]:
             self._woken[one] = self._assumed
 

@@ -80,15 +80,15 @@ class Assuming:
         in any case, so that every plan gets somewhere.
         """
         state = self._cache.state
-        turns = Turns(state, [state.info(decision.pod) for decision in self._decisions])
-        waiting, first = list(self._decisions), True
+        infos = [state.info(decision.pod) for decision in self._decisions]
+        turns = Turns(state, infos)
+        waiting, first = self._in_turn(infos), True
         while waiting:
-            later: list[Decision] = []
-            for decision in waiting:
-                info = state.info(decision.pod)
+            later: list[tuple[Decision, PodInfo]] = []
+            for decision, info in waiting:
                 if not (first or turns.due(info)) or not self._holds(decision, info):
                     turns.judged(info)
-                    later.append(decision)
+                    later.append((decision, info))
                     continue
                 self._coming[workload_of(decision.pod)][decision.node] -= 1
                 self._cache.assume(decision.pod, decision.node)
@@ -96,9 +96,19 @@ class Assuming:
                 turns.assumed(info)
                 yield from self._budget.pause()
             if len(later) == len(waiting):
-                return later
+                return [decision for decision, _ in later]
             waiting, first = later, False
         return []
+
+    def _in_turn(self, infos: Sequence[PodInfo]) -> list[tuple[Decision, PodInfo]]:
+        """The decisions in their order, or alike pods together where that does not matter: pauses forget verdicts."""
+        waiting = list(zip(self._decisions, infos, strict=True))
+        if not self._judge_all and not any(map(depends_on_others, infos)):
+            first: dict[int, int] = {}
+            for info in infos:
+                first.setdefault(id(info.template), len(first))
+            waiting.sort(key=lambda each: (first[id(each[1].template)], each[0].node))
+        return waiting
 
     def _holds(self, decision: Decision, info: PodInfo) -> bool:
         """Whether a pod may still have the node that is planned for it."""

@@ -22,6 +22,17 @@ def spread(app: str) -> dict[str, Any]:
     return {"topologySpreadConstraints": [builders.spread(HOST, {"app": app})]}
 
 
+def test_pods_without_rules_are_asked_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = ClusterState()
+    infos = [state.info(builders.pod(f"p{number}", labels={"app": str(number)})) for number in range(3)]
+    turns = Turns(state, infos)
+    asked: list[str] = []
+    monkeypatch.setattr(state, "namespace_labels", asked.append)
+    for info in infos:
+        turns.assumed(info)
+    assert asked == []
+
+
 @pytest.mark.parametrize(
     ("rules", "namespace", "due"),
     [

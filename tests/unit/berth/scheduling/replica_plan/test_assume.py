@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -82,6 +83,28 @@ class TestAfterAPause:
         assert outcome.complete
         assert len(Counter(where(outcome).values())) == 2
         assert len(judged) == looks
+
+    @pytest.mark.usefixtures("_one_pause")
+    def test_alike_pods_are_judged_together(self, judged: list[CycleState], monkeypatch: pytest.MonkeyPatch) -> None:
+        stage = lab()
+        pods = members()
+        stage.see(*pods)
+        planning = stage.planner.place_group(shop(stage), pods, stage.costs, partial=False)
+        next(planning)
+        looked_at: list[str] = []
+
+        def now_and_then(self: budget.Budget) -> Any:
+            looked_at.append("pod")
+            self.pauses += len(looked_at) % 4 == 0
+            return iter(())
+
+        monkeypatch.setattr(budget.Budget, "pause", now_and_then)
+        assert finish(planning).complete
+        assert self._changes([cycle.pod.pod.metadata.name[0] for cycle in judged]) == 1
+
+    @staticmethod
+    def _changes(workloads: list[str]) -> int:
+        return sum(one != other for one, other in pairwise(workloads))
 
     @pytest.mark.usefixtures("_one_pause")
     def test_pods_with_rules_about_others_are_judged_each(self, judged: list[CycleState]) -> None:
