@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import isqrt
 
 import numpy as np
 import numpy.typing as npt
 
 from berth.scheduling.replicas.locations import in_order
-from berth.scheduling.replicas.problem import Bools, Floats, Ints, Problem
+from berth.scheduling.replicas.problem import Bools, Floats, Ints, Nodes, PodSet, Problem
 from berth.scheduling.replicas.rule import Spread
 
 SPARE = 2
@@ -46,10 +46,11 @@ def choose_columns(problem: Problem) -> Iterator[Ints]:
     if size <= most:
         yield np.arange(size)
     elif most > len(first):
-        free = problem.nodes.free[:, _asked(problem)]
-        room = (free / np.maximum(free.max(axis=0), 1)).min(axis=1, initial=np.inf)
-        room = np.where(_open(problem), room, -np.inf)
-        needed[np.argsort(-room, kind="stable")[:most]] = True
+        room, *more = _rooms(problem)
+        for special in more:
+            best = np.argsort(-special, kind="stable")[: most // (2 * len(more))]
+            needed[best[special[best] > 0]] = True
+        needed[np.argsort(-room, kind="stable")[: most - np.count_nonzero(needed)]] = True
         yield np.flatnonzero(needed)
 
 
@@ -69,10 +70,36 @@ def _asked(problem: Problem) -> Bools:
     return asked
 
 
-def _open(problem: Problem) -> Bools:
-    """bool[N], nodes that some pod may use."""
-    masks = {id(pod_set.mask): pod_set.mask for pod_set in problem.pod_sets if pod_set.replicas}
-    usable = np.zeros(problem.nodes.size, dtype=np.bool_)
+def _rooms(problem: Problem) -> list[Floats]:
+    """float64[N], how many times each node holds all pods, as far as half of them ask for a resource.
+
+    Then, for those who ask for more, float64[N] each, how many times it holds all that ask for the same: the emptiest
+    nodes are few of those that have it.
+    """
+    sets = [pod_set for pod_set in problem.pod_sets if pod_set.replicas]
+    asking = sum((one.replicas * (one.request > 0) for one in sets), np.zeros(problem.nodes.free.shape[1]))
+    usual: Bools = 2 * asking >= max(1, problem.pods)
+    special: dict[bytes, list[PodSet]] = {}
+    for one in sets:
+        more = (one.request > 0) & ~usual
+        if more.any():
+            special.setdefault(more.tobytes(), []).append(one)
+    return [_room(problem.nodes, sets, usual), *(_room(problem.nodes, each) for each in special.values())]
+
+
+def _room(nodes: Nodes, pod_sets: Sequence[PodSet], counted: Bools | None = None) -> Floats:
+    """float64[N], how many times each node holds some pods, as far as resources are counted; 0 where none may go."""
+    need = sum((one.replicas * one.request for one in pod_sets), np.zeros(nodes.free.shape[1]))
+    asked = need > 0 if counted is None else counted
+    room: Floats = (np.maximum(nodes.free[:, asked], 0) / np.maximum(need[asked], 1)).min(axis=1, initial=np.inf)
+    room[~_open(nodes, pod_sets)] = 0.0
+    return room
+
+
+def _open(nodes: Nodes, pod_sets: Sequence[PodSet]) -> Bools:
+    """bool[N], nodes that some of these pods may use."""
+    masks = {id(pod_set.mask): pod_set.mask for pod_set in pod_sets}
+    usable = np.zeros(nodes.size, dtype=np.bool_)
     for mask in masks.values():
         usable |= True if mask is None else mask
     return usable
@@ -162,26 +189,27 @@ def _every_node_its_own(domain: Ints) -> bool:
 
 def _best_of_locations(problem: Problem, keep: Bools, most: int) -> Bools:
     """The emptiest nodes of promising locations, enough for all pods, and a few of the cheapest."""
-    nodes, asked = problem.nodes, _asked(problem)
-    need = sum((pod_set.replicas * pod_set.request for pod_set in problem.pod_sets), np.zeros(nodes.free.shape[1]))
-    room = (np.maximum(nodes.free, 0) / np.maximum(need, 1))[:, asked].min(axis=1, initial=np.inf)
-    room[~_open(problem)] = 0.0
+    nodes, rooms = problem.nodes, _rooms(problem)
     charge = np.zeros(nodes.size)
     for pod_set in problem.pod_sets:
         if pod_set.cost is not None:
             charge += pod_set.replicas * pod_set.cost
     chosen = np.zeros(nodes.size, dtype=np.bool_)
     spare = SPARE + max(pod_set.replicas for pod_set in problem.pod_sets)
-    locations = _locations(problem, np.where(keep, room, 0.0))
-    few = max(1, min(FEW, most // (2 * max(1, len(locations)))))
-    left = most - few * len(locations)
+    locations = _locations(problem, np.where(keep, rooms[0], 0.0))
+    turns = len(rooms) * len(locations)
+    few = max(1, min(FEW, most // (2 * max(1, turns))))
+    left = most - few * turns
     for location in locations:
         here = np.flatnonzero(keep & (nodes.location == location))
-        emptiest = here[np.argsort(-room[here], kind="stable")]
-        enough = int(np.searchsorted(np.cumsum(room[emptiest]), ROOM)) + spare
-        taken = emptiest[: max(few, min(enough, few + left))]
-        left -= max(0, len(taken) - few)
-        chosen[taken] = True
+        for number, room in enumerate(rooms):
+            emptiest = here[np.argsort(-room[here], kind="stable")]
+            if number:
+                emptiest = emptiest[room[emptiest] > 0]
+            enough = int(np.searchsorted(np.cumsum(room[emptiest]), ROOM)) + spare
+            taken = emptiest[: max(few, min(enough, few + left))]
+            left -= max(0, len(taken) - few)
+            chosen[taken] = True
         if charge.any():
             chosen[here[np.argsort(charge[here], kind="stable")[:few]]] = True
     return chosen

@@ -101,6 +101,39 @@ def test_a_resource_that_no_pod_asks_for_tells_no_nodes_apart(problem: Problem, 
         assert columns.tolist() == expected.tolist()
 
 
+def asking_for_more(problem: Problem, **nodes: list[int]) -> Problem:
+    """The same with a resource for each name, which some nodes have and one of the last workloads asks for."""
+    sets = [replace(one, request=np.append(one.request, [0] * len(nodes))) for one in problem.pod_sets]
+    columns = [problem.nodes.free]
+    for number, homes in enumerate(nodes.values()):
+        columns.append(np.isin(np.arange(problem.nodes.size), homes)[:, None] * 8)
+        request = sets[-1 - number].request.copy()
+        request[problem.nodes.free.shape[1] + number] = 1
+        sets[-1 - number] = replace(sets[-1 - number], request=request)
+    return replace(problem, nodes=replace(problem.nodes, free=np.hstack(columns)), pod_sets=sets)
+
+
+class TestAResourceOfFewNodes:
+    PROBLEM = uneven(boutique(nodes=cluster(5000, 16)))
+    GPU, FPGA = list(range(10, 5000, 499)), list(range(250, 5000, 499))
+
+    def test_other_pods_still_have_the_emptiest_nodes(self) -> None:
+        columns = first(asking_for_more(self.PROBLEM, gpu=self.GPU))
+        assert set(first(self.PROBLEM).tolist()) <= set(columns.tolist())
+        assert set(self.GPU) <= set(columns.tolist())
+
+    def test_two_of_them_on_different_nodes_are_found_at_the_first_look(self) -> None:
+        columns = first(asking_for_more(self.PROBLEM, gpu=self.GPU, fpga=self.FPGA))
+        assert set(self.GPU) | set(self.FPGA) <= set(columns.tolist())
+        assert len(columns) < 1500
+
+    def test_a_second_look_at_some_nodes_has_them_as_well(self) -> None:
+        problem = uneven(mesh(3333, 1, nodes=cluster(5000, 16)))
+        for columns in choose_columns(asking_for_more(problem, gpu=self.GPU, fpga=self.FPGA)):
+            assert len(columns) < 5000
+            assert set(self.GPU) | set(self.FPGA) <= set(columns.tolist())
+
+
 def test_pods_that_may_go_nowhere_have_no_plan() -> None:
     problem = uneven(boutique(nodes=cluster(5000, 16)))
     nowhere = np.zeros(5000, dtype=np.bool_)
