@@ -194,12 +194,12 @@ def _best_of_locations(problem: Problem, keep: Bools, most: int) -> Bools:
     for pod_set in problem.pod_sets:
         if pod_set.cost is not None:
             charge += pod_set.replicas * pod_set.cost
-    chosen = np.zeros(nodes.size, dtype=np.bool_)
+    chosen = _shares(problem, np.where(keep, rooms[0], 0.0), most)
     spare = SPARE + max(pod_set.replicas for pod_set in problem.pod_sets)
     locations = _locations(problem, np.where(keep, rooms[0], 0.0))
     turns = len(rooms) * len(locations)
     few = max(1, min(FEW, most // (2 * max(1, turns))))
-    left = most - few * turns
+    left = most - few * turns - int(np.count_nonzero(chosen))
     for location in locations:
         here = np.flatnonzero(keep & (nodes.location == location))
         for number, room in enumerate(rooms):
@@ -208,10 +208,29 @@ def _best_of_locations(problem: Problem, keep: Bools, most: int) -> Bools:
                 emptiest = emptiest[room[emptiest] > 0]
             enough = int(np.searchsorted(np.cumsum(room[emptiest]), ROOM)) + spare
             taken = emptiest[: max(few, min(enough, few + left))]
-            left -= max(0, len(taken) - few)
+            left -= max(0, int(np.count_nonzero(~chosen[taken])) - few)
             chosen[taken] = True
         if charge.any():
             chosen[here[np.argsort(charge[here], kind="stable")[:few]]] = True
+    return chosen
+
+
+def _shares(problem: Problem, room: Floats, most: int) -> Bools:
+    """bool[N], the emptiest nodes of every domain of hard spread constraints, enough for its share of their pods."""
+    chosen = np.zeros(problem.nodes.size, dtype=np.bool_)
+    rules = [rule for rule in problem.rules if isinstance(rule, Spread) and rule.hard]
+    keys = {id(rule.domain): rule for rule in rules if rule.present.any()}
+    keys = {key: rule for key, rule in keys.items() if not _every_node_its_own(rule.domain)}
+    for key, rule in keys.items():
+        rows = {row for other in rules if id(other.domain) == key for row in other.subjects}
+        pods = sum(problem.pod_sets[row].replicas for row in rows)
+        domains = np.flatnonzero(rule.present).tolist()
+        share = ROOM * pods / max(1, problem.pods) / len(domains)
+        for domain in domains:
+            here = np.flatnonzero((rule.domain == domain) & (room > 0))
+            emptiest = here[np.argsort(-room[here], kind="stable")]
+            enough = int(np.searchsorted(np.cumsum(room[emptiest]), share)) + 1
+            chosen[emptiest[: min(enough, most // (len(keys) * len(domains)))]] = True
     return chosen
 
 

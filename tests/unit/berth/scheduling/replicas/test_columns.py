@@ -72,6 +72,17 @@ def test_columns_are_few_where_pod_sets_are_many_whatever_the_number_of_location
     assert len(columns) * 2000 <= CELLS
 
 
+@pytest.mark.parametrize(("zones", "part"), [(15, 1.0), (60, 1.0), (15, 0.5)])
+def test_each_domain_of_a_hard_spread_has_its_share_of_room(zones: int, part: float) -> None:
+    problem = uneven(mesh(909, 11, nodes=cluster(5000, zones), rule="hard"))
+    problem = replace(problem, rules=problem.rules[: int(part * 909)])
+    columns = first(problem)
+    need = sum(pod_set.replicas * pod_set.request for pod_set in problem.pod_sets)
+    for zone in range(zones):
+        room = problem.nodes.free[columns[problem.nodes.location[columns] == zone]].sum(axis=0)
+        assert (room >= part * need / zones).all()
+
+
 def with_resource(problem: Problem, free: np.ndarray) -> Problem:
     """The same with a resource more, int64[N], that no pod asks for."""
     sets = [replace(pod_set, request=np.append(pod_set.request, 0)) for pod_set in problem.pod_sets]
