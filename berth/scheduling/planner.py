@@ -9,7 +9,7 @@ filter and score where the joint choice breaks a rule.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -146,7 +146,7 @@ class Planner:
             failures += lost
         try:
             if partial or not failures:
-                failures += yield from self._place_candidates(joint, candidates)
+                failures += yield from self._place_by_priority(joint, candidates)
             if not failures or partial:
                 decisions = tuple(self._with_edges(joint))
                 return Outcome(decisions, tuple(failures), cut_short=joint.budget.cut_short)
@@ -190,6 +190,30 @@ class Planner:
     @staticmethod
     def _index(group: Group, pod: Pod) -> int:
         return group.index.get(workload_of(pod), len(group.index) + 1)
+
+    def _place_by_priority(
+        self, joint: JointPlan, candidates: Sequence[Candidate]
+    ) -> Generator[None, None, list[Failure]]:
+        """Place all together; where one has the room of a pod of higher priority, class after class from the top."""
+        failures = yield from self._place_candidates(joint, candidates)
+        lowest = min((decision.pod.spec.priority for decision in joint.settled), default=0)
+        outranked = any(failure.pod.spec.priority > lowest for failure in failures)
+        if not (joint.partial and joint.settled and outranked) or joint.budget.exhausted:
+            return failures
+        self.forget(joint.settled)
+        joint.settled.clear()
+        joint.budget.restart()
+        classes: defaultdict[int, list[Pod]] = defaultdict(list)
+        for candidate in candidates:
+            classes[candidate.info.pod.spec.priority].append(candidate.info.pod)
+        failures = []
+        for priority in sorted(classes, reverse=True):
+            in_counts = self._in_counts is not None
+            able, lost = yield from self._filtered.candidates(
+                joint, classes[priority], turns=False, in_counts=in_counts
+            )
+            failures += [*lost, *(yield from self._place_candidates(joint, able))]
+        return failures
 
     def _place_candidates(
         self, joint: JointPlan, candidates: Sequence[Candidate]

@@ -52,6 +52,11 @@ class Budget:
         finally:
             self._completion = _COMPLETION
 
+    def restart(self) -> None:
+        """Begin anew with all of the time: what was planned is given up."""
+        self._start = self._clock()
+        self.cut_short = False
+
     def pause(self) -> Generator[None, None, None]:
         """Yield once if the turn is over; the time until the generator is resumed does not count."""
         now = self._clock()

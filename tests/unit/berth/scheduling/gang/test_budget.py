@@ -40,6 +40,22 @@ def test_time_that_is_held_back_is_there_afterwards() -> None:
     assert budget.exhausted
 
 
+def test_a_budget_that_begins_anew_has_all_of_its_time() -> None:
+    clock = Clock()
+    budget = Budget(clock, 2.0)
+    clock.advance(TURN_SECONDS)
+    assert len(list(budget.pause())) == 1
+    clock.advance(6.0)
+    assert budget.exhausted
+    budget.restart()
+    assert not budget.cut_short
+    clock.advance(1.5)
+    assert not budget.over
+    clock.advance(0.5)
+    assert budget.over
+    assert budget.pauses == 1
+
+
 def test_nobody_asked_nothing_cut_short() -> None:
     clock = Clock()
     budget = Budget(clock, 2.0)
