@@ -5,8 +5,9 @@ the process's signal handlers and cancels every task of the loop when it stops. 
 kopf hands to its executor; here that is the loop of the components, so that nobody needs locks.
 
 Nothing is written to the objects: only ``on.event`` handlers are used, which need neither annotations nor finalizers.
-A handler puts the key of its object into a work queue, and whoever works on the key reads the object first. kopf does
-not report objects that were deleted while a watch was broken; therefore every known key is due again whenever it lists.
+A handler puts the key of its object into a work queue, and whoever works on the key reads the object first; all
+that it gets to see of the object is which one it is. kopf does not report objects that were deleted while a watch was
+broken; therefore every known key is due again whenever it lists.
 
 kopf takes its handlers and looks for kinds once, at its start. It is started anew when a component begins to follow a
 kind, be it that the component has become leader or that the kind has been installed, and lists everything again. A
@@ -35,8 +36,8 @@ from berth.kube.connection import Connection
 from berth.kube.errors import ApiError
 from berth.kube.metrics import WATCH_AGE, WATCH_EVENTS
 from berth.kube.resources import Resource
+from berth.runtime.metadata_response import MetadataResponse
 from berth.runtime.server_name import request_class
-from berth.runtime.shallow_response import ShallowResponse
 
 if TYPE_CHECKING:
     import kopf
@@ -48,6 +49,8 @@ log = structlog.get_logger(__name__)
 Register: TypeAlias = "Callable[[kopf.OperatorRegistry], None]"
 """Adds a component's handlers to the registry with kopf's decorators; called at every start of kopf."""
 
+LIST_PAGE = 25
+"""Objects that kopf lists at once: one may have a megabyte and a half."""
 WATCH_SECONDS = 60
 """Seconds after which the API server ends a watch; the next one continues where it ended."""
 SILENT_SECONDS = 70.0
@@ -272,6 +275,7 @@ class Operator:
         settings.networking.error_backoffs = (0.1, 0.2, 0.5, 1, 1, 2, 2, 3, 5)  # an API server restarts in seconds
         settings.queueing.exit_timeout = 0.1  # handlers only pass keys on, there is nothing to wait for
         settings.watching.reconnect_backoff = 0.5
+        settings.watching.chunk_size = LIST_PAGE
         settings.watching.server_timeout = WATCH_SECONDS
         settings.watching.inactivity_timeout = SILENT_SECONDS
         try:
@@ -298,7 +302,7 @@ class Operator:
             proxy=connection.proxy,
             trace_configs=[tracing],
             request_class=request_class(connection.server_hostname),
-            response_class=ShallowResponse,
+            response_class=MetadataResponse,
         )
         return kopf.AiohttpSession(
             server=connection.server, aiohttp_session=session, default_namespace=connection.namespace
@@ -326,6 +330,8 @@ class Operator:
             return
         if _watches(params.url):
             self._ages.answered(params.url.name, time.monotonic())
+            return
+        if "continue" in params.url.query:  # a later page shows the cluster as it was at the first
             return
         for follower in followers:
             self._main.call_soon_threadsafe(follower.listed)

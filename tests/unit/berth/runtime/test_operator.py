@@ -9,14 +9,24 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import kopf
 import pytest
 from kubernetes_asyncio.client import Configuration
+from yarl import URL
 
+from berth.kube.client import ApiClient
 from berth.kube.connection import Connection
-from berth.runtime.operator import SILENT_SECONDS, WATCH_SECONDS, LoopExecutor, Operator, WatchAges
-from tests.support.api_server import Answer, api_server
+from berth.kube.events import EventRecorder
+from berth.kube.resources import APP_GROUPS
+from berth.runtime.component import ComponentContext
+from berth.runtime.health import Checks
+from berth.runtime.operator import LIST_PAGE, SILENT_SECONDS, WATCH_SECONDS, LoopExecutor, Operator, WatchAges
+from tests.support.api_server import Answer, Request, api_server
+from tests.support.kube import running, until
 
 CERTIFICATE = Path(__file__).resolve().parents[3] / "data" / "server-certificate"
+
+AGENT = "berth-operator"
 
 Step = tuple[str, float]
 
@@ -127,3 +137,56 @@ async def test_the_certificate_has_to_have_the_name_of_the_kubeconfig() -> None:
         session = (await operator._login()).aiohttp_session
         async with session, session.get(configuration.host) as answer:
             assert answer.status == 200
+
+
+def announced(plural: str, kind: str) -> dict[str, Any]:
+    """A kind as the API server's discovery has it."""
+    verbs = ["list", "watch", "patch"]
+    return {"name": plural, "singularName": "", "kind": kind, "namespaced": True, "verbs": verbs}
+
+
+def appgroups_in_pages(request: Request) -> Answer:
+    """An API server with two pages of AppGroups, of which nothing changes."""
+    url, kind = URL(request.path), APP_GROUPS
+    first = "continue" not in url.query
+    version = {"groupVersion": kind.api_version, "version": kind.version}
+    names = range(LIST_PAGE) if first else range(LIST_PAGE, LIST_PAGE + 3)
+    items = [{"metadata": {"name": f"g{n}", "namespace": "shop", "uid": f"u{n}"}, "spec": {}} for n in names]
+    page = {"metadata": {"resourceVersion": "9", "continue": "more" if first else ""}, "items": items}
+    answers: dict[str, Any] = {
+        "/api": {"versions": ["v1"]},
+        "/api/v1": {"resources": [announced("namespaces", "Namespace")]},
+        "/apis": {"groups": [{"name": kind.group, "versions": [version], "preferredVersion": version}]},
+        f"/apis/{kind.api_version}": {"resources": [announced(kind.plural, kind.kind)]},
+    }
+    return Answer(429) if url.query.get("watch") == "true" else Answer(200, answers.get(url.path, page))
+
+
+async def test_a_kind_is_listed_page_by_page_and_counts_as_listed_anew_once() -> None:
+    """Objects of a megabyte each would not fit into memory together; every known key is due again only once."""
+    names: set[str] = set()
+    listed: list[None] = []
+
+    def register(registry: kopf.OperatorRegistry) -> None:
+        @kopf.on.event(*APP_GROUPS.names, registry=registry)
+        def changed(name: str, **_: Any) -> None:
+            names.add(name)
+
+    operator = Operator()
+    with api_server(appgroups_in_pages) as server:
+        async with ApiClient(server.connection()) as client:
+            context = ComponentContext(
+                connection=client.connection,
+                client=client,
+                recorder=EventRecorder(client, controller="test", instance="test"),
+                checks=Checks(),
+                identity="test",
+            )
+            following = operator.follow(context, APP_GROUPS, register, listed=lambda: listed.append(None))
+            async with running(operator.run(), following):
+                await until(lambda: len(names) == LIST_PAGE + 3, what="all objects")
+        asked = [
+            URL(request.path).query for request in server.requests if request.headers["user-agent"] == "berth-operator"
+        ]
+    assert {query["limit"] for query in asked if "limit" in query} == {str(LIST_PAGE)}
+    assert len(listed) == 1

@@ -1,0 +1,119 @@
+"""Answers of the API server for kopf, which decodes them itself: of each object only what says which one it is.
+
+Handlers need no more, and kopf keeps every object that it lists as dicts for seconds: a hundred of a megabyte were a
+gigabyte, and held the process up until its Lease was lost. Something nested too deeply to be decoded, and anybody may
+create that, would end kopf whenever it lists or watches the kind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any, Self, cast
+
+import aiohttp
+import msgspec
+from aiohttp.connector import Connection
+
+from berth.kube.decoding import at_any_depth
+
+
+class _Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
+    """The part of metav1.ObjectMeta that says which object it is, in which version."""
+
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class _Object(msgspec.Struct, rename="camel", omit_defaults=True):
+    """An object, or a bookmark."""
+
+    metadata: _Metadata
+    api_version: str | None = None
+    kind: str | None = None
+
+
+class _ListMetadata(msgspec.Struct, rename="camel", omit_defaults=True):
+    """metav1.ListMeta."""
+
+    resource_version: str | None = None
+    continue_: str | None = msgspec.field(name="continue", default=None)
+
+
+class _List(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Objects, or a page of them."""
+
+    metadata: _ListMetadata
+    items: list[_Object]
+    api_version: str | None = None
+    kind: str | None = None
+
+
+class _Event(msgspec.Struct):
+    """A line of a watch."""
+
+    type: str
+    object: _Object
+
+
+_LIST = msgspec.json.Decoder(_List)
+_EVENT = msgspec.json.Decoder(_Event)
+
+
+class MetadataResponse(aiohttp.ClientResponse):
+    """An answer that kopf can decode, be it a list, anything else as a whole, or a stream of lines."""
+
+    async def start(self, connection: Connection) -> Self:
+        """Begin to read."""
+        await super().start(connection)
+        self.content = cast("aiohttp.StreamReader", _MetadataLines(self.content))
+        return self
+
+    async def json(self, **_: Any) -> Any:
+        """Read the body as JSON, whatever type it states.
+
+        Raises:
+            json.JSONDecodeError: it is none; kopf knows no other error, and would end with it.
+        """
+        return at_any_depth(_read, await self.read())
+
+    async def text(self, encoding: str | None = None, errors: str = "replace") -> str:
+        """Read the body as text, whatever bytes a proxy's page has."""
+        return await super().text(encoding, errors)
+
+
+class _MetadataLines:
+    """A stream whose chunks are whole lines of JSON."""
+
+    def __init__(self, content: aiohttp.StreamReader) -> None:
+        self._content = content
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._content, name)
+
+    async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
+        parts: list[bytes] = []
+        async for chunk in self._content.iter_chunked(size):
+            *lines, rest = chunk.split(b"\n")
+            for line in lines:
+                yield at_any_depth(_reduced, b"".join((*parts, line))) + b"\n"
+                parts.clear()
+            parts.append(rest)
+
+
+def _read(body: bytes) -> Any:
+    try:
+        return msgspec.to_builtins(_LIST.decode(body))
+    except ValueError:  # no list of objects, no JSON or no UTF-8
+        return json.loads(body.decode(errors="replace"))
+
+
+def _reduced(line: bytes) -> bytes:
+    try:
+        event = _EVENT.decode(line)
+    except ValueError:  # whoever reads the line says so
+        return line
+    # The object of an error is a metav1.Status, of which kopf reads more.
+    return line if event.type == "ERROR" else msgspec.json.encode(event)

@@ -1,0 +1,106 @@
+"""What kopf reads of answers; with kopf and a real API server: tests/integration/test_operator.py."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import aiohttp
+import pytest
+from kopf._cogs.clients.errors import APIError, check_response
+
+from berth.kube.decoding import MAX_DEPTH
+from berth.runtime.metadata_response import MetadataResponse
+from tests.support.api_server import Answer, api_server
+
+DEEP = b'{"a":%s1%s,"b":2}' % (b"[" * 9000, b"]" * 9000)
+CUT = json.loads(b'{"a":%snull%s,"b":2}' % (b"[" * (MAX_DEPTH - 1), b"]" * (MAX_DEPTH - 1)))
+PLAIN = b'{"c":[{"d":"}"}]}'
+
+KEY = {"name": "web", "namespace": "shop", "uid": "u1", "resourceVersion": "7"}
+OBJECT = {
+    "metadata": {**KEY, "managedFields": [{"manager": "x"}], "labels": {"a": "b"}, "annotations": {"c": "d"}},
+    "spec": {"workloads": [{"workload": {"name": "web"}}]},
+    "status": {"topologyOrder": []},
+}
+TYPED = {"apiVersion": "g/v1", "kind": "AppGroup"}
+PAGE = {"apiVersion": "g/v1", "kind": "AppGroupList", "metadata": {"resourceVersion": "9", "continue": "more"}}
+BOOKMARK = {**TYPED, "metadata": {"resourceVersion": "9", "creationTimestamp": None}}
+STATUS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "Expired", "code": 410}
+DISCOVERY = {"kind": "APIResourceList", "groupVersion": "g/v1", "resources": [{"name": "appgroups", "verbs": ["list"]}]}
+
+
+def as_json(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        pytest.param(PLAIN, json.loads(PLAIN), id="plain"),
+        pytest.param(DEEP, CUT, id="nested deeply"),
+        pytest.param(as_json({**PAGE, "items": []}), {**PAGE, "items": []}, id="an empty list"),
+        pytest.param(
+            as_json({**PAGE, "items": [OBJECT, {**TYPED, **OBJECT}]}),
+            {**PAGE, "items": [{"metadata": KEY}, {**TYPED, "metadata": KEY}]},
+            id="objects of a list: which ones they are",
+        ),
+        pytest.param(
+            as_json({**PAGE, "items": [{"metadata": KEY, "spec": 1}]}).replace(b": 1}", b":" + DEEP + b"}"),
+            {**PAGE, "items": [{"metadata": KEY}]},
+            id="a list with an object that is nested deeply",
+        ),
+        pytest.param(as_json(STATUS), STATUS, id="a refusal"),
+        pytest.param(as_json(DISCOVERY), DISCOVERY, id="what kinds there are"),
+    ],
+)
+async def test_an_answer_is_read_at_any_depth(body: bytes, read: Any) -> None:
+    with api_server(lambda _: Answer(200, body)) as server:
+        async with aiohttp.ClientSession(response_class=MetadataResponse) as session, session.get(server.url) as answer:
+            assert await answer.json() == read
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        pytest.param({"type": "ADDED", "object": {**TYPED, **OBJECT}}, {**TYPED, "metadata": KEY}, id="an object"),
+        pytest.param(
+            {"type": "BOOKMARK", "object": BOOKMARK}, {**TYPED, "metadata": {"resourceVersion": "9"}}, id="a bookmark"
+        ),
+        pytest.param({"type": "ERROR", "object": STATUS}, STATUS, id="an error, of which the code matters"),
+    ],
+)
+async def test_of_a_watch_is_read_which_object_it_is(line: Any, read: Any) -> None:
+    with api_server(lambda _: Answer(200, as_json(line) + b"\n")) as server:
+        async with aiohttp.ClientSession(response_class=MetadataResponse) as session, session.get(server.url) as answer:
+            chunks = b"".join([chunk async for chunk in answer.content.iter_chunked(2**20)])
+    assert json.loads(chunks) == {"type": line["type"], "object": read}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"<html>nicht verf\xfcgbar</html>", id="another encoding"),
+        pytest.param(b"\xff\xfe\x00", id="no text"),
+        pytest.param(b"<html>", id="a page"),
+    ],
+)
+async def test_what_is_no_json_is_refused_as_kopf_knows_it(body: bytes) -> None:
+    """Kopf shows the text of a refusal that is no JSON; any other error than this would end it."""
+    with api_server(lambda _: Answer(502, body)) as server:
+        async with aiohttp.ClientSession(response_class=MetadataResponse) as session, session.get(server.url) as answer:
+            with pytest.raises(json.JSONDecodeError):
+                await answer.json()
+            with pytest.raises(APIError):
+                await check_response(answer)
+
+
+@pytest.mark.parametrize("size", [7, 2**20], ids=["lines in many chunks", "many lines in a chunk"])
+async def test_every_line_of_a_watch_is_read_at_any_depth(size: int) -> None:
+    lines = [PLAIN, DEEP, b"", b"<html>", PLAIN]
+    with api_server(lambda _: Answer(200, b"\n".join([*lines, b'{"cut off']))) as server:
+        async with aiohttp.ClientSession(response_class=MetadataResponse) as session, session.get(server.url) as answer:
+            read = b"".join([chunk async for chunk in answer.content.iter_chunked(size)]).split(b"\n")
+            assert answer.content.at_eof()
+    assert [read[0], *read[2:]] == [PLAIN, b"", b"<html>", PLAIN, b""]
+    assert json.loads(read[1]) == CUT
