@@ -17,6 +17,8 @@ MAX_RETRY_AFTER = 60.0
 class _Details(msgspec.Struct, rename="camel"):
     """metav1.StatusDetails."""
 
+    kind: str = ""
+    name: str = ""
     retry_after_seconds: int = 0
 
 
@@ -37,7 +39,14 @@ class ApiError(Exception):
     """The API server answered with an error status."""
 
     def __init__(
-        self, *, status: int, reason: str, message: str, retry_after: float | None = None, stated: bool = True
+        self,
+        *,
+        status: int,
+        reason: str,
+        message: str,
+        retry_after: float | None = None,
+        stated: bool = True,
+        about: tuple[str, str] = ("", ""),
     ) -> None:
         """Keep the parts; the text shows status, reason and the server's message."""
         super().__init__(f"{status} {reason}: {message}")
@@ -51,6 +60,8 @@ class ApiError(Exception):
         """Seconds the server asks to wait, None if it does not say."""
         self.stated = stated
         """True for a metav1.Status; False for a page, of something on the way or for a kind that is not served."""
+        self.about = about
+        """Plural of the kind and name of the object that the server names, empty if it names none."""
 
     @property
     def retryable(self) -> bool:
@@ -66,6 +77,13 @@ class ApiError(Exception):
     def not_found(self) -> bool:
         """True when the object or the kind does not exist."""
         return self.status == 404
+
+    def says_gone(self, plural: str, name: str) -> bool:
+        """True when the API server itself says of this object, by its kind's plural and its name, that it is not there.
+
+        Any other 404 tells nothing about the object: it comes from something on the way, or for a kind not served now.
+        """
+        return self.not_found and self.stated and self.reason == "NotFound" and self.about == (plural, name)
 
     @property
     def conflict(self) -> bool:
@@ -89,14 +107,17 @@ def error_from_response(status: int, body: bytes, retry_after: str | None) -> Ap
     try:
         parsed = at_any_depth(_STATUS.decode, body)
         reason, message, stated = parsed.reason, parsed.message, parsed.kind == "Status"
+        details = parsed.details or _Details()
     except ValueError:  # msgspec.DecodeError and UnicodeDecodeError are both among them
         reason, message, stated = "", body[:500].decode(errors="replace").strip(), False
+        details = _Details()
     return ApiError(
         status=status,
         reason=reason or f"HTTP{status}",
         message=message or "the server sent no explanation",
         retry_after=_seconds(retry_after),
         stated=stated,
+        about=(details.kind, details.name),
     )
 
 

@@ -52,7 +52,7 @@ class Reconciler:
             try:
                 outcome = await self._reconcile(key)
             except ApiError as error:
-                if not error.not_found:
+                if not error.says_gone(APP_GROUPS.plural, key.name):
                     raise
                 outcome = "gone"
             finally:

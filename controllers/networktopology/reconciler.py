@@ -121,7 +121,7 @@ class Reconciler:
                     await self._reconcile(key, raw)
                     exists = True
             except ApiError as error:
-                if not error.not_found:
+                if not error.says_gone(NETWORK_TOPOLOGIES.plural, key.name):
                     raise
         if not exists:
             self._sources.forget(key)

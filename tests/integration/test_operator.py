@@ -91,7 +91,7 @@ class Room:
             try:
                 found = await client.get(self.kind.raw, key.name, namespace=key.namespace)
             except ApiError as error:
-                if not error.not_found:
+                if not error.says_gone(self.kind.plural, key.name):
                     raise
                 self.seen.pop(key.name, None)
                 return False

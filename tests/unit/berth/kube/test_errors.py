@@ -12,6 +12,12 @@ from berth.kube.errors import MAX_RETRY_AFTER, ApiError, error_from_event, error
 DEEP = b"[" * 9000 + b"]" * 9000
 
 
+def not_found(plural: str, name: str) -> dict[str, Any]:
+    """What the API server answers where an object is not."""
+    details = {"name": name, "group": "g", "kind": plural}
+    return {"kind": "Status", "status": "Failure", "reason": "NotFound", "details": details, "code": 404}
+
+
 def error(status: int) -> ApiError:
     return ApiError(status=status, reason="R", message="m")
 
@@ -119,3 +125,22 @@ def test_an_answer_that_is_nested_too_deeply_to_be_read_is_a_gateways_fault() ->
 )
 def test_what_the_api_server_states_is_a_status(body: bytes, stated: bool) -> None:
     assert error_from_response(404, body, None).stated == stated
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "gone"),
+    [
+        pytest.param(404, not_found("appgroups", "shop"), True, id="the object"),
+        pytest.param(404, not_found("appgroups", "web"), False, id="another object"),
+        pytest.param(404, not_found("namespaces", "shop"), False, id="another kind"),
+        pytest.param(404, {**not_found("appgroups", "shop"), "reason": "Expired"}, False, id="another reason"),
+        pytest.param(410, not_found("appgroups", "shop"), False, id="another status"),
+        pytest.param(404, {**not_found("appgroups", "shop"), "kind": "Page"}, False, id="no Status"),
+        pytest.param(404, {"kind": "Status", "reason": "NotFound"}, False, id="without details"),
+        pytest.param(404, {"kind": "Status", "reason": "NotFound", "details": {}}, False, id="with empty details"),
+        pytest.param(404, "404 page not found", False, id="a kind that is not served, or a load balancer"),
+    ],
+)
+def test_an_object_is_gone_if_the_api_server_names_it(status: int, body: Any, gone: bool) -> None:
+    made = error_from_response(status, msgspec.json.encode(body), None)
+    assert made.says_gone("appgroups", "shop") == gone

@@ -22,21 +22,25 @@ KEY = GroupKey("default", "boutique")
 class World:
     """One AppGroup on an API server that can refuse, with the pass over it."""
 
-    def __init__(self, document: dict[str, Any] | None, *, refusal: int = 0) -> None:
+    def __init__(
+        self, document: dict[str, Any] | None, *, refusal: int = 0, about: tuple[str, str] = ("appgroups", "boutique")
+    ) -> None:
         self.document = document
         self.refusal = refusal
+        self.about = about
         self.bodies: list[dict[str, Any]] = []
         self.notes: list[Note] = []
         self.reconciler = Reconciler(client=cast(ApiClient, self), recorder=cast(EventRecorder, self), pods=GroupPods())
 
     async def get(self, *_: Any, **__: Any) -> dict[str, Any]:
         if self.document is None:
-            raise ApiError(status=404, reason="NotFound", message="gone")
+            raise ApiError(status=404, reason="NotFound", message="gone", about=self.about)
         return self.document
 
     async def apply(self, _kind: Any, _name: str, body: dict[str, Any], **_: Any) -> bytes:
         if self.refusal:
-            raise ApiError(status=self.refusal, reason="Refused", message="refused")
+            reason = "NotFound" if self.refusal == 404 else "Refused"
+            raise ApiError(status=self.refusal, reason=reason, message="refused", about=self.about)
         assert self.document is not None
         self.bodies.append(body)
         self.document = {**self.document, "status": body["status"]}
@@ -73,6 +77,20 @@ async def test_what_is_gone_is_not_written(world: World) -> None:
     assert not await world.reconciler.reconcile(KEY)
     assert (world.bodies, world.notes) == ([], [])
     assert outcomes("gone") == before + 1
+
+
+@pytest.mark.parametrize("about", [("", ""), ("appgroups", "web")], ids=["a page", "of another object"])
+@pytest.mark.parametrize("document", [None, boutique()], ids=["at the read", "at the write"])
+async def test_a_404_that_does_not_name_the_object_is_tried_again(
+    document: dict[str, Any] | None, about: tuple[str, str]
+) -> None:
+    """A load balancer's page, or a kind that is not served for a while: the AppGroup is as it was."""
+    world = World(document, refusal=404, about=about)
+    with pytest.raises(ApiError):
+        await world.reconciler.reconcile(KEY)
+    world.document, world.refusal = boutique(), 0
+    assert await world.reconciler.reconcile(KEY)
+    assert len(world.bodies) == 1
 
 
 @pytest.mark.parametrize("status", [409, 500])

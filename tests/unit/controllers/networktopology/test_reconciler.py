@@ -52,6 +52,7 @@ class World:
         self.raw: dict[str, Any] | None = raw
         self.reading = reading
         self.refusals: dict[str, int] = {}
+        self.about = ("networktopologies", KEY.name)
         self.writes: list[tuple[str, dict[str, Any]]] = []
         self.notes: list[Note] = []
         self.delays: list[float] = []
@@ -95,7 +96,7 @@ class World:
 
     async def get(self, *_: Any, **__: Any) -> dict[str, Any]:
         if self.raw is None:
-            raise ApiError(status=404, reason="NotFound", message="gone")
+            raise ApiError(status=404, reason="NotFound", message="gone", about=self.about)
         return self.raw
 
     async def apply(self, _kind: Any, _name: str, body: dict[str, Any], *, subresource: str = "", **_: Any) -> bytes:
@@ -107,7 +108,9 @@ class World:
     def _written(self, part: str, body: dict[str, Any]) -> bytes:
         assert self.raw is not None
         if part in self.refusals:
-            raise ApiError(status=self.refusals[part], reason="Refused", message="refused")
+            status = self.refusals[part]
+            reason = "NotFound" if status == 404 else "Refused"
+            raise ApiError(status=status, reason=reason, message="refused", about=self.about)
         self.writes.append((part, body))
         if part == "status":
             self.raw = {**self.raw, "status": body["status"]}
@@ -286,14 +289,16 @@ async def test_a_write_that_may_succeed_is_for_the_queue_to_try_again(part: str,
     assert world.parts == ["weights", "status"]
 
 
+def measurements() -> float | None:
+    """The series of the NetworkTopology, while it has one."""
+    return REGISTRY.get_sample_value("berth_networktopology_measurements", KEY._asdict())
+
+
 @pytest.mark.parametrize("how", ["deleted", "being deleted", "deleted before the write"])
 async def test_what_is_gone_leaves_nothing(how: str) -> None:
-    def series() -> float | None:
-        return REGISTRY.get_sample_value("berth_networktopology_measurements", KEY._asdict())
-
     world = World(raw_topology(STATED))
     assert await world.reconciler.reconcile(KEY)
-    assert series() == 0.0
+    assert measurements() == 0.0
     assert world.raw is not None
     world.writes.clear()
     world.forgotten.clear()
@@ -305,5 +310,27 @@ async def test_what_is_gone_leaves_nothing(how: str) -> None:
         world.raw["spec"]["weights"] = [weight_set("UserDefined", zones={"A>B": 1})]
         world.refusals["weights"] = 404
     assert not await world.reconciler.reconcile(KEY)
-    assert (world.writes, series()) == ([], None)
+    assert (world.writes, measurements()) == ([], None)
     assert KEY in world.forgotten
+
+
+@pytest.mark.parametrize("about", [("", ""), ("networktopologies", "other")], ids=["a page", "of another object"])
+@pytest.mark.parametrize("when", ["at the read", "at the write"])
+async def test_a_404_that_does_not_name_the_object_is_tried_again(when: str, about: tuple[str, str]) -> None:
+    """A load balancer's page, or a kind that is not served for a while: the NetworkTopology is as it was."""
+    world = World(raw_topology(STATED))
+    assert await world.reconciler.reconcile(KEY)
+    world.about = about
+    assert world.raw is not None
+    world.raw["spec"]["weights"] = [weight_set("UserDefined", zones={"A>B": 1})]
+    edited = world.raw
+    world.raw = None if when == "at the read" else edited
+    world.refusals["weights"] = 404
+    with pytest.raises(ApiError):
+        await world.reconciler.reconcile(KEY)
+    assert measurements() == 0.0
+    world.raw = edited
+    world.refusals.clear()
+    world.writes.clear()
+    assert await world.reconciler.reconcile(KEY)
+    assert "weights" in [part for part, _ in world.writes]
