@@ -3,6 +3,9 @@
 Every pass starts from the object as the API server has it and from the sources as they are now, and depends on
 nothing that earlier passes left in memory. A process that dies between any two steps is therefore continued by the
 next pass, and a pass that finds everything right writes nothing.
+
+People are told by conditions and Events, which are bounded by namespace. A log line for each edit of somebody's object
+would fill a disk, so that the log has these for debugging alone.
 """
 
 from __future__ import annotations
@@ -186,12 +189,12 @@ class Reconciler:
         regarding = Reference.to(this.raw)
         note = events.weights_updated(regarding, computed) if wanted else events.weights_removed(regarding, owned)
         self._recorder.record(note)
-        log.info(note.message, networktopology=str(this.key))
+        log.debug(note.message, networktopology=str(this.key))
 
     def _refused(self, this: _Pass, error: ApiError) -> ConditionUpdate:
         """Report a write that will not succeed as it is."""
         problem = f"The API server refused the computed weights: {error}"
-        log.error("weights refused", networktopology=str(this.key), error=str(error))
+        log.debug("weights refused", networktopology=str(this.key), error=str(error))
         self._recorder.record(events.write_refused(Reference.to(this.raw), problem))
         self._queue.add(this.key, delay=REFUSED_DELAY)
         return ConditionUpdate(CONDITION_WEIGHTS_COMPUTED, False, "WriteRefused", problem)
@@ -227,7 +230,7 @@ class Reconciler:
 
     async def _report_invalid(self, key: TopologyKey, raw: dict[str, Any], error: InvalidObjectError) -> None:
         """Say in a condition what is wrong with an object that cannot be read."""
-        log.warning("invalid object", networktopology=str(key), problems=error.problems)
+        log.debug("invalid object", networktopology=str(key), problems=error.problems)
         try:
             status = NetworkTopologyStatus.model_validate(raw.get("status") or {})
         except ValueError:

@@ -7,12 +7,14 @@ tests/integration/test_networktopology_costs.py and test_networktopology_recover
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
 import msgspec
 import pytest
+import structlog
 from prometheus_client import REGISTRY
 
 from berth.api.networktopology import NetworkTopology
@@ -334,3 +336,32 @@ async def test_a_404_that_does_not_name_the_object_is_tried_again(when: str, abo
     world.writes.clear()
     assert await world.reconciler.reconcile(KEY)
     assert "weights" in [part for part, _ in world.writes]
+
+
+INVALID = raw_topology(STATED)
+INVALID["spec"]["configmapName"] = 5
+
+
+@pytest.mark.parametrize(
+    ("raw", "refusal", "told"),
+    [
+        pytest.param(raw_topology(STATED), 0, "WeightsUpdated", id="written"),
+        pytest.param(raw_topology(STATED), 422, "WeightsRefused", id="refused"),
+        pytest.param(INVALID, 0, "InvalidNetworkTopology", id="invalid"),
+    ],
+)
+async def test_events_tell_of_a_topology_and_the_log_only_if_asked_for_details(
+    raw: dict[str, Any], refusal: int, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events are bounded by namespace, log lines are not: who edits his objects all day must not fill a disk."""
+    lines = {}
+    for level in (logging.INFO, logging.DEBUG):
+        capture = structlog.testing.LogCapture()
+        logger = structlog.wrap_logger(None, [capture], wrapper_class=structlog.make_filtering_bound_logger(level))
+        monkeypatch.setattr(subject, "log", logger)
+        world = World(raw)
+        world.refusals = {"weights": refusal} if refusal else {}
+        assert await world.reconciler.reconcile(KEY)
+        assert told in [reason for reason, _ in world.events]
+        lines[level] = len(capture.entries)
+    assert lines == {logging.INFO: 0, logging.DEBUG: 1}
