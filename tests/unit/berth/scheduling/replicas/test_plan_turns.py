@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from types import FrameType
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,32 +12,7 @@ from berth.scheduling.gang.budget import TURN_SECONDS, Budget
 from berth.scheduling.planning import finish
 from berth.scheduling.replicas.plan import plan
 from berth.scheduling.replicas.problem import Problem
-
-CALL = 1e-6
-"""Seconds that a call of a function stands for: what large plans need on the average."""
-
-
-class Work:
-    """A clock that shows how many functions have been called: the same on every machine."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-    def _count(self, _frame: FrameType, event: str, _arg: Any) -> None:
-        if event in ("call", "c_call"):
-            self.seconds += CALL
-
-    @contextmanager
-    def counting(self) -> Iterator[None]:
-        before = sys.getprofile()
-        sys.setprofile(self._count)
-        try:
-            yield
-        finally:
-            sys.setprofile(before)
+from tests.support.work import CALL, Work
 
 
 def turns_of(problem: Problem, seconds: float, *, partial: bool = False) -> list[float]:
