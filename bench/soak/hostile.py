@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from bench.soak.large import LARGE_ACTS
 from bench.soak.tenant import Tenant, app_group, pod
 from berth.api.labels import LABEL_ZONE as ZONE
 from berth.kube.resources import APP_GROUPS, NETWORK_TOPOLOGIES, PODS
@@ -199,6 +200,7 @@ ACTS: Sequence[Act] = (
     vanishing,
     spread,
     wide_objects,
+    *LARGE_ACTS,
 )
 _turns = itertools.count()
 

@@ -11,11 +11,11 @@ from typing import Any
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.objects import Node
-from berth.kube.resources import APP_GROUPS, NAMESPACES, NETWORK_TOPOLOGIES, PODS, Resource
+from berth.kube.resources import APP_GROUPS, CONFIGMAPS, NAMESPACES, NETWORK_TOPOLOGIES, PODS, Resource
 
 GROUP_LABEL = "appgroup.diktyo.x-k8s.io"
 WORKLOAD_LABEL = "appgroup.diktyo.x-k8s.io.workload"
-KINDS: tuple[Resource[Any], ...] = (PODS, APP_GROUPS, NETWORK_TOPOLOGIES)
+KINDS: tuple[Resource[Any], ...] = (PODS, APP_GROUPS, NETWORK_TOPOLOGIES, CONFIGMAPS)
 
 
 class Tenant:
@@ -69,6 +69,15 @@ class Tenant:
             with self._counted():
                 await self.client.strategic_patch(
                     PODS, name, {"status": status}, namespace=self.namespace, subresource="status"
+                )
+
+    async def apply_status(self, resource: Resource[Any], name: str, status: dict[str, Any]) -> None:
+        """Write a status, as who may write that of the kind can."""
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}, "status": status}
+        async with self._slots:
+            with self._counted():
+                await self.client.apply(
+                    resource, name, body, field_manager="tenant", namespace=self.namespace, subresource="status"
                 )
 
     async def delete(self, resource: Resource[Any], name: str) -> None:
