@@ -58,6 +58,10 @@ def alike(
         templates[workload_of(candidate.info.pod)].add(id(candidate.info.template))
     read = _labels_read(candidates, state) if any(len(found) > 1 for found in templates.values()) else frozenset()
     known: dict[Hashable, Alike] = {}
+    # Thousands of templates may differ in nothing that nodes look at: they share their arrays.
+    masks: dict[bytes, Bools] = {}
+    charges: dict[bytes, Floats] = {}
+    large_enough: dict[bytes, Bools] = {}
     for candidate in candidates:
         template, workload = candidate.info.template, workload_of(candidate.info.pod)
         key: Hashable = (id(template), workload, id(candidate.result))
@@ -65,10 +69,14 @@ def alike(
             key = (workload, _signature(candidate, read))
         if key not in known:
             request = state.request_vector(template)
-            mask = candidate.mask & (request <= infrastructure.exact.max_unit).all(axis=1)
+            if (amounts := request.tobytes()) not in large_enough:
+                large_enough[amounts] = np.all(request <= infrastructure.exact.max_unit, axis=1)
+            mask = candidate.mask & large_enough[amounts]
             for constraint in template.hard_spread:
                 mask &= state.domains(constraint.topology_key) >= 0
             costs = own_costs(candidate.costs, request, infrastructure, price=price)
+            mask = masks.setdefault(mask.tobytes(), mask)
+            costs = {term: charges.setdefault(cost.tobytes(), cost) for term, cost in costs.items()}
             known[key] = Alike(workload, template, candidate.result, request, mask, costs, [])
         known[key].candidates.append(candidate)
     return list(known.values())

@@ -101,10 +101,10 @@ def pose(
                 replicas=len(pods.candidates),
                 request=pods.request,
                 mask=pods.mask,
-                cost=_sum(pods.costs.values()),
+                cost=cost,
                 names_nodes=names_nodes(pods.template),
             )
-            for pods in pod_sets
+            for pods, cost in zip(pod_sets, _charges(pod_sets), strict=True)
         ],
         edges=[
             Edge(
@@ -166,6 +166,13 @@ def _bandwidth(group: Group, pod_sets: Sequence[Alike], cache: Cache, infrastruc
     return np.where(exact.limited, np.minimum(left, WIDEST), np.inf)
 
 
-def _sum(costs: Iterable[Floats]) -> Floats | None:
-    found = list(costs)
-    return np.sum(found, axis=0) if found else None
+def _charges(pod_sets: Sequence[Alike]) -> list[Floats | None]:
+    """float64[N], what plugins charge for a pod of each set; those with the same costs share the array."""
+    known: dict[tuple[int, ...], Floats | None] = {(): None}
+    found: list[Floats | None] = []
+    for pods in pod_sets:
+        costs = tuple(map(id, pods.costs.values()))
+        if costs not in known:
+            known[costs] = np.sum([*pods.costs.values()], axis=0)
+        found.append(known[costs])
+    return found

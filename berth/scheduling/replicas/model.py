@@ -61,11 +61,10 @@ class Model:
         """float64[K, L], 1 where a column is in a location: amounts by column times this are amounts by location"""
         self.free, self.request = _room(problem, columns)
         self.allowed: Bools = np.ones((len(problem.pod_sets), self.size), dtype=np.bool_)
-        self.charge: list[Floats | None] = [
-            None if pod_set.cost is None else np.asarray(pod_set.cost, dtype=np.float64)[columns]
-            for pod_set in problem.pod_sets
-        ]
-        """float64[K], what plugins charge for a pod of each pod set"""
+        costs = {id(pod_set.cost): pod_set.cost for pod_set in problem.pod_sets if pod_set.cost is not None}
+        by_column = {key: np.asarray(cost, dtype=np.float64)[columns] for key, cost in costs.items()}
+        self.charge: list[Floats | None] = [by_column.get(id(pod_set.cost)) for pod_set in problem.pod_sets]
+        """float64[K], what plugins charge for a pod of each pod set; shared where they share it in the problem"""
         for row, pod_set in enumerate(problem.pod_sets):
             if pod_set.mask is not None:
                 self.allowed[row] = pod_set.mask[columns]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from berth.kube.objects import Pod
+from berth.scheduling.configuration import Profile
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
@@ -61,6 +62,24 @@ def test_a_rule_of_a_placed_pod_that_reads_the_label() -> None:
     small = lab()
     small.see(member("other", "x", on="n0", spec=apart({INDEX: "1"})))
     assert sizes(sets(small, *(stateful(number) for number in range(3)))) == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "nodes", "masks", "costs"),
+    [
+        pytest.param("1", (2, 2), 1, 1, id="alike"),
+        pytest.param("2", (2, 2), 1, 2, id="another request"),
+        pytest.param("1", (2, 1), 2, 1, id="other nodes"),
+    ],
+)
+def test_workloads_that_nodes_do_not_tell_apart_share_arrays(
+    cpu: str, nodes: tuple[int, int], masks: int, costs: int
+) -> None:
+    priced = Lab([zoned("n0"), zoned("n1")], Profile.model_validate({"prices": {"cpu": 0.5}}))
+    found = sets(priced, member("x", "x", cpu="1"), member("y", "y", cpu=cpu), nodes=nodes)
+    assert sizes(found) == [1, 1]
+    assert len({id(pods.mask) for pods in found}) == masks
+    assert len({id(cost) for pods in found for cost in pods.costs.values()}) == costs
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.problem import Weights
 from berth.scheduling.replica_plan.question import Question, pose
+from berth.scheduling.replicas.model import Model
 from tests.support import builders
 from tests.support.placement import Lab, chain, group_object, member, zoned
 
@@ -59,6 +60,16 @@ def question(small: Lab, *pods: Pod, **arguments: Any) -> Question:
 def prefer(workload: str, value: str = "PreferSameZone") -> Service:
     spec = {"selector": {WORKLOAD: workload}, "trafficDistribution": value}
     return msgspec.convert({"metadata": {"name": workload, "namespace": "default"}, "spec": spec}, Service)
+
+
+def test_pod_sets_that_cost_the_same_share_their_charges_in_the_problem_and_in_the_search() -> None:
+    priced = lab(profile=Profile.model_validate({"prices": {"cpu": 0.5}}))
+    made = question(priced, member("a0", "a", cpu="1"), member("b0", "b", cpu="1"), member("c0", "c", cpu="2")).problem
+    charge = Model(made, np.array([0, 2])).charge
+    for costs in ([pods.cost for pods in made.pod_sets], charge):
+        assert costs[0] is costs[1]
+        assert costs[0] is not costs[2]
+    assert [each.tolist() for each in charge if each is not None] == [[0.5, 0.5], [0.5, 0.5], [1.0, 1.0]]
 
 
 def test_pods_of_one_template_are_a_pod_set_and_templates_of_one_workload_share_it() -> None:
