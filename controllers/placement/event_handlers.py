@@ -202,8 +202,10 @@ class EventHandlers:
         if new is not None:
             problem, changed = self._cache.update_topology(new)
             if problem is not None:
-                name = f"{new.metadata.namespace}/{new.metadata.name}"
-                log.warning("network topology ignored", topology=name, problem=problem)
+                namespace, name = new.metadata.namespace, new.metadata.name
+                # Whoever edits one of his own all day must not fill a disk: its condition tells him.
+                say = log.warning if self._serves_all(namespace, name) else log.debug
+                say("network topology ignored", topology=f"{namespace}/{name}", problem=problem)
         elif old is not None:
             self._cache.delete_topology(old)
         namespace = topology.metadata.namespace

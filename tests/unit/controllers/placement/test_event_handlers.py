@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import structlog
 
 from berth.api.spread import SpreadLevel
 from berth.kube.objects import CustomObject, Node, ObjectMeta, OwnerReference, Pod, Service
@@ -312,6 +313,19 @@ class TestOtherKinds:
         desk.lose("networktopologies", network(6))
         assert desk.tried() == ["big"]
         assert not desk.cache.costs_for("default", Profile()).available
+
+    @pytest.mark.parametrize(
+        ("namespace", "level"),
+        [
+            pytest.param("default", "debug", id="somebody's"),
+            pytest.param("berth-system", "warning", id="that serves all"),
+        ],
+    )
+    def test_an_unusable_topology_is_logged_for_its_readers(self, desk: Desk, namespace: str, level: str) -> None:
+        meta = ObjectMeta(name="net", namespace=namespace)
+        with structlog.testing.capture_logs() as lines:
+            desk.see("networktopologies", CustomObject(metadata=meta, spec={"weights": "none"}))
+        assert [(line["event"], line["log_level"]) for line in lines] == [("network topology ignored", level)]
 
     def test_storage_helps_those_with_volumes(self, desk: Desk) -> None:
         desk.fail(lone("big", cpu="100"))
