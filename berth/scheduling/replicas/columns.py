@@ -47,10 +47,12 @@ def choose_columns(problem: Problem) -> Iterator[Ints]:
         yield np.arange(size)
     elif most > len(first):
         room, *more = _rooms(problem)
+        most += int(np.count_nonzero(needed))
         for special in more:
             best = np.argsort(-special, kind="stable")[: most // (2 * len(more))]
             needed[best[special[best] > 0]] = True
-        needed[np.argsort(-room, kind="stable")[: most - np.count_nonzero(needed)]] = True
+        others = np.argsort(-np.where(needed, -1.0, room), kind="stable")
+        needed[others[: max(0, most - np.count_nonzero(needed))]] = True
         yield np.flatnonzero(needed)
 
 

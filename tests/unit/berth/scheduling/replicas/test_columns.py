@@ -178,6 +178,14 @@ def test_of_many_locations_the_nearest_to_what_is_placed_and_then_more() -> None
     assert 2000 in rest
 
 
+@pytest.mark.parametrize("placed", [10, 1000])
+def test_a_second_look_at_some_nodes_is_at_empty_ones_as_well_however_many_have_placed_pods(placed: int) -> None:
+    problem = boutique(nodes=edge_sites(3000))
+    workloads = [replace(workload, placed=dict.fromkeys(range(placed), 1)) for workload in problem.workloads]
+    _, rest = choose_columns(replace(problem, workloads=workloads))
+    assert placed + 500 < len(rest) < 3000
+
+
 def test_of_many_locations_those_where_pods_may_go() -> None:
     problem = boutique(1, nodes=edge_sites(3000))
     mask = np.zeros(3000, dtype=np.bool_)
