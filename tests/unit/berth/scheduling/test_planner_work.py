@@ -21,7 +21,7 @@ from berth.scheduling.planner import Planner
 from berth.scheduling.planning import finish
 from tests.support.work import Work
 
-LINEAR = 1.1
+LINEAR = 1.25
 """Growth of the work by that of the pods, at the most; three calls for each pair of pods are beyond it."""
 
 
