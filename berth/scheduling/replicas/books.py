@@ -93,6 +93,11 @@ class Books:
                 able = able & allowed
         return able
 
+    def kept_apart(self, rows: Iterable[int]) -> bool:
+        """Whether required anti-affinity holds for pods of these sets that have moved together."""
+        terms = {id(term): term for row in rows for term in self._masks_of[row]}.values()
+        return not any(isinstance(term, AntiAffinityTerm) and term.pairs() for term in terms)
+
     def costs(self, row: int) -> Floats:
         """float64[K], exact change of the objective for one more pod of the set on each column."""
         workload = self.model.workload[row]

@@ -59,7 +59,7 @@ class Draft:
             (rows[i], columns[k], int(block[i, k]))
             for i, k in zip(*(part.tolist() for part in block.nonzero()), strict=True)
         ]
-        self._change([(row, column, -count) for row, column, count in taken])
+        self.change([(row, column, -count) for row, column, count in taken])
         return taken
 
     def snapshot(self, rows: Sequence[int]) -> Ints:
@@ -72,9 +72,10 @@ class Draft:
         change = planned - self.books.planned[rows]
         number, column = change.nonzero()
         counts = change[number, column].tolist()
-        self._change([(rows[i], k, n) for i, k, n in zip(number.tolist(), column.tolist(), counts, strict=True)])
+        self.change([(rows[i], k, n) for i, k, n in zip(number.tolist(), column.tolist(), counts, strict=True)])
 
-    def _change(self, changes: Changes) -> None:
+    def change(self, changes: Changes) -> None:
+        """Put missing pods on columns, or take some off, in many places at once."""
         self.books.change(changes)
         for row, _, count in changes:
             self.missing[row] -= count

@@ -73,20 +73,17 @@ def contents(
         if budget.over:
             break
         rows = [row for row in among if books.planned[row, column]]
-        before = books.value(rows)
         taken = draft.clear(rows, [column])
-        for target in _destinations(draft, taken, column):
-            held = books.planned[rows, target].tolist()
-            if _put_all(draft, taken, target) and books.value(rows) < before - draft.model.gain:
+        targets = _destinations(draft, taken, column)
+        draft.change(taken)
+        before = books.value(rows) if targets else 0.0
+        for target in targets:
+            draft.change([each for row, _, n in taken for each in ((row, column, -n), (row, target, n))])
+            if books.kept_apart(rows) and books.value(rows) < before - draft.model.gain:
                 moved.update(rows)
                 wishes.forget(rows)
                 break
-            for row, count in zip(rows, held, strict=True):
-                if surplus := int(books.planned[row, target]) - count:
-                    draft.put(row, target, -surplus)
-        else:
-            for row, _, count in taken:
-                draft.put(row, column, count)
+            draft.change([each for row, _, n in taken for each in ((row, target, -n), (row, column, n))])
     return moved
 
 
@@ -109,16 +106,6 @@ def _destinations(draft: Draft, taken: list[tuple[int, int, int]], column: int) 
             break
         chosen.setdefault(round(float(costs[target]), 6), target)
     return list(chosen.values())
-
-
-def _put_all(draft: Draft, taken: list[tuple[int, int, int]], target: int) -> bool:
-    """Put the pods on a column; False, with some of them there, if it does not take all."""
-    for row, _, count in taken:
-        for _ in range(count):
-            if not draft.books.can(row)[target]:
-                return False
-            draft.put(row, target)
-    return True
 
 
 def swaps(

@@ -52,6 +52,10 @@ class AntiAffinityTerm:
         """float64[K], exact change for one more pod of the set on each column."""
         return self._price * self._near(row)
 
+    def pairs(self) -> float:
+        """Pairs of pods of the rule in one domain, without those of placed pods."""
+        return float(self._matching @ self._owners) + self._pairs
+
     def value(self) -> float:
         """What the rule costs now."""
-        return self._price * (float(self._matching @ self._owners) + self._pairs)
+        return self._price * self.pairs()

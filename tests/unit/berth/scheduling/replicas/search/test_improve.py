@@ -13,10 +13,11 @@ from bench.replicas_core.small import small_problem
 from berth.scheduling.gang.budget import UNLIMITED, Budget
 from berth.scheduling.planning import finish
 from berth.scheduling.replicas.problem import Prices, Problem
+from berth.scheduling.replicas.rule import AntiAffinity
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.improve import contents, improve, singles, swaps
 from berth.scheduling.replicas.search.wishes import Wishes
-from tests.support.counts import books_of, filled, nodes, problem, state_of
+from tests.support.counts import ZONE, books_of, filled, nodes, problem, state_of
 
 
 @settings(max_examples=60, deadline=None)
@@ -80,6 +81,31 @@ def test_the_contents_of_a_node_move_where_no_pod_moves_alone() -> None:
     assert state_of(draft.books)[:2] == [(6,), (6,)]
     assert draft.books.value() == 0
     assert finish(contents(draft, UNLIMITED, [0, 1], [0, 1], wishes)) == set()
+
+
+def test_the_objective_is_not_asked_where_no_node_promises_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    draft = Draft(books_of(stuck_together()))
+    draft.put(0, 6)
+    draft.put(1, 6)
+    asked: list[object] = []
+    monkeypatch.setattr(draft.books, "value", asked.append)
+    assert finish(contents(draft, UNLIMITED, [0, 1], [0, 1], Wishes(draft.books))) == set()
+    assert not asked
+    assert state_of(draft.books)[:2] == [(6,), (6,)]
+    assert draft.missing == [0, 0, 0]
+
+
+def test_pods_that_must_be_apart_move_to_no_common_domain() -> None:
+    """Where they are, no node has the key: there they may be together."""
+    racks = np.where(ZONE == 0, -1, ZONE)
+    apart = AntiAffinity(domain=racks, subjects=[0], selects=[1])
+    draft = Draft(books_of(replace(stuck_together(), rules=[apart])))
+    draft.put(0, 0)
+    draft.put(1, 0)
+    before = draft.books.value()
+    assert finish(contents(draft, UNLIMITED, [0, 1], [0, 1], Wishes(draft.books))) == set()
+    assert state_of(draft.books)[:2] == [(0,), (0,)]
+    assert draft.books.value() == pytest.approx(before)
 
 
 def test_only_nodes_with_touched_pods_are_looked_at() -> None:
