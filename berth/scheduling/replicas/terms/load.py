@@ -63,16 +63,16 @@ def load_of(endpoints: float, parts: Parts) -> Amount:
     return _term(endpoints, energy.sum(axis=-1), spilled, arrived)
 
 
-def _zone_parts(calls: list[float], here: list[float]) -> tuple[float, float, float]:
-    """E, S and T where calls are kept in zones."""
+def _zone_parts(zones: list[int], calls: list[float], here: list[float]) -> tuple[float, float, float]:
+    """E, S and T where calls are kept in zones; `zones` are those with calls."""
     energy = spilled = arrived = 0.0
-    for amount, count in zip(calls, here, strict=True):
-        if amount:
-            arrived += amount
-            if count:
-                energy += amount * amount / count
-            else:
-                spilled += amount
+    for z in zones:
+        amount = calls[z]
+        arrived += amount
+        if here[z]:
+            energy += amount * amount / here[z]
+        else:
+            spilled += amount
     return energy, spilled, arrived
 
 
@@ -125,77 +125,79 @@ class Load:
         if not self._price or not self.callees:
             return 0.0
         total, routing = self._total[workload], self._routing
-        level = [0.0] * self._model.service_zones
         change: Amount = 0.0
+        # The change in every zone, and what is more in some: of many zones few have calls or endpoints.
+        anywhere, by_zone = 0.0, dict[int, float]()
         if workload in self._row and total:
             if routing[workload] is Routing.SAME_ZONE:
-                level = self._zone_endpoint(workload)
+                anywhere = self._zone_endpoint(workload, by_zone)
             else:
                 change = self._endpoint(workload)
-        here, seen = self._by_service[workload].tolist(), self._share[workload].tolist()
         for callee, times in self._calls[workload]:
             if not self._total[callee]:
                 continue
             row = self._row[callee]
             if routing[callee] is Routing.SAME_ZONE:
-                more = self._zone_caller(callee, times, total, here, seen)
-                level = [a + b for a, b in zip(level, more, strict=True)]
+                anywhere += self._zone_caller(callee, times, workload, by_zone)
                 continue
             q = self._q[row] + times * (self._x[workload] / (total or 1) - share)
             place = self._place[row] + times * (self._by_service[workload] / (total or 1) - self._share[workload])
             change = change + self._caller(callee, workload, q, place, times)
-        if any(level):
-            change = change + np.array(level).take(self._model.service_zone)
-        return self._price * change if isinstance(change, np.ndarray) else change
+        if anywhere or by_zone:
+            level = np.full(self._model.service_zones, anywhere)
+            for zone, more in by_zone.items():
+                level[zone] += more
+            change = change + level.take(self._model.service_zone)
+        return self._price * change
 
-    def _blind(self, here: list[float]) -> bool:
-        """Whether an endpoint without a zone makes calls go to all; `here` are endpoints by zone."""
-        return not self._all_zoned and any(
-            count and not kept for count, kept in zip(here, self._model.zone_list, strict=True)
-        )
+    def _blind(self, callee: int) -> bool:
+        """Whether an endpoint without a zone makes calls go to all."""
+        return not self._all_zoned and bool((self._by_service[callee][~self._model.zoned] > 0).any())
 
-    def _zone_endpoint(self, callee: int) -> list[float]:
-        """Change for one more endpoint in each zone, calls kept in zones; in plain numbers as there are few."""
-        total, zoned = self._total[callee], self._model.zone_list
-        calls, here = self._place[self._row[callee]].tolist(), self._by_service[callee].tolist()
-        if self._blind(here):
-            return [0.0] * len(here)
-        energy, spilled, arrived = _zone_parts(calls, here)
+    def _zone_endpoint(self, callee: int, by_zone: dict[int, float]) -> float:
+        """Change for one more endpoint in any zone, calls kept in zones; adds to `by_zone` what is more in some."""
+        total, place = self._total[callee], self._place[self._row[callee]]
+        if self._blind(callee):
+            return 0.0
+        zones, calls, here = place.nonzero()[0].tolist(), place.tolist(), self._by_service[callee].tolist()
+        energy, spilled, arrived = _zone_parts(zones, calls, here)
         now = _number(total, energy, spilled, arrived)
-        level = [_number(total + 1, energy, spilled, arrived) - now] * len(here)
-        for z, (amount, count) in enumerate(zip(calls, here, strict=True)):
-            if not zoned[z]:
-                # Calls go to all endpoints then.
-                level[z] = -now
-            elif amount and count:
-                gain = amount * amount * (1 / (count + 1) - 1 / count)
-                level[z] = _number(total + 1, energy + gain, spilled, arrived) - now
-            elif amount:
-                level[z] = _number(total + 1, energy + amount * amount, spilled - amount, arrived) - now
-        return level
-
-    def _zone_caller(self, callee: int, times: int, total: float, mine: list[float], seen: list[float]) -> list[float]:
-        """Change for one more caller in each zone, calls kept in zones.
-
-        `mine` are the callers by zone, `seen` their shares that are part of the calls as of now.
-        """
-        endpoints = self._total[callee]
-        calls, here = self._place[self._row[callee]].tolist(), self._by_service[callee].tolist()
-        if self._blind(here):
-            return [0.0] * len(here)
-        before, after, step, crowd = calls.copy(), calls, times / (total + 1), total or 1
-        for z, (count, share) in enumerate(zip(mine, seen, strict=True)):
-            if count or share:
-                before[z] += times * (count / crowd - share)
-                after[z] += step * count - times * share
-        now = _number(endpoints, *_zone_parts(before, here))
-        energy, spilled, arrived = _zone_parts(after, here)
-        level = [_number(endpoints, energy, spilled + step, arrived + step) - now] * len(here)
-        for z, count in enumerate(here):
+        elsewhere = _number(total + 1, energy, spilled, arrived)
+        for z in zones:
+            amount, count = calls[z], here[z]
             if count:
-                gain = (2 * after[z] * step + step * step) / count
-                level[z] = _number(endpoints, energy + gain, spilled, arrived + step) - now
-        return level
+                gain = amount * amount * (1 / (count + 1) - 1 / count)
+                then = _number(total + 1, energy + gain, spilled, arrived)
+            else:
+                then = _number(total + 1, energy + amount * amount, spilled - amount, arrived)
+            by_zone[z] = by_zone.get(z, 0.0) + then - elsewhere
+        for z, zoned in enumerate(() if self._all_zoned else self._model.zone_list):
+            if not zoned:
+                # Calls go to all endpoints then.
+                by_zone[z] = -elsewhere
+        return elsewhere - now
+
+    def _zone_caller(self, callee: int, times: int, caller: int, by_zone: dict[int, float]) -> float:
+        """Change for one more caller in any zone, calls kept in zones; adds to `by_zone` what is more in some."""
+        endpoints, total, place = self._total[callee], self._total[caller], self._place[self._row[callee]]
+        if self._blind(callee):
+            return 0.0
+        at, mine = self._by_service[callee], self._by_service[caller]
+        zones, served = (place + mine).nonzero()[0].tolist(), at.nonzero()[0].tolist()
+        calls, here, counts, seen = place.tolist(), at.tolist(), mine.tolist(), self._share[caller].tolist()
+        before, after, step, crowd = calls.copy(), calls, times / (total + 1), total or 1
+        for z in zones:
+            # `seen` are the caller's shares that are part of the calls as of now.
+            before[z] += times * (counts[z] / crowd - seen[z])
+            after[z] += step * counts[z] - times * seen[z]
+        now = _number(endpoints, *_zone_parts(zones, before, here))
+        energy, spilled, arrived = _zone_parts(zones, after, here)
+        elsewhere = _number(endpoints, energy, spilled + step, arrived + step)
+        for z in served:
+            gain = (2 * after[z] * step + step * step) / here[z]
+            then = _number(endpoints, energy + gain, spilled, arrived + step)
+            by_zone[z] = by_zone.get(z, 0.0) + then - elsewhere
+        return elsewhere - now
 
     def value(self, callee: int) -> float:
         """What the callee costs now."""
@@ -203,8 +205,11 @@ class Load:
             return 0.0
         row = self._row[callee]
         if self._routing[callee] is Routing.SAME_ZONE:
-            calls, here = self._place[row].tolist(), self._by_service[callee].tolist()
-            return 0.0 if self._blind(here) else self._price * _number(self._total[callee], *_zone_parts(calls, here))
+            if self._blind(callee):
+                return 0.0
+            place, here = self._place[row], self._by_service[callee].tolist()
+            parts = _zone_parts(place.nonzero()[0].tolist(), place.tolist(), here)
+            return self._price * _number(self._total[callee], *parts)
         return self._price * float(self._now(callee, self._q[row], self._place[row]))
 
     def _now(self, callee: int, q: Floats, place: Floats) -> Amount:

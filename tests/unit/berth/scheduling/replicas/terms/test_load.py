@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.replicas_core.cases import boutique, cluster
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
 from berth.network.routing import Routing
@@ -66,3 +70,28 @@ def test_an_endpoint_alone_in_a_zone_that_two_regions_have_gets_the_calls_of_bot
     books = books_of(problem(4, 2, edges=[(0, 1)], routing=Routing.SAME_ZONE, on=on))
     books.change([(0, 0, 1), (0, 4, 2), (0, 2, 1), (1, 1, 1), (1, 3, 1)])
     assert books.load.value(1) == pytest.approx(5.0 * (2 * (0.75**2 + 0.25**2) - 1))
+
+
+def lines_of_changes(zones: int) -> int:
+    """Lines that run when each workload of Online Boutique in two of so many zones asks what one more pod changes."""
+    books = books_of(boutique(3, nodes=cluster(zones, zones), routing=Routing.SAME_ZONE))
+    books.change([(row, column, count) for row in range(11) for column, count in ((0, 2), (1, 1))])
+    lines = 0
+
+    def trace(_frame: FrameType, event: str, _arg: Any) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        for workload in range(11):
+            books.load.add(workload, books.network.share[workload])
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+def test_zones_without_calls_and_endpoints_are_not_looked_at() -> None:
+    assert lines_of_changes(400) == lines_of_changes(4)
