@@ -223,12 +223,15 @@ def _kept_in_zones(model: Model, calls: _Calls, kept: Floats) -> Change:
     """Calls stay in zones with endpoints, float64[S], also if the new one is the first there."""
     total, here, place, together, cost, on_node = calls
     near, step, count = cost.diagonal(), total + 1, model.by_location(kept)
+    served = count > 0
     outside, inside, fresh = cost @ here, model.within(cost, here), model.within(cost.T, place)
-    each = np.where(kept > 0, model.gathered(place * inside - near * together) / np.maximum(kept, 1.0), 0.0)
-    towards = np.where(count > 0, 0.0, place) @ cost
-    already, carried = float(each.sum()), float(towards @ here)
-    joining = (fresh - model.by_location(each)) / (count + 1)
+    # Where nothing serves there is nothing inside, and no pair on one node.
+    each = model.gathered(place * inside - near * together) / np.maximum(kept, 1.0)
+    spilled = np.where(served, 0.0, place) @ cost
+    already, carried = float(each.sum()), float(spilled @ here)
+    more = count + 1
+    joining = (fresh - model.by_location(each)) / more
     opening = fresh - (model.by_location(model.gathered(place * outside)) + fresh) / step
-    level = already + (carried + towards) / step + np.where(count > 0, joining, opening)
-    less = np.where(count > 0, (inside + near if on_node else near) / (count + 1), near)
+    level = already + (carried + spilled) / step + np.where(served, joining, opening)
+    less = (inside + near if on_node else near) / more
     return already + carried / total if total else 0.0, level, less
