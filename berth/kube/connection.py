@@ -1,7 +1,6 @@
 """Where the API server is and how to prove who we are.
 
-kubernetes_asyncio reads kubeconfig files, in-cluster service accounts and credential plugins; this
-module turns its result into the few values that Berth's own client and kopf need.
+A :class:`Connection` is the few values that Berth's own client and kopf need, from a kubeconfig or a service account.
 """
 
 from __future__ import annotations
@@ -10,21 +9,17 @@ import asyncio
 import os
 import ssl
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING
 
-import yaml
-from kubernetes_asyncio import config as kube_config
-from kubernetes_asyncio.client import Configuration
-from kubernetes_asyncio.config import ConfigException
-from kubernetes_asyncio.config.incluster_config import InClusterConfigLoader
 from multidict import CIMultiDict
-from yarl import URL
 
-from berth.kube.proxies import SCHEMES, proxy_for
+from berth.kube.proxies import proxy_for
+from berth.kube.service_account import ServiceAccount
+
+if TYPE_CHECKING:
+    from kubernetes_asyncio.client import Configuration
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where the kubelet puts token, ca.crt and namespace of a pod's service account."""
@@ -40,8 +35,8 @@ class ConnectionConfigError(Exception):
 class Connection:
     """One API server with one identity."""
 
-    configuration: Configuration
-    """kubernetes_asyncio's view of the credentials; replaced by :meth:`reload`."""
+    configuration: Configuration | ServiceAccount
+    """The credentials; of a kubeconfig as kubernetes_asyncio reads it. Replaced by :meth:`reload`."""
 
     namespace: str
     """Namespace used where none is named: the kubeconfig context's, or the service account's."""
@@ -111,7 +106,7 @@ class Connection:
         """
         try:
             settings = await self.configuration.auth_settings()
-        except (ConfigException, OSError) as error:
+        except (OSError, ValueError) as error:
             raise ConnectionConfigError(f"{self._source()}: {error}") from error
         # Token files usually end in a newline, which a header cannot hold.
         found = [(str(auth["key"]), str(auth["value"]).strip()) for auth in settings.values() if auth["in"] == "header"]
@@ -172,107 +167,10 @@ async def load_connection(*, kubeconfig: str | None = None, context: str | None 
     path = kubeconfig or os.environ.get("KUBECONFIG") or None
     if path is None and context is None and _inside_cluster():
         return _service_account()
-    path = path or _default_kubeconfig()
-    configuration = Configuration()
-    try:
-        _check_files(path, context)
-        loader = await kube_config.load_kube_config(
-            config_file=path, context=context, client_configuration=configuration
-        )
-        active: Any = loader.current_context
-        if not getattr(loader, "host", None):
-            raise ConfigException("the context's cluster has no server")
-        user: Any = getattr(loader, "_user", None)
-        impersonation = _impersonation(user.value if user is not None else {})
-        _check_server(str(configuration.host))
-        _set_proxy(configuration)
-    except ConnectionConfigError as error:
-        raise ConnectionConfigError(f"kubeconfig {path}: {error}") from error
-    except (ConfigException, OSError, yaml.YAMLError) as error:
-        raise ConnectionConfigError(
-            f"kubeconfig {path}: {error}; name a readable file with --kubeconfig or $KUBECONFIG"
-        ) from error
-    except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
-        # How kubernetes_asyncio meets files that are YAML but no kubeconfig; these errors say nothing to people.
-        raise ConnectionConfigError(
-            f"kubeconfig {path}: not a kubeconfig with clusters, contexts and users ({error!r}); "
-            "name another file with --kubeconfig or $KUBECONFIG"
-        ) from error
-    namespace = (active or {}).get("context", {}).get("namespace") or "default"
-    name = context or (active or {}).get("name")
-    return Connection(configuration, namespace, kubeconfig=path, context=name, impersonation=impersonation)
+    # The library that reads kubeconfigs takes 37 MiB, which pods, an agent on every node among them, never need.
+    from berth.kube.kubeconfig import from_kubeconfig
 
-
-def _impersonation(user: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Headers for the fields ``as``, ``as-uid``, ``as-groups`` and ``as-user-extra`` of a kubeconfig's user."""
-    groups, extra = user.get("as-groups") or [], user.get("as-user-extra") or {}
-    if not isinstance(extra, dict) or not all(isinstance(one or [], list) for one in (groups, *extra.values())):
-        raise ConnectionConfigError("as-groups of the user must be a list, and as-user-extra a mapping of lists")
-    headers = [
-        ("Impersonate-Uid", user.get("as-uid")),
-        *(("Impersonate-Group", group) for group in groups),
-        *((f"Impersonate-Extra-{quote(key, safe='')}", one) for key, values in extra.items() for one in values or ()),
-    ]
-    headers = [(name, value) for name, value in headers if value]
-    name = user.get("as")
-    if headers and not name:
-        raise ConnectionConfigError("as-uid, as-groups and as-user-extra need a user to act for; set as beside them")
-    found = tuple((key, str(value)) for key, value in [("Impersonate-User", name), *headers]) if name else ()
-    for key, value in found:
-        if not value.isprintable():
-            raise ConnectionConfigError(f"{key} {value!r} is what no header can hold; mend the user's as and its kin")
-    return found
-
-
-def _check_server(server: str) -> None:
-    try:
-        url = URL(server)
-        host = (url.host or "").encode("idna")
-        usable = url.scheme in SCHEMES and bool(host)
-    except ValueError:
-        usable = False
-    if not usable:
-        raise ConnectionConfigError(
-            f"the cluster's server {server!r} is no URL; write https://HOST:PORT, "
-            "or name another file with --kubeconfig or $KUBECONFIG"
-        )
-
-
-def _set_proxy(configuration: Configuration) -> None:
-    try:
-        proxy = proxy_for(str(configuration.host), stated=configuration.proxy, environment=os.environ)
-    except ValueError as error:
-        raise ConnectionConfigError(str(error)) from error
-    configuration.proxy = proxy
-
-
-def _default_kubeconfig() -> str:
-    return str(Path("~/.kube/config").expanduser())
-
-
-def _check_files(paths: str, context: str | None) -> None:
-    """Say in plain words what kubernetes_asyncio says in those of its code."""
-    files = [file for path in paths.split(os.pathsep) if path and (file := Path(path).expanduser()).exists()]
-    if not files:
-        raise FileNotFoundError("no such file")
-    names: list[str] = []
-    for file in files:
-        document = yaml.safe_load(file.read_bytes())
-        if not isinstance(document, dict):
-            raise ConnectionConfigError(
-                f"not a kubeconfig: {'it is empty' if document is None else 'it is no mapping'}; "
-                "name another file with --kubeconfig or $KUBECONFIG"
-            )
-        listed = document.get("contexts")
-        entries = listed if isinstance(listed, list) else ()
-        names += [str(entry.get("name")) for entry in entries if isinstance(entry, dict)]
-        context = context or document.get("current-context")
-    if names and context not in names:
-        problem = f"it has no context {context!r}" if context else "no context is chosen (current-context)"
-        raise ConnectionConfigError(
-            f"{problem}; choose one of {', '.join(sorted(set(names)))} with --context, "
-            "or another file with --kubeconfig or $KUBECONFIG"
-        )
+    return await from_kubeconfig(path, context)
 
 
 def _inside_cluster() -> bool:
@@ -280,17 +178,16 @@ def _inside_cluster() -> bool:
 
 
 def _service_account() -> Connection:
-    configuration = Configuration()
-    loader = InClusterConfigLoader(
-        token_filename=str(SERVICE_ACCOUNT / "token"), cert_filename=str(SERVICE_ACCOUNT / "ca.crt")
-    )
     try:
-        loader.load_and_set(configuration)
+        account = ServiceAccount(SERVICE_ACCOUNT, os.environ)
         file = SERVICE_ACCOUNT / "namespace"
         namespace = file.read_text().strip() if file.exists() else "default"
-        _set_proxy(configuration)
-    except (ConfigException, OSError) as error:
+    except (OSError, ValueError) as error:
         raise ConnectionConfigError(
             f"service account in {SERVICE_ACCOUNT}: {error}; check automountServiceAccountToken of the pod"
         ) from error
-    return Connection(configuration=configuration, namespace=namespace)
+    try:
+        account.proxy = proxy_for(account.host, stated=None, environment=os.environ)
+    except ValueError as error:
+        raise ConnectionConfigError(str(error)) from error
+    return Connection(configuration=account, namespace=namespace)

@@ -1,0 +1,135 @@
+"""Connections from kubeconfig files.
+
+kubernetes_asyncio reads them, and runs their credential plugins. It brings models of all of Kubernetes along, so only
+:mod:`berth.kube.connection` imports this module, and only when there is a kubeconfig to read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import yaml
+from kubernetes_asyncio import config as kube_config
+from kubernetes_asyncio.client import Configuration
+from kubernetes_asyncio.config import ConfigException
+from yarl import URL
+
+from berth.kube.connection import Connection, ConnectionConfigError
+from berth.kube.proxies import SCHEMES, proxy_for
+
+
+async def from_kubeconfig(path: str | None, context: str | None) -> Connection:
+    """Read a kubeconfig.
+
+    Args:
+        path: file, or several separated by ``:``, which are merged as kubectl does; None: ~/.kube/config.
+        context: context to use instead of the file's current one.
+
+    Raises:
+        ConnectionConfigError: it is gone or unusable; the text says what to do about it.
+    """
+    path = path or _default_kubeconfig()
+    configuration = Configuration()
+    try:
+        _check_files(path, context)
+        loader = await kube_config.load_kube_config(
+            config_file=path, context=context, client_configuration=configuration
+        )
+        active: Any = loader.current_context
+        if not getattr(loader, "host", None):
+            raise ConfigException("the context's cluster has no server")
+        user: Any = getattr(loader, "_user", None)
+        impersonation = _impersonation(user.value if user is not None else {})
+        _check_server(str(configuration.host))
+        _set_proxy(configuration)
+    except ConnectionConfigError as error:
+        raise ConnectionConfigError(f"kubeconfig {path}: {error}") from error
+    except (ConfigException, OSError, yaml.YAMLError) as error:
+        raise ConnectionConfigError(
+            f"kubeconfig {path}: {error}; name a readable file with --kubeconfig or $KUBECONFIG"
+        ) from error
+    except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
+        # How kubernetes_asyncio meets files that are YAML but no kubeconfig; these errors say nothing to people.
+        raise ConnectionConfigError(
+            f"kubeconfig {path}: not a kubeconfig with clusters, contexts and users ({error!r}); "
+            "name another file with --kubeconfig or $KUBECONFIG"
+        ) from error
+    namespace = (active or {}).get("context", {}).get("namespace") or "default"
+    name = context or (active or {}).get("name")
+    return Connection(configuration, namespace, kubeconfig=path, context=name, impersonation=impersonation)
+
+
+def _impersonation(user: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Headers for the fields ``as``, ``as-uid``, ``as-groups`` and ``as-user-extra`` of a kubeconfig's user."""
+    groups, extra = user.get("as-groups") or [], user.get("as-user-extra") or {}
+    if not isinstance(extra, dict) or not all(isinstance(one or [], list) for one in (groups, *extra.values())):
+        raise ConnectionConfigError("as-groups of the user must be a list, and as-user-extra a mapping of lists")
+    headers = [
+        ("Impersonate-Uid", user.get("as-uid")),
+        *(("Impersonate-Group", group) for group in groups),
+        *((f"Impersonate-Extra-{quote(key, safe='')}", one) for key, values in extra.items() for one in values or ()),
+    ]
+    headers = [(name, value) for name, value in headers if value]
+    name = user.get("as")
+    if headers and not name:
+        raise ConnectionConfigError("as-uid, as-groups and as-user-extra need a user to act for; set as beside them")
+    found = tuple((key, str(value)) for key, value in [("Impersonate-User", name), *headers]) if name else ()
+    for key, value in found:
+        if not value.isprintable():
+            raise ConnectionConfigError(f"{key} {value!r} is what no header can hold; mend the user's as and its kin")
+    return found
+
+
+def _check_server(server: str) -> None:
+    try:
+        url = URL(server)
+        host = (url.host or "").encode("idna")
+        usable = url.scheme in SCHEMES and bool(host)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ConnectionConfigError(
+            f"the cluster's server {server!r} is no URL; write https://HOST:PORT, "
+            "or name another file with --kubeconfig or $KUBECONFIG"
+        )
+
+
+def _set_proxy(configuration: Configuration) -> None:
+    try:
+        proxy = proxy_for(str(configuration.host), stated=configuration.proxy, environment=os.environ)
+    except ValueError as error:
+        raise ConnectionConfigError(str(error)) from error
+    configuration.proxy = proxy
+
+
+def _default_kubeconfig() -> str:
+    return str(Path("~/.kube/config").expanduser())
+
+
+def _check_files(paths: str, context: str | None) -> None:
+    """Say in plain words what kubernetes_asyncio says in those of its code."""
+    files = [file for path in paths.split(os.pathsep) if path and (file := Path(path).expanduser()).exists()]
+    if not files:
+        raise FileNotFoundError("no such file")
+    names: list[str] = []
+    for file in files:
+        document = yaml.safe_load(file.read_bytes())
+        if not isinstance(document, dict):
+            raise ConnectionConfigError(
+                f"not a kubeconfig: {'it is empty' if document is None else 'it is no mapping'}; "
+                "name another file with --kubeconfig or $KUBECONFIG"
+            )
+        listed = document.get("contexts")
+        entries = listed if isinstance(listed, list) else ()
+        names += [str(entry.get("name")) for entry in entries if isinstance(entry, dict)]
+        context = context or document.get("current-context")
+    if names and context not in names:
+        problem = f"it has no context {context!r}" if context else "no context is chosen (current-context)"
+        raise ConnectionConfigError(
+            f"{problem}; choose one of {', '.join(sorted(set(names)))} with --context, "
+            "or another file with --kubeconfig or $KUBECONFIG"
+        )
