@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from agents.node.probing.window import WINDOW_SECONDS
 from berth.api.probereport import PeerReport, ProbeReportStatus
 
 WRITE_SECONDS: Final = 30.0
@@ -16,6 +17,8 @@ LATENCY_MICROSECONDS: Final = 100
 """And this much: a tenth of a millisecond is the least that costs tell apart, and below it all is noise."""
 LOSS_PER_MILLE: Final = 50
 """Loss must change by as much: one echo of a window is 28."""
+MORE_SAMPLES: Final = 1.5
+"""Times the samples of a peer by which a report says more than the one before it, once a whole window is behind it."""
 
 
 class Publication:
@@ -33,7 +36,9 @@ class Publication:
         waited = now - self._tried
         if waited < WRITE_SECONDS:
             return False
-        return self._written is None or waited >= HEARTBEAT_SECONDS or changed(self._written, status)
+        if self._written is None or waited >= HEARTBEAT_SECONDS:
+            return True
+        return changed(self._written, status) or (waited >= WINDOW_SECONDS and says_more(self._written, status))
 
     def tried(self, now: float) -> None:
         """Remember that a write was begun: one that fails is repeated no sooner than any other."""
@@ -50,6 +55,15 @@ def changed(before: ProbeReportStatus, after: ProbeReportStatus) -> bool:
     if (before.zone, _places(before)) != (after.zone, _places(after)):
         return True
     return any(_peer_changed(old, new) for old, new in zip(before.peers, after.peers, strict=True))
+
+
+def says_more(before: ProbeReportStatus, after: ProbeReportStatus) -> bool:
+    """Return whether a peer has many more samples behind its figures, as when its window was not full before.
+
+    Both reports are about the same peers.
+    """
+    pairs = zip(before.peers, after.peers, strict=True)
+    return any(new.samples > MORE_SAMPLES * old.samples for old, new in pairs)
 
 
 def _places(status: ProbeReportStatus) -> list[tuple[str, str]]:

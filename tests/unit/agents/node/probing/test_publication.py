@@ -7,13 +7,20 @@ from datetime import UTC, datetime
 import pytest
 
 from agents.node.probing.publication import HEARTBEAT_SECONDS, WRITE_SECONDS, Publication, changed
+from agents.node.probing.window import WINDOW_SECONDS
 from berth.api.probereport import PeerReport, ProbeReportStatus
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 
 
 def peer(
-    node: str = "n1", p90: int | None = 10_000, loss: int = 0, zone: str = "b", p50: int = 1, method: str = "TCP"
+    node: str = "n1",
+    p90: int | None = 10_000,
+    loss: int = 0,
+    zone: str = "b",
+    p50: int = 1,
+    method: str = "TCP",
+    samples: int = 9,
 ) -> PeerReport:
     return PeerReport(
         node=node,
@@ -22,7 +29,7 @@ def peer(
         p50_microseconds=p50,
         p90_microseconds=p90,
         loss_per_mille=loss,
-        samples=9,
+        samples=samples,
         last_probe_time=NOW,
     )
 
@@ -89,3 +96,20 @@ def test_a_write_that_failed_is_repeated_though_nothing_changed_but_not_sooner()
     publication.tried(400.0)
     assert not publication.due(status(peer()), 400.0 + WRITE_SECONDS - 1)
     assert publication.due(status(peer()), 400.0 + WRITE_SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(3, 54, True, id="the window has filled"),
+        pytest.param(0, 1, True, id="the first"),
+        pytest.param(36, 54, False, id="half as many again"),
+        pytest.param(54, 50, False, id="fewer"),
+    ],
+)
+def test_what_few_samples_said_is_said_again_once_a_window_is_full(before: int, after: int, expected: bool) -> None:
+    publication = Publication()
+    publication.tried(0.0)
+    publication.written(status(peer(samples=before)))
+    assert not publication.due(status(peer(samples=after)), WINDOW_SECONDS - 1)
+    assert publication.due(status(peer(samples=after)), WINDOW_SECONDS) is expected
