@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import socket
 
+from agents.node.bandwidth.duty import BandwidthDuty
 from agents.node.probing.duty import ProbingDuty
 from agents.node.settings import NodeSettings
-from berth.runtime.component import ComponentContext
+from berth.runtime.component import ComponentContext, run_together
 
 
 class NodeAgent:
@@ -17,8 +18,9 @@ class NodeAgent:
     def __init__(self, context: ComponentContext, settings: NodeSettings) -> None:
         """Prepare without I/O."""
         node = settings.name or socket.gethostname().lower()
-        self._probing = ProbingDuty(context, settings, node)
+        self._bandwidth = BandwidthDuty(context.client, settings, node)
+        self._probing = ProbingDuty(context, settings, node, self._bandwidth.report)
 
     async def run(self) -> None:
         """Work until cancelled."""
-        await self._probing.run()
+        await run_together(self._bandwidth.run(), self._probing.run())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from agents.node.probing.responder import DEFAULT_PORT
 from agents.node.probing.sampling import DEFAULT_PEERS
-from berth.api.probereport import MAX_PEERS
+from berth.api.probereport import MAX_BITS_PER_SECOND, MAX_INTERFACE, MAX_PEERS
+from berth.api.quantity import parse_quantity
 from berth.runtime.settings import ComponentSettings
 
 
@@ -33,3 +34,14 @@ class NodeSettings(ComponentSettings):
     """Seconds from one round of probes to the next, give or take a tenth."""
     rate: float = Field(default=20.0, ge=1.0, le=1000.0)
     """Probes a second at most, whatever the number of peers."""
+    interface: str = Field(default="", max_length=MAX_INTERFACE)
+    """Network interface that leads to other nodes; empty: that of the default route."""
+    bandwidth: str | None = None
+    """Bit/s that its link carries, such as 10G; unset: what its driver says, which virtual ones do not."""
+
+    @field_validator("bandwidth")
+    @classmethod
+    def _is_an_amount(cls, bandwidth: str | None) -> str | None:
+        if bandwidth is not None and not 1 <= parse_quantity(bandwidth) <= MAX_BITS_PER_SECOND:
+            raise ValueError(f"write bit/s from 1 to {MAX_BITS_PER_SECOND:.0e}, such as 10G")
+        return bandwidth

@@ -27,6 +27,11 @@ MAX_NODE: Final = 253
 MAX_ZONE: Final = 63
 """Characters of a zone: it is the value of a label."""
 
+MAX_INTERFACE: Final = 15
+"""Characters of an interface's name: Linux takes no more."""
+MAX_BITS_PER_SECOND: Final = 10**18
+"""Greatest bandwidth that a report can state."""
+
 _PERCENTILE: Final = "of the round trips, in microseconds. Unset: the peer answered nothing."
 
 
@@ -63,6 +68,28 @@ class PeerReport(ApiModel):
     last_probe_time: Timestamp = Field(description="When the peer was last probed, whether it answered or not.")
 
 
+class BandwidthReport(ApiModel):
+    """The node's link, and how much of it was used over the last ten minutes, in bit/s of the busier direction."""
+
+    interface: str = Field(min_length=1, max_length=MAX_INTERFACE, description="Network interface of the link.")
+    capacity_bits_per_second: Int64 | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_BITS_PER_SECOND,
+        description="What the link carries in each direction, by its driver or as configured. Unset: unknown.",
+    )
+    mean_bits_per_second: Int64 | None = Field(
+        default=None, ge=0, le=MAX_BITS_PER_SECOND, description="Mean of the samples. Unset: there are none."
+    )
+    deviation_bits_per_second: Int64 | None = Field(
+        default=None,
+        ge=0,
+        le=MAX_BITS_PER_SECOND,
+        description="Standard deviation of the samples. Unset: there are none.",
+    )
+    samples: Int64 = Field(ge=0, description="Samples behind mean and deviation, one each ten seconds.")
+
+
 class ProbeReportStatus(ApiModel):
     """What the agent has measured over the last minutes."""
 
@@ -82,6 +109,9 @@ class ProbeReportStatus(ApiModel):
     loss: str | None = Field(default=None, max_length=16, description="Mean loss of all peers, for kubectl get.")
     rounds_dropped: Int64 | None = Field(
         default=None, ge=0, description="Rounds since the agent started that the node was too busy to measure in."
+    )
+    bandwidth: BandwidthReport | None = Field(
+        default=None, description="The node's link and how much of it is used. Unset: it was not found."
     )
     peers: tuple[PeerReport, ...] = Field(
         default=(),

@@ -38,6 +38,7 @@ def address() -> str:
 def start(cluster: LocalCluster, node: str, namespace: str, directory: Path) -> ControllerProcess:
     # Without --no-leader-elect: agents need no Lease, all of them work.
     options = {"name": node, "namespace": namespace, "address": address(), "port": PORTS[node], "interval": 0.5}
+    options["bandwidth"] = "10G"
     arguments = [f"--node-{name}={value}" for name, value in options.items()]
     return ControllerProcess.start(["node"], kubeconfig=cluster.kubeconfig, directory=directory, arguments=arguments)
 
@@ -104,6 +105,28 @@ def test_every_node_reports_its_peers(plane: LocalCluster, agents: dict[str, Con
         assert peer["lossPerMille"] < 1000
     assert found["status"]["zone"] == ZONES[node]
     assert [owner["name"] for owner in found["metadata"]["ownerReferences"]] == [node]
+
+
+def test_every_node_advertises_and_reports_its_bandwidth(
+    plane: LocalCluster, agents: dict[str, ControllerProcess]
+) -> None:
+    api = plane.api()
+    for node in ZONES:
+        found = eventually(
+            lambda node=node: api.request("GET", f"/api/v1/nodes/{node}").get("status", {}),  # type: ignore[misc]
+            accept=lambda status: "network.aware.com/bandwidth" in status.get("allocatable", {}),
+            what=f"bandwidth of {node}",
+        )
+        assert found["capacity"]["network.aware.com/bandwidth"] == "10G"
+    api.close()
+    found = eventually(
+        lambda: report(plane, "pa-1").get("status", {}).get("bandwidth", {}),
+        accept=lambda link: bool(link.get("samples")),
+        what="use of the link",
+        timeout=120.0,
+    )
+    assert found["capacityBitsPerSecond"] == 10**10
+    assert found["meanBitsPerSecond"] >= 0
 
 
 def test_kubectl_shows_the_nearest_and_the_farthest_zone(

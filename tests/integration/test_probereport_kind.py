@@ -60,6 +60,21 @@ def test_what_no_agent_says_is_refused(kubectl: Kubectl, report: str, change: di
         write(kubectl, report, {"peers": [PEER | change]})
 
 
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        pytest.param({"meanBitsPerSecond": -1}, "meanBitsPerSecond", id="negative"),
+        pytest.param({"capacityBitsPerSecond": 0}, "capacityBitsPerSecond", id="0 is no capacity"),
+        pytest.param({"interface": "i" * 16}, "interface", id="no name of an interface"),
+    ],
+)
+def test_a_link_that_no_agent_has_is_refused(kubectl: Kubectl, report: str, change: dict[str, Any], text: str) -> None:
+    link = {"interface": "eth0", "capacityBitsPerSecond": 10**10, "meanBitsPerSecond": 0, "samples": 1}
+    write(kubectl, report, {"bandwidth": link})
+    with pytest.raises(Exception, match=text):
+        write(kubectl, report, {"bandwidth": link | change})
+
+
 def test_one_entry_a_peer_and_not_too_many(kubectl: Kubectl, report: str) -> None:
     with pytest.raises(Exception, match="Duplicate value"):
         write(kubectl, report, {"peers": [PEER, PEER]})

@@ -1,4 +1,4 @@
-"""deploy/rbac/node.yaml: an agent writes its node's report alone, by the token of its pod."""
+"""deploy/rbac/node.yaml: an agent writes its node's report and bandwidth alone, by the token of its pod."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agents.node.probing.report_writer import FIELD_MANAGER
+from berth.api.labels import RESOURCE_BANDWIDTH
 from berth.api.probereport import API_VERSION, KIND
 from hack.harness.cluster import REPOSITORY, eventually
 from hack.localcluster import LocalCluster
@@ -155,7 +156,8 @@ def test_a_token_without_a_node_writes_nothing(secured: LocalCluster, agent: Age
         pytest.param("GET", REPORTS, None, id="read reports"),
         pytest.param("GET", "/api/v1/nodes", None, id="list nodes"),
         pytest.param("PATCH", "/api/v1/nodes/{own}", {"metadata": {"labels": {"a": "b"}}}, id="label its node"),
-        pytest.param("PATCH", "/api/v1/nodes/{own}/status", {"status": {"capacity": {}}}, id="write its node's status"),
+        pytest.param("DELETE", "/api/v1/nodes/{own}", None, id="delete its node"),
+        pytest.param("PUT", "/api/v1/nodes/{own}/status", {"metadata": {"name": "{own}"}}, id="replace its status"),
         pytest.param("GET", "/api/v1/pods", None, id="list pods"),
         pytest.param("GET", f"/api/v1/namespaces/{NAMESPACE}/secrets", None, id="read secrets"),
         pytest.param("POST", f"{ACCOUNT}/token", {"spec": {}}, id="ask for tokens"),
@@ -172,3 +174,79 @@ def test_what_it_may_not_do(agent: Agent, nodes: tuple[str, str], method: str, p
 def test_people_are_not_held_to_it(secured: LocalCluster, nodes: tuple[str, str]) -> None:
     own, _ = nodes
     assert apply(secured.api(), own)[0] in (200, 201)
+
+
+def state(api: Api, node: str, status: dict[str, Any] | None = None, **metadata: Any) -> tuple[int, str]:
+    """Patch a node's status as the agent does; the answer's status and text."""
+    body = {"metadata": metadata, "status": status or {}}
+    kind = "application/strategic-merge-patch+json"
+    code, _, answer = api.raw("PATCH", f"/api/v1/nodes/{node}/status", body, content_type=kind)
+    return code, answer.decode()
+
+
+def bandwidth(amount: str | None) -> dict[str, Any]:
+    return {"capacity": {RESOURCE_BANDWIDTH: amount}, "allocatable": {RESOURCE_BANDWIDTH: amount}}
+
+
+def furnish(api: Api, node: str) -> None:
+    """Have a status as a kubelet writes it."""
+    status = {
+        "capacity": {"cpu": "4", "memory": "16Gi"},
+        "allocatable": {"cpu": "3800m", "memory": "15Gi"},
+        "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-31T12:00:00Z"}],
+        "addresses": [{"type": "InternalIP", "address": "192.0.2.7"}],
+        "images": [{"names": [f"registry.example/{number}/{'i' * 120}"], "sizeBytes": 9} for number in range(50)],
+    }
+    assert state(api, node, status)[0] == 200
+
+
+def test_an_agent_states_its_nodes_bandwidth(secured: LocalCluster, agent: Agent, nodes: tuple[str, str]) -> None:
+    own, _ = nodes
+    api, everything = agent(own), secured.api()
+    assert state(api, own, bandwidth("10000000000"))[0] == 200  # a node without any status
+    furnish(everything, own)
+    assert state(api, own, bandwidth("25000000000"))[0] == 200
+    found = everything.request("GET", f"/api/v1/nodes/{own}")["status"]
+    assert found["capacity"] == {"cpu": "4", "memory": "16Gi", RESOURCE_BANDWIDTH: "25G"}
+    assert found["allocatable"] == {"cpu": "3800m", "memory": "15Gi", RESOURCE_BANDWIDTH: "25G"}
+
+
+def test_it_states_no_other_nodes(agent: Agent, nodes: tuple[str, str]) -> None:
+    own, other = nodes
+    api = agent(own)
+    eventually(lambda: state(api, other, bandwidth("1"))[0] == 403, what="admission policy")
+    answer = state(api, other, bandwidth("10000000000"))
+    assert denied(answer, f"the agent of node '{own}' may not write the status of {other}")
+
+
+@pytest.mark.parametrize(
+    ("status", "metadata", "text"),
+    [
+        pytest.param({"capacity": {"cpu": "64"}}, {}, "changes no other", id="more CPUs"),
+        pytest.param({"allocatable": {"cpu": "64"}}, {}, "changes no other", id="more CPUs for pods"),
+        pytest.param({"allocatable": {"memory": None}}, {}, "changes no other", id="no memory"),
+        pytest.param({"capacity": {"example.com/gpu": "8"}}, {}, "changes no other", id="another resource"),
+        pytest.param({"capacity": None}, {}, "changes no other", id="no capacity at all"),
+        pytest.param({"conditions": [{"type": "Ready", "status": "False"}]}, {}, "nothing else", id="not ready"),
+        pytest.param({"conditions": None}, {}, "nothing else", id="no conditions"),
+        pytest.param({"addresses": [{"type": "InternalIP", "address": "192.0.2.8"}]}, {}, "nothing else", id="address"),
+        pytest.param({"daemonEndpoints": {"kubeletEndpoint": {"Port": 1}}}, {}, "nothing else", id="kubelet's port"),
+        pytest.param(bandwidth("1"), {"labels": {"zone": "b"}}, "no metadata", id="a label beside it"),
+        pytest.param(bandwidth("1"), {"annotations": {"a": "b"}}, "no metadata", id="an annotation beside it"),
+        pytest.param({}, {"finalizers": ["example.com/never"]}, "no metadata", id="never to be deleted"),
+    ],
+)
+def test_it_states_nothing_else(
+    secured: LocalCluster,
+    agent: Agent,
+    nodes: tuple[str, str],
+    status: dict[str, Any],
+    metadata: dict[str, Any],
+    text: str,
+) -> None:
+    own, other = nodes
+    api = agent(own)
+    furnish(secured.api(), own)
+    eventually(lambda: state(api, other, bandwidth("1"))[0] == 403, what="admission policy")
+    answer = state(api, own, status, **metadata)
+    assert denied(answer, text), answer

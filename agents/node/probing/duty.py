@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -20,6 +21,7 @@ from agents.node.probing.report_writer import ReportWriter
 from agents.node.probing.rounds import Round, Target
 from agents.node.probing.sampling import NodePlace, choose_peers
 from agents.node.settings import NodeSettings
+from berth.api.probereport import BandwidthReport
 from berth.kube.client import TRANSPORT_ERRORS
 from berth.kube.errors import ApiError
 from berth.kube.reflector import Reflector
@@ -34,8 +36,22 @@ SILENCE_SECONDS: Final = 300.0
 class ProbingDuty:
     """Probes other nodes and reports it."""
 
-    def __init__(self, context: ComponentContext, settings: NodeSettings, node: str) -> None:
-        """Prepare without I/O; ``node`` is the name of the node."""
+    def __init__(
+        self,
+        context: ComponentContext,
+        settings: NodeSettings,
+        node: str,
+        bandwidth: Callable[[], BandwidthReport | None],
+    ) -> None:
+        """Prepare without I/O.
+
+        Args:
+            context: what the process provides.
+            settings: the agent's.
+            node: name of the node.
+            bandwidth: says what is reported of the node's link.
+        """
+        self._bandwidth = bandwidth
         self._settings = settings
         self._node = node
         self._zone = ""
@@ -105,7 +121,8 @@ class ProbingDuty:
             self._round_done.clear()
             now = Moment(datetime.now(UTC), time.monotonic())
             peers = self._measurements.peers(now.monotonic)
-            status = status_of(self._zone, peers, now, rounds_dropped=self._measurements.rounds_dropped)
+            dropped = self._measurements.rounds_dropped
+            status = status_of(self._zone, peers, now, rounds_dropped=dropped, bandwidth=self._bandwidth())
             if not publication.due(status, now.monotonic):
                 continue
             publication.tried(now.monotonic)

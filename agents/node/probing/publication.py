@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from agents.node.probing.window import WINDOW_SECONDS
-from berth.api.probereport import PeerReport, ProbeReportStatus
+from berth.api.probereport import BandwidthReport, PeerReport, ProbeReportStatus
 
 WRITE_SECONDS: Final = 30.0
 """Seconds between two writes at least."""
@@ -17,6 +17,10 @@ LATENCY_MICROSECONDS: Final = 100
 """And this much: a tenth of a millisecond is the least that costs tell apart, and below it all is noise."""
 LOSS_PER_MILLE: Final = 50
 """Loss must change by as much: one echo of a window is 28."""
+BANDWIDTH_SHARE: Final = 0.1
+"""Share of the link by which mean or deviation of its use must change; of the greater use where the link is unknown."""
+BANDWIDTH_BITS: Final = 10_000_000
+"""And by so many bit/s."""
 MORE_SAMPLES: Final = 1.5
 """Times the samples of a peer by which a report says more than the one before it, once a whole window is behind it."""
 
@@ -32,7 +36,8 @@ class Publication:
     def due(self, status: ProbeReportStatus, now: float) -> bool:
         """Return whether a status should be written now, ``now`` in monotonic seconds."""
         if self._tried is None:
-            return bool(status.peers)  # an empty report says nothing that its absence does not
+            # An empty report says nothing that its absence does not.
+            return bool(status.peers or (status.bandwidth and status.bandwidth.samples))
         waited = now - self._tried
         if waited < WRITE_SECONDS:
             return False
@@ -53,6 +58,8 @@ class Publication:
 def changed(before: ProbeReportStatus, after: ProbeReportStatus) -> bool:
     """Return whether two reports differ in what somebody would act upon."""
     if (before.zone, _places(before)) != (after.zone, _places(after)):
+        return True
+    if _bandwidth_changed(before.bandwidth, after.bandwidth):
         return True
     return any(_peer_changed(old, new) for old, new in zip(before.peers, after.peers, strict=True))
 
@@ -77,3 +84,21 @@ def _peer_changed(before: PeerReport, after: PeerReport) -> bool:
     if old is None or new is None:
         return old is not new
     return abs(new - old) > max(LATENCY_SHARE * old, LATENCY_MICROSECONDS)
+
+
+def _bandwidth_changed(before: BandwidthReport | None, after: BandwidthReport | None) -> bool:
+    if before is None or after is None:
+        return before is not after
+    if (before.interface, before.capacity_bits_per_second) != (after.interface, after.capacity_bits_per_second):
+        return True
+    pairs = (
+        (before.mean_bits_per_second, after.mean_bits_per_second),
+        (before.deviation_bits_per_second, after.deviation_bits_per_second),
+    )
+    return any(_use_changed(old, new, after.capacity_bits_per_second) for old, new in pairs)
+
+
+def _use_changed(old: int | None, new: int | None, capacity: int | None) -> bool:
+    if old is None or new is None:
+        return old is not new
+    return abs(new - old) > max(BANDWIDTH_SHARE * (capacity or max(old, new)), BANDWIDTH_BITS)

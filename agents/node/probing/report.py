@@ -9,7 +9,7 @@ from statistics import mean, median
 from typing import NamedTuple
 
 from agents.node.probing.window import Figures
-from berth.api.probereport import MAX_MICROSECONDS, PER_MILLE, PeerReport, ProbeReportStatus
+from berth.api.probereport import MAX_MICROSECONDS, PER_MILLE, BandwidthReport, PeerReport, ProbeReportStatus
 
 
 class ProbedPeer(NamedTuple):
@@ -32,7 +32,14 @@ class Moment(NamedTuple):
     """monotonic seconds"""
 
 
-def status_of(zone: str, peers: Iterable[ProbedPeer], now: Moment, *, rounds_dropped: int) -> ProbeReportStatus:
+def status_of(
+    zone: str,
+    peers: Iterable[ProbedPeer],
+    now: Moment,
+    *,
+    rounds_dropped: int,
+    bandwidth: BandwidthReport | None = None,
+) -> ProbeReportStatus:
     """Return what a node reports.
 
     Args:
@@ -40,6 +47,7 @@ def status_of(zone: str, peers: Iterable[ProbedPeer], now: Moment, *, rounds_dro
         peers: its peers, each name once, in any order.
         now: the present.
         rounds_dropped: rounds that were not measured since the agent started.
+        bandwidth: what is known of the node's link.
     """
     probed = sorted(peers)
     by_distance = _other_zones(zone, probed)
@@ -51,6 +59,7 @@ def status_of(zone: str, peers: Iterable[ProbedPeer], now: Moment, *, rounds_dro
         farthest_zone=_distance_text(by_distance[-1]) if by_distance else None,
         loss=f"{100 * mean(peer.figures.loss for peer in probed):.1f} %" if probed else None,
         rounds_dropped=rounds_dropped,
+        bandwidth=bandwidth,
         peers=tuple(_peer_report(peer, now) for peer in probed),
     )
 

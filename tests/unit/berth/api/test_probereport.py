@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from berth.api.probereport import MAX_PEERS, PeerReport, ProbeReport
+from berth.api.probereport import MAX_PEERS, BandwidthReport, PeerReport, ProbeReport
 
 PEER: dict[str, Any] = {"node": "n2", "lossPerMille": 0, "samples": 5, "lastProbeTime": "2026-01-31T12:00:00Z"}
 
@@ -29,6 +29,25 @@ PEER: dict[str, Any] = {"node": "n2", "lossPerMille": 0, "samples": 5, "lastProb
 def test_what_no_agent_says_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         PeerReport.model_validate(PEER | change)
+
+
+LINK: dict[str, Any] = {"interface": "eth0", "capacityBitsPerSecond": 10**10, "samples": 60}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"interface": ""}, id="no interface"),
+        pytest.param({"capacityBitsPerSecond": 0}, id="0 is no capacity"),
+        pytest.param({"meanBitsPerSecond": -1}, id="negative"),
+        pytest.param({"deviationBitsPerSecond": "NaN"}, id="no number"),
+        pytest.param({"meanBitsPerSecond": 10**19}, id="more than 64 bits"),
+    ],
+)
+def test_a_link_that_no_agent_has_is_refused(change: dict[str, Any]) -> None:
+    assert BandwidthReport.model_validate(LINK).mean_bits_per_second is None
+    with pytest.raises(ValidationError):
+        BandwidthReport.model_validate(LINK | change)
 
 
 def test_the_number_of_peers_is_bounded() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from agents.node.probing.publication import HEARTBEAT_SECONDS, WRITE_SECONDS, Publication, changed
 from agents.node.probing.window import WINDOW_SECONDS
-from berth.api.probereport import PeerReport, ProbeReportStatus
+from berth.api.probereport import BandwidthReport, PeerReport, ProbeReportStatus
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 
@@ -113,3 +113,41 @@ def test_what_few_samples_said_is_said_again_once_a_window_is_full(before: int, 
     publication.written(status(peer(samples=before)))
     assert not publication.due(status(peer(samples=after)), WINDOW_SECONDS - 1)
     assert publication.due(status(peer(samples=after)), WINDOW_SECONDS) is expected
+
+
+def link(
+    mean: int | None = 0, deviation: int | None = 0, capacity: int | None = 10**9, interface: str = "eth0"
+) -> BandwidthReport:
+    return BandwidthReport(
+        interface=interface,
+        capacity_bits_per_second=capacity,
+        mean_bits_per_second=mean,
+        deviation_bits_per_second=deviation,
+        samples=0 if mean is None else 1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(None, None, False, id="no link"),
+        pytest.param(None, link(), True, id="found"),
+        pytest.param(link(), None, True, id="gone"),
+        pytest.param(link(), link(mean=10**8), False, id="a tenth of it"),
+        pytest.param(link(), link(mean=10**8 + 1), True, id="more used"),
+        pytest.param(link(), link(deviation=10**8 + 1), True, id="used by fits and starts"),
+        pytest.param(link(None, None), link(), True, id="the first sample"),
+        pytest.param(link(), link(capacity=10**10), True, id="another speed"),
+        pytest.param(link(), link(interface="eth1"), True, id="another link"),
+        pytest.param(link(1000, 10, None), link(9_000_000, 10, None), False, id="unknown speed, a trickle"),
+        pytest.param(link(10**9, 10, None), link(2 * 10**9, 10, None), True, id="unknown speed, twice as much"),
+    ],
+)
+def test_what_is_new_of_the_link(before: BandwidthReport | None, after: BandwidthReport | None, expected: bool) -> None:
+    old, new = (status(peer()).model_copy(update={"bandwidth": found}) for found in (before, after))
+    assert changed(old, new) is expected
+
+
+def test_a_node_without_peers_reports_its_link() -> None:
+    assert Publication().due(status().model_copy(update={"bandwidth": link()}), 0.0)
+    assert not Publication().due(status().model_copy(update={"bandwidth": link(None, None)}), 0.0)
