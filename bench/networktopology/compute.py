@@ -10,7 +10,7 @@ from statistics import median
 from controllers.networktopology.algorithms import ALGORITHMS
 from controllers.networktopology.compute import compute
 from controllers.networktopology.places import NodePlace, Places
-from controllers.networktopology.sources.configmap import KEY_PREFIX, KEY_SEPARATOR, parse
+from controllers.networktopology.sources.configmap import KEY_SEPARATOR, key_prefix, parse
 from controllers.networktopology.weights import weight_sets
 
 MAX_KEYS = 10_000
@@ -51,7 +51,7 @@ def measurements(names: list[str], *, seed: int) -> dict[str, str]:
     data: dict[str, str] = {}
     while len(data) < min(MAX_KEYS, 10 * len(names)):
         origin, destination = draw.sample(names, 2)
-        data[f"{KEY_PREFIX}{origin}{KEY_SEPARATOR}{destination}"] = str(draw.randint(1, 100))
+        data[f"{key_prefix('p90')}{origin}{KEY_SEPARATOR}{destination}"] = str(draw.randint(1, 100))
     return data
 
 

@@ -95,7 +95,7 @@ def measure(nodes: int, *, rounds: int, report: Callable[[str], None]) -> LiveRe
             times = []
             for number in range(rounds):
                 value = 1000 + number
-                document = {"metadata": {"name": "netperf"}, "data": dict.fromkeys(data, str(value))}
+                document = {"metadata": {"name": "netperf"}, "data": dict.fromkeys(data, f"{value / 10:g}")}
                 begun = time.perf_counter()
                 api.request("PUT", f"{CONFIGMAPS}/netperf", document)
                 _wait(partial(reached, value))

@@ -1,38 +1,33 @@
-"""From samples between nodes to costs between zones or regions.
+"""From figures between nodes to figures between zones or regions, whatever their unit.
 
-The cost of a pair of places is the median of all samples from a node of the one to a node of the other: half of
+The figure of a pair of places is the median of all samples from a node of the one to a node of the other: half of
 the node pairs are at most that far apart, and a single broken link does not move it. For an even number of samples
-it is the mean of the two in the middle. It is rounded up to whole milliseconds and is at least 1, because 1 is what
-it costs to stay inside a zone (NetworkOverhead's rule) and leaving it is never cheaper. Directions stay apart.
+it is the mean of the two in the middle. It is rounded up, and is at least 1. Directions stay apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
 
-from controllers.networktopology.sources.base import Measurement
-
-MINIMUM_COST: Final = 1
-"""Least cost between two different places."""
+from controllers.networktopology.scale import MINIMUM_COST
 
 Pair = tuple[str, str]
 """Origin and destination."""
 
 
-def aggregate(measurements: Iterable[Measurement], place_of: Callable[[str], str]) -> dict[Pair, int]:
-    """Return the cost of every ordered pair of different places that has a sample, sorted by pair.
+def aggregate(samples: Iterable[tuple[str, str, int]], place_of: Callable[[str], str]) -> dict[Pair, int]:
+    """Return the median of every ordered pair of different places that has a sample, sorted by pair.
 
     Args:
-        measurements: samples between nodes.
+        samples: origin, destination and figure of each.
         place_of: place of a node, empty when it has none; such samples and those inside one place are left out.
     """
-    samples: dict[Pair, list[int]] = {}
-    for origin, destination, milliseconds in measurements:
+    figures: dict[Pair, list[int]] = {}
+    for origin, destination, figure in samples:
         start, end = place_of(origin), place_of(destination)
         if start and end and start != end:
-            samples.setdefault((start, end), []).append(milliseconds)
-    return {pair: median_cost(values) for pair, values in sorted(samples.items())}
+            figures.setdefault((start, end), []).append(figure)
+    return {pair: median_cost(values) for pair, values in sorted(figures.items())}
 
 
 def median_cost(samples: list[int]) -> int:

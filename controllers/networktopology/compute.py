@@ -5,6 +5,7 @@ between zones, which may lead through zones of other regions where such links ar
 are given inside a region only: between zones of different regions the region cost applies, as NetworkOverhead
 reads it, so a region's cost never turns into a detour between two of its own zones. A zone whose region is not
 known, because no node carries it yet, counts as inside the region of the zones that its stated links reach.
+Measured latencies are added up in microseconds and become costs at the end, so that paths are rounded once.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from controllers.networktopology.aggregation import Pair, aggregate
 from controllers.networktopology.algorithms import ALGORITHMS, PathAlgorithm
 from controllers.networktopology.graph import CostGraph, PathCosts, TooManyPlacesError
 from controllers.networktopology.places import Places
+from controllers.networktopology.scale import COST_UNIT, to_cost
 from controllers.networktopology.sources.base import Reading
 
 MAX_COST: Final = 2**63 - 1
@@ -39,6 +41,13 @@ class Costs:
         """Return whether there is any cost."""
         return bool(self.regions or self.zones)
 
+    def scaled(self, unit: int) -> Costs:
+        """Return the costs of latencies in microseconds, of which ``unit`` cost 1."""
+        regions, zones = (
+            {pair: to_cost(figure, unit) for pair, figure in level.items()} for level in (self.regions, self.zones)
+        )
+        return Costs(regions, zones)
+
 
 @dataclass(frozen=True, slots=True)
 class Computation:
@@ -58,13 +67,16 @@ class Computation:
     """ordered pairs of zones of one region with nodes and without a path"""
 
 
-def compute(reading: Reading, places: Places, *, algorithm: str = WEIGHTS_DIJKSTRA) -> Computation:
+def compute(
+    reading: Reading, places: Places, *, algorithm: str = WEIGHTS_DIJKSTRA, cost_unit: int = COST_UNIT
+) -> Computation:
     """Return the computed weight sets.
 
     Args:
         reading: what the source of costs says, measurements or stated costs; empty when there are none.
         places: where nodes are.
         algorithm: one of :data:`~.algorithms.ALGORITHMS`, whose name is that of its weight set.
+        cost_unit: microseconds of a measured latency that cost 1; stated costs have a scale of their own.
     """
     sets: dict[str, Costs] = {}
     if reading.stated is not None:
@@ -77,9 +89,9 @@ def compute(reading: Reading, places: Places, *, algorithm: str = WEIGHTS_DIJKST
         direct = Costs(between_regions, _inside_regions(between_zones, places))
     cheapest = _cheapest(ALGORITHMS[algorithm], regions, zones, places)
     if cheapest:
-        sets[algorithm] = cheapest
+        sets[algorithm] = cheapest if direct is None else cheapest.scaled(cost_unit)
     if direct:
-        sets[WEIGHTS_NETPERF] = direct
+        sets[WEIGHTS_NETPERF] = direct.scaled(cost_unit)
     known_regions = _links(regions) if cheapest is None else cheapest.regions
     known_zones = _links(zones) if cheapest is None else cheapest.zones
     return Computation(

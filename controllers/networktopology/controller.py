@@ -26,7 +26,7 @@ class NetworkTopologyController:
     def __init__(self, context: ComponentContext, settings: NetworkTopologySettings) -> None:
         """Prepare without I/O."""
         self._context = context
-        self._algorithm = settings.path_algorithm
+        self._settings = settings
         self._queue: WorkQueue[TopologyKey] = WorkQueue(lambda key: key.namespace)
         self._handlers = Handlers(self._queue)
         self._nodes = NodeWatch(context.client, changed=self._handlers.nodes_changed)
@@ -34,15 +34,21 @@ class NetworkTopologyController:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        context, queue = self._context, self._queue
-        sources = Sources(context, client=context.client, changed=self._handlers.source_changed)
+        context, queue, settings = self._context, self._queue, self._settings
+        sources = Sources(
+            context,
+            client=context.client,
+            changed=self._handlers.source_changed,
+            percentile=settings.latency_percentile,
+        )
         reconciler = Reconciler(
             client=context.client,
             recorder=context.recorder,
             nodes=self._nodes,
             sources=sources,
             queue=queue,
-            algorithm=self._algorithm,
+            algorithm=settings.path_algorithm,
+            cost_unit=settings.cost_unit_microseconds,
         )
         await run_together(
             self._nodes.reflector.run(),

@@ -1,4 +1,7 @@
-"""What this controller would write into a NetworkTopology that is not in the cluster yet, for ``berth plan``."""
+"""What this controller would write into a NetworkTopology that is not in the cluster yet, for ``berth plan``.
+
+Latencies cost what they do by default; nobody tells a plan how a controller was started.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from berth.api.labels import WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF
 from berth.api.networktopology import NetworkTopology
 from controllers.networktopology.compute import compute
 from controllers.networktopology.places import NodePlace, Places
-from controllers.networktopology.sources.base import ConfigMapData, Source
+from controllers.networktopology.sources.base import ConfigMapData, Published, Source
 from controllers.networktopology.sources.registry import SOURCES, read_without_following
 from controllers.networktopology.weights import weight_sets
 
@@ -39,5 +42,6 @@ def forecast(
     places = Places.of({name: NodePlace.of(labels) for name, labels in nodes.items()})
     spec = document.get("spec") or {}
     stated = [item for item in spec.get("weights") or () if item["name"] not in _COMPUTED]
-    computed = compute(read_without_following(topology, places, configmaps, kinds=kinds), places).sets
+    reading = read_without_following(topology, places, Published(configmaps), kinds=kinds)
+    computed = compute(reading, places).sets
     return {**document, "spec": {**spec, "weights": [*stated, *weight_sets(computed)]}}

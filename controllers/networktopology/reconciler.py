@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -92,6 +93,7 @@ class Reconciler:
         sources: Sources,
         queue: WorkQueue[TopologyKey],
         algorithm: str,
+        cost_unit: int,
     ) -> None:
         """Prepare.
 
@@ -102,13 +104,14 @@ class Reconciler:
             sources: where costs come from.
             queue: for further passes after some time.
             algorithm: path algorithm, whose name is that of its weight set.
+            cost_unit: microseconds of latency that cost 1.
         """
         self._client = client
         self._recorder = recorder
         self._nodes = nodes
         self._sources = sources
         self._queue = queue
-        self._algorithm = algorithm
+        self._compute = partial(compute, algorithm=algorithm, cost_unit=cost_unit)
 
     async def reconcile(self, key: TopologyKey) -> bool:
         """Bring a NetworkTopology up to date and return whether it exists.
@@ -148,7 +151,7 @@ class Reconciler:
             return
         with metrics.COMPUTE_SECONDS.time():
             # In a thread: a large topology must not hold up watches and the renewal of the Lease.
-            computation = await asyncio.to_thread(compute, basis, places, algorithm=self._algorithm)
+            computation = await asyncio.to_thread(self._compute, basis, places)
         metrics.measure(
             key,
             measurements=len(reading.measurements),

@@ -110,7 +110,13 @@ def test_a_missing_pair_is_filled_by_a_path(costs: Costs) -> None:
     assert table(topology, "NetperfCosts") == {"Z2>Z1": 2}
 
 
-@pytest.mark.parametrize("value", ["fast", "12.5", "-3", ""], ids=["word", "fraction", "negative", "empty"])
+def test_fractions_of_a_millisecond_are_told_apart(costs: Costs) -> None:
+    costs.publish(n1_n3="0.85", n3_n1="0.31", n5_n7="1.15", n7_n5="30")
+    costs.create()
+    costs.wait_zones("Dijkstra", {"Z1>Z2": 9, "Z2>Z1": 4, "Z3>Z4": 12, "Z4>Z3": 300})
+
+
+@pytest.mark.parametrize("value", ["fast", "12,5", "-3", ""], ids=["word", "decimal comma", "negative", "empty"])
 def test_a_malformed_value_is_named(costs: Costs, value: str) -> None:
     costs.publish(n1_n3=value, n3_n1=4)
     costs.create()

@@ -107,11 +107,11 @@ class Costs:
         self.kubectl("apply", "-f", "-", input=json.dumps(self.manifest(*weights, configmap=configmap)))
 
     def publish(self, name: str = "netperf", **latencies: int | str) -> None:
-        """Write the ConfigMap; ``n1_n3=5`` is 5 ms from n-1 to n-3."""
+        """Write the ConfigMap; ``n1_n3=5`` is a cost of 5 from n-1 to n-3, which is 0.5 ms; a text stays as it is."""
         data = {}
         for pair, value in latencies.items():
             origin, destination = (node.replace("n", "n-", 1) for node in pair.split("_"))
-            data[latency_key(origin, destination)] = str(value)
+            data[latency_key(origin, destination)] = value if isinstance(value, str) else f"{value / 10:g}"
         self.publish_data(data, name=name)
 
     def publish_data(self, data: Mapping[str, str], *, name: str = "netperf") -> None:

@@ -57,7 +57,7 @@ def places(**nodes: str) -> Places:
 
 
 def measured(**latencies: int) -> Reading:
-    """Reading of a ConfigMap with milliseconds between nodes given as ``n1_n2=5``."""
+    """Reading of a ConfigMap with tenths of a millisecond, the default unit of costs, given as ``n1_n2=5``."""
     pairs = [(pair.split("_"), value) for pair, value in latencies.items()]
-    measurements = tuple(Measurement(origin, destination, value) for (origin, destination), value in pairs)
+    measurements = tuple(Measurement(origin, destination, 100 * value) for (origin, destination), value in pairs)
     return Reading(SourceState.READ, "ConfigMap shop/netperf", measurements=measurements)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from berth.api.conditions import ConditionUpdate
 from berth.api.networktopology import CONDITION_SOURCE_AVAILABLE, NetworkTopology
@@ -19,6 +19,9 @@ from controllers.networktopology.places import Places
 
 REASON_PARTLY_USABLE: Final = "SomeMeasurementsUnusable"
 """Reason of SourceAvailable when it is True but not all of the source can be used; an Event warns of it."""
+
+Percentile: TypeAlias = Literal["p50", "p90", "p99"]
+"""Percentiles of latencies that sources publish."""
 
 ConfigMapData: TypeAlias = Mapping[str, Mapping[str, str]]
 """``data`` of ConfigMaps by ``namespace/name``."""
@@ -37,6 +40,16 @@ class TopologyKey(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What there is to read besides a NetworkTopology and the nodes, and what of it is wanted."""
+
+    configmaps: ConfigMapData = field(default_factory=dict)
+    """those that exist, at least those that the NetworkTopology names"""
+    percentile: Percentile = "p90"
+    """percentile of the latencies; no other stands in for it"""
+
+
 class Measurement(NamedTuple):
     """One sample of the network latency between two nodes, in one direction."""
 
@@ -44,7 +57,7 @@ class Measurement(NamedTuple):
     """node that sent"""
     destination: str
     """node that was reached"""
-    milliseconds: int
+    microseconds: int
     """latency, 0 or more"""
 
 
@@ -116,17 +129,26 @@ class Source(ABC):
     are class methods, so that ``berth plan`` reads every source as the controller does.
     """
 
-    def __init__(self, context: ComponentContext, *, client: ApiClient, changed: Callable[[TopologyKey], None]) -> None:
+    def __init__(
+        self,
+        context: ComponentContext,
+        *,
+        client: ApiClient,
+        changed: Callable[[TopologyKey], None],
+        percentile: Percentile = "p90",
+    ) -> None:
         """Prepare.
 
         Args:
             context: what the process provides, e.g. for health checks of the source's watches.
             client: open API client.
             changed: to be called with every NetworkTopology for which the source has changed.
+            percentile: of the latencies that are read.
         """
         self._context = context
         self._client = client
         self._changed = changed
+        self._percentile = percentile
 
     @classmethod
     @abstractmethod
@@ -135,13 +157,13 @@ class Source(ABC):
 
     @classmethod
     @abstractmethod
-    def reading(cls, topology: NetworkTopology, places: Places, configmaps: ConfigMapData) -> Reading:
+    def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:
         """Return what the source says, without I/O.
 
         Args:
             topology: a NetworkTopology that names it.
             places: where the nodes are.
-            configmaps: those that exist, at least those that it reads.
+            published: what there is to read.
         """
 
     async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:  # noqa: ARG002
@@ -150,7 +172,7 @@ class Source(ABC):
         A source that says nothing beyond the NetworkTopology needs no more than this; others wait for what they
         follow and hand it to :meth:`reading`.
         """
-        return self.reading(topology, places, {})
+        return self.reading(topology, places, Published())
 
     @abstractmethod
     def availability(self, reading: Reading, instead: str) -> ConditionUpdate:

@@ -1,7 +1,8 @@
 """Measurements in the upstream ConfigMap that ``spec.configmapName`` names: one key per ordered pair of nodes.
 
-``netperf.p90.latency.milliseconds.origin.<nodeA>.destination.<nodeB>: "12"`` says that nine of ten requests from
-nodeA to nodeB took at most 12 ms. Other keys are other metrics and are left alone.
+``netperf.p90.latency.milliseconds.origin.<nodeA>.destination.<nodeB>: "0.85"`` says that nine of ten requests from
+nodeA to nodeB took at most 0.85 ms. Keys of other percentiles than the one asked for are left alone, as are those of
+other metrics.
 
 Each ConfigMap has a watch of its own, for as long as it is named. A watch on all ConfigMaps of the cluster would bring
 everybody's configuration into this process; a watch on one name needs no more rights and no more memory. Anybody may
@@ -11,6 +12,7 @@ name as many as he likes, so that a namespace has a bounded number of watches.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -31,8 +33,9 @@ from berth.runtime.operator import why_not_listed
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
     REASON_PARTLY_USABLE,
-    ConfigMapData,
     Measurement,
+    Percentile,
+    Published,
     Reading,
     Source,
     SourceState,
@@ -40,16 +43,19 @@ from controllers.networktopology.sources.base import (
     available,
 )
 
-KEY_PREFIX: Final = "netperf.p90.latency.milliseconds.origin."
-"""Beginning of a key that holds a latency."""
 KEY_SEPARATOR: Final = ".destination."
 """Between the two node names of a key."""
-MAX_MILLISECONDS: Final = 3_600_000
+MAX_MICROSECONDS: Final = 3_600_000_000
 """Largest latency that is believed, one hour; above it, the unit of the value is in doubt."""
 MAX_FOLLOWED: Final = 100
 """Most ConfigMaps of one namespace that are followed: each takes a connection and some 300 KiB."""
-_KEY_EXAMPLE: Final = f"{KEY_PREFIX}<node>{KEY_SEPARATOR}<node>"
+_NUMBER: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
 _LONGEST_VALUE: Final = 40
+
+
+def key_prefix(percentile: Percentile) -> str:
+    """Return the beginning of the keys that hold latencies."""
+    return f"netperf.{percentile}.latency.milliseconds.origin."
 
 
 class ManagedFields(msgspec.Struct, gc=False):
@@ -114,9 +120,17 @@ class ConfigMapRef(NamedTuple):
 class ConfigMaps(Source):
     """The ConfigMaps that NetworkTopologies name, each followed once for all of them."""
 
-    def __init__(self, context: ComponentContext, *, client: ApiClient, changed: Callable[[TopologyKey], None]) -> None:
+    def __init__(
+        self,
+        context: ComponentContext,
+        *,
+        client: ApiClient,
+        changed: Callable[[TopologyKey], None],
+        percentile: Percentile = "p90",
+    ) -> None:
         """Start with none."""
-        super().__init__(context, client=client, changed=changed)
+        super().__init__(context, client=client, changed=changed, percentile=percentile)
+        self._key_example = f"{key_prefix(percentile)}<node>{KEY_SEPARATOR}<node>"
         self._followed: dict[ConfigMapRef, _FollowedConfigMap] = {}
         self._followed_in: Counter[str] = Counter()
         self._refs: dict[TopologyKey, ConfigMapRef] = {}
@@ -128,13 +142,13 @@ class ConfigMaps(Source):
         return bool(topology.spec.configmap_name)
 
     @classmethod
-    def reading(cls, topology: NetworkTopology, places: Places, configmaps: ConfigMapData) -> Reading:
+    def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:
         """Return the measurements in the ConfigMap that the spec names."""
         ref = ConfigMapRef.of(topology)
-        data = configmaps.get(ref.key)
+        data = published.configmaps.get(ref.key)
         if data is None:
             return Reading(SourceState.MISSING, str(ref))
-        return parse(data, name=str(ref), nodes=places.nodes)
+        return parse(data, name=str(ref), nodes=places.nodes, percentile=published.percentile)
 
     async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:
         """Return the measurements in the ConfigMap that the spec names, and follow it."""
@@ -149,22 +163,23 @@ class ConfigMaps(Source):
             return Reading(SourceState.FAILED if detail else SourceState.PENDING, str(ref), detail=detail or "")
         content = next(iter(followed.reflector.objects.values()), None)
         if content is None:
-            return self.reading(topology, places, {})
+            return self.reading(topology, places, Published())
         # In a thread, as a full ConfigMap has thousands of keys.
-        reading = await asyncio.to_thread(self.reading, topology, places, {ref.key: content.data})
+        published = Published({ref.key: content.data}, self._percentile)
+        reading = await asyncio.to_thread(self.reading, topology, places, published)
         return replace(reading, time=content.time) if reading.usable else reading
 
     def availability(self, reading: Reading, instead: str) -> ConditionUpdate:
         """Return the condition SourceAvailable of a spec that names a ConfigMap."""
         match reading.state:
             case SourceState.MISSING:
-                remedy = f"create it with keys {_KEY_EXAMPLE}, or correct spec.configmapName"
+                remedy = f"create it with keys {self._key_example}, or correct spec.configmapName"
                 return available(False, "ConfigMapNotFound", f"{reading.name} does not exist; {remedy}; {instead}")
             case SourceState.LEFT_OUT:
                 text = f"{reading.name} is not read: NetworkTopologies of this namespace name {MAX_FOLLOWED} others"
                 return available(False, "TooManyConfigMaps", f"{text}; name fewer; {instead}")
             case SourceState.EMPTY:
-                text = f"{reading.name} has no usable measurement under a key {_KEY_EXAMPLE}; {instead}"
+                text = f"{reading.name} has no usable measurement under a key {self._key_example}; {instead}"
                 return available(False, "NoUsableMeasurements", f"{text}{_unusable(reading)}")
             case SourceState.READ:
                 reason = REASON_PARTLY_USABLE if _unusable(reading) else "MeasurementsRead"
@@ -247,7 +262,7 @@ def _unusable(reading: Reading) -> str:
     """Say which entries cannot be used, and why; empty when all can."""
     text = ""
     if reading.malformed:
-        problem = 'the value is not a whole number of milliseconds such as "12"'
+        problem = 'the value is not a number of milliseconds such as "0.85"'
         text += f". Not used because {problem}: {listed(reading.malformed)}"
     if reading.unknown_nodes:
         problem = "no such node exists (remove the key or correct the name)"
@@ -255,27 +270,29 @@ def _unusable(reading: Reading) -> str:
     return text
 
 
-def parse(data: Mapping[str, str], *, name: str, nodes: Collection[str]) -> Reading:
+def parse(data: Mapping[str, str], *, name: str, nodes: Collection[str], percentile: Percentile = "p90") -> Reading:
     """Return what a ConfigMap's data says.
 
-    A value that is no whole number of milliseconds is reported and gives no sample: unknown, never 0.
+    A value that is no number of milliseconds is reported and gives no sample: unknown, never 0.
 
     Args:
         data: the ConfigMap's ``data``.
         name: the ConfigMap for people.
         nodes: names of the cluster's nodes.
+        percentile: of the latencies; keys of others are left alone.
     """
+    prefix = key_prefix(percentile)
     measurements: list[Measurement] = []
     malformed: list[str] = []
     unknown: list[str] = []
     for key in sorted(data):
-        if not key.startswith(KEY_PREFIX):
+        if not key.startswith(prefix):
             continue
-        pair = split_key(key, nodes)
+        pair = split_key(key, nodes, prefix=prefix)
         if pair is None:
             malformed.append(f"{key} names no destination")
             continue
-        value = parse_milliseconds(data[key])
+        value = parse_microseconds(data[key])
         if value is None:
             malformed.append(f"{key} is {shortened(data[key], _LONGEST_VALUE)!r}")
             continue
@@ -292,13 +309,13 @@ def parse(data: Mapping[str, str], *, name: str, nodes: Collection[str]) -> Read
     )
 
 
-def split_key(key: str, nodes: Collection[str]) -> tuple[str, str] | None:
+def split_key(key: str, nodes: Collection[str], *, prefix: str) -> tuple[str, str] | None:
     """Return (origin, destination) of a key, or None when it names no two nodes.
 
     A node's name may itself contain ``.destination.``; the split that yields two known nodes wins, otherwise the
     first one.
     """
-    rest = key[len(KEY_PREFIX) :]
+    rest = key[len(prefix) :]
     origin, separator, destination = rest.partition(KEY_SEPARATOR)
     if not separator or KEY_SEPARATOR not in rest[len(origin) + 1 :]:
         return (origin, destination) if origin and destination else None
@@ -312,10 +329,14 @@ def split_key(key: str, nodes: Collection[str]) -> tuple[str, str] | None:
     return next(iter(known or candidates), None)
 
 
-def parse_milliseconds(text: str) -> int | None:
-    """Return the latency that ``text`` states, or None for anything but a whole number in 0 .. one hour."""
+def parse_microseconds(text: str) -> int | None:
+    """Return the latency that ``text`` states in milliseconds, rounded up.
+
+    None for anything but a decimal number from 0 to one hour.
+    """
     text = text.strip()
-    if not (text.isascii() and text.isdigit()) or len(text) > len(str(MAX_MILLISECONDS)) + 8:
+    if not _NUMBER.fullmatch(text):
         return None
-    value = int(text)
-    return value if value <= MAX_MILLISECONDS else None
+    whole, _, fraction = text.partition(".")
+    value = -(int(whole + fraction) * 1000 // -(10 ** len(fraction)))
+    return value if value <= MAX_MICROSECONDS else None

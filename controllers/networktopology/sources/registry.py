@@ -9,7 +9,7 @@ from berth.api.networktopology import NetworkTopology
 from berth.kube.client import ApiClient
 from berth.runtime.component import ComponentContext, run_together
 from controllers.networktopology.places import Places
-from controllers.networktopology.sources.base import ConfigMapData, Reading, Source, TopologyKey
+from controllers.networktopology.sources.base import Percentile, Published, Reading, Source, TopologyKey
 from controllers.networktopology.sources.configmap import ConfigMaps
 from controllers.networktopology.sources.userdefined import UserDefined
 
@@ -18,12 +18,12 @@ SOURCES: Final[tuple[type[Source], ...]] = (ConfigMaps, UserDefined)
 
 
 def read_without_following(
-    topology: NetworkTopology, places: Places, configmaps: ConfigMapData, *, kinds: Sequence[type[Source]] = SOURCES
+    topology: NetworkTopology, places: Places, published: Published, *, kinds: Sequence[type[Source]] = SOURCES
 ) -> Reading:
     """Return the reading that costs are computed from, without I/O; arguments as of :meth:`~.base.Source.reading`."""
     named = next(kind for kind in kinds if kind.named_by(topology))
-    reading = named.reading(topology, places, configmaps)
-    return reading if reading.usable else kinds[-1].reading(topology, places, configmaps)
+    reading = named.reading(topology, places, published)
+    return reading if reading.usable else kinds[-1].reading(topology, places, published)
 
 
 class Sources:
@@ -35,10 +35,11 @@ class Sources:
         *,
         client: ApiClient,
         changed: Callable[[TopologyKey], None],
+        percentile: Percentile = "p90",
         kinds: Sequence[type[Source]] = SOURCES,
     ) -> None:
         """Prepare; arguments as of :class:`~.base.Source`, and the kinds of sources."""
-        self._sources = [kind(context, client=client, changed=changed) for kind in kinds]
+        self._sources = [kind(context, client=client, changed=changed, percentile=percentile) for kind in kinds]
 
     async def read(
         self, key: TopologyKey, topology: NetworkTopology, places: Places

@@ -16,8 +16,7 @@ from controllers.networktopology.aggregation import Pair, aggregate
 from controllers.networktopology.graph import CostGraph
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
-    ConfigMapData,
-    Measurement,
+    Published,
     Reading,
     Source,
     SourceState,
@@ -38,7 +37,7 @@ class UserDefined(Source):
         return True
 
     @classmethod
-    def reading(cls, topology: NetworkTopology, places: Places, configmaps: ConfigMapData) -> Reading:  # noqa: ARG003
+    def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:  # noqa: ARG003
         """Return the stated costs."""
         return read_stated(topology, places.region_of)
 
@@ -67,7 +66,7 @@ def read_stated(topology: NetworkTopology, region_of: Mapping[str, str]) -> Read
     count = len(regions) + len(zones)
     if not count:
         return Reading(SourceState.EMPTY, WEIGHTS_USER_DEFINED)
-    between_zones = [Measurement(*pair, cost) for pair, cost in zones.items()]
+    between_zones = [(*pair, cost) for pair, cost in zones.items()]
     derived = aggregate(between_zones, lambda zone: region_of.get(zone, ""))
     stated = StatedCosts(CostGraph(derived | regions), CostGraph(zones), count)
     return Reading(SourceState.READ, WEIGHTS_USER_DEFINED, stated=stated)

@@ -137,6 +137,28 @@ class TestMeasurements:
         assert found.basis == "UserDefined"
 
 
+class TestCostUnit:
+    """Latencies are added up as they were measured, and become costs at the end."""
+
+    def test_a_third_of_real_zone_pairs_is_below_a_millisecond_and_still_told_apart(self) -> None:
+        found = compute(topology(), measured(n1_n2=3, n2_n3=9), THREE_ZONES)
+        assert found.sets["NetperfCosts"].zones == {("A", "B"): 3, ("B", "C"): 9}
+
+    def test_paths_are_rounded_once(self) -> None:
+        found = subject.compute(measured(n1_n2=3, n2_n3=3), THREE_ZONES, cost_unit=1000)
+        assert found.sets["Dijkstra"].zones == {("A", "B"): 1, ("A", "C"): 1, ("B", "C"): 1}
+
+    def test_what_is_measured_stays_within_what_a_limit_can_state(self) -> None:
+        found = compute(topology(), measured(n1_n2=9000, n2_n3=9000), THREE_ZONES)
+        assert found.sets["Dijkstra"].zones["A", "C"] == 10_000
+        assert found.sets["Dijkstra"].zones["A", "B"] == 9000
+
+    def test_stated_costs_keep_their_scale(self) -> None:
+        net = stated(zones={"A>B": 20_000, "B>C": 5})
+        found = subject.compute(read_stated(net, THREE_ZONES.region_of), THREE_ZONES, cost_unit=1000)
+        assert found.sets["Dijkstra"].zones == {("A", "B"): 20_000, ("A", "C"): 20_005, ("B", "C"): 5}
+
+
 @pytest.mark.parametrize(
     ("reading", "basis"),
     [

@@ -38,7 +38,7 @@ def test_paths_over_what_people_stated() -> None:
 
 def test_measurements_come_first() -> None:
     raw = raw_topology(STATED, configmap="perf")
-    maps = {f"{raw['metadata']['namespace']}/perf": {key("a", "b"): "9", key("b", "c"): "1"}}
+    maps = {f"{raw['metadata']['namespace']}/perf": {key("a", "b"): "0.85", key("b", "c"): "0.1"}}
     document = forecast(raw, NODES, maps)
     assert zone_costs(document, "NetperfCosts") == {("a", "b"): 9, ("b", "c"): 1}
     assert zone_costs(document, "Dijkstra")["a", "c"] == 10

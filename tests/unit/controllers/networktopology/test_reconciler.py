@@ -27,7 +27,7 @@ from controllers.networktopology import reconciler as subject
 from controllers.networktopology.nodes import NodeWatch
 from controllers.networktopology.places import Places
 from controllers.networktopology.reconciler import Reconciler
-from controllers.networktopology.sources.base import ConfigMapData, Reading, Source, SourceState, TopologyKey
+from controllers.networktopology.sources.base import Published, Reading, Source, SourceState, TopologyKey
 from controllers.networktopology.sources.configmap import ConfigMaps
 from controllers.networktopology.sources.registry import Sources
 from controllers.networktopology.sources.userdefined import UserDefined
@@ -68,6 +68,7 @@ class World:
             sources=self._sources(),
             queue=cast("WorkQueue[TopologyKey]", self),
             algorithm="Dijkstra",
+            cost_unit=100,
         )
 
     def _sources(self) -> Sources:
@@ -81,7 +82,7 @@ class World:
                 return world.reading is not None
 
             @classmethod
-            def reading(cls, topology: NetworkTopology, places: Places, configmaps: ConfigMapData) -> Reading:
+            def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:
                 assert world.reading is not None
                 return world.reading
 

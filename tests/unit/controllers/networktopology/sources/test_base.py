@@ -11,7 +11,7 @@ from berth.api.networktopology import NetworkTopology
 from berth.kube.client import ApiClient
 from berth.runtime.component import ComponentContext
 from controllers.networktopology.places import Places
-from controllers.networktopology.sources.base import ConfigMapData, Reading, Source, SourceState, TopologyKey, available
+from controllers.networktopology.sources.base import Published, Reading, Source, SourceState, TopologyKey, available
 from tests.support.topologies import places, topology
 
 KEY = TopologyKey("shop", "net")
@@ -25,8 +25,8 @@ class Fixed(Source):
         return True
 
     @classmethod
-    def reading(cls, topology: NetworkTopology, places: Places, configmaps: ConfigMapData) -> Reading:
-        return Reading(SourceState.READ, f"{topology.metadata.name}: {len(places.nodes)}, {len(configmaps)}")
+    def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:
+        return Reading(SourceState.READ, f"{topology.metadata.name}: {len(places.nodes)}, {len(published.configmaps)}")
 
     def availability(self, reading: Reading, instead: str) -> ConditionUpdate:
         return available(reading.usable, "Fixed", instead)
@@ -35,7 +35,11 @@ class Fixed(Source):
 async def test_a_source_that_follows_nothing_only_says_what_it_reads() -> None:
     source = Fixed(cast(ComponentContext, None), client=cast(ApiClient, None), changed=print)
     net, where = topology(), places(n1="r/A", n2="r/B")
-    assert await source.read(KEY, net, where) == Fixed.reading(net, where, {}) == Reading(SourceState.READ, "net: 2, 0")
+    assert (
+        await source.read(KEY, net, where)
+        == Fixed.reading(net, where, Published())
+        == Reading(SourceState.READ, "net: 2, 0")
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ import pytest
 from berth.api.conditions import ConditionUpdate
 from berth.kube.client import ApiClient
 from berth.runtime.component import ComponentContext
-from controllers.networktopology.sources.base import ConfigMapData, Reading, SourceState
-from controllers.networktopology.sources.configmap import KEY_PREFIX, ConfigMaps, parse
+from controllers.networktopology.sources.base import ConfigMapData, Published, Reading, SourceState
+from controllers.networktopology.sources.configmap import ConfigMaps, key_prefix, parse
 from tests.support.topologies import measured, places, topology
 
 NAMED = "shop/netperf"
+KEY_PREFIX = key_prefix("p90")
 NAME = f"ConfigMap {NAMED}"
 KEY = f"{KEY_PREFIX}n1.destination.n2"
 INSTEAD = "until then costs come from UserDefined"
@@ -43,7 +44,7 @@ def test_named_by(name: str, named: bool) -> None:
     ],
 )
 def test_the_one_that_the_spec_names_is_read(existing: ConfigMapData, state: SourceState) -> None:
-    reading = ConfigMaps.reading(topology(configmap="netperf"), places(n1="r/A", n2="r/B"), existing)
+    reading = ConfigMaps.reading(topology(configmap="netperf"), places(n1="r/A", n2="r/B"), Published(existing))
     assert (reading.state, reading.name) == (state, NAME)
 
 
@@ -91,7 +92,7 @@ def test_unusable_entries_are_named_with_what_to_do(good: bool) -> None:
     assert found.reason == ("SomeMeasurementsUnusable" if good else "NoUsableMeasurements")
     assert found.status == good
     assert f"{KEY_PREFIX}n1.destination.n2 is 'fast'" in found.message
-    assert 'not a whole number of milliseconds such as "12"' in found.message
+    assert 'not a number of milliseconds such as "0.85"' in found.message
     assert f"remove the key or correct the name): {KEY_PREFIX}gone.destination.n1" in found.message
 
 

@@ -24,8 +24,8 @@ from controllers.networktopology.nodes import NodeWatch
 from controllers.networktopology.places import Places
 from controllers.networktopology.reconciler import Reconciler
 from controllers.networktopology.sources.base import (
-    ConfigMapData,
     Measurement,
+    Published,
     Reading,
     Source,
     SourceState,
@@ -51,14 +51,14 @@ class Toy(Source):
         return "toy" in topology.metadata.annotations
 
     @classmethod
-    def reading(cls, topology: NetworkTopology, places: Places, configmaps: ConfigMapData) -> Reading:
+    def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:
         """Return the one measurement."""
         value = topology.metadata.annotations["toy"]
         if value == "soon":
             return Reading(SourceState.PENDING, "Toy")
         if value == "none":
             return Reading(SourceState.EMPTY, "Toy")
-        return Reading(SourceState.READ, "Toy", measurements=(Measurement("n1", "n2", int(value)),))
+        return Reading(SourceState.READ, "Toy", measurements=(Measurement("n1", "n2", 100 * int(value)),))
 
     async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:
         """Follow and read."""
@@ -115,6 +115,7 @@ class World:
             sources=self.sources,
             queue=self.queue,
             algorithm="Dijkstra",
+            cost_unit=100,
         )
 
     def record(self, note: Note) -> None:
@@ -191,4 +192,4 @@ async def test_the_first_source_that_is_named_is_read() -> None:
     named, reading, basis = await sources(print).read(KEY, both, TWO_ZONES)
     assert isinstance(named, Toy)
     assert reading is basis
-    assert basis.measurements == (Measurement("n1", "n2", 3),)
+    assert basis.measurements == (Measurement("n1", "n2", 300),)
