@@ -236,7 +236,7 @@ def place(target: Target, name: str, *, namespace: str, scheduler: str, spread: 
     )
     pods = msgspec.convert(target.items("pods", namespace), list[Pod])
     nodes = msgspec.convert(target.items("nodes"), list[Node])
-    groups = msgspec.convert(target.items("appgroups", namespace), list[CustomObject])
+    groups = [CustomObject.of(item) for item in target.items("appgroups", namespace)]
     placed: dict[str, Counter[str]] = {}
     for pod in pods:
         placed.setdefault(pod.metadata.labels["app"], Counter())[pod.spec.node_name] += 1

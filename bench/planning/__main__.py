@@ -72,7 +72,7 @@ def make_group(edges: Edges, demand: dict[str, Any]) -> CustomObject:
         "metadata": {"name": "app", "namespace": "default", "uid": "app", "generation": 1},
         "spec": {"numMembers": 1, "topologySortingAlgorithm": "KahnSort", "workloads": workloads},
     }
-    return msgspec.convert(body, CustomObject)
+    return CustomObject.of(body)
 
 
 def _term(workload: str, key: str = HOST) -> dict[str, Any]:

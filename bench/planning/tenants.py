@@ -128,7 +128,7 @@ def topology(number: int) -> CustomObject:
         "metadata": {"name": "net", "namespace": f"tenant-{number}", "uid": f"net-{number}", "generation": 1},
         "spec": {"weights": [{"name": "UserDefined", "topologyList": [zones]}], "configmapName": "none"},
     }
-    return msgspec.convert(body, CustomObject)
+    return CustomObject.of(body)
 
 
 async def slow_namespaces(count: int) -> float:

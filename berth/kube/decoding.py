@@ -69,7 +69,7 @@ class ObjectDecoder(Generic[T]):
         try:
             return self._decoder.decode(data)
         except msgspec.ValidationError:
-            return msgspec.convert(without_null_fields(msgspec.json.decode(data), self._kind), self._kind)
+            return self._decoder.decode(msgspec.json.encode(without_null_fields(msgspec.json.decode(data), self._kind)))
 
 
 def without_null_fields(value: Any, kind: type) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from berth.kube.custom_object import CustomObject as CustomObject
 from berth.kube.meta import Amount, Int64, Struct
 from berth.kube.meta import LabelSelector as LabelSelector
 from berth.kube.meta import LabelSelectorRequirement as LabelSelectorRequirement
@@ -346,21 +347,3 @@ class Service(Struct):
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: ServiceSpec = msgspec.field(default_factory=ServiceSpec)
-
-
-class CustomObject(Struct):
-    """An object of one of Berth's kinds before validation: `berth.api` models are made from `document`."""
-
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    spec: dict[str, Any] = {}
-    status: dict[str, Any] = {}
-
-    def document(self, *, api_version: str, kind: str) -> dict[str, Any]:
-        """The object as the API server would show it, for pydantic models."""
-        return {
-            "apiVersion": api_version,
-            "kind": kind,
-            "metadata": msgspec.to_builtins(self.metadata),
-            "spec": self.spec,
-            "status": self.status,
-        }

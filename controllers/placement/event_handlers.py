@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
 import structlog
 
 from berth.api.labels import ANNOTATION_SPREAD
 from berth.kube import resources as kinds
 from berth.kube.client import ApiClient
+from berth.kube.decoding import ObjectDecoder
 from berth.kube.events import Note
 from berth.kube.objects import CustomObject, Namespace, Node, Pod, Service
 from berth.kube.reflector import Handler, Reflector
@@ -46,6 +48,13 @@ _REJECTIONS: Final = frozenset(
     f"{_OUT_OF}{resource}" for resource in ("cpu", "memory", "pods", "ephemeral-storage")
 ) | {"NodeAffinity", "NodePorts", "UnexpectedAdmissionError", "TopologyAffinityError"}
 """Reasons for which kubelets refuse pods, but for what is out of other resources."""
+
+
+class _GroupStatus(msgspec.Struct, rename="camel"):
+    topology_order: msgspec.Raw = msgspec.Raw()
+
+
+_STATUS: Final = ObjectDecoder(_GroupStatus)
 
 
 class EventHandlers:
@@ -298,5 +307,9 @@ def _spread(group: CustomObject) -> str | None:
     return group.metadata.annotations.get(ANNOTATION_SPREAD)
 
 
-def _order(obj: CustomObject) -> object:
-    return obj.status.get("topologyOrder")
+def _order(group: CustomObject) -> msgspec.Raw:
+    """status.topologyOrder as JSON; nothing where there is none."""
+    try:
+        return _STATUS.decode(group.status).topology_order
+    except ValueError:
+        return msgspec.Raw()

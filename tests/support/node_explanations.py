@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from berth.cli.explain.node import NodeFacts, node_document
 from berth.kube.objects import CustomObject, Node, Pod
 from berth.scheduling.configuration import PlacementConfiguration
@@ -16,9 +14,7 @@ NODES = [builders.node(name, labels={ZONE: zone}) for name, zone in (("n1", "a")
 
 
 def custom(manifest: dict[str, Any]) -> CustomObject:
-    return msgspec.convert(
-        {**manifest, "metadata": {"namespace": "default", "uid": "u", **manifest["metadata"]}}, CustomObject
-    )
+    return CustomObject.of({**manifest, "metadata": {"namespace": "default", "uid": "u", **manifest["metadata"]}})
 
 
 GROUP = custom(plans.appgroup("shop", {"front": ["back"], "back": []}, maxNetworkCost=5))

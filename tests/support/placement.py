@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from berth.api.labels import (
     LABEL_APPGROUP,
     LABEL_REGION,
@@ -56,7 +54,7 @@ def group_object(
             {"workload": kinds.ref(selector), "index": index} for index, selector in enumerate(order, start=1)
         ]
     }
-    return msgspec.convert(body, CustomObject)
+    return CustomObject.of(body)
 
 
 def chain(*selectors: str, **demand: Any) -> list[dict[str, Any]]:

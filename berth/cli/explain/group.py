@@ -10,6 +10,7 @@ from typing import Any
 from berth.api.labels import LABEL_APPGROUP
 from berth.cli.explain.pod import event_rows, parse_time, pod_document
 from berth.cli.figures import group_figures, price_fields
+from berth.kube.custom_object import decoded
 from berth.kube.objects import CustomObject, Node, Pod, Service
 from berth.network.costs import NetworkCosts, Place
 from berth.network.edge_costs import edge_totals, node_places, pair_summary
@@ -80,7 +81,7 @@ def group_document(
         return {**document, "problem": group.problem}
     workloads = {row["selector"] for row in rows}
     document["order"] = sorted(group.index, key=lambda selector: group.index[selector])
-    document["ordered"] = bool(obj.status.get("topologyOrder"))
+    document["ordered"] = bool(decoded(obj.status).get("topologyOrder"))
     document["missingWorkloads"] = [selector for selector in group.selectors if selector not in workloads]
     costs, network = _network(obj.metadata.namespace, topologies, profile, now)
     placed = members.places(group.key)
@@ -161,7 +162,7 @@ def _pod(
 
 
 def _conditions(obj: CustomObject) -> list[dict[str, Any]]:
-    found = obj.status.get("conditions") or []
+    found = decoded(obj.status).get("conditions") or []
     names = ("type", "status", "reason", "message")
     return [{name: str(item.get(name, "")) for name in names} for item in found if isinstance(item, dict)]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from berth.api.quantity import QuantityError, parse_quantity
-from berth.kube.objects import Node, NodeSelectorTerm, Pod
+from berth.kube.objects import CustomObject, Node, NodeSelectorTerm, Pod
 from berth.scheduling.cache.pod_templates import PodTemplateCache
 from berth.scheduling.simulation.manifests import Document, InputProblem, Path, path_of
 
@@ -55,7 +55,7 @@ def convert(document: Document, kind: type[T], *, value: Any = None, at: Path = 
     """
     value = document.data if value is None else value
     try:
-        return msgspec.convert(value, kind)
+        return cast("T", CustomObject.of(value)) if kind is CustomObject else msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         path, what = _in_words(str(error), value)
         raise ConversionError(document.problem((*at, *path), what)) from error

@@ -15,6 +15,7 @@ from berth.api.checks import appgroup_problems, topology_problems
 from berth.api.errors import InvalidObjectError
 from berth.api.networktopology import NetworkTopology
 from berth.api.spread import spread_problem
+from berth.kube.custom_object import encoded
 from berth.kube.objects import ConfigMap, CustomObject, Node, Pod, StorageClass
 from berth.kube.priorities import PRIORITY_CLASSES, PriorityClass
 from berth.kube.resources import (
@@ -288,7 +289,7 @@ class _Assembly:
             forecast = self._forecasts.get(document.kind)
             if forecast is not None:
                 completed = forecast(document.data, nodes, maps)
-                item.spec, item.status = completed.get("spec", {}), completed.get("status", {})
+                item.spec, item.status = encoded(completed.get("spec", {})), encoded(completed.get("status", {}))
 
 
 _MODELS: dict[str, type[AppGroup] | type[NetworkTopology]] = {"AppGroup": AppGroup, "NetworkTopology": NetworkTopology}

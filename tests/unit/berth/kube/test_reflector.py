@@ -19,9 +19,9 @@ from berth.kube.client import ApiClient
 from berth.kube.connection import Connection
 from berth.kube.errors import ApiError
 from berth.kube.meta import object_key
-from berth.kube.objects import ConfigMap, CustomObject, ObjectMeta, Pod
+from berth.kube.objects import ConfigMap, ObjectMeta, Pod, PodSpec
 from berth.kube.reflector import Reflector
-from berth.kube.resources import APP_GROUPS, CONFIGMAPS, PODS
+from berth.kube.resources import CONFIGMAPS, PODS
 from tests.support.kube import ChangeType
 
 ADDED, MODIFIED, DELETED = ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED
@@ -296,13 +296,13 @@ def test_an_object_that_is_nested_deeply_is_read_like_any_other(reflector: Refle
 
 
 def test_objects_that_are_nested_too_deeply_to_be_compared_count_as_changed(closed_client: ApiClient) -> None:
-    def deep() -> CustomObject:
-        spec: dict[str, Any] = {}
+    def deep() -> Pod:
+        group: dict[str, Any] = {}
         for _ in range(sys.getrecursionlimit()):
-            spec = {"f": spec}
-        return CustomObject(ObjectMeta(name="a", uid="u1", resource_version="1"), spec=spec)
+            group = {"f": group}
+        return Pod(ObjectMeta(name="a", uid="u1", resource_version="1"), PodSpec(scheduling_group=group))
 
-    reflector = Reflector(closed_client, APP_GROUPS)
+    reflector = Reflector(closed_client, PODS)
     reflector._replace({"a": deep()})
     seen = followed(reflector)
     reflector._replace({"a": deep()})

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from berth.kube.custom_object import encoded
 from berth.network.groups import MAX_EDGE_BANDWIDTH, GroupEdge, read_group, relaxed
 from tests.support import kinds
 from tests.support.placement import chain, group_object
@@ -51,7 +52,7 @@ class TestReading:
 
     def test_a_status_of_another_controller_leaves_the_group_usable(self) -> None:
         obj = group_object("shop", *chain("a", "b"))
-        obj.status = {"podsScheduled": [{"replicaID": "u-1", "hostname": "n1"}]}
+        obj.status = encoded({"podsScheduled": [{"replicaID": "u-1", "hostname": "n1"}]})
         group = read_group(obj)
         assert (group.problem, group.index, len(group.edges)) == ("", {"a": 1, "b": 2}, 1)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from berth.kube.objects import CustomObject
@@ -58,7 +57,7 @@ def test_the_first_placement_uses_weights_that_arrive_after_the_pods() -> None:
     assert stage.schedule() == set()
     topology = kinds.network_topology(kinds.weight_set("Dijkstra", z1={"z2": 5}))
     topology["metadata"]["namespace"] = "default"
-    stage.cache.update_topology(msgspec.convert(topology, CustomObject))
+    stage.cache.update_topology(CustomObject.of(topology))
     assert stage.schedule(seconds=0.2) == {"pa", "pb"}
     assert stage.placed["pa"].weight_sets == ("Dijkstra",)
 

@@ -25,7 +25,7 @@ def cache() -> Cache:
     made.update_group(group_object("shop", *chain("web", "db")))
     manifest = plans.topology({("a", "b"): 10})
     manifest["metadata"]["namespace"] = "default"
-    made.update_topology(msgspec.convert(manifest, CustomObject))
+    made.update_topology(CustomObject.of(manifest))
     return made
 
 

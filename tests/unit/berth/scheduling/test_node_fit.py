@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,7 +86,7 @@ def test_members_are_judged_towards_their_placed_partners(node: str, admitted: i
     made.group(group_object("shop", *chain("a", "b", maxNetworkCost=5)))
     topology = plans.topology({("z1", "z2"): 5, ("z2", "z3"): 90})
     topology["metadata"]["namespace"] = "default"
-    made.cache.update_topology(msgspec.convert(topology, CustomObject))
+    made.cache.update_topology(CustomObject.of(topology))
     found = fit(made, member("a1", "a"), node=node)
     assert found.admitted == admitted
     assert [plugin for plugin, _ in found.reasons] == ([] if admitted else ["NetworkOverhead"])

@@ -90,7 +90,7 @@ class Tenant:
         return {"namespace": self.name, "name": name, "uid": f"{self.name}-{name}"}
 
     def custom(self, body: dict[str, Any], name: str) -> CustomObject:
-        return msgspec.convert({**body, "metadata": self.metadata(name)}, CustomObject)
+        return CustomObject.of({**body, "metadata": self.metadata(name)})
 
     def group(self, bandwidth: str) -> CustomObject:
         found = group_object("shop", *chain("a", "b", "none", minBandwidth=bandwidth), numMembers=2)

@@ -241,7 +241,7 @@ class Turns(RuleBasedStateMachine):
     def topology(self, cost: int) -> None:
         body = kinds.network_topology(kinds.weight_set(z1={"z2": cost}, z2={"z1": cost}))
         body["metadata"] |= {"namespace": "default", "uid": "net"}
-        self.desk.see("networktopologies", msgspec.convert(body, CustomObject))
+        self.desk.see("networktopologies", CustomObject.of(body))
 
     @rule()
     def lose_topology(self) -> None:

@@ -9,7 +9,8 @@ import pytest
 import structlog
 
 from berth.api.spread import SpreadLevel
-from berth.kube.objects import CustomObject, Node, ObjectMeta, OwnerReference, Pod, Service
+from berth.kube.custom_object import decoded, encoded
+from berth.kube.objects import CustomObject, Node, OwnerReference, Pod, Service
 from berth.network.groups import GroupKey
 from berth.network.routing import Routing
 from berth.scheduling.configuration import Profile
@@ -256,7 +257,7 @@ class TestOtherKinds:
         desk.pods(member("b1", "b", on="n1"))
         desk.fail(member("a1", "a", cpu="100"))
         reported = shop("a", "b")
-        reported.status["runningWorkloads"] = 2
+        reported.status = encoded({**decoded(reported.status), "runningWorkloads": 2})
         desk.see("appgroups", reported)
         assert desk.tried() == []
         for changed in (shop("a", "b", order=("b", "a")), shop("a", "b", "c", order=("b", "a"))):
@@ -296,7 +297,7 @@ class TestOtherKinds:
     def test_topologies_help_when_their_costs_change(self, desk: Desk) -> None:
         def network(cost: Any) -> CustomObject:
             body = kinds.network_topology(kinds.weight_set(z1={"z2": cost}))
-            return CustomObject(metadata=ObjectMeta(name="net", namespace="default"), spec=body["spec"])
+            return CustomObject.of({"metadata": {"name": "net", "namespace": "default"}, "spec": body["spec"]})
 
         def news(cost: Any) -> list[str]:
             desk.see("networktopologies", network(cost))
@@ -322,9 +323,9 @@ class TestOtherKinds:
         ],
     )
     def test_an_unusable_topology_is_logged_for_its_readers(self, desk: Desk, namespace: str, level: str) -> None:
-        meta = ObjectMeta(name="net", namespace=namespace)
+        meta = {"name": "net", "namespace": namespace}
         with structlog.testing.capture_logs() as lines:
-            desk.see("networktopologies", CustomObject(metadata=meta, spec={"weights": "none"}))
+            desk.see("networktopologies", CustomObject.of({"metadata": meta, "spec": {"weights": "none"}}))
         assert [(line["event"], line["log_level"]) for line in lines] == [("network topology ignored", level)]
 
     def test_storage_helps_those_with_volumes(self, desk: Desk) -> None:

@@ -16,7 +16,7 @@ from tests.support.placement import lone
 
 def network(namespace: str, cost: Any = 5) -> CustomObject:
     body = kinds.network_topology(kinds.weight_set(z1={"z2": cost}))
-    return CustomObject(metadata=ObjectMeta(name="net", namespace=namespace), spec=body["spec"])
+    return CustomObject.of({"metadata": {"name": "net", "namespace": namespace}, "spec": body["spec"]})
 
 
 @pytest.mark.parametrize(

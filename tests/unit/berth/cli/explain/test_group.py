@@ -26,7 +26,7 @@ NODES = [
 
 def custom(manifest: dict[str, Any], **status: Any) -> CustomObject:
     manifest = {**manifest, "metadata": {"namespace": "default", "uid": "u", **manifest["metadata"]}, "status": status}
-    return msgspec.convert(manifest, CustomObject)
+    return CustomObject.of(manifest)
 
 
 def member(workload: str, on: str = "", *, name: str = "", **arguments: Any) -> Pod:

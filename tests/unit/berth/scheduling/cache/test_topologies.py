@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.api.networktopology import NetworkTopology
+from berth.kube.custom_object import encoded
 from berth.kube.objects import CustomObject
 from berth.network.costs import NO_COSTS
 from berth.scheduling.cache.topologies import TopologyTable
@@ -24,7 +25,7 @@ def table() -> TopologyTable:
 
 def topology(name: str = "net", *, cost: Any = 5, namespace: str = "default") -> CustomObject:
     body = kinds.network_topology(kinds.weight_set(z1={"z2": cost}), name=name)
-    return CustomObject(metadata=builders.ObjectMeta(name=name, namespace=namespace), spec=body["spec"])
+    return CustomObject.of({"metadata": {"name": name, "namespace": namespace}, "spec": body["spec"]})
 
 
 def test_costs_stay_the_same_object_until_they_change(table: TopologyTable) -> None:
@@ -57,7 +58,7 @@ def test_a_new_measurement_of_the_same_costs_wakes_nobody(table: TopologyTable) 
     table.update(topology())
     before = table.costs_for("default", Profile())
     again = topology()
-    again.status = {"weightCalculationTime": "2026-01-02T03:04:05Z"}
+    again.status = encoded({"weightCalculationTime": "2026-01-02T03:04:05Z"})
     assert table.update(again) == (None, False)
     after = table.costs_for("default", Profile())
     assert (before.data_time, after.data_time) == ("", "2026-01-02T03:04:05Z")

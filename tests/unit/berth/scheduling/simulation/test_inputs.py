@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from berth.kube.custom_object import decoded
 from berth.kube.objects import Pod
 from berth.scheduling.cache.selectors import Selector
 from berth.scheduling.simulation import inputs as inputs_module
@@ -63,7 +64,7 @@ def test_new_appgroups_get_the_order_that_their_controller_would_write() -> None
     inputs, problems = plans.inputs_of(plans.appgroup("shop", {"back": [], "front": ["back"]}))
     assert problems == []
     [group] = inputs.of("AppGroup")
-    order = {entry["workload"]["selector"]: entry["index"] for entry in group.status["topologyOrder"]}
+    order = {entry["workload"]["selector"]: entry["index"] for entry in decoded(group.status)["topologyOrder"]}
     assert order == {"front": 1, "back": 2}
 
 
@@ -72,7 +73,7 @@ def test_new_topologies_get_their_computed_weights() -> None:
     inputs, problems = plans.inputs_of(*zones, plans.topology({("a", "b"): 2, ("b", "c"): 3}))
     assert problems == []
     [topology] = inputs.of("NetworkTopology")
-    sets = {item["name"]: item for item in topology.spec["weights"]}
+    sets = {item["name"]: item for item in decoded(topology.spec)["weights"]}
     [level] = sets["Dijkstra"]["topologyList"]
     [from_a] = [row["costList"] for row in level["originList"] if row["origin"] == "a"]
     assert {cost["destination"]: cost["networkCost"] for cost in from_a} == {"b": 2, "c": 5}
@@ -88,7 +89,7 @@ def test_measurements_of_a_configmap_count() -> None:
     inputs, problems = plans.inputs_of(*nodes, configmap, manifest)
     assert problems == []
     [topology] = inputs.of("NetworkTopology")
-    assert [item["name"] for item in topology.spec["weights"]] == ["UserDefined", "Dijkstra", "NetperfCosts"]
+    assert [item["name"] for item in decoded(topology.spec)["weights"]] == ["UserDefined", "Dijkstra", "NetperfCosts"]
 
 
 def _calls(monkeypatch: pytest.MonkeyPatch, target: Any, name: str, work: Callable[[], object]) -> int:
