@@ -26,6 +26,7 @@ from berth.kube.connection import Connection, ConnectionConfigError
 from berth.kube.decoding import ObjectDecoder
 from berth.kube.errors import ApiError, error_from_response, readable, unreadable
 from berth.kube.http_answer import HttpAnswer
+from berth.kube.lines import Lines
 from berth.kube.lists import RawList, read_list
 from berth.kube.metrics import API_LATENCY, API_REQUESTS
 from berth.kube.resources import Resource
@@ -300,11 +301,9 @@ class ApiClient:
                 await self._renew(generation)
             if response.status != 200:
                 raise error_from_response(response.status, await response.read(), response.headers.get("Retry-After"))
-            rest = b""
+            reader = Lines()
             async for chunk in response.content.iter_any():
-                lines = (rest + chunk).split(b"\n")
-                rest = lines.pop()
-                if lines:
+                if lines := reader.feed(chunk):
                     yield lines
 
     async def _repeat(self, request: _Request) -> bytes:
