@@ -168,7 +168,10 @@ class _Channel(asyncio.Protocol):
             raise ConnectionResetError("the server has closed the connection")
         self._answer = asyncio.get_running_loop().create_future()
         self._transport.write(request)
-        return await self._answer
+        try:
+            return await self._answer
+        finally:
+            self._answer = None  # it may have megabytes, and the next request may be long in coming
 
     def drop(self) -> None:
         """Close the connection without waiting for anything."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -100,6 +101,22 @@ class TestReuse:
         async with pool_of(twice) as (pool, server):
             assert [await post(pool) for _ in range(3)] == [OK] * 3
         assert server.connections == 3
+
+    async def test_a_free_connection_keeps_nothing_of_its_last_answer(self) -> None:
+        size = 3_000_000
+
+        async def large(request: bytes, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 201 Created\r\nContent-Length: %d\r\n\r\n" % size + b"x" * size)
+
+        async with pool_of(large) as (pool, _):
+            tracemalloc.start()
+            try:
+                assert len((await post(pool)).body) == size
+                await asyncio.sleep(0)  # while what woke us is under way, the event loop keeps it
+                kept, peak = tracemalloc.get_traced_memory()
+            finally:
+                tracemalloc.stop()
+        assert kept < size / 2 < peak
 
     async def test_closing_ends_all_connections(self) -> None:
         async with pool_of(says_ok) as (pool, _):
