@@ -10,6 +10,7 @@ from typing import NamedTuple
 from berth.api.appgroup import API_VERSION, KIND, AppGroup
 from berth.api.errors import InvalidObjectError
 from berth.api.spread import SpreadLevel, read_spread
+from berth.kube.memory import collection_paused
 from berth.kube.objects import CustomObject
 
 MAX_EDGE_BANDWIDTH = 10**12
@@ -79,6 +80,7 @@ class Group:
         object.__setattr__(self, "edges_of", found)
 
 
+@collection_paused()
 def read_group(obj: CustomObject) -> Group:
     """Compile an AppGroup; a broken one yields a Group whose `problem` says what to mend."""
     key = GroupKey(obj.metadata.namespace, obj.metadata.name)

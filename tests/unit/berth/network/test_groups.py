@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from dataclasses import replace
 from typing import Any
@@ -49,6 +50,21 @@ class TestReading:
     )
     def test_index_comes_from_a_fitting_order_only(self, order: list[str], index: dict[str, int]) -> None:
         assert read_group(group_object("shop", *chain("a", "b", "c"), order=order)).index == index
+
+    def test_reading_a_large_group_leaves_the_garbage_collector_at_rest(self) -> None:
+        obj = group_object("shop", *chain(*(f"w{n}" for n in range(3000))))
+        runs: list[str] = []
+
+        def note(phase: str, _: object) -> None:
+            runs.append(phase)
+
+        gc.callbacks.append(note)
+        try:
+            group = read_group(obj)
+        finally:
+            gc.callbacks.remove(note)
+        assert len(group.edges) == 2999
+        assert runs in ([], ["start", "stop"])  # once may be right after it
 
     def test_a_status_of_another_controller_leaves_the_group_usable(self) -> None:
         obj = group_object("shop", *chain("a", "b"))
