@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
 from berth.kube.errors import ApiError
 from berth.kube.resources import Resource
+
+T = TypeVar("T")
 
 USER_AGENT = "berth-cli"
 
@@ -46,7 +48,28 @@ async def list_cluster(
     return found, connection.namespace
 
 
-async def list_or_nothing(client: ApiClient, resource: Resource[Any], **selection: Any) -> list[Any]:
+class OptionalLists:
+    """Reads what an explanation can do without."""
+
+    def __init__(self, client: ApiClient) -> None:
+        """Prepare; the client is open."""
+        self._client = client
+        self.unread: list[str] = []
+        """plural names of what may not be listed"""
+
+    async def read(self, resource: Resource[T], *, namespace: str | None = None) -> list[T]:
+        """All objects of a kind; none of one that the cluster does not know, or that may not be listed."""
+        try:
+            return await list_or_nothing(self._client, resource, namespace=namespace)
+        except ApiError as error:
+            if error.status != 403:
+                raise
+            if resource.plural not in self.unread:
+                self.unread.append(resource.plural)
+            return []
+
+
+async def list_or_nothing(client: ApiClient, resource: Resource[T], **selection: Any) -> list[T]:
     """A whole collection, empty when the cluster does not know the kind."""
     try:
         return await client.list_all(resource, **selection)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner, Result
 
 from berth.cli.main import kubectl_app
@@ -225,6 +226,27 @@ def test_what_does_not_exist_gives_2(shop: Shop, arguments: tuple[str, ...], sai
     assert result.exit_code == 2
     assert result.stdout == ""
     assert said in result.stderr
+
+
+def test_whoever_may_only_look_at_the_namespace_is_told_what_can_be(shop: Shop, tmp_path: Path) -> None:
+    for arguments in (
+        ("role", "owner", "--verb=get,list", "--resource=pods,services,events.events.k8s.io"),
+        ("role", "kinds", "--verb=get,list", "--resource=appgroups.appgroup.diktyo.x-k8s.io"),
+        ("rolebinding", "owner", "--role=owner", "--user=owner"),
+        ("rolebinding", "kinds", "--role=kinds", "--user=owner"),
+    ):
+        shop.kubectl("create", *arguments)
+    kubeconfig = yaml.safe_load(shop.cluster.kubeconfig.read_text())
+    kubeconfig["users"][0]["user"]["as"] = "owner"
+    path = tmp_path / "owner"
+    path.write_text(yaml.safe_dump(kubeconfig))
+    command = ["explain", "ag/online-boutique", "-n", SHOP, "-o", "json", "--kubeconfig", str(path)]
+    result = CliRunner().invoke(kubectl_app, command)
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert [row["resource"] for row in document["unread"]] == ["nodes", "networktopologies"]
+    assert (document["placed"], len(document["pods"])) == (11, 11)
+    assert "meanEdgeCost" not in document
 
 
 def test_kubectl_finds_the_plugin(shop: Shop) -> None:

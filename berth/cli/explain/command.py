@@ -12,15 +12,14 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from berth.api.labels import LABEL_APPGROUP
 from berth.cli.commands import CLUSTER_ERRORS, UnreadableFileError, cluster_problem, fail, read_file
 from berth.cli.explain.types import TypeAndName
-from berth.cli.listing import USER_AGENT, list_or_nothing
+from berth.cli.listing import USER_AGENT
 from berth.cli.output import Output, colored, print_document
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
 from berth.kube.errors import ApiError
-from berth.kube.resources import APP_GROUPS, EVENTS, NETWORK_TOPOLOGIES, NODES, PODS, SERVICES
+from berth.kube.resources import APP_GROUPS, EVENTS, NODES, PODS
 
 explain = typer.Typer(
     name="explain",
@@ -89,20 +88,9 @@ def explain_appgroup(
 
     async def look(client: ApiClient, namespace: str) -> dict[str, Any]:
         group = await _get(client, APP_GROUPS, name, namespace, "appgroups")
-        pods = await client.list_all(PODS, namespace=namespace, label_selector=f"{LABEL_APPGROUP}={name}")
-        return dict(
-            command.group_document(
-                group,
-                pods,
-                await client.list_all(NODES),
-                await list_or_nothing(client, NETWORK_TOPOLOGIES),
-                await client.list_all(EVENTS, namespace=namespace),
-                services=await client.list_all(SERVICES, namespace=namespace),
-                profile=profiles.profiles[0],
-                schedulers=_names(profiles),
-                now=datetime.now(UTC),
-            )
-        )
+        profile = profiles.profiles[0]
+        facts = await command.read_group_facts(client, group, profile=profile)
+        return dict(command.group_document(facts, profile=profile, schedulers=_names(profiles), now=datetime.now(UTC)))
 
     document = _run(look, kubeconfig=kubeconfig, context=context, namespace=namespace)
     _print(document, output, command.group_page)

@@ -8,10 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from berth.api.labels import LABEL_APPGROUP
+from berth.cli.explain.group_reading import GroupFacts
 from berth.cli.explain.pod import event_rows, parse_time, pod_document
 from berth.cli.figures import group_figures, price_fields
 from berth.kube.custom_object import decoded
-from berth.kube.objects import CustomObject, Node, Pod, Service
+from berth.kube.objects import CustomObject, Pod, Service
 from berth.network.costs import NetworkCosts, Place
 from berth.network.edge_costs import edge_totals, node_places, pair_summary
 from berth.network.groups import GroupKey, read_group
@@ -32,38 +33,36 @@ VERSION = 3
 MAX_EVENTS = 10
 
 
+_UNREAD = {
+    "nodes": "what calls cost, and what the group survives, are left out",
+    "networktopologies": "what calls cost, and what the group survives, are left out",
+    "services": "pods are taken to call every replica",
+    "events": "what was said of late is left out",
+}
+"""What is missing in an explanation made without the right to list something."""
+
+
 def group_document(
-    obj: CustomObject,
-    pods: Sequence[Pod],
-    nodes: Sequence[Node],
-    topologies: Sequence[CustomObject],
-    events: Iterable[Mapping[str, Any]],
-    *,
-    services: Iterable[Service] = (),
-    profile: Profile,
-    schedulers: Collection[str],
-    now: datetime,
+    facts: GroupFacts, *, profile: Profile, schedulers: Collection[str], now: datetime
 ) -> dict[str, Any]:
     """Explain one AppGroup.
 
     Args:
-        obj: the AppGroup.
-        pods: pods of its namespace; others than its own are left out.
-        nodes: all nodes.
-        topologies: all NetworkTopologies.
-        events: Events of its namespace.
-        services: Services of its namespace.
+        facts: what was read of the cluster; pods without its label are left out.
         profile: which topology and weight sets count.
         schedulers: scheduler names that are Berth's.
         now: for ages.
     """
-    told = _by_object(events)
+    obj = facts.group
+    told = _by_object(facts.events)
     group = read_group(obj)
-    own = [pod for pod in pods if pod.metadata.labels.get(LABEL_APPGROUP) == obj.metadata.name and not pod.finished]
+    own = [
+        pod for pod in facts.pods if pod.metadata.labels.get(LABEL_APPGROUP) == obj.metadata.name and not pod.finished
+    ]
     members = GroupMembers()
     for pod in own:
         members.update(pod, node=pod.spec.node_name)
-    places = node_places(list(nodes))
+    places = node_places(list(facts.nodes))
     rows = [_pod(pod, places, told.get(pod.metadata.uid, ()), schedulers=schedulers, now=now) for pod in own]
     rows.sort(key=lambda row: (group.index.get(row["selector"], len(group.index) + 1), row["name"]))
     document: dict[str, Any] = {
@@ -76,6 +75,7 @@ def group_document(
         "placed": sum(1 for row in rows if row["node"]),
         "conditions": _conditions(obj),
         "events": event_rows(told.get(obj.metadata.uid, ()), uid=obj.metadata.uid, now=now)[:MAX_EVENTS],
+        "unread": [{"resource": name, "effect": _UNREAD[name]} for name in facts.unread],
     }
     if group.problem:
         return {**document, "problem": group.problem}
@@ -83,11 +83,16 @@ def group_document(
     document["order"] = sorted(group.index, key=lambda selector: group.index[selector])
     document["ordered"] = bool(decoded(obj.status).get("topologyOrder"))
     document["missingWorkloads"] = [selector for selector in group.selectors if selector not in workloads]
-    costs, network = _network(obj.metadata.namespace, topologies, profile, now)
+    costs, network = _network(obj.metadata.namespace, facts.topologies, profile, now)
+    if "networktopologies" in facts.unread:
+        network["missing"] = "NetworkTopologies may not be listed"
+    if {"nodes", "networktopologies"} & set(facts.unread):
+        # Costs that nobody has told count as 100 and every node as of no zone: figures would be wrong, not coarse.
+        return document | {"network": network}
     placed = members.places(group.key)
     total, _ = edge_totals(group, placed, places, costs)
     document["network"] = network
-    routing = _routing(group.key, own, services)
+    routing = _routing(group.key, own, facts.services)
     sites = Sites.of(places, costs)
     summary = summarize(group, _placed(own, places), sites, routing)
     document["prices"] = price_fields(group, profile, sites)

@@ -7,7 +7,7 @@ from typing import Any
 
 from berth.api.labels import RESOURCE_BANDWIDTH
 from berth.api.text import counted, listed
-from berth.cli.explain.tables import age_text
+from berth.cli.explain.tables import age_text, unread_fields
 from berth.cli.plan.tables import Page, amount, number, terms_text, without_constant
 
 MAX_ROWS = 60
@@ -47,9 +47,7 @@ def _fields(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     if document["settings"]:
         rows.append(("Settings", ", ".join(f"{name}={value}" for name, value in document["settings"].items())))
     rows += [("Problem", problem) for problem in document["problems"]]
-    rows += [
-        ("Not read", f"{item['resource']}: you may not list them; {item['effect']}") for item in document["unread"]
-    ]
+    rows += unread_fields(document)
     others = document["others"]
     if others["pods"]:
         rows.append(("Others", _others(others)))

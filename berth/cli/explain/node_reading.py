@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 import msgspec
 
 from berth.api.labels import LABEL_APPGROUP, membership
 from berth.cli.explain.node import NodeFacts
-from berth.cli.listing import list_or_nothing
+from berth.cli.listing import OptionalLists
 from berth.kube.client import ApiClient
 from berth.kube.decoding import without_null_fields
-from berth.kube.errors import ApiError
 from berth.kube.objects import Node, Pod, Service
 from berth.kube.resources import (
     APP_GROUPS,
@@ -26,8 +25,6 @@ from berth.kube.resources import (
 from berth.scheduling.cache.pod_templates import PodTemplateCache
 from berth.scheduling.cache.volumes import StorageObject, claim_keys
 from berth.scheduling.simulation.inputs import READ
-
-T = TypeVar("T")
 
 MAX_NAMED = 20
 """Groups or namespaces that are asked for by name; of more, all are listed at once."""
@@ -67,7 +64,7 @@ async def read_node_facts(
     if waiting:
         elsewhere += await _neighbours(client, waiting)
     moved = {pod.metadata.uid for pod in waiting}
-    lists = _Lists(client)
+    lists = OptionalLists(client)
     return NodeFacts(
         node,
         here,
@@ -83,26 +80,6 @@ async def read_node_facts(
         storage=await _storage(lists) if any(claim_keys(pod) for pod in waiting) else (),
         unread=lists.unread,
     )
-
-
-class _Lists:
-    """Reads what an explanation can do without."""
-
-    def __init__(self, client: ApiClient) -> None:
-        self._client = client
-        self.unread: list[str] = []
-        """plural names of what may not be listed"""
-
-    async def read(self, resource: Resource[T], *, namespace: str | None = None) -> list[T]:
-        """All objects of a kind; none of one that the cluster does not know, or that may not be listed."""
-        try:
-            return await list_or_nothing(self._client, resource, namespace=namespace)
-        except ApiError as error:
-            if error.status != 403:
-                raise
-            if resource.plural not in self.unread:
-                self.unread.append(resource.plural)
-            return []
 
 
 def _pod(item: dict[str, Any]) -> Pod:
@@ -144,7 +121,7 @@ async def _members(client: ApiClient, names: Sequence[str]) -> list[Pod]:
     return await client.list_all(PODS, label_selector=selector)
 
 
-async def _services(lists: _Lists, pods: Iterable[Pod]) -> list[Service]:
+async def _services(lists: OptionalLists, pods: Iterable[Pod]) -> list[Service]:
     """Services of the namespaces of these pods' AppGroups."""
     namespaces = sorted({pod.metadata.namespace for pod in pods if membership(pod.metadata.labels) is not None})
     if len(namespaces) > MAX_NAMED:
@@ -175,7 +152,7 @@ async def _neighbours(client: ApiClient, waiting: Sequence[Pod]) -> list[Pod]:
     return found
 
 
-async def _storage(lists: _Lists) -> list[StorageObject]:
+async def _storage(lists: OptionalLists) -> list[StorageObject]:
     found: list[StorageObject] = []
     for resource in READ:
         if resource.type.__name__ in _STORAGE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from berth.cli.explain.group import group_document
+from berth.cli.explain.group_reading import read_group_facts
 from berth.cli.explain.node import node_document
 from berth.cli.explain.node_page import node_page
 from berth.cli.explain.node_reading import read_node_facts
@@ -21,6 +22,7 @@ __all__ = [
     "pod_document",
     "pod_page",
     "profiles",
+    "read_group_facts",
     "read_node_facts",
 ]
 

@@ -200,7 +200,8 @@ def _group_fields(document: Mapping[str, Any]) -> list[tuple[str, str]]:
         for name, text in (("Mean edge cost", cost_line(document)), ("Calls", calls_line(document)))
         if text
     ]
-    rows += [*survival_lines(document), ("Prices", price_line(document))]
+    if "survival" in document:
+        rows += [*survival_lines(document), ("Prices", price_line(document))]
     pairs = [
         f"{document[name]} {what}"
         for name, what in (("pairsOverLimit", "above their maxNetworkCost"), ("pairsOfUnknownCost", "of unknown cost"))
@@ -210,7 +211,12 @@ def _group_fields(document: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("Pairs of pods", f"{document['pairs']}, {', '.join(pairs)}"))
     rows.append(("Network data", network_text(document["network"])))
     rows += [("Problem", problem) for problem in document["network"]["problems"]]
-    return rows
+    return rows + unread_fields(document)
+
+
+def unread_fields(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What the reader may not list, and what that means for the explanation."""
+    return [("Not read", f"{item['resource']}: you may not list them; {item['effect']}") for item in document["unread"]]
 
 
 def _without_node(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from berth.cli.explain.group import group_document
+from berth.cli.explain.group_reading import GroupFacts
 from berth.cli.explain.tables import group_page
 from berth.kube.objects import CustomObject, Node, OwnerReference, Pod, Service
 from berth.scheduling.configuration import Profile
@@ -60,18 +61,10 @@ def explained(
     nodes: Sequence[Node] = NODES,
     events: Sequence[Any] = (),
     services: Sequence[Service] = (),
+    unread: Sequence[str] = (),
 ) -> dict[str, Any]:
-    return group_document(
-        group or custom(GROUP),
-        pods,
-        nodes,
-        topologies,
-        events,
-        services=services,
-        profile=Profile(),
-        schedulers=["berth-scheduler"],
-        now=NOW,
-    )
+    facts = GroupFacts(group or custom(GROUP), pods, nodes, topologies, events, services, unread)
+    return group_document(facts, profile=Profile(), schedulers=["berth-scheduler"], now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -265,6 +258,31 @@ def test_a_broken_topology_is_said() -> None:
     broken = custom({**plans.topology({}), "spec": {"weights": "x"}})
     [problem] = explained(topologies=[broken])["network"]["problems"]
     assert "NetworkTopology default/net: spec.weights" in problem
+
+
+@pytest.mark.parametrize(
+    ("unread", "given"),
+    [(["nodes"], {"nodes": ()}), (["networktopologies"], {"topologies": ()})],
+    ids=["nodes", "networktopologies"],
+)
+def test_figures_that_would_be_wrong_are_left_out_and_the_missing_right_is_named(
+    unread: list[str], given: dict[str, Any]
+) -> None:
+    document = explained(member("front", "a1"), member("back", "b1"), unread=unread, **given)
+    assert document["order"] == ["front", "back"]
+    assert [(row["name"], row["node"]) for row in document["pods"]] == [("front-1", "a1"), ("back-1", "b1")]
+    assert not {"edges", "meanEdgeCost", "survival", "prices", "pairs", "dependencies"} & set(document)
+    page = " ".join(group_page(document, width=100).split())
+    assert f"Not read {unread[0]}: you may not list them; what calls cost, and what the group survives" in page
+    assert "Survive" not in page
+    assert ("NetworkTopologies may not be listed" in page) == (unread == ["networktopologies"])
+
+
+def test_events_and_services_that_may_not_be_listed_cost_no_figures() -> None:
+    document = explained(member("front", "a1"), member("back", "b1"), unread=["events", "services"])
+    assert [row["resource"] for row in document["unread"]] == ["events", "services"]
+    assert document["meanEdgeCost"] == 10
+    assert "Not read" in group_page(document, width=100)
 
 
 def test_a_broken_group_is_said_and_its_pods_are_listed() -> None:

@@ -1,0 +1,73 @@
+"""Reads what there is to know about one AppGroup; whoever may only look at its namespace gets what can be told so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from berth.api.labels import LABEL_APPGROUP
+from berth.cli.listing import OptionalLists
+from berth.kube.client import ApiClient
+from berth.kube.objects import CustomObject, Node, Pod, Service
+from berth.kube.resources import EVENTS, NETWORK_TOPOLOGIES, NODES, PODS, SERVICES
+from berth.scheduling.cache.topologies import TopologyTable
+from berth.scheduling.configuration import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """What was read of the cluster about one AppGroup."""
+
+    group: CustomObject
+    """the AppGroup"""
+    pods: Sequence[Pod]
+    """pods with its label, or all of its namespace"""
+    nodes: Sequence[Node] = ()
+    """all nodes"""
+    topologies: Sequence[CustomObject] = ()
+    """NetworkTopologies of which one may serve it"""
+    events: Sequence[dict[str, Any]] = ()
+    """Events of its namespace"""
+    services: Sequence[Service] = ()
+    """Services of its namespace"""
+    unread: Sequence[str] = ()
+    """plural names of what may not be listed"""
+
+
+async def read_group_facts(client: ApiClient, group: CustomObject, *, profile: Profile) -> GroupFacts:
+    """Read what the explanation of an AppGroup needs.
+
+    Args:
+        client: client of the cluster.
+        group: the AppGroup.
+        profile: says which NetworkTopologies count.
+
+    Raises:
+        ApiError: the cluster cannot be read, or the namespace's pods may not be listed; other missing rights are noted.
+        aiohttp.ClientError, OSError: the cluster cannot be reached.
+    """
+    namespace, lists = group.metadata.namespace, OptionalLists(client)
+    pods = await client.list_all(PODS, namespace=namespace, label_selector=f"{LABEL_APPGROUP}={group.metadata.name}")
+    return GroupFacts(
+        group,
+        pods,
+        nodes=await lists.read(NODES),
+        topologies=await _topologies(lists, namespace, profile),
+        events=await lists.read(EVENTS, namespace=namespace),
+        services=await lists.read(SERVICES, namespace=namespace),
+        unread=lists.unread,
+    )
+
+
+async def _topologies(lists: OptionalLists, namespace: str, profile: Profile) -> list[CustomObject]:
+    """Those of the namespaces that count, up to the first with a usable one: none behind it is looked at."""
+    reference, table = profile.network_topology, TopologyTable()
+    places = (namespace, profile.system_namespace) if reference is None else (reference.namespace,)
+    found: list[CustomObject] = []
+    for place in dict.fromkeys(places):
+        here = await lists.read(NETWORK_TOPOLOGIES, namespace=place)
+        found += here
+        if any(table.update(item)[0] is None for item in here):
+            break
+    return found
