@@ -103,6 +103,8 @@ class LeaseLock:
         self._lease: dict[str, Any] | None = None
         self._written = False
         self._deadline = -math.inf
+        self._sent = -math.inf
+        """when the last write was sent, by the boot clock"""
 
     @property
     def held(self) -> bool:
@@ -117,9 +119,8 @@ class LeaseLock:
     async def acquire(self) -> None:
         """Wait for the Lease."""
         while True:
-            sent = boot_clock()
             if await self._try():
-                self._deadline = sent + self._timing.renew_deadline
+                self._deadline = self._sent + self._timing.renew_deadline
                 # An answer that took longer than the deadline is leadership that has run out already: renew it first.
                 if self.held:
                     return
@@ -132,16 +133,19 @@ class LeaseLock:
         Raises:
             LeadershipLost: at the deadline, or as soon as somebody else is seen to hold the Lease.
         """
+        started = self._sent
         try:
             while True:
-                await asyncio.sleep(max(0.0, min(self._timing.retry_period, self.left)))
+                # From the beginning of the last attempt: after a slow answer there is no time left to wait.
+                pause = started + self._timing.retry_period - boot_clock()
+                await asyncio.sleep(max(0.0, min(pause, self.left)))
+                started = boot_clock()
                 await self._renew()
         finally:
             self._deadline = -math.inf
 
     async def _renew(self) -> None:
-        sent = boot_clock()
-        left = self._deadline - sent
+        left = self.left
         if left <= 0:
             raise LeadershipLost(
                 f"lease {self._namespace}/{self._name} could not be renewed for {self._timing.renew_deadline:g} s"
@@ -149,7 +153,7 @@ class LeaseLock:
         try:
             async with asyncio.timeout(left):
                 if await self._try(renewing=True):
-                    self._deadline = sent + self._timing.renew_deadline
+                    self._deadline = self._sent + self._timing.renew_deadline
         except TimeoutError:
             self._lease = None  # whether the write arrived is unknown
         holder = self._holder()
@@ -181,7 +185,7 @@ class LeaseLock:
                 "metadata": {"name": self._name, "namespace": self._namespace},
                 "spec": self._spec(transitions=0, acquired=_now()),
             }
-            self._written = True
+            self._written, self._sent = True, boot_clock()
             self._remember(await self._client.create(LEASES, body, namespace=self._namespace))
             return True
         spec = self._lease.get("spec") or {}
@@ -194,7 +198,7 @@ class LeaseLock:
         transitions = int(spec.get("leaseTransitions") or 0) + (1 if took_over else 0)
         acquired = _now() if took_over else spec.get("acquireTime") or _now()
         body = {**self._lease, "spec": self._spec(transitions=transitions, acquired=acquired)}
-        self._written = True
+        self._written, self._sent = True, boot_clock()
         self._remember(await self._client.replace(LEASES, self._name, body, namespace=self._namespace))
         return True
 
