@@ -12,7 +12,7 @@ from berth.scheduling.gang.budget import UNLIMITED, Budget
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.columns import choose_columns
 from berth.scheduling.replicas.hard import keeps_rules
-from berth.scheduling.replicas.model import Model
+from berth.scheduling.replicas.model import LARGE, Model
 from berth.scheduling.replicas.order import has_order
 from berth.scheduling.replicas.problem import Ints, Problem
 from berth.scheduling.replicas.result import Plan, result_of
@@ -24,12 +24,15 @@ from berth.scheduling.replicas.search.improve import improve
 from berth.scheduling.replicas.search.kicks import kick
 from berth.scheduling.replicas.search.patterns import patterns
 from berth.scheduling.replicas.search.repair import repair
-from berth.scheduling.replicas.search.template import parts
+from berth.scheduling.replicas.search.template import cut_cost, parts
 
 SMALL = 200
 """Pods times columns up to which kicks are not cut down."""
 MANY = 400
 """Pods that belong together from which on only the best start is improved."""
+
+_Standing = tuple[int, float]
+"""pods without a node, and the objective"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,21 +137,45 @@ def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generat
 
 def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) -> Generator[None, None, None]:
     """The best of several starts, improved."""
-    books = draft.books
-    empty = draft.snapshot(rows)
-    most = max(books.model.replicas[row] for row in rows)
-    if most == 1:
+    replicas = [draft.model.replicas[row] for row in rows]
+    if max(replicas) == 1:
         # Nothing is to be spread: one node may do.
+        empty = draft.snapshot(rows)
         fill_node(draft, rows)
         if draft.at_floor(rows):
             return
         draft.restore(rows, empty)
+    starts = yield from _starts(draft, rows, budget, effort, effort.improved if sum(replicas) <= MANY else 1)
+    found: list[tuple[_Standing, Ints]] = []
+    for _, planned in sorted(starts.items(), key=lambda start: start[0]):
+        if found and budget.over:
+            break
+        draft.restore(rows, planned)
+        yield from improve(draft, budget, rows)
+        yield from complete(draft, budget, rows)
+        found.append((draft.standing(rows), draft.snapshot(rows)))
+    if found:
+        draft.restore(rows, min(found, key=lambda end: end[0])[1])
+
+
+def _starts(
+    draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort, keep: int
+) -> Generator[None, None, dict[_Standing, Ints]]:
+    """Fill the most promising patterns; returns the best of these plans, none if the draft is as good as can be.
+
+    Once the best one is what its pattern promised, patterns that promise worse than the plans to keep are left out.
+    """
+    books = draft.books
+    empty = draft.snapshot(rows)
     templates = {1: parts(books, rows)}
     yield from budget.pause()
-    starts: dict[tuple[int, float], Ints] = {}
-    improved = effort.improved if sum(books.model.replicas[row] for row in rows) <= MANY else 1
+    starts: dict[_Standing, Ints] = {}
+    # Without room enough for its slices a pattern promises something near a penalty, whatever it is worth.
+    trusted, kept_promise = books.model.penalty / LARGE, False
     promising = yield from patterns(books, budget, rows, effort.patterns)
-    for pattern in promising:
+    for promise, pattern in promising:
+        if kept_promise and len(starts) == keep and max(starts) < (0, promise) < (0, trusted):
+            continue
         slots = slots_of(pattern)
         turns = turns_of(books.model, rows, slots)
         block = max(turns.count(slot) for slot in set(turns))
@@ -165,20 +192,14 @@ def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) ->
             yield from way(draft, budget, where, templates[size])
             missing, value = draft.standing(rows)
             if draft.at_floor(rows, (missing, value)):
-                return
-            starts.setdefault((missing, round(value, 6)), draft.snapshot(rows))
-            if len(starts) > improved:
+                return {}
+            start = missing, round(value, 6)
+            if not starts or start < min(starts):
+                kept_promise = promise < trusted and start <= (0, promise + cut_cost(books, templates[size]))
+            starts.setdefault(start, draft.snapshot(rows))
+            if len(starts) > keep:
                 del starts[max(starts)]
-    found: list[tuple[tuple[int, float], Ints]] = []
-    for _, planned in sorted(starts.items(), key=lambda start: start[0]):
-        if found and budget.over:
-            break
-        draft.restore(rows, planned)
-        yield from improve(draft, budget, rows)
-        yield from complete(draft, budget, rows)
-        found.append((draft.standing(rows), draft.snapshot(rows)))
-    if found:
-        draft.restore(rows, min(found, key=lambda end: end[0])[1])
+    return starts
 
 
 def _rounds(model: Model, rows: Sequence[int], effort: Effort) -> int:

@@ -20,8 +20,10 @@ WIDEST = 6
 Pattern = tuple[int, ...]
 
 
-def patterns(books: Books, budget: Budget, rows: Sequence[int], limit: int) -> Generator[None, None, list[Pattern]]:
-    """The most promising patterns for pod sets that belong together, at most `limit`.
+def patterns(
+    books: Books, budget: Budget, rows: Sequence[int], limit: int
+) -> Generator[None, None, list[tuple[float, Pattern]]]:
+    """The most promising patterns for pod sets that belong together, at most `limit`, and the objective they promise.
 
     The best one of every width is among them if the limit allows.
 
@@ -44,10 +46,11 @@ def patterns(books: Books, budget: Budget, rows: Sequence[int], limit: int) -> G
             found[key] = min(pattern, found.get(key, pattern))
         yield from budget.pause()
     in_order = sorted(found, key=lambda key: (key[1], found[key]))
-    first: dict[int, Pattern] = {}
+    first: dict[int, tuple[int, float]] = {}
     for key in in_order:
-        first.setdefault(key[0], found[key])
-    return list(dict.fromkeys([*first.values(), *(found[key] for key in in_order)]))[:limit]
+        first.setdefault(key[0], key)
+    chosen = list(dict.fromkeys([*first.values(), *in_order]))[:limit]
+    return [(key[1], found[key]) for key in chosen]
 
 
 def _by_location(books: Books, budget: Budget, rows: Sequence[int]) -> Generator[None, None, tuple[Ints, Floats]]:

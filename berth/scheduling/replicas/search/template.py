@@ -48,6 +48,14 @@ def parts(books: Books, rows: Sequence[int], replicas: int = 1) -> list[Part]:
     return sorted((tuple(sorted(part)) for part in content.values() if part), key=lambda part: (-len(part), part))
 
 
+def cut_cost(books: Books, template: Sequence[Part]) -> float:
+    """What the edges between parts of a slice cost at the most while it stays in one location."""
+    model = books.model
+    part_of = {model.workload[row]: number for number, part in enumerate(template) for row in part}
+    cut = sum(part_of.get(callee, home) != home for caller, home in part_of.items() for callee in model.callees[caller])
+    return model.problem.prices.network * cut * float(model.cost.diagonal().max(initial=0.0))
+
+
 def _links(books: Books, rows: Sequence[int]) -> dict[int, dict[int, float]]:
     """Edges between pod sets, in both directions."""
     model = books.model

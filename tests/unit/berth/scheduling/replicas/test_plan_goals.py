@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 import pytest
 
-from bench.replicas_core.cases import BOUTIQUE, CALLS, boutique, cluster, figures
+from bench.replicas_core.cases import BOUTIQUE, CALLS, boutique, cluster, figures, mesh
 from berth.network.routing import Routing
+from berth.scheduling.gang.budget import Budget
 from berth.scheduling.planning import finish
+from berth.scheduling.replicas import plan as planning
 from berth.scheduling.replicas.plan import plan
 from berth.scheduling.replicas.problem import Problem
 from berth.scheduling.replicas.result import Plan
+from berth.scheduling.replicas.search.draft import Draft
+from berth.scheduling.replicas.search.fill import fill_slices
+from berth.scheduling.replicas.search.patterns import Pattern
+from berth.scheduling.replicas.search.template import Part
 
 NAMES = ["frontend", "checkout", "cart", "catalog", "recommendation", "currency", "shipping", "ad", "redis", "email"]
 NAMES.append("payment")
@@ -83,3 +90,25 @@ def test_a_grown_application_is_as_good_as_one_from_scratch(routing: Routing, fa
     assert after.complete
     assert all(after.survives_node)
     assert after.objective <= factor * scratch.objective + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        pytest.param(boutique(), {1, 2}, id="two plans are better than the third pattern"),
+        pytest.param(mesh(33, 3, nodes=cluster(24, 4), routing=Routing.SAME_ZONE), {2}, id="two ways of the best"),
+        pytest.param(boutique(nodes=cluster(24, 4, cpu=300)), {1, 2, 3}, id="too little room for what they promise"),
+    ],
+)
+def test_patterns_that_promise_worse_than_plans_found_are_not_filled(
+    problem: Problem, expected: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    widths = set[int]()
+
+    def fill(draft: Draft, budget: Budget, pattern: Pattern, parts: Sequence[Part]) -> Generator[None, None, None]:
+        widths.add(len(pattern))
+        return fill_slices(draft, budget, pattern, parts)
+
+    monkeypatch.setattr(planning, "fill_slices", fill)
+    assert finish(plan(problem)).complete
+    assert widths == expected

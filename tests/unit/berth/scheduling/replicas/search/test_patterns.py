@@ -15,7 +15,7 @@ from tests.support.counts import books_of, nodes, problem
 
 def found(*replicas: int, limit: int = 6, **fields: object) -> list[Pattern]:
     books = books_of(problem(*replicas, edges=[(0, 1)], **fields))
-    return finish(patterns(books, UNLIMITED, range(len(replicas)), limit))
+    return [pattern for _, pattern in finish(patterns(books, UNLIMITED, range(len(replicas)), limit))]
 
 
 def test_one_of_every_width_that_is_worth_a_try_and_none_twice() -> None:

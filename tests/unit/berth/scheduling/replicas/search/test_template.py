@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench.replicas_core.cases import boutique, cluster, mesh
 from berth.scheduling.replicas.problem import PodSet, Problem, Workload
-from berth.scheduling.replicas.search.template import parts
+from berth.scheduling.replicas.search.template import cut_cost, parts
 from tests.support.counts import books_of, nodes, problem
 
 
@@ -29,6 +29,20 @@ from tests.support.counts import books_of, nodes, problem
 def test_parts(cpu: int, edges: list[tuple[int, int]], expected: list[tuple[int, ...]]) -> None:
     books = books_of(problem(1, 1, 1, 1, edges=edges, on=nodes(cpu)))
     assert parts(books, range(4)) == expected
+
+
+@pytest.mark.parametrize(
+    ("template", "edges", "expected"),
+    [
+        pytest.param([(0, 1, 2)], [(0, 1), (1, 2)], 0.0, id="nothing"),
+        pytest.param([(0, 1), (2,)], [(0, 1), (1, 2), (1, 2), (0, 2)], 3.0, id="edges between parts, each"),
+        pytest.param([(0,), (1,)], [(0, 1), (1, 2)], 1.0, id="none to others"),
+    ],
+)
+def test_cut_edges_cost_what_calls_inside_a_location_cost(
+    template: list[tuple[int, ...]], edges: list[tuple[int, int]], expected: float
+) -> None:
+    assert cut_cost(books_of(problem(1, 1, 1, edges=edges)), template) == expected
 
 
 @pytest.mark.parametrize(("replicas", "sizes"), [(1, [4]), (2, [2, 2]), (4, [1, 1, 1, 1])])
