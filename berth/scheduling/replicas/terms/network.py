@@ -15,6 +15,9 @@ from berth.network.routing import Routing
 from berth.scheduling.replicas.model import Model, Target
 from berth.scheduling.replicas.problem import Floats
 
+MANY = 100
+"""Locations from which on it pays to look for those where somebody is."""
+
 
 class Network:
     """Calls of all workloads, kept up to date with their counts."""
@@ -97,7 +100,7 @@ class Network:
         for number in called:
             target = model.targets[number]
             place = self._by_place[number]
-            paid += (place @ target.spread_cost).take(self._location)
+            paid += carried(target.spread_cost.T, place).take(self._location)
             paid -= self._spread_diagonal[number] * self._q[number]
             if target.near_cost is not None:
                 change = self._endpoint(number, target)
@@ -167,7 +170,7 @@ def paid(model: Model, target: Target, x: Floats, here: Floats, total: float) ->
         float64[..., K].
     """
     place = model.location
-    mean = here @ target.spread_cost.T
+    mean = carried(target.spread_cost, here)
     mean /= total
     own = target.spread_cost.diagonal() / total
     cost: Floats
@@ -176,7 +179,7 @@ def paid(model: Model, target: Target, x: Floats, here: Floats, total: float) ->
         served = model.by_location(model.served(kept))
         reached = np.where(served, model.by_location(kept), total)
         diagonal = target.near_cost.diagonal()
-        near = np.where(served, model.within(target.near_cost, here), here @ target.near_cost.T) / reached
+        near = np.where(served, model.within(target.near_cost, here), carried(target.near_cost, here)) / reached
         if target.routing is Routing.SAME_NODE:
             cost = mean.take(place, axis=-1) - own.take(place) * x
             cost += near.take(place, axis=-1) * (x == 0)
@@ -187,6 +190,15 @@ def paid(model: Model, target: Target, x: Floats, here: Floats, total: float) ->
     if target.routing is Routing.LOCAL:
         cost += model.lost * (x == 0)
     return cost
+
+
+def carried(cost: Floats, amounts: Floats) -> Floats:
+    """float64[..., L]: what it costs from each location to these amounts, float64[..., L]; few of many have any."""
+    if amounts.ndim > 1 or len(amounts) < MANY:
+        return amounts @ cost.T
+    some = amounts.nonzero()[0]
+    total: Floats = cost[:, some] @ amounts[some]
+    return total
 
 
 class _Calls(NamedTuple):
@@ -213,10 +225,10 @@ Change = tuple[float, Floats, Floats]
 def _everywhere(calls: _Calls) -> Change:
     """Calls go to all endpoints, and to the new one."""
     total, here, place, together, cost, on_node = calls
-    near, towards = cost.diagonal(), place @ cost
-    carried = float(towards @ here - near @ together)
-    less = cost @ here + near if on_node else near
-    return carried / total if total else 0.0, (carried + towards) / (total + 1), less / (total + 1)
+    near, towards = cost.diagonal(), carried(cost.T, place)
+    all_calls = float(towards @ here - near @ together)
+    less = carried(cost, here) + near if on_node else near
+    return all_calls / total if total else 0.0, (all_calls + towards) / (total + 1), less / (total + 1)
 
 
 def _kept_in_zones(model: Model, calls: _Calls, kept: Floats) -> Change:
@@ -224,14 +236,14 @@ def _kept_in_zones(model: Model, calls: _Calls, kept: Floats) -> Change:
     total, here, place, together, cost, on_node = calls
     near, step, count = cost.diagonal(), total + 1, model.by_location(kept)
     served = count > 0
-    outside, inside, fresh = cost @ here, model.within(cost, here), model.within(cost.T, place)
+    outside, inside, fresh = carried(cost, here), model.within(cost, here), model.within(cost.T, place)
     # Where nothing serves there is nothing inside, and no pair on one node.
     each = model.gathered(place * inside - near * together) / np.maximum(kept, 1.0)
-    spilled = np.where(served, 0.0, place) @ cost
-    already, carried = float(each.sum()), float(spilled @ here)
+    spilled = carried(cost.T, np.where(served, 0.0, place))
+    already, beyond = float(each.sum()), float(spilled @ here)
     more = count + 1
     joining = (fresh - model.by_location(each)) / more
     opening = fresh - (model.by_location(model.gathered(place * outside)) + fresh) / step
-    level = already + (carried + spilled) / step + np.where(served, joining, opening)
+    level = already + (beyond + spilled) / step + np.where(served, joining, opening)
     less = (inside + near if on_node else near) / more
-    return already + carried / total if total else 0.0, level, less
+    return already + beyond / total if total else 0.0, level, less

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
 from berth.network.routing import Routing
+from berth.scheduling.replicas.terms.network import MANY, carried
 from tests.support.counts import books_of, nodes, problem, state_of, walk
 
 
@@ -69,3 +70,21 @@ def test_zones_of_one_name_in_several_regions_are_one_zone(names: list[int], cos
     books = books_of(problem(1, 2, edges=[(0, 1)], routing=routing, on=on))
     books.change([(0, 0, 1), (1, 2, 1), (1, 4, 1)])
     assert books.network.edge_value(0, 0) == pytest.approx(cost)
+
+
+@pytest.mark.parametrize("shape", [(4,), (MANY,), (MANY + 20,), (3, MANY)], ids=str)
+@pytest.mark.parametrize("share", [0.0, 0.03, 1.0], ids=["nobody", "few", "all"])
+def test_amounts_cost_from_every_location_what_each_of_them_costs(shape: tuple[int, ...], share: float) -> None:
+    rng = np.random.default_rng(0)
+    cost = rng.integers(0, 100, (shape[-1], shape[-1])).astype(np.float64)
+    amounts = rng.integers(1, 9, shape) * (rng.random(shape) < share)
+    found = carried(cost, amounts.astype(np.float64))
+    assert found.shape == shape
+    assert found.tolist() == np.einsum("lm,...m->...l", cost, amounts).tolist()
+
+
+def test_locations_without_anybody_are_not_multiplied() -> None:
+    """A cost that is no number would be seen."""
+    cost, amounts = np.full((MANY, MANY), np.nan), np.zeros(MANY)
+    cost[:, 7], amounts[7] = np.arange(MANY), 2.0
+    assert carried(cost, amounts).tolist() == (2.0 * np.arange(MANY)).tolist()
