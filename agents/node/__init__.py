@@ -10,5 +10,5 @@ EndpointSlices do not list has no peers, and a report without any. A peer that d
 latency. While the API server is away, measuring and metrics go on with the peers known last.
 
 Layout: ``agent`` (the component), ``settings``, ``probing`` (round trips to other nodes),
-``bandwidth`` (the node's link).
+``bandwidth`` (the node's link), ``throughput`` (tests between two nodes, off by default).
 """

@@ -7,6 +7,7 @@ import socket
 from agents.node.bandwidth.duty import BandwidthDuty
 from agents.node.probing.duty import ProbingDuty
 from agents.node.settings import NodeSettings
+from agents.node.throughput.duty import ThroughputDuty
 from berth.runtime.component import ComponentContext, run_together
 
 
@@ -19,8 +20,9 @@ class NodeAgent:
         """Prepare without I/O."""
         node = settings.name or socket.gethostname().lower()
         self._bandwidth = BandwidthDuty(context.client, settings, node)
-        self._probing = ProbingDuty(context, settings, node, self._bandwidth.report)
+        self._throughput = ThroughputDuty(settings, lambda: self._probing.addresses)
+        self._probing = ProbingDuty(context, settings, node, self._bandwidth.report, self._throughput.found)
 
     async def run(self) -> None:
         """Work until cancelled."""
-        await run_together(self._bandwidth.run(), self._probing.run())
+        await run_together(self._bandwidth.run(), self._probing.run(), self._throughput.run())

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 
 from agents.node.probing.responder import DEFAULT_PORT
 from agents.node.probing.sampling import DEFAULT_PEERS
+from agents.node.throughput.receiver import DEFAULT_PORT as THROUGHPUT_PORT
 from berth.api.probereport import MAX_BITS_PER_SECOND, MAX_INTERFACE, MAX_PEERS
 from berth.api.quantity import parse_quantity
 from berth.runtime.settings import ComponentSettings
@@ -38,6 +39,10 @@ class NodeSettings(ComponentSettings):
     """Network interface that leads to other nodes; empty: that of the default route."""
     bandwidth: str | None = None
     """Bit/s that its link carries, such as 10G; unset: what its driver says, which virtual ones do not."""
+    throughput_megabytes: int = Field(default=0, ge=0, le=100_000)
+    """Megabytes that it may send to each peer in an hour, and take from each, to measure throughput; 0: none."""
+    throughput_port: int = Field(default=THROUGHPUT_PORT, ge=1, le=65535)
+    """Port for that, the same on all nodes."""
 
     @field_validator("bandwidth")
     @classmethod

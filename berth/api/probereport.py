@@ -65,6 +65,13 @@ class PeerReport(ApiModel):
     )
     loss_per_mille: Int64 = Field(ge=0, le=PER_MILLE, description="Probes without an answer, of a thousand sent.")
     samples: Int64 = Field(ge=0, description="Answered probes behind the percentiles.")
+    throughput_bits_per_second: Int64 | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_BITS_PER_SECOND,
+        description="What one TCP connection carried to the peer. Unset: it was not measured, as is usual.",
+    )
+    throughput_time: Timestamp | None = Field(default=None, description="When throughput was measured.")
     last_probe_time: Timestamp = Field(description="When the peer was last probed, whether it answered or not.")
 
 

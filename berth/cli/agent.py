@@ -7,6 +7,7 @@ import typer
 from berth.cli.commands import Version
 from berth.cli.main import HELP
 from berth.cli.probe import probe
+from berth.cli.throughput import throughput
 
 app = typer.Typer(
     name="berth-agent",
@@ -18,6 +19,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(probe)
+app.command()(throughput)
 
 
 @app.callback()

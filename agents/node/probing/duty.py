@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -16,7 +16,7 @@ from agents.node.probing.measurements import Measurements
 from agents.node.probing.messages import Order
 from agents.node.probing.process import ProberProcess
 from agents.node.probing.publication import Publication
-from agents.node.probing.report import Moment, status_of
+from agents.node.probing.report import MeasuredThroughput, Moment, status_of
 from agents.node.probing.report_writer import ReportWriter
 from agents.node.probing.rounds import Round, Target
 from agents.node.probing.sampling import NodePlace, choose_peers
@@ -42,6 +42,7 @@ class ProbingDuty:
         settings: NodeSettings,
         node: str,
         bandwidth: Callable[[], BandwidthReport | None],
+        throughput: Callable[[], Mapping[str, MeasuredThroughput]],
     ) -> None:
         """Prepare without I/O.
 
@@ -50,8 +51,11 @@ class ProbingDuty:
             settings: the agent's.
             node: name of the node.
             bandwidth: says what is reported of the node's link.
+            throughput: says what was found of peers, by name.
         """
-        self._bandwidth = bandwidth
+        self.addresses: Mapping[str, str] = {}
+        """Addresses of the peers, by name."""
+        self._bandwidth, self._throughput = bandwidth, throughput
         self._settings = settings
         self._node = node
         self._zone = ""
@@ -99,6 +103,7 @@ class ProbingDuty:
             # Half a second with 5000 nodes in 200 zones.
             peers = await asyncio.to_thread(_choose, self._node, places, self._settings.peers)
             self._zone = places[self._node].zone if self._node in places else ""
+            self.addresses = {name: places[name].address for name in peers}
             self._measurements.keep({name: places[name].zone for name in peers})
             targets = (Target(name, places[name].address, places[name].port) for name in peers)
             self._process.give(Order(tuple(targets)))
@@ -121,8 +126,14 @@ class ProbingDuty:
             self._round_done.clear()
             now = Moment(datetime.now(UTC), time.monotonic())
             peers = self._measurements.peers(now.monotonic)
-            dropped = self._measurements.rounds_dropped
-            status = status_of(self._zone, peers, now, rounds_dropped=dropped, bandwidth=self._bandwidth())
+            status = status_of(
+                self._zone,
+                peers,
+                now,
+                rounds_dropped=self._measurements.rounds_dropped,
+                bandwidth=self._bandwidth(),
+                throughput=self._throughput(),
+            )
             if not publication.due(status, now.monotonic):
                 continue
             publication.tried(now.monotonic)

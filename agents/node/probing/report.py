@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from statistics import mean, median
 from typing import NamedTuple
 
 from agents.node.probing.window import Figures
-from berth.api.probereport import MAX_MICROSECONDS, PER_MILLE, BandwidthReport, PeerReport, ProbeReportStatus
+from berth.api.probereport import (
+    MAX_BITS_PER_SECOND,
+    MAX_MICROSECONDS,
+    PER_MILLE,
+    BandwidthReport,
+    PeerReport,
+    ProbeReportStatus,
+)
 
 
 class ProbedPeer(NamedTuple):
@@ -21,6 +28,15 @@ class ProbedPeer(NamedTuple):
     """zone of its node, empty without one"""
     figures: Figures
     """percentiles, jitter, loss"""
+
+
+class MeasuredThroughput(NamedTuple):
+    """What a throughput test found."""
+
+    bits_per_second: int
+    """rate of one TCP connection, at least 1"""
+    time: datetime
+    """when"""
 
 
 class Moment(NamedTuple):
@@ -39,6 +55,7 @@ def status_of(
     *,
     rounds_dropped: int,
     bandwidth: BandwidthReport | None = None,
+    throughput: Mapping[str, MeasuredThroughput] | None = None,
 ) -> ProbeReportStatus:
     """Return what a node reports.
 
@@ -48,7 +65,9 @@ def status_of(
         now: the present.
         rounds_dropped: rounds that were not measured since the agent started.
         bandwidth: what is known of the node's link.
+        throughput: what tests found, by name of the peer.
     """
+    tested = throughput or {}
     probed = sorted(peers)
     by_distance = _other_zones(zone, probed)
     return ProbeReportStatus(
@@ -60,7 +79,7 @@ def status_of(
         loss=f"{100 * mean(peer.figures.loss for peer in probed):.1f} %" if probed else None,
         rounds_dropped=rounds_dropped,
         bandwidth=bandwidth,
-        peers=tuple(_peer_report(peer, now) for peer in probed),
+        peers=tuple(_peer_report(peer, now, tested.get(peer.node)) for peer in probed),
     )
 
 
@@ -78,7 +97,7 @@ def _distance_text(distance: tuple[float, str]) -> str:
     return f"{microseconds / 1000:.2f}ms {zone}"
 
 
-def _peer_report(peer: ProbedPeer, now: Moment) -> PeerReport:
+def _peer_report(peer: ProbedPeer, now: Moment, throughput: MeasuredThroughput | None) -> PeerReport:
     figures = peer.figures
     latency = figures.latency
     return PeerReport(
@@ -91,5 +110,7 @@ def _peer_report(peer: ProbedPeer, now: Moment) -> PeerReport:
         jitter_microseconds=min(latency.jitter, MAX_MICROSECONDS) if latency else None,
         loss_per_mille=round(PER_MILLE * figures.loss),
         samples=figures.samples,
+        throughput_bits_per_second=min(throughput.bits_per_second, MAX_BITS_PER_SECOND) if throughput else None,
+        throughput_time=throughput.time if throughput else None,
         last_probe_time=now.wall - timedelta(seconds=now.monotonic - figures.time),
     )

@@ -11,6 +11,7 @@ def test_help_names_its_commands() -> None:
     result = CliRunner().invoke(app, ["--help"])
     assert result.exit_code == 0
     assert "probe" in result.output
+    assert "throughput" in result.output
 
 
 def test_version() -> None:

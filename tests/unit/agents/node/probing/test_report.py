@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agents.node.probing.report import Moment, ProbedPeer, status_of
+from agents.node.probing.report import MeasuredThroughput, Moment, ProbedPeer, status_of
 from agents.node.probing.window import Figures, Latency, Method
-from berth.api.probereport import MAX_MICROSECONDS
+from berth.api.probereport import MAX_BITS_PER_SECOND, MAX_MICROSECONDS, BandwidthReport
 
 NOW = Moment(datetime(2026, 1, 31, 12, 0, tzinfo=UTC), 1000.0)
 
@@ -92,3 +92,20 @@ def test_times_are_those_of_the_probes() -> None:
 def test_nothing_is_beyond_what_the_kind_can_state() -> None:
     [found] = status_of("a", [peer("n1", "b", 2 * MAX_MICROSECONDS)], NOW, rounds_dropped=0).peers
     assert (found.p90_microseconds, found.p99_microseconds) == (MAX_MICROSECONDS, MAX_MICROSECONDS)
+
+
+@pytest.mark.parametrize(
+    ("rate", "expected"),
+    [pytest.param(940_000_000, 940_000_000, id="as found"), pytest.param(10**20, MAX_BITS_PER_SECOND, id="clipped")],
+)
+def test_throughput_stands_with_the_peer_that_was_tested(rate: int, expected: int) -> None:
+    tested = {"n2": MeasuredThroughput(rate, NOW.wall - timedelta(minutes=5)), "gone": MeasuredThroughput(1, NOW.wall)}
+    peers = [peer("n1", "b", 850), peer("n2", "c", 900)]
+    status = status_of("a", peers, NOW, rounds_dropped=0, throughput=tested)
+    found = [(one.node, one.throughput_bits_per_second, one.throughput_time) for one in status.peers]
+    assert found == [("n1", None, None), ("n2", expected, NOW.wall - timedelta(minutes=5))]
+
+
+def test_the_link_stands_beside_the_peers() -> None:
+    link = BandwidthReport(interface="eth0", samples=0)
+    assert status_of("a", [], NOW, rounds_dropped=0, bandwidth=link).bandwidth == link

@@ -1,0 +1,104 @@
+"""The receiving end of a throughput test: says how much may be sent, counts what comes, says what that was.
+
+Greeting: the bytes that the sender may send, 0 if it may send none. Answer, once the sender has ended or has sent
+all that it may: the bytes that came, and the microseconds from the first of them to the last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+import time
+from typing import Final
+
+from agents.node.throughput.ledger import Ledger
+
+DEFAULT_PORT: Final = 9472
+"""Port of the agents' receivers."""
+LONGEST_SECONDS: Final = 30.0
+"""Seconds after which a test is ended: another sender may wait."""
+GREETING: Final = struct.Struct("!Q")
+"""Bytes that may be sent."""
+ANSWER: Final = struct.Struct("!QQ")
+"""Bytes that came, and microseconds."""
+BLOCK: Final = 1 << 18
+"""Bytes that are sent or read at once."""
+
+
+class Receiver:
+    """Receives from one sender at a time; others are told to come later."""
+
+    def __init__(self, address: str, port: int, limit: int) -> None:
+        """Listen.
+
+        Args:
+            address: where to listen; empty: everywhere, on IPv6 as well where there is some.
+            port: 0 picks a free one.
+            limit: bytes that one sender may send within an hour.
+
+        Raises:
+            OSError: the address is not this machine's, or the port is taken.
+        """
+        if not address and socket.has_dualstack_ipv6():
+            self._server = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+        else:
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            self._server = socket.create_server((address, port), family=family)
+        self._server.setblocking(False)
+        self.port: int = self._server.getsockname()[1]
+        """Port that it listens on."""
+        self._ledger = Ledger(limit)
+        self._busy = False
+        self._buffer = bytearray(BLOCK)
+
+    async def run(self) -> None:
+        """Receive until cancelled."""
+        loop = asyncio.get_running_loop()
+        tests: set[asyncio.Task[None]] = set()
+        try:
+            while True:
+                try:
+                    connection, address = await loop.sock_accept(self._server)
+                except OSError:
+                    await asyncio.sleep(1.0)  # it was given up meanwhile, or there are no more file descriptors
+                    continue
+                test = asyncio.create_task(self._serve(connection, str(address[0])))
+                tests.add(test)
+                test.add_done_callback(tests.discard)
+        finally:
+            self._server.close()
+            for test in tests:
+                test.cancel()
+            await asyncio.gather(*tests, return_exceptions=True)
+
+    async def _serve(self, connection: socket.socket, sender: str) -> None:
+        with connection, contextlib.suppress(OSError):  # a sender that goes has learnt nothing; the next one may come
+            allowed = 0 if self._busy else self._ledger.allowed(sender, time.monotonic())
+            if not allowed:
+                await asyncio.get_running_loop().sock_sendall(connection, GREETING.pack(0))
+                return
+            self._busy = True
+            try:
+                async with asyncio.timeout(LONGEST_SECONDS):
+                    await self._receive(connection, sender, allowed)
+            finally:
+                self._busy = False
+
+    async def _receive(self, connection: socket.socket, sender: str, allowed: int) -> None:
+        loop = asyncio.get_running_loop()
+        connection.setblocking(False)
+        await loop.sock_sendall(connection, GREETING.pack(allowed))
+        received, began, ended = 0, 0.0, 0.0
+        try:
+            while received < allowed:
+                size = await loop.sock_recv_into(connection, memoryview(self._buffer)[: allowed - received])
+                if not size:
+                    break
+                ended = time.perf_counter()
+                began = began or ended
+                received += size
+        finally:
+            self._ledger.add(sender, received, time.monotonic())
+        await loop.sock_sendall(connection, ANSWER.pack(received, round((ended - began) * 1e6)))

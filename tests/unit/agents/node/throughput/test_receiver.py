@@ -1,0 +1,70 @@
+"""The receiving end: senders that stall, vanish or send too much hold up nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+
+import pytest
+
+from agents.node.throughput import receiver as module
+from agents.node.throughput.receiver import ANSWER, GREETING, Receiver
+from tests.support.throughput import running_receiver
+
+
+async def connect(receiver: Receiver) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, int]:
+    """A sender's connection, and what it may send."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
+    (allowed,) = GREETING.unpack(await reader.readexactly(GREETING.size))
+    return reader, writer, allowed
+
+
+async def test_it_counts_what_comes_and_how_long_that_took() -> None:
+    async with running_receiver(1000) as receiver:
+        reader, writer, allowed = await connect(receiver)
+        writer.write(b"x" * 600)
+        writer.write_eof()
+        received, _ = ANSWER.unpack(await reader.readexactly(ANSWER.size))
+        assert (allowed, received) == (1000, 600)
+        writer.close()
+        _, other, left = await connect(receiver)
+        assert left == 400
+        other.close()
+
+
+async def test_one_that_sends_more_than_it_may_is_cut_off() -> None:
+    async with running_receiver(1000) as receiver:
+        reader, writer, _ = await connect(receiver)
+        writer.write(b"x" * 1500)
+        assert ANSWER.unpack(await reader.readexactly(ANSWER.size))[0] == 1000
+        writer.close()
+        assert (await connect(receiver))[2] == 0
+
+
+async def test_one_that_vanishes_makes_room() -> None:
+    async with running_receiver(1000) as receiver:
+        connection = socket.create_connection(("127.0.0.1", receiver.port), 10)
+        assert GREETING.unpack(await asyncio.to_thread(connection.recv, GREETING.size)) == (1000,)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        connection.close()
+        allowed = 0
+        while not allowed:  # until the receiver has noticed; else this test times out
+            _, writer, allowed = await connect(receiver)
+            writer.close()
+        assert allowed == 1000
+
+
+async def test_one_that_stalls_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LONGEST_SECONDS", 0.2)
+    async with running_receiver(1000) as receiver:
+        reader, writer, _ = await connect(receiver)
+        assert await reader.read() == b""  # closed without an answer
+        writer.close()
+        assert (await connect(receiver))[2] == 1000
+
+
+def test_a_taken_port_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(OSError) as caught:  # noqa: PT011
+        Receiver("127.0.0.1", other.getsockname()[1], 1)
+    assert caught.value.errno == errno.EADDRINUSE
