@@ -42,6 +42,8 @@ APPLY_PATCH = "application/apply-patch+yaml"
 JSON = "application/json"
 USER_AGENT = "berth"
 LIST_PAGE = 500
+PAGE_GROWTH = 4
+"""Factor by which pages are larger after a list has expired between two: larger ones take less time together."""
 TRANSPORT_ERRORS = (aiohttp.ClientError, OSError, ConnectionConfigError)
 """What a broken connection raises (TimeoutError is an OSError), and credentials that cannot be read at the moment;
 ApiError is an answer and not among them."""
@@ -115,6 +117,7 @@ class ApiClient:
         self._seconds = timeout
         self._retries = retries
         self._encoder = msgspec.json.Encoder()
+        self._page_factors: dict[str, int] = {}  # by path, of lists that have expired and not been read since
 
     async def __aenter__(self) -> Self:
         """Begin.
@@ -152,12 +155,20 @@ class ApiClient:
         """Read a collection page by page; the pages are one consistent snapshot.
 
         Raises:
-            ApiError: with :attr:`ApiError.expired` when the snapshot was compacted away between two pages.
+            ApiError: with :attr:`ApiError.expired` when the snapshot was compacted away between two pages; those of the
+                next attempt are larger.
         """
-        params = {"limit": str(limit), **_selection(label_selector, field_selector)}
-        request = _Request("GET", resource, resource.path(namespace), params=params, verb="LIST")
+        path = resource.path(namespace)
+        factor = self._page_factors.get(path, 1)
+        params = {"limit": str(limit * factor), **_selection(label_selector, field_selector)}
+        request = _Request("GET", resource, path, params=params, verb="LIST")
         while True:
-            body = await self._repeat(request)
+            try:
+                body = await self._repeat(request)
+            except ApiError as error:
+                if error.expired and "continue" in params:
+                    self._page_factors[path] = factor * PAGE_GROWTH
+                raise
             with readable(body):
                 page = read_list(body)
                 if not page.metadata.resource_version:
@@ -165,6 +176,7 @@ class ApiClient:
                     raise ValueError("a list without resourceVersion")
             yield page
             if not page.metadata.continue_:
+                self._page_factors.pop(path, None)
                 return
             params["continue"] = page.metadata.continue_
 
@@ -178,15 +190,22 @@ class ApiClient:
     ) -> list[T]:
         """Read a whole collection."""
         decoder = ObjectDecoder(resource.type)
-        pages = self.list_pages(
-            resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
-        )
         found: list[T] = []
-        async for page in pages:
-            for item in page.items or ():
-                with readable(bytes(item)):
-                    found.append(decoder.decode(item))
-        return found
+        while True:
+            pages = self.list_pages(
+                resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
+            )
+            try:
+                async for page in pages:
+                    for item in page.items or ():
+                        with readable(bytes(item)):
+                            found.append(decoder.decode(item))
+            except ApiError as error:
+                if not (error.expired and found):
+                    raise
+                found.clear()
+            else:
+                return found
 
     async def create(
         self,

@@ -31,7 +31,7 @@ import aiohttp
 import structlog
 from yarl import URL
 
-from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
+from berth.kube.client import PAGE_GROWTH, TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.connection import Connection
 from berth.kube.errors import ApiError
 from berth.kube.metrics import WATCH_AGE, WATCH_EVENTS
@@ -50,7 +50,7 @@ Register: TypeAlias = "Callable[[kopf.OperatorRegistry], None]"
 """Adds a component's handlers to the registry with kopf's decorators; called at every start of kopf."""
 
 LIST_PAGE = 25
-"""Objects that kopf lists at once: one may have a megabyte and a half."""
+"""Objects that kopf lists at once, at first: one may have a megabyte and a half."""
 WATCH_SECONDS = 60
 """Seconds after which the API server ends a watch; the next one continues where it ended."""
 SILENT_SECONDS = 70.0
@@ -151,6 +151,7 @@ class Operator:
         self._changed = asyncio.Event()
         self._ages = WatchAges()
         self._asked: set[str] = set()
+        self._page = LIST_PAGE
         self._generation: int | None = None
         self._connection: Connection
         self._main: asyncio.AbstractEventLoop
@@ -275,7 +276,7 @@ class Operator:
         settings.networking.error_backoffs = (0.1, 0.2, 0.5, 1, 1, 2, 2, 3, 5)  # an API server restarts in seconds
         settings.queueing.exit_timeout = 0.1  # handlers only pass keys on, there is nothing to wait for
         settings.watching.reconnect_backoff = 0.5
-        settings.watching.chunk_size = LIST_PAGE
+        settings.watching.chunk_size = self._page
         settings.watching.server_timeout = WATCH_SECONDS
         settings.watching.inactivity_timeout = SILENT_SECONDS
         try:
@@ -326,6 +327,8 @@ class Operator:
             for follower in followers:
                 answer = f"{status} {params.response.reason}"
                 self._main.call_soon_threadsafe(follower.lose, _refused(follower.kind, status, answer))
+        if status == 410 and "continue" in params.url.query:
+            self._page *= PAGE_GROWTH  # it took too long, page by page; kopf ends with it and is started anew
         if status != 200:
             return
         if _watches(params.url):

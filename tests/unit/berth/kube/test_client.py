@@ -11,13 +11,14 @@ import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from yarl import URL
 
 from berth.kube import client as client_module
 from berth.kube.client import ApiClient, backoff
 from berth.kube.connection import load_connection
 from berth.kube.errors import ApiError
 from berth.kube.resources import CONFIGMAPS
-from tests.support.api_server import Answer, Request, api_server
+from tests.support.api_server import Answer, Request, api_server, refusal
 
 
 @pytest.fixture
@@ -120,6 +121,43 @@ async def test_one_object_that_is_nested_deeply_spoils_no_list() -> None:
             assert [item.metadata.name for item in await client.list_all(CONFIGMAPS)] == ["deep", "c"]
             assert (await client.get(CONFIGMAPS, "deep", namespace="ns")).metadata.name == "deep"
             assert (await client.get(CONFIGMAPS.raw, "deep", namespace="ns"))["metadata"]["name"] == "deep"
+
+
+def expiring(count: int, *, page: int) -> Callable[[Request], Answer]:
+    """A server whose list has expired by its second page, unless pages are as large as this."""
+
+    def answer(request: Request) -> Answer:
+        query = URL(request.path).query
+        limit, start = int(query["limit"]), int(query.get("continue", 0))
+        if start and limit < page:
+            return refusal(410, "Expired")
+        end = min(count, start + limit)
+        items = [{"metadata": {"name": str(number)}} for number in range(start, end)]
+        token = str(end) if end < count else ""
+        return Answer(200, {"metadata": {"resourceVersion": "1", "continue": token}, "items": items})
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("page", "asked"), [(0, [500] * 3), (4 * 500, [500] * 2 + [2000]), (10**6, [500] * 2 + [2000])]
+)
+async def test_a_list_that_expires_between_pages_is_read_in_larger_ones(page: int, asked: list[int]) -> None:
+    """Where answers are slow, hundreds of pages take longer than the API server keeps the version that they are of."""
+    with api_server(expiring(1500, page=page)) as server:
+        async with ApiClient(server.connection()) as client:
+            assert len(await client.list_all(CONFIGMAPS)) == 1500
+            assert [int(URL(request.path).query["limit"]) for request in server.requests] == asked
+            await anext(client.list_pages(CONFIGMAPS))
+            assert URL(server.requests[-1].path).query["limit"] == "500"
+
+
+async def test_a_list_that_expires_at_once_is_an_error() -> None:
+    with api_server(lambda _: refusal(410, "Expired")) as server:
+        async with ApiClient(server.connection()) as client:
+            with pytest.raises(ApiError, match="Expired"):
+                await client.list_all(CONFIGMAPS)
+    assert server.count("GET") == 1
 
 
 @pytest.mark.parametrize("verb", ["GET", "POST", "watch"])

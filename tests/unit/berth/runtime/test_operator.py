@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,13 @@ from kubernetes_asyncio.client import Configuration
 from yarl import URL
 
 from berth.kube.client import ApiClient
-from berth.kube.connection import Connection
+from berth.kube.connection import Connection, load_connection
 from berth.kube.events import EventRecorder
 from berth.kube.resources import APP_GROUPS
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
 from berth.runtime.operator import LIST_PAGE, SILENT_SECONDS, WATCH_SECONDS, LoopExecutor, Operator, WatchAges
-from tests.support.api_server import Answer, Request, api_server
+from tests.support.api_server import Answer, Request, api_server, refusal
 from tests.support.kube import running, until
 
 CERTIFICATE = Path(__file__).resolve().parents[3] / "data" / "server-certificate"
@@ -162,8 +163,8 @@ def appgroups_in_pages(request: Request) -> Answer:
     return Answer(429) if url.query.get("watch") == "true" else Answer(200, answers.get(url.path, page))
 
 
-async def test_a_kind_is_listed_page_by_page_and_counts_as_listed_anew_once() -> None:
-    """Objects of a megabyte each would not fit into memory together; every known key is due again only once."""
+async def followed_until(count: int, directory: Path, answer: Callable[[Request], Answer]) -> tuple[int, list[int]]:
+    """Follow AppGroups until so many are known: how often they were listed anew, and the limits of kopf's lists."""
     names: set[str] = set()
     listed: list[None] = []
 
@@ -173,8 +174,8 @@ async def test_a_kind_is_listed_page_by_page_and_counts_as_listed_anew_once() ->
             names.add(name)
 
     operator = Operator()
-    with api_server(appgroups_in_pages) as server:
-        async with ApiClient(server.connection()) as client:
+    with api_server(answer) as server:
+        async with ApiClient(await load_connection(kubeconfig=server.kubeconfig(directory))) as client:
             context = ComponentContext(
                 connection=client.connection,
                 client=client,
@@ -184,9 +185,23 @@ async def test_a_kind_is_listed_page_by_page_and_counts_as_listed_anew_once() ->
             )
             following = operator.follow(context, APP_GROUPS, register, listed=lambda: listed.append(None))
             async with running(operator.run(), following):
-                await until(lambda: len(names) == LIST_PAGE + 3, what="all objects")
-        asked = [
-            URL(request.path).query for request in server.requests if request.headers["user-agent"] == "berth-operator"
-        ]
-    assert {query["limit"] for query in asked if "limit" in query} == {str(LIST_PAGE)}
-    assert len(listed) == 1
+                await until(lambda: len(names) == count, what="all objects")
+        asked = [URL(request.path).query for request in server.requests if request.headers["user-agent"] == AGENT]
+    return len(listed), [int(query["limit"]) for query in asked if "limit" in query]
+
+
+async def test_a_kind_is_listed_page_by_page_and_counts_as_listed_anew_once(tmp_path: Path) -> None:
+    """Objects of a megabyte each would not fit into memory together; every known key is due again only once."""
+    assert await followed_until(LIST_PAGE + 3, tmp_path, appgroups_in_pages) == (1, [LIST_PAGE, LIST_PAGE])
+
+
+async def test_a_list_that_expires_between_pages_is_read_in_larger_ones(tmp_path: Path) -> None:
+    """Otherwise what is on later pages would never be known where hundreds of pages take minutes."""
+
+    def answer(request: Request) -> Answer:
+        query = URL(request.path).query
+        late = "continue" in query and int(query["limit"]) == LIST_PAGE
+        return refusal(410, "Expired") if late else appgroups_in_pages(request)
+
+    _, asked = await followed_until(LIST_PAGE + 3, tmp_path, answer)
+    assert asked == [LIST_PAGE] * 2 + [4 * LIST_PAGE] * 2
