@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from berth.api.spread import SpreadLevel
 from berth.network.groups import Group
-from berth.network.routing import unreachable_cost
+from berth.network.routing import Routing, unreachable_cost
 from berth.scheduling.replica_plan.pod_sets import Alike
 from berth.scheduling.replicas.problem import Prices, Rule
 from berth.scheduling.replicas.rule import AntiAffinity, Spread
@@ -25,6 +25,7 @@ def objective_prices(
     spread: SpreadLevel,
     pod_sets: Sequence[Alike] = (),
     rules: Iterable[Rule] = (),
+    endpoints: int = 0,
 ) -> Prices:
     """Prices in units of network cost.
 
@@ -35,12 +36,13 @@ def objective_prices(
         spread: which failure the profile wants survived.
         pod_sets: pods to place: what nodes cost them, what must be survived costs more.
         rules: their rules, likewise.
+        endpoints: of Services that keep calls near: one of them may get all calls, likewise.
     """
     lost = unreachable_cost(location_cost)
     prices, wanted = Prices(network=network, lost_calls=lost), group.spread or spread
     required = prices.survive_node
     if wanted in (SpreadLevel.NODE, SpreadLevel.ZONE):
-        required = BEYOND + 2 * network * lost * len(group.edges)
+        required = BEYOND + 2 * network * lost * len(group.edges) + prices.load * endpoints
         required += sum(_dearest_nodes(pods) for pods in pod_sets) + _most_broken(pod_sets, rules, prices)
     node, zone = {
         SpreadLevel.SOFT: (prices.survive_node, prices.survive_zone),
@@ -49,6 +51,15 @@ def objective_prices(
         SpreadLevel.ZONE: (required, required),
     }[wanted]
     return Prices(network=network, lost_calls=lost, survive_node=node, survive_zone=zone)
+
+
+def kept_endpoints(
+    routing: Mapping[str, Routing], pod_sets: Sequence[Alike], placed: Mapping[str, Mapping[int, int]]
+) -> int:
+    """Replicas, waiting and placed, of workloads whose Services keep calls near; `placed` are those by node."""
+    near = {name for name, how in routing.items() if how is not Routing.ALL}
+    waiting = sum(len(pods.candidates) for pods in pod_sets if pods.workload in near)
+    return waiting + sum(sum(placed.get(name, {}).values()) for name in near)
 
 
 def _dearest_nodes(pods: Alike) -> float:

@@ -24,7 +24,7 @@ from berth.scheduling.gang.problem import Weights
 from berth.scheduling.gang.state import InfrastructureState
 from berth.scheduling.replica_plan.places import failure_zones, placed_replicas
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
-from berth.scheduling.replica_plan.prices import objective_prices
+from berth.scheduling.replica_plan.prices import kept_endpoints, objective_prices
 from berth.scheduling.replica_plan.rollout import replaced_pods
 from berth.scheduling.replica_plan.rules import RuleReader
 from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Workload
@@ -116,7 +116,9 @@ def pose(
             for edge in edges
         ],
         rules=rules,
-        prices=objective_prices(group, weights.network, costs, spread, pod_sets, rules),
+        prices=objective_prices(
+            group, weights.network, costs, spread, pod_sets, rules, kept_endpoints(routing, pod_sets, placed)
+        ),
     )
     return Question(problem, pod_sets, judged=carried)
 

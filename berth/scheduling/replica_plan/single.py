@@ -24,7 +24,7 @@ from berth.scheduling.gang.problem import Infrastructure
 from berth.scheduling.gang.state import InfrastructureState
 from berth.scheduling.replica_plan.places import Kinds, placed_replicas
 from berth.scheduling.replica_plan.pod_sets import Alike, Floats, own_costs
-from berth.scheduling.replica_plan.prices import objective_prices
+from berth.scheduling.replica_plan.prices import kept_endpoints, objective_prices
 from berth.scheduling.replica_plan.rollout import replaced_pods
 from berth.scheduling.replica_plan.rules import RuleReader
 from berth.scheduling.replicas.one_more import one_more
@@ -116,7 +116,13 @@ class SinglePods:
             edges=[Edge(caller=number[edge.dependent], callee=number[edge.dependency]) for edge in edges],
             rules=rules,
             prices=objective_prices(
-                group, self._weights.network, infrastructure.location_cost, self._spread, [pods], rules
+                group,
+                self._weights.network,
+                infrastructure.location_cost,
+                self._spread,
+                [pods],
+                rules,
+                kept_endpoints(routing, [pods], placed),
             ),
         )
         changes = one_more(problem)

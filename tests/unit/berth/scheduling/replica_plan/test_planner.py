@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bench.replicas.boutique import Case, run
+from berth.api.spread import SpreadLevel
 from berth.kube.objects import Pod, Service
 from berth.network.groups import Group
 from berth.scheduling.cache.cache import Cache
@@ -107,6 +108,18 @@ class TestLater:
         outcome = small.place(shop, *replicas("a", 1))
         assert where(outcome) == {"a0": "n2"}
         assert strategies(outcome) == {REPLICAS}
+
+    @pytest.mark.parametrize("placed", [0, 1], ids=["together", "one more"])
+    def test_what_must_be_survived_is_worth_any_load(self, placed: int) -> None:
+        """Where its node is survived, half of the calls go to the one endpoint of a zone, of 1501."""
+        nodes = [zoned(name, zone, pods=5000, cpu="4000") for name, zone in (("n0", "z1"), ("n1", "z2"))]
+        small = Lab(nodes, PROFILE.model_copy(update={"spread": SpreadLevel.NODE}))
+        shop = small.group(group_object("shop", *chain("a", "b")))
+        small.cache.update_service(service("b", trafficDistribution="PreferSameZone"))
+        small.see(*(member(f"b{number}", "b", on="n0") for number in range(1500)), member("b1500", "b", on="n1"))
+        small.see(*(member(f"a{number}", "a", on="n0") for number in range(placed)))
+        nodes_of_a = where(small.place(shop, *replicas("a", 2 - placed, first=placed))).values()
+        assert {*nodes_of_a, *(["n0"] * placed)} == {"n0", "n1"}
 
     def test_a_rollout_counts_both_templates_as_one_workload(self) -> None:
         small = lab("z1", "z1", "z1", "z1")

@@ -45,3 +45,9 @@ def test_what_must_be_survived_is_worth_any_call(
             assert np.isfinite(price)
         else:
             assert price == expected
+
+
+@pytest.mark.parametrize("endpoints", [0, 10_000])
+def test_what_must_be_survived_is_worth_all_calls_at_one_endpoint(endpoints: int) -> None:
+    prices = objective_prices(shop(SpreadLevel.NODE), 1.0, np.zeros((1, 1)), SpreadLevel.SOFT, endpoints=endpoints)
+    assert prices.survive_node > prices.load * endpoints
