@@ -5,10 +5,19 @@ icmplib measures in this program, so a busy machine shows in its round trips; fe
 
 from __future__ import annotations
 
+import sys
 import time
+from types import ModuleType
 from typing import Final
 
-from icmplib import ICMPLibError, SocketPermissionError, ping
+# icmplib imports asyncio, and with it TLS, for functions that nobody calls here: half of the prober's memory.
+_ASYNCIO_LEFT_OUT: Final = "asyncio" not in sys.modules
+if _ASYNCIO_LEFT_OUT:
+    sys.modules["asyncio"] = ModuleType("asyncio")
+from icmplib import ICMPLibError, SocketPermissionError, ping  # noqa: E402
+
+if _ASYNCIO_LEFT_OUT:
+    del sys.modules["asyncio"]
 
 PROBE_TIMEOUT: Final = 1.0
 """Seconds after which a probe is lost."""
