@@ -29,6 +29,9 @@ CONDITION_WEIGHTS_COMPUTED: Final = "WeightsComputed"
 CONDITION_COMPLETE: Final = "Complete"
 """True when every pair of regions, and of zones inside a region, has a cost."""
 
+ANNOTATION_SOURCE: Final = "berth.dev/source"
+"""Annotation: the one source that costs come from (probereports, configmap, userdefined); unset: the first there is."""
+
 _ATOMIC: Final = {"x-kubernetes-list-type": "atomic"}
 _Kept = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})]
 

@@ -5,12 +5,14 @@ between zones, which may lead through zones of other regions where such links ar
 are given inside a region only: between zones of different regions the region cost applies, as NetworkOverhead
 reads it, so a region's cost never turns into a detour between two of its own zones. A zone whose region is not
 known, because no node carries it yet, counts as inside the region of the zones that its stated links reach.
-Measured latencies are added up in microseconds and become costs at the end, so that paths are rounded once.
+Measured latencies are added up in microseconds and become costs at the end, so that paths are
+rounded once. Places that were measured and do not reach each other have no cost: a path through others
+is no way for their traffic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,7 +22,7 @@ from controllers.networktopology.algorithms import ALGORITHMS, PathAlgorithm
 from controllers.networktopology.graph import CostGraph, PathCosts, TooManyPlacesError
 from controllers.networktopology.places import Places
 from controllers.networktopology.scale import COST_UNIT, to_cost
-from controllers.networktopology.sources.base import Reading
+from controllers.networktopology.sources.base import Latencies, Measurement, Reading
 
 MAX_COST: Final = 2**63 - 1
 """Largest cost that the API can carry; a longer path counts as this far."""
@@ -82,12 +84,13 @@ def compute(
     if reading.stated is not None:
         regions, zones = reading.stated.regions, reading.stated.zones
         direct = None
+        cut = frozenset[Pair](), frozenset[Pair]()
     else:
-        between_regions = aggregate(reading.measurements, places.region_of_node)
-        between_zones = aggregate(reading.measurements, places.zone_of)
-        regions, zones = CostGraph(between_regions), CostGraph(between_zones)
-        direct = Costs(between_regions, _inside_regions(between_zones, places))
-    cheapest = _cheapest(ALGORITHMS[algorithm], regions, zones, places)
+        between_regions, between_zones = reading.latencies or _medians(reading.measurements, places)
+        cut = between_regions.cut, between_zones.cut
+        regions, zones = CostGraph(between_regions.known), CostGraph(between_zones.known)
+        direct = Costs(between_regions.known, _inside_regions(between_zones.known, places))
+    cheapest = _cheapest(ALGORITHMS[algorithm], regions, zones, places, cut)
     if cheapest:
         sets[algorithm] = cheapest if direct is None else cheapest.scaled(cost_unit)
     if direct:
@@ -104,10 +107,25 @@ def compute(
     )
 
 
-def _cheapest(paths: PathAlgorithm, regions: CostGraph, zones: CostGraph, places: Places) -> Costs | None:
+def _medians(measurements: Iterable[Measurement], places: Places) -> tuple[Latencies, Latencies]:
+    samples = [(origin, destination, figure) for origin, destination, figure, _ in measurements]
+    return Latencies(aggregate(samples, places.region_of_node)), Latencies(aggregate(samples, places.zone_of))
+
+
+def _cheapest(
+    paths: PathAlgorithm,
+    regions: CostGraph,
+    zones: CostGraph,
+    places: Places,
+    cut: tuple[frozenset[Pair], frozenset[Pair]],
+) -> Costs | None:
     """Return the costs of the cheapest paths; None where there are too many of them."""
+    cut_regions, cut_zones = cut
     try:
-        return Costs(_gather(paths(regions), lambda *_: True), _gather(paths(zones), places.may_share_region))
+        return Costs(
+            _gather(paths(regions), lambda *pair: pair not in cut_regions),
+            _gather(paths(zones), lambda *pair: pair not in cut_zones and places.may_share_region(*pair)),
+        )
     except TooManyPlacesError:
         return None
 

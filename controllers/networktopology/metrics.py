@@ -30,6 +30,9 @@ UNUSABLE = Gauge(
     "Measurements that are malformed or name unknown nodes.",
     ["namespace", "name"],
 )
+STALE = Gauge(
+    "berth_networktopology_stale_measurements", "Measurements that are too old to count.", ["namespace", "name"]
+)
 MISSING_PAIRS = Gauge(
     "berth_networktopology_missing_pairs",
     "Ordered pairs of places without a cost, by level (region, zone).",
@@ -43,7 +46,7 @@ OWN_SERIES: Final = 16
 _measured: dict[str, set[str]] = {}
 
 
-def measure(key: TopologyKey, *, measurements: int, unusable: int, missing: Mapping[str, int]) -> None:
+def measure(key: TopologyKey, *, measurements: int, unusable: int, stale: int, missing: Mapping[str, int]) -> None:
     """Set the series of a NetworkTopology; `missing` has pairs by level. Of a namespace with many, some have none."""
     names = _measured.setdefault(key.namespace, set())
     if key.name not in names and len(names) == OWN_SERIES:
@@ -51,6 +54,7 @@ def measure(key: TopologyKey, *, measurements: int, unusable: int, missing: Mapp
     names.add(key.name)
     MEASUREMENTS.labels(*key).set(measurements)
     UNUSABLE.labels(*key).set(unusable)
+    STALE.labels(*key).set(stale)
     for level in _LEVELS:
         MISSING_PAIRS.labels(*key, level).set(missing[level])
 
@@ -63,7 +67,7 @@ def forget(key: TopologyKey) -> None:
     names.remove(key.name)
     if not names:
         del _measured[key.namespace]
-    for gauge in (MEASUREMENTS, UNUSABLE):
+    for gauge in (MEASUREMENTS, UNUSABLE, STALE):
         gauge.remove(*key)
     for level in _LEVELS:
         MISSING_PAIRS.remove(*key, level)

@@ -29,13 +29,13 @@ from berth.kube.errors import ApiError
 from berth.kube.events import EventRecorder, Reference
 from berth.kube.resources import NETWORK_TOPOLOGIES
 from berth.runtime.workqueue import WorkQueue
-from controllers.networktopology import events, metrics
+from controllers.networktopology import events, metrics, write_pacing
 from controllers.networktopology.compute import Computation, compute
 from controllers.networktopology.conditions import CONDITIONS, complete, weights_computed
 from controllers.networktopology.nodes import NodeWatch
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import SourceState, TopologyKey
-from controllers.networktopology.sources.registry import Sources
+from controllers.networktopology.sources.registry import Sources, choice_problems
 from controllers.networktopology.status import next_status
 from controllers.networktopology.weights import FIELD_MANAGER, needs_write, ownership, weight_sets
 
@@ -47,6 +47,8 @@ PENDING_DELAY: Final = 1.0
 """Seconds until a source that has not been read yet is looked at again."""
 UNREADABLE_DELAY: Final = 10.0
 """Seconds until a source that could not be read is looked at again; it announces itself when it can be read."""
+AGING_DELAY: Final = 60.0
+"""Seconds until measurements that were never made anew are looked at again."""
 REFUSED_DELAY: Final = 60.0
 """Seconds until a write that the API server refused is tried again."""
 
@@ -156,25 +158,38 @@ class Reconciler:
             key,
             measurements=len(reading.measurements),
             unusable=len(reading.malformed) + len(reading.unknown_nodes),
+            stale=reading.stale,
             missing={"region": len(computation.missing_regions), "zone": len(computation.missing_zones)},
         )
         computed = weights_computed(computation)
         try:
-            await self._write_weights(this, computation, computed)
+            await self._write_weights(this, computation, computed, paced=basis.continuous)
         except ApiError as error:
             if error.not_found or error.conflict or error.retryable:
                 raise
             computed = self._refused(this, error)
         instead = f"costs come from {computation.basis}" if computation.basis else "there are no costs"
         available = source.availability(reading, f"until then {instead}")
-        whole = complete(computation, places, topology_problems(topology.spec))
-        await self._write_status(this, [available, computed, whole], data_time=reading.time)
+        whole = complete(computation, places, [*choice_problems(topology), *topology_problems(topology.spec)])
+        measured = basis.time
+        if basis.continuous:
+            # Measurements grow old without an event.
+            self._queue.add(key, delay=AGING_DELAY)
+            measured = write_pacing.data_time(this.status.data_time, measured)
+        await self._write_status(this, [available, computed, whole], data_time=measured)
 
-    async def _write_weights(self, this: _Pass, computation: Computation, computed: ConditionUpdate) -> None:
-        """Apply the computed sets if the object has others."""
+    async def _write_weights(
+        self, this: _Pass, computation: Computation, computed: ConditionUpdate, *, paced: bool
+    ) -> None:
+        """Apply the computed sets if the object has others, and if so now where they are written at a pace."""
         wanted = weight_sets(computation.sets)
-        owned = ownership(this.metadata.get("managedFields", ())).names
+        ours = ownership(this.metadata.get("managedFields", ()))
+        owned = ours.names
         if not needs_write(this.weights, wanted, owned):
+            return
+        wait = write_pacing.seconds_until_write(this.weights, wanted, ours, datetime.now(UTC)) if paced else 0.0
+        if wait:
+            self._queue.add(this.key, delay=wait)
             return
         name, namespace = this.key.name, this.key.namespace
         if not wanted and owned >= {item["name"] for item in this.weights}:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
+from berth.api import probereport
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
 from berth.api.networktopology import API_VERSION, KIND, NetworkTopology
 from controllers.networktopology.places import NodePlace, Places
@@ -61,3 +63,21 @@ def measured(**latencies: int) -> Reading:
     pairs = [(pair.split("_"), value) for pair, value in latencies.items()]
     measurements = tuple(Measurement(origin, destination, 100 * value) for (origin, destination), value in pairs)
     return Reading(SourceState.READ, "ConfigMap shop/netperf", measurements=measurements)
+
+
+def probed_peer(node: str, microseconds: int | None, *, time: datetime | None = None) -> dict[str, Any]:
+    """Entry of a ProbeReport's peers, probed now unless told otherwise; None: it answered nothing."""
+    moment = (time or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    figures = {} if microseconds is None else {"p90Microseconds": microseconds}
+    loss = 1000 if microseconds is None else 0
+    return {"node": node, **figures, "lossPerMille": loss, "samples": 54, "lastProbeTime": moment}
+
+
+def probe_report(node: str, *peers: dict[str, Any]) -> dict[str, Any]:
+    """ProbeReport as the API server shows it."""
+    return {
+        "apiVersion": probereport.API_VERSION,
+        "kind": probereport.KIND,
+        "metadata": {"name": node},
+        "status": {"peers": list(peers)},
+    }

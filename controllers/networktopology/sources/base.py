@@ -8,15 +8,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from berth.api.conditions import ConditionUpdate
 from berth.api.networktopology import CONDITION_SOURCE_AVAILABLE, NetworkTopology
 from berth.kube.client import ApiClient
 from berth.runtime.component import ComponentContext
+from controllers.networktopology.aggregation import Pair
 from controllers.networktopology.graph import CostGraph
 from controllers.networktopology.places import Places
 
+UNREACHABLE: Final = 2**62
+"""Latency, in microseconds, of what answers nothing."""
 REASON_PARTLY_USABLE: Final = "SomeMeasurementsUnusable"
 """Reason of SourceAvailable when it is True but not all of the source can be used; an Event warns of it."""
 
@@ -58,7 +61,19 @@ class Measurement(NamedTuple):
     destination: str
     """node that was reached"""
     microseconds: int
-    """latency, 0 or more"""
+    """latency, 0 or more, or :data:`UNREACHABLE`"""
+    age: float = 0.0
+    """seconds since it was made, where the source says"""
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """Latencies between places of one level."""
+
+    known: dict[Pair, int]
+    """ordered pair of places to microseconds"""
+    cut: frozenset[Pair] = frozenset()
+    """pairs that were measured and do not reach each other, so that no path stands in for them"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +115,10 @@ class Reading:
     """the source for people, e.g. ``ConfigMap default/netperf``"""
     measurements: tuple[Measurement, ...] = ()
     """usable samples, in a fixed order"""
+    latencies: tuple[Latencies, Latencies] | None = None
+    """those between regions and between zones, of a source that works them out itself"""
+    continuous: bool = False
+    """whether it measures all the time, so that small changes are not news"""
     stated: StatedCosts | None = None
     """costs between places, of a source that does not measure"""
     time: datetime | None = None
@@ -108,6 +127,8 @@ class Reading:
     """one phrase per entry that could not be read: where, what was found"""
     unknown_nodes: tuple[str, ...] = ()
     """entries that name nodes which the cluster does not have"""
+    stale: int = 0
+    """samples that are too old"""
     detail: str = ""
     """why reading failed"""
 
@@ -128,6 +149,11 @@ class Source(ABC):
     A subclass is registered in :data:`controllers.networktopology.sources.registry.SOURCES`. What needs no API server
     are class methods, so that ``berth plan`` reads every source as the controller does.
     """
+
+    choice: ClassVar[str] = ""
+    """value of the annotation :data:`~berth.api.networktopology.ANNOTATION_SOURCE` that chooses it"""
+    automatic: ClassVar[bool] = False
+    """whether it is used where it exists, although nobody named it, and passed over where it does not"""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import msgspec
 
@@ -119,6 +119,8 @@ class ConfigMapRef(NamedTuple):
 
 class ConfigMaps(Source):
     """The ConfigMaps that NetworkTopologies name, each followed once for all of them."""
+
+    choice: ClassVar[str] = "configmap"
 
     def __init__(
         self,

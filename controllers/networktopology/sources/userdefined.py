@@ -6,7 +6,7 @@ Every NetworkTopology has this source: it counts when no measurements are named 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from berth.api.conditions import ConditionUpdate
 from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_USER_DEFINED
@@ -30,6 +30,8 @@ MAX_LABEL: Final = 63
 
 class UserDefined(Source):
     """What people stated."""
+
+    choice: ClassVar[str] = "userdefined"
 
     @classmethod
     def named_by(cls, topology: NetworkTopology) -> bool:  # noqa: ARG003

@@ -14,7 +14,7 @@ from controllers.networktopology import compute as subject
 from controllers.networktopology.algorithms import ALGORITHMS
 from controllers.networktopology.compute import MAX_COST, Computation, Costs
 from controllers.networktopology.places import NodePlace, Places
-from controllers.networktopology.sources.base import Measurement, Reading, SourceState
+from controllers.networktopology.sources.base import Latencies, Measurement, Reading, SourceState
 from controllers.networktopology.sources.userdefined import read_stated
 from tests.support.topologies import NO_SOURCE, measured, places, stated, topology
 
@@ -135,6 +135,29 @@ class TestMeasurements:
         found = compute(stated(zones={"A>B": 2}), Reading(state, "ConfigMap shop/netperf"), THREE_ZONES)
         assert list(found.sets) == ["Dijkstra"]
         assert found.basis == "UserDefined"
+
+
+class TestLatenciesOfASource:
+    """A source may work out latencies between places itself, and say which places do not reach each other."""
+
+    READING = Reading(
+        SourceState.READ,
+        "ProbeReports",
+        latencies=(
+            Latencies({}),
+            Latencies({("A", "B"): 300, ("B", "C"): 300, ("C", "B"): 300}, frozenset({("A", "C")})),
+        ),
+    )
+
+    def test_they_are_taken_as_they_are(self) -> None:
+        found = subject.compute(self.READING, THREE_ZONES)
+        assert found.sets["NetperfCosts"].zones == {("A", "B"): 3, ("B", "C"): 3, ("C", "B"): 3}
+        assert found.measured
+
+    def test_a_path_through_others_is_no_way_between_places_that_do_not_reach_each_other(self) -> None:
+        found = subject.compute(self.READING, THREE_ZONES)
+        assert ("A", "C") not in found.sets["Dijkstra"].zones
+        assert ("A", "C") in found.missing_zones
 
 
 class TestCostUnit:

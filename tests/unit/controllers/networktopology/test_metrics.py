@@ -23,7 +23,8 @@ def clean() -> Iterator[None]:
 
 
 def measure(key: TopologyKey, number: int = 1) -> None:
-    metrics.measure(key, measurements=number, unusable=number + 1, missing={"region": number + 2, "zone": number + 3})
+    missing = {"region": number + 2, "zone": number + 3}
+    metrics.measure(key, measurements=number, unusable=number + 1, stale=number + 4, missing=missing)
 
 
 def series(namespace: str) -> int:
@@ -46,6 +47,7 @@ def test_one_has_its_figures_until_it_is_gone() -> None:
     measure(key, 5)
     assert value("measurements", namespace="shop", name="net") == 5
     assert value("unusable_measurements", namespace="shop", name="net") == 6
+    assert value("stale_measurements", namespace="shop", name="net") == 9
     assert value("missing_pairs", namespace="shop", name="net", level="region") == 7
     assert value("missing_pairs", namespace="shop", name="net", level="zone") == 8
     metrics.forget(key)
@@ -56,9 +58,9 @@ def test_one_has_its_figures_until_it_is_gone() -> None:
 def test_a_namespace_has_a_bounded_number_of_series() -> None:
     for key in MANY:
         measure(key)
-    assert series("many") == OWN_SERIES * 4
+    assert series("many") == OWN_SERIES * 5
     measure(TopologyKey("shop", "net"))
-    assert series("shop") == 4
+    assert series("shop") == 5
 
 
 def test_one_that_goes_makes_room_for_another() -> None:
@@ -66,7 +68,7 @@ def test_one_that_goes_makes_room_for_another() -> None:
         measure(key)
     metrics.forget(MANY[-1])
     metrics.forget(MANY[0])
-    assert series("many") == (OWN_SERIES - 1) * 4
+    assert series("many") == (OWN_SERIES - 1) * 5
     measure(MANY[-2])
     assert value("measurements", namespace="many", name=MANY[-2].name) == 1
-    assert series("many") == OWN_SERIES * 4
+    assert series("many") == OWN_SERIES * 5

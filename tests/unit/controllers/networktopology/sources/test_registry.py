@@ -14,7 +14,7 @@ import pytest
 
 from berth.api.conditions import ConditionUpdate
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
-from berth.api.networktopology import NetworkTopology
+from berth.api.networktopology import ANNOTATION_SOURCE, NetworkTopology
 from berth.kube.client import ApiClient
 from berth.kube.events import EventRecorder, Note
 from berth.runtime.component import ComponentContext
@@ -32,7 +32,10 @@ from controllers.networktopology.sources.base import (
     TopologyKey,
     available,
 )
-from controllers.networktopology.sources.registry import SOURCES, Sources
+from controllers.networktopology.sources.configmap import ConfigMaps
+from controllers.networktopology.sources.probereports import ProbeReports
+from controllers.networktopology.sources.registry import SOURCES, Sources, candidates, choice_problems
+from controllers.networktopology.sources.userdefined import UserDefined
 from tests.support.topologies import places, raw_topology, topology, weight_set
 
 KEY = TopologyKey("shop", "net")
@@ -77,7 +80,8 @@ class Toy(Source):
 
 
 def sources(changed: Callable[[TopologyKey], None]) -> Sources:
-    return Sources(cast(ComponentContext, None), client=cast(ApiClient, None), changed=changed, kinds=(Toy, *SOURCES))
+    context, client = cast(ComponentContext, None), cast(ApiClient, None)
+    return Sources(context, client=client, changed=changed, kinds=(Toy, ConfigMaps, UserDefined))
 
 
 class Server:
@@ -193,3 +197,65 @@ async def test_the_first_source_that_is_named_is_read() -> None:
     assert isinstance(named, Toy)
     assert reading is basis
     assert basis.measurements == (Measurement("n1", "n2", 300),)
+
+
+@pytest.mark.parametrize(
+    ("configmap", "choice", "expected"),
+    [
+        pytest.param("", None, (ProbeReports, UserDefined), id="by preference"),
+        pytest.param("netperf", None, (ProbeReports, ConfigMaps, UserDefined), id="with a ConfigMap"),
+        pytest.param("netperf", "probereports", (ProbeReports, UserDefined), id="reports alone"),
+        pytest.param("netperf", "configmap", (ConfigMaps, UserDefined), id="the ConfigMap alone"),
+        pytest.param("", "configmap", (UserDefined,), id="a ConfigMap that the spec does not name"),
+        pytest.param("netperf", "userdefined", (UserDefined,), id="what people stated"),
+        pytest.param("netperf", "guesses", (ProbeReports, ConfigMaps, UserDefined), id="no such source"),
+    ],
+)
+def test_an_annotation_chooses_the_source(
+    configmap: str, choice: str | None, expected: tuple[type[Source], ...]
+) -> None:
+    net = topology(configmap=configmap)
+    if choice is not None:
+        net.metadata.annotations[ANNOTATION_SOURCE] = choice
+    assert candidates(net, SOURCES) == list(expected)
+    problems = [str(problem) for problem in choice_problems(net)]
+    if choice == "guesses":
+        known = "probereports, configmap, userdefined"
+        assert problems == [f"metadata.annotations.berth.dev/source: no such source: 'guesses'; choose from {known}"]
+    else:
+        assert problems == []
+
+
+class Automatic(Toy):
+    """Used where it exists, although nobody named it; its annotation says in which state it is."""
+
+    automatic = True
+    choice = "automatic"
+
+    @classmethod
+    def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:
+        state = SourceState(topology.metadata.annotations["toy"])
+        return Reading(state, "Automatic")
+
+
+@pytest.mark.parametrize(
+    ("state", "choice", "told", "basis"),
+    [
+        pytest.param("Missing", "", UserDefined, "UserDefined", id="passed over without a word"),
+        pytest.param("Missing", "automatic", Automatic, "UserDefined", id="missed, for it was chosen"),
+        pytest.param("Empty", "", Automatic, "UserDefined", id="there and of no use: told"),
+        pytest.param("Read", "", Automatic, "Automatic", id="used"),
+        pytest.param("Pending", "", Automatic, "Automatic", id="pending: nothing may stand in for it"),
+        pytest.param("Failed", "", Automatic, "Automatic", id="unreadable: nothing may stand in for it"),
+    ],
+)
+async def test_what_is_told_of_a_source_that_nobody_named(
+    state: str, choice: str, told: type[Source], basis: str
+) -> None:
+    context, client = cast(ComponentContext, None), cast(ApiClient, None)
+    several = Sources(context, client=client, changed=print, kinds=(Automatic, UserDefined))
+    net = topology(weight_set("UserDefined", zones={"A>B": 9}))
+    net.metadata.annotations.update({"toy": state, ANNOTATION_SOURCE: choice})
+    source, reading, used = await several.read(KEY, net, TWO_ZONES)
+    assert (type(source), used.name) == (told, basis)
+    assert reading.settled == used.settled

@@ -1,0 +1,129 @@
+"""From round trips between nodes to latencies between places, so that no single node can move one.
+
+A node's figure of a place is the median of what it measures of the nodes there, and the latency is the median of the
+nodes' figures: a node with many peers counts once. Both medians are weighted by age, and what is older than
+:data:`MAX_AGE` does not count. A round trip leads both ways, so a direction that fewer than :data:`FEWEST_NODES` nodes
+measure also takes in those that measure the other; with as many of its own it stands for itself. Of three nodes that
+measure and are alive, none outweighs the others.
+
+A node that answers nothing is infinitely far. A pair of places that is so by the median is cut: it has no latency, and
+must not get one by way of others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from controllers.networktopology.aggregation import Pair
+from controllers.networktopology.sources.base import UNREACHABLE, Latencies, Measurement
+
+MAX_AGE: Final = 900.0
+"""Seconds after which a measurement does not count."""
+FRESH_AGE: Final = 330.0
+"""Seconds for which a measurement counts fully: agents write every 300 at least."""
+FEWEST_NODES: Final = 3
+"""Nodes that make a direction stand for itself: of two, a wrong one is half."""
+_TIE: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class PairFigures:
+    """What was measured between two places, in one direction."""
+
+    microseconds: int
+    """latency; :data:`~.sources.base.UNREACHABLE` when most nodes have no answer"""
+    minimum: int
+    """least that counted, in microseconds"""
+    maximum: int
+    """most that counted, in microseconds"""
+    samples: int
+    """pairs of nodes that counted"""
+    age: float
+    """seconds since the newest was measured"""
+
+
+class _NodeFigure(NamedTuple):
+    microseconds: int
+    weight: float
+    samples: list[Measurement]
+
+
+def weight_of(age: float) -> float:
+    """Return what a measurement counts ``age`` seconds after it was made.
+
+    1 up to :data:`FRESH_AGE`, then (900 - age) / 570, 0 at the limit. Those of agents that work weigh the same, or the
+    median of two would be now the one and now the other.
+    """
+    return min(1.0, max(0.0, (MAX_AGE - age) / (MAX_AGE - FRESH_AGE)))
+
+
+def pair_figures(measurements: Iterable[Measurement], place_of: Callable[[str], str]) -> dict[Pair, PairFigures]:
+    """Return the figures of every ordered pair of different places that was measured either way, sorted by pair.
+
+    Args:
+        measurements: round trips between nodes.
+        place_of: place of a node, empty when it has none; such measurements and those inside a place are left out.
+    """
+    found: dict[Pair, dict[str, list[Measurement]]] = {}
+    for item in measurements:
+        start, end = place_of(item.origin), place_of(item.destination)
+        if start and end and start != end and item.age < MAX_AGE:
+            found.setdefault((start, end), {}).setdefault(item.origin, []).append(item)
+    nodes = {pair: [_of_node(samples) for samples in rows.values()] for pair, rows in found.items()}
+    pairs = sorted({*nodes, *((end, start) for start, end in nodes)})
+    return {pair: _of_pair(_evidence(nodes, pair)) for pair in pairs}
+
+
+def latencies(figures: Mapping[Pair, PairFigures]) -> Latencies:
+    """Return the latencies, and the pairs that are cut."""
+    known = {pair: item.microseconds for pair, item in figures.items() if item.microseconds < UNREACHABLE}
+    return Latencies(known, frozenset(figures.keys() - known.keys()))
+
+
+def weighted_median(values: Iterable[tuple[int, float]]) -> int:
+    """Return the value with half of the weight on either side; between two, their mean, rounded up.
+
+    Of two in the middle of which one is unreachable, the other.
+
+    Raises:
+        ValueError: there are no values.
+    """
+    ordered = sorted(values)
+    if not ordered:
+        raise ValueError("the median of nothing is unknown, not 0")
+    half = math.fsum(weight for _, weight in ordered) / 2
+    reached = 0.0
+    for (value, weight), (following, _) in pairwise(ordered):
+        reached += weight
+        if math.isclose(reached, half, rel_tol=_TIE):
+            return value if following >= UNREACHABLE else -((value + following) // -2)
+        if reached > half:
+            return value
+    return ordered[-1][0]
+
+
+def _of_node(samples: list[Measurement]) -> _NodeFigure:
+    weights = [weight_of(item.age) for item in samples]
+    figure = weighted_median((item.microseconds, weight) for item, weight in zip(samples, weights, strict=True))
+    return _NodeFigure(figure, max(weights), samples)
+
+
+def _evidence(nodes: Mapping[Pair, list[_NodeFigure]], pair: Pair) -> list[_NodeFigure]:
+    own = nodes.get(pair, [])
+    return own if len(own) >= FEWEST_NODES else own + nodes.get((pair[1], pair[0]), [])
+
+
+def _of_pair(nodes: list[_NodeFigure]) -> PairFigures:
+    samples = [item for node in nodes for item in node.samples]
+    figures = [item.microseconds for item in samples]
+    return PairFigures(
+        microseconds=weighted_median((node.microseconds, node.weight) for node in nodes),
+        minimum=min(figures),
+        maximum=max(figures),
+        samples=len(samples),
+        age=min(item.age for item in samples),
+    )

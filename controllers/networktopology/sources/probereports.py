@@ -1,0 +1,215 @@
+"""ProbeReports of the node agents, followed once for all NetworkTopologies.
+
+They are about nodes, and so about the whole cluster: any NetworkTopology of any namespace may have its costs from them.
+The kind need not be there, and may come and go: without it, or without a single report, this source is passed over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import ClassVar, Final
+
+from berth.api.conditions import ConditionUpdate
+from berth.api.networktopology import NetworkTopology
+from berth.api.text import counted, listed
+from berth.kube.client import TRANSPORT_ERRORS, ApiClient
+from berth.kube.errors import ApiError
+from berth.kube.reflector import Reflector
+from berth.runtime.component import ComponentContext
+from berth.runtime.operator import why_not_listed
+from controllers.networktopology.places import Places
+from controllers.networktopology.sources.base import (
+    REASON_PARTLY_USABLE,
+    Percentile,
+    Published,
+    Reading,
+    Source,
+    SourceState,
+    TopologyKey,
+    available,
+)
+from controllers.networktopology.sources.probe_measurements import PROBE_REPORTS, Report, read_reports
+
+CHECK_SECONDS: Final = 30.0
+"""Seconds between two looks whether the kind is there."""
+ABSENT_CHECKS: Final = 2
+"""Looks in a row that do not find a kind that was there: one may be a load balancer's answer."""
+TELL_SECONDS: Final = 10.0
+"""Seconds between two rounds of recomputing: thousands of agents write all the time."""
+NAME: Final = "ProbeReports"
+"""The source for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cached:
+    """A reading, for the other NetworkTopologies that ask."""
+
+    version: int
+    places: Places
+    moment: float
+    reading: Reading
+
+
+class ProbeReports(Source):
+    """What the node agents measure."""
+
+    choice: ClassVar[str] = "probereports"
+    automatic: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        context: ComponentContext,
+        *,
+        client: ApiClient,
+        changed: Callable[[TopologyKey], None],
+        percentile: Percentile = "p90",
+    ) -> None:
+        """Start without knowing whether there are any."""
+        super().__init__(context, client=client, changed=changed, percentile=percentile)
+        self._reflector: Reflector[Report] | None = None
+        self._following: asyncio.Task[None] | None = None
+        self._looked = False
+        self._absences = 0
+        self._problem = ""
+        self._keys: set[TopologyKey] = set()
+        self._version = 0
+        self._cached: _Cached | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._news = asyncio.Event()
+
+    @classmethod
+    def named_by(cls, topology: NetworkTopology) -> bool:  # noqa: ARG003
+        """Every NetworkTopology may be served."""
+        return True
+
+    @classmethod
+    def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:  # noqa: ARG003
+        """Return that there are none: manifests have no reports."""
+        return Reading(SourceState.MISSING, NAME)
+
+    async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:  # noqa: ARG002
+        """Return what the reports say now, and tell of changes for ``key`` from now on."""
+        self._keys.add(key)
+        reflector = self._reflector
+        if reflector is None:
+            if self._problem:
+                return Reading(SourceState.FAILED, NAME, detail=self._problem)
+            return Reading(SourceState.MISSING if self._looked else SourceState.PENDING, NAME)
+        # Reports of before an outage of the API server look old, though their agents could only not write.
+        if not (reflector.synced.is_set() and reflector.healthy):
+            return Reading(SourceState.PENDING, NAME)
+        async with self._one_at_a_time:
+            cached = self._cached
+            if (
+                cached is None
+                or (cached.version, cached.places) != (self._version, places)
+                or time.monotonic() - cached.moment > TELL_SECONDS
+            ):
+                version, reports = self._version, list(reflector.objects.values())
+                # In a thread: 5000 reports take a tenth of a second.
+                reading = await asyncio.to_thread(
+                    read_reports, reports, places, percentile=self._percentile, now=datetime.now(UTC)
+                )
+                cached = self._cached = _Cached(version, places, time.monotonic(), reading)
+            return cached.reading
+
+    def availability(self, reading: Reading, instead: str) -> ConditionUpdate:
+        """Return the condition SourceAvailable."""
+        match reading.state:
+            case SourceState.READ:
+                reason = REASON_PARTLY_USABLE if reading.malformed else "ProbeReportsRead"
+                return available(True, reason, f"{reading.name}{_left_out(reading)}")
+            case SourceState.MISSING:
+                text = f"There are no ProbeReports; run the node agents, or name another source; {instead}"
+                return available(False, "NoProbeReports", text)
+            case SourceState.EMPTY if reading.stale:
+                text = f"No ProbeReport is of the last 15 minutes; see whether the node agents run; {instead}"
+                return available(False, "ProbeReportsStale", text)
+            case SourceState.EMPTY:
+                text = f"ProbeReports have no usable measurement{_left_out(reading)}; {instead}"
+                return available(False, "NoUsableMeasurements", text)
+            case _:
+                text = f"ProbeReports cannot be read: {reading.detail}; the computed weights stay as they are"
+                return available(False, "ProbeReportsUnreadable", text)
+
+    def forget(self, key: TopologyKey) -> None:
+        """Tell of no changes any more."""
+        self._keys.discard(key)
+
+    async def run(self) -> None:
+        """Follow the kind while it is there, for ever."""
+        self._context.checks.add_health("watch probereports", self._silence)
+        telling = asyncio.create_task(self._tell())
+        try:
+            while True:
+                await self._look()
+                await asyncio.sleep(CHECK_SECONDS)
+        finally:
+            tasks = [telling, *([self._following] if self._following else [])]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _look(self) -> None:
+        """Begin or end to follow, as the kind is there or not."""
+        try:
+            async for _ in self._client.list_pages(PROBE_REPORTS, limit=1):
+                break
+        except (ApiError, *TRANSPORT_ERRORS) as error:
+            if isinstance(error, ApiError) and error.not_found:
+                self._absent()
+            elif self._reflector is None:
+                self._problem = await why_not_listed(self._client, PROBE_REPORTS) or ""
+        else:
+            self._absences, self._problem = 0, ""
+            if self._reflector is None:
+                self._follow()
+        self._looked = True
+
+    def _follow(self) -> None:
+        self._reflector = Reflector(self._client, PROBE_REPORTS)
+        self._reflector.add_batch_handler(self._changed_reports)
+        self._following = asyncio.create_task(self._reflector.run())
+
+    def _absent(self) -> None:
+        self._problem = ""
+        self._absences += 1
+        if self._following is not None and self._absences >= ABSENT_CHECKS:
+            self._following.cancel()
+            self._reflector = self._following = None
+            self._changed_reports()
+
+    def _changed_reports(self) -> None:
+        self._version += 1
+        self._news.set()
+
+    async def _tell(self) -> None:
+        """Have every NetworkTopology looked at after changes, those of some seconds together."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            for key in tuple(self._keys):
+                self._changed(key)
+            await asyncio.sleep(TELL_SECONDS)
+
+    def _silence(self) -> str | None:
+        reflector = self._reflector
+        if reflector is None or reflector.healthy:
+            return None
+        return f"no response from the API server for {reflector.age:.0f} s"
+
+
+def _left_out(reading: Reading) -> str:
+    """Say what does not count, and why; empty when all does."""
+    text = ""
+    if reading.malformed:
+        text += f". Not used because no round trip is like that: {listed(reading.malformed)}"
+    if reading.unknown_nodes:
+        text += f". Not used because no such node exists: {listed(reading.unknown_nodes)}"
+    if reading.stale:
+        text += f". Not used because older than 15 minutes: {counted(reading.stale, 'measurement')}"
+    return text

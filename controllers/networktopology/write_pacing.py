@@ -1,0 +1,77 @@
+"""When computed weights that differ from the object's are worth a write, where measuring never ends.
+
+Every round of probes gives slightly other figures, and each write of weights has every scheduler read them anew. So
+small differences wait: they are written together after :data:`REFRESH_SECONDS`. Large ones are written at once, but
+:data:`WRITE_SECONDS` after the last write at the earliest. The API server knows when that was, so that a restarted
+controller waits as long as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from controllers.networktopology.weights import Ownership
+
+WRITE_SECONDS: Final = 30.0
+"""Seconds between two writes of weights to one NetworkTopology."""
+REFRESH_SECONDS: Final = 600.0
+"""Seconds after which differences are written that are too small otherwise."""
+COST_SHARE: Final = 0.1
+"""Share of a cost by which it must change."""
+COST_STEP: Final = 1
+"""And by more than this much."""
+TIME_STEP: Final = timedelta(seconds=60)
+"""Least difference of ``dataTime`` that is a write of its own."""
+
+_CostKey = tuple[str, str, str, str]
+
+
+def seconds_until_write(
+    live: Iterable[Mapping[str, Any]], wanted: Iterable[Mapping[str, Any]], owned: Ownership, now: datetime
+) -> float:
+    """Return how long weights that differ should wait, 0 to write them now.
+
+    Args:
+        live: ``spec.weights`` of the object.
+        wanted: computed sets.
+        owned: what the object says about the controller's own sets.
+        now: the present.
+    """
+    names = frozenset(str(item["name"]) for item in wanted)
+    if names != owned.names or owned.time is None:
+        return 0.0  # a set comes or goes, or somebody else has changed one
+    before, after = _costs(live, names), _costs(wanted, names)
+    interval = WRITE_SECONDS if _differ(before, after) else REFRESH_SECONDS
+    return min(max(0.0, interval - (now - owned.time).total_seconds()), interval)
+
+
+def data_time(shown: datetime | None, measured: datetime | None) -> datetime | None:
+    """Return the time of the newest measurement to show: the one that is shown, until it is a minute off."""
+    if shown is None or measured is None:
+        return measured
+    return shown if abs(measured - shown) < TIME_STEP else measured
+
+
+def _differ(before: Mapping[_CostKey, int | None], after: Mapping[_CostKey, int | None]) -> bool:
+    if before.keys() != after.keys():
+        return True
+    return any(_moved(before[key], cost) for key, cost in after.items())
+
+
+def _moved(before: int | None, after: int | None) -> bool:
+    if before is None or after is None:
+        return before is not after
+    return abs(after - before) > max(COST_STEP, COST_SHARE * before)
+
+
+def _costs(sets: Iterable[Mapping[str, Any]], names: frozenset[str]) -> dict[_CostKey, int | None]:
+    return {
+        (item["name"], level["topologyKey"], row["origin"], cost["destination"]): cost.get("networkCost")
+        for item in sets
+        if item["name"] in names
+        for level in item["topologyList"]
+        for row in level["originList"]
+        for cost in row["costList"]
+    }

@@ -1,0 +1,174 @@
+"""Costs from ProbeReports on a real API server: agents' figures become weights, choices count, faults do no harm.
+
+Reports are written as the agents would; what agents measure is in test_node_agent.py. The control plane is the module's
+own, because reports are about the whole cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from berth.api.labels import LABEL_REGION
+from hack.harness.cluster import Kubectl, eventually
+from hack.harness.processes import ControllerProcess
+from hack.localcluster import LocalCluster
+from tests.support.costs import EIGHT_NODES, ZONE_COSTS, Costs, condition, create_nodes, table, user_defined
+from tests.support.topologies import probe_report, probed_peer
+
+NEAR = {"Z1>Z2": 9, "Z2>Z1": 9, "Z3>Z4": 12, "Z4>Z3": 12}
+FAR = {"us-east-1>us-west-1": 784, "us-west-1>us-east-1": 784}
+SAME_ZONE, OTHER_REGION = 300, 78_400
+BETWEEN_ZONES = {"us-west-1": 850, "us-east-1": 1150}
+
+
+@pytest.fixture(scope="module")
+def plane(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
+    """A control plane with eight nodes."""
+    cluster = module_cluster(kwok=False)
+    create_nodes(cluster)
+    return cluster
+
+
+@pytest.fixture(scope="module")
+def controller(plane: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProcess]:
+    """The controller under test."""
+    directory = tmp_path_factory.mktemp("controller")
+    with ControllerProcess.start(["networktopology"], kubeconfig=plane.kubeconfig, directory=directory) as process:
+        yield process.wait_leader().wait_ready()
+
+
+class Reports:
+    """The ProbeReports of all nodes."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        """Write with kubectl."""
+        self.cluster = cluster
+
+    def write(self, *, age: float = 0.0, only: tuple[str, ...] = (), **microseconds: int | None) -> None:
+        """Have nodes report what the places cost; ``n1_n3=None`` has one pair differ, here without an answer."""
+        moment = datetime.now(UTC) - timedelta(seconds=age)
+        items = []
+        for node, place in EIGHT_NODES.items():
+            if only and node not in only:
+                continue
+            peers = []
+            for peer, other in EIGHT_NODES.items():
+                usual = (
+                    SAME_ZONE if place == other else BETWEEN_ZONES[place[0]] if place[0] == other[0] else OTHER_REGION
+                )
+                figure = microseconds.get(f"{node}_{peer}".replace("-", ""), usual)
+                if peer != node:
+                    peers.append(probed_peer(peer, figure, time=moment))
+            items.append(probe_report(node, *peers))
+        self.apply(*items)
+
+    def apply(self, *items: dict[str, Any]) -> None:
+        """Write reports, the status by its subresource."""
+        document = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(items)})
+        for arguments in ((), ("--subresource=status",)):
+            self.cluster.kubectl("apply", "--server-side", "--force-conflicts", *arguments, "-f", "-", input=document)
+
+
+@pytest.fixture
+def reports(plane: LocalCluster) -> Iterator[Reports]:
+    """No reports before, none after."""
+    yield Reports(plane)
+    plane.kubectl("delete", "probereports", "--all")
+
+
+@pytest.fixture
+def costs(plane: LocalCluster, controller: ControllerProcess) -> Iterator[Costs]:
+    """A namespace of the test's own, with the controller running."""
+    name = f"t-{secrets.token_hex(5)}"
+    plane.kubectl("create", "namespace", name)
+    yield Costs(Kubectl(plane, name))
+    plane.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def test_reports_become_weights_and_what_people_stated_stays(costs: Costs, reports: Reports) -> None:
+    stated = user_defined(zones=ZONE_COSTS)
+    costs.create(stated, configmap="")
+    costs.wait_zones("Dijkstra", ZONE_COSTS)
+    reports.write()
+    topology = costs.wait_zones("Dijkstra", NEAR)
+    assert table(topology, "NetperfCosts") == NEAR
+    assert table(topology, "Dijkstra", LABEL_REGION) == FAR
+    assert topology["spec"]["weights"][0] == stated
+    topology = costs.wait(
+        lambda found: condition(found, "SourceAvailable")["reason"] == "ProbeReportsRead", what="read"
+    )
+    assert condition(topology, "SourceAvailable")["message"] == "ProbeReports of 8 nodes"
+    assert condition(topology, "Complete")["status"] == "True"
+    assert topology["status"]["dataTime"]
+
+
+def test_reports_come_before_a_configmap_unless_the_annotation_says_otherwise(costs: Costs, reports: Reports) -> None:
+    reports.write()
+    costs.publish(n1_n3=44)
+    costs.create()
+    costs.wait_zones("Dijkstra", NEAR)
+    costs.kubectl("annotate", "nt", "net", "berth.dev/source=configmap")
+    costs.wait_zones("Dijkstra", {"Z1>Z2": 44})
+    costs.kubectl("annotate", "nt", "net", "--overwrite", "berth.dev/source=probereports")
+    costs.wait_zones("Dijkstra", NEAR)
+
+
+def test_a_node_that_reports_nonsense_moves_nothing(costs: Costs, reports: Reports) -> None:
+    reports.write()
+    costs.create()
+    before = costs.wait_zones("Dijkstra", NEAR)
+    nonsense = [probed_peer(peer, 59_000_000) for peer in (*EIGHT_NODES, "forged") if peer != "n-1"]
+    reports.apply(probe_report("n-1", *nonsense), probe_report("not-a-node", probed_peer("n-1", 1)))
+    costs.wait(
+        lambda found: "n-1 to forged" in condition(found, "SourceAvailable")["message"], what="forged peer named"
+    )
+    assert costs.get()["spec"] == before["spec"]
+
+
+def test_a_delay_shows_and_a_partition_is_missing_and_never_cheap(costs: Costs, reports: Reports) -> None:
+    reports.write()
+    costs.create()
+    costs.wait_zones("Dijkstra", NEAR)
+    west = [(f"n{a}", f"n{b}") for a in (1, 2) for b in (3, 4)]
+    both = [f"{a}_{b}" for pair in west for a, b in (pair, pair[::-1])]
+    reports.write(**dict.fromkeys(both, 20_850))
+    costs.wait_zones("Dijkstra", {**NEAR, "Z1>Z2": 209, "Z2>Z1": 209})
+    reports.write(**dict.fromkeys(both))
+    topology = costs.wait_zones("Dijkstra", {"Z3>Z4": 12, "Z4>Z3": 12})
+    assert table(topology, "NetperfCosts") == {"Z3>Z4": 12, "Z4>Z3": 12}
+    complete = costs.wait_reason("Complete", "MissingCosts")
+    assert "No path between zones: Z1 and Z2;" in complete["message"]
+
+
+def test_reports_that_are_too_old_give_way_and_say_so(costs: Costs, reports: Reports) -> None:
+    reports.write(age=1000)
+    costs.create(user_defined(zones=ZONE_COSTS), configmap="")
+    source = costs.wait_reason("SourceAvailable", "ProbeReportsStale")
+    assert "until then costs come from UserDefined" in source["message"]
+    costs.wait_zones("Dijkstra", ZONE_COSTS)
+    reports.write()
+    costs.wait_zones("Dijkstra", NEAR)
+
+
+def test_figures_that_hardly_differ_are_no_reason_to_write_weights(
+    costs: Costs, reports: Reports, controller: ControllerProcess
+) -> None:
+    reports.write()
+    costs.create()
+    costs.wait_zones("Dijkstra", NEAR)
+    costs.wait_reason("SourceAvailable", "ProbeReportsRead")
+    before = costs.get()["spec"]
+
+    def passes() -> float:
+        return controller.metric("berth_networktopology_compute_seconds_count")
+
+    begun = passes()
+    reports.write(n1_n3=910, n2_n3=920, n3_n1=930, n4_n1=940)
+    eventually(lambda: passes() >= begun + 1, what="reports looked at")
+    assert costs.get()["spec"] == before

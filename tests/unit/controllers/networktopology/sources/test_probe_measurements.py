@@ -1,0 +1,122 @@
+"""What ProbeReports say: what counts, and what is left out because it cannot be true."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controllers.networktopology.sources.base import UNREACHABLE, Measurement, Percentile, Reading, SourceState
+from controllers.networktopology.sources.probe_measurements import Report, read_reports
+from tests.support.topologies import places, probe_report, probed_peer
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+PLACES = places(n1="r/A", n2="r/B", n3="s/C")
+
+
+def report(node: str, *peers: dict[str, Any]) -> Report:
+    return msgspec.convert(probe_report(node, *peers), Report)
+
+
+def peer(node: str, microseconds: int | None = 850, *, age: float = 30.0, **fields: Any) -> dict[str, Any]:
+    return {**probed_peer(node, microseconds, time=NOW - timedelta(seconds=age)), **fields}
+
+
+def read(*reports: Report, percentile: Percentile = "p90") -> Reading:
+    return read_reports(reports, PLACES, percentile=percentile, now=NOW)
+
+
+def test_measurements_are_in_order_and_latencies_of_both_levels_are_worked_out() -> None:
+    found = read(report("n2", peer("n1", 900, age=60)), report("n1", peer("n3", 20_000), peer("n2", 700)))
+    assert found.measurements == (
+        Measurement("n1", "n2", 700, 30.0),
+        Measurement("n1", "n3", 20_000, 30.0),
+        Measurement("n2", "n1", 900, 60.0),
+    )
+    assert (found.state, found.name, found.continuous) == (SourceState.READ, "ProbeReports of 2 nodes", True)
+    assert found.time == NOW - timedelta(seconds=30)
+    assert found.latencies is not None
+    regions, zones = found.latencies
+    assert regions.known == {("r", "s"): 20_000, ("s", "r"): 20_000}
+    assert zones.known["A", "C"] == 20_000
+    assert 700 <= zones.known["A", "B"] == zones.known["B", "A"] <= 900
+
+
+@pytest.mark.parametrize(("percentile", "microseconds"), [("p50", 500), ("p90", 850), ("p99", 1900)])
+def test_the_percentile_that_is_asked_for_counts(percentile: Percentile, microseconds: int) -> None:
+    found = read(report("n1", peer("n2", p50Microseconds=500, p99Microseconds=1900)), percentile=percentile)
+    assert found.measurements == (Measurement("n1", "n2", microseconds, 30.0),)
+
+
+@pytest.mark.parametrize(
+    ("bad", "malformed", "unknown", "stale"),
+    [
+        pytest.param(peer("n3", age=-3600), 1, 0, 0, id="of the future"),
+        pytest.param(peer("n3", lastProbeTime="yesterday"), 1, 0, 0, id="no time"),
+        pytest.param(peer("n3", lastProbeTime="2026-11-22T11:59:00"), 1, 0, 0, id="a time of no zone"),
+        pytest.param(peer("n3", -5), 1, 0, 0, id="negative"),
+        pytest.param(peer("n3", 0), 1, 0, 0, id="nothing"),
+        pytest.param(peer("n3", 10**15), 1, 0, 0, id="longer than any round trip"),
+        pytest.param(peer("n3", age=900), 0, 0, 1, id="a quarter of an hour old"),
+        pytest.param(peer("n3", lastProbeTime="0001-01-01T00:00:00Z"), 0, 0, 1, id="of the far past"),
+        pytest.param(peer("forged"), 0, 1, 0, id="peer that does not exist"),
+        pytest.param(peer("n1"), 0, 0, 0, id="about itself"),
+    ],
+)
+def test_what_cannot_be_is_left_out_and_counted(bad: dict[str, Any], malformed: int, unknown: int, stale: int) -> None:
+    found = read(report("n1", bad, peer("n2", 700)))
+    assert found.measurements == (Measurement("n1", "n2", 700, 30.0),)
+    assert (len(found.malformed), len(found.unknown_nodes), found.stale) == (malformed, unknown, stale)
+    assert found.state is SourceState.READ
+    alone = read(report("n1", bad))
+    assert (alone.state, alone.measurements) == (SourceState.EMPTY, ())
+
+
+def test_a_clock_that_is_a_little_ahead_is_believed() -> None:
+    assert read(report("n1", peer("n2", age=-30))).measurements == (Measurement("n1", "n2", 850, 0.0),)
+
+
+def test_a_report_of_a_node_that_is_gone_is_left_out() -> None:
+    found = read(report("gone", peer("n1")), report("n1", peer("n2")))
+    assert found.unknown_nodes == ("gone",)
+    assert len(found.measurements) == 1
+
+
+def test_a_peer_without_an_answer_is_unreachable_and_never_near() -> None:
+    found = read(report("n1", peer("n2", None), peer("n3")))
+    assert found.measurements[0] == Measurement("n1", "n2", UNREACHABLE, 30.0)
+    assert found.latencies is not None
+    assert ("A", "B") in found.latencies[1].cut
+
+
+def test_where_nobody_answers_there_is_nothing_to_go_by() -> None:
+    assert read(report("n1", peer("n2", None))).state is SourceState.EMPTY
+
+
+def test_no_report_at_all() -> None:
+    assert read().state is SourceState.MISSING
+
+
+def test_a_report_that_is_still_empty() -> None:
+    assert read(msgspec.convert({"metadata": {"name": "n1"}}, Report)).state is SourceState.EMPTY
+
+
+PEERS = st.builds(
+    lambda node, value, time: {"node": node, "p90Microseconds": value, "lastProbeTime": time},
+    st.sampled_from(["n1", "n2", "n3", "gone", ""]),
+    st.none() | st.integers(),
+    st.sampled_from([NOW.isoformat(), "", "x", "2026-11-22T11:50:00Z", "9999-12-31T23:59:59Z", "2026-11-22"]),
+)
+
+
+@given(reports=st.dictionaries(st.sampled_from(["n1", "n2", "n3", "gone"]), st.lists(PEERS, max_size=5)))
+def test_whatever_reports_say_only_known_nodes_and_possible_figures_count(reports: dict[str, list[Any]]) -> None:
+    found = read(*(report(node, *peers) for node, peers in reports.items()))
+    for item in found.measurements:
+        assert {item.origin, item.destination} <= set(PLACES.nodes)
+        assert 0 < item.microseconds <= 60_000_000 or item.microseconds == UNREACHABLE
+        assert 0.0 <= item.age < 900.0

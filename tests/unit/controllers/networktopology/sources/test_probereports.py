@@ -1,0 +1,263 @@
+"""The source ProbeReports as its kind is absent, forbidden, there, silent and gone; the round trips are elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from berth.kube.client import ApiClient
+from berth.kube.errors import ApiError
+from berth.runtime.component import ComponentContext
+from berth.runtime.health import Checks
+from controllers.networktopology.sources import probereports as subject
+from controllers.networktopology.sources.base import Reading, SourceState, TopologyKey
+from controllers.networktopology.sources.probe_measurements import Report
+from controllers.networktopology.sources.probereports import ProbeReports
+from tests.support.topologies import places, probe_report, probed_peer, topology
+
+KEY = TopologyKey("shop", "net")
+PLACES = places(n1="r/A", n2="r/B")
+REPORT = msgspec.convert(probe_report("n1", probed_peer("n2", 850)), Report)
+
+
+class Watch:
+    """A reflector whose state the test sets."""
+
+    def __init__(self, *_: Any) -> None:
+        self.objects: dict[str, Report] = {}
+        self.synced = asyncio.Event()
+        self.healthy = True
+        self.age = 0.0
+        self.changed: Callable[[], None] = lambda: None
+        self.running = False
+
+    def add_batch_handler(self, handler: Callable[[], None]) -> None:
+        self.changed = handler
+
+    async def run(self) -> None:
+        self.running = True
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.running = False
+
+    def say(self, *reports: Report) -> None:
+        """Have these reports, all of them."""
+        self.objects = {report.metadata.name: report for report in reports}
+        self.synced.set()
+        self.changed()
+
+
+class World:
+    """The source, and an API server that has the kind or not."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, status: int = 200) -> None:
+        self.status = status
+        self.watches: list[Watch] = []
+        self.told: list[TopologyKey] = []
+        self.checks = Checks()
+        monkeypatch.setattr(subject, "Reflector", self._watch)
+        monkeypatch.setattr(subject, "TELL_SECONDS", 0.0)
+        self.source = ProbeReports(cast(ComponentContext, self), client=cast(ApiClient, self), changed=self.told.append)
+
+    def _watch(self, *_: Any) -> Watch:
+        self.watches.append(Watch())
+        return self.watches[-1]
+
+    async def list_pages(self, *_: Any, **__: Any) -> AsyncIterator[list[Report]]:
+        if self.status != 200:
+            raise ApiError(status=self.status, reason="No", message="no")
+        yield []
+
+    async def look(self, times: int = 1) -> None:
+        for _ in range(times):
+            await self.source._look()
+        await asyncio.sleep(0)
+
+    async def read(self, name: str = "net") -> Reading:
+        return await self.source.read(TopologyKey("shop", name), topology(), PLACES)
+
+
+Make = Callable[..., World]
+
+
+@pytest.fixture
+async def make(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
+    """Makes worlds, and ends what they follow."""
+    worlds: list[World] = []
+
+    def one(status: int = 200) -> World:
+        worlds.append(World(monkeypatch, status))
+        return worlds[-1]
+
+    yield one
+    for world in worlds:
+        if world.source._following is not None:
+            world.source._following.cancel()
+
+
+async def test_nothing_is_concluded_before_the_first_look(make: Make) -> None:
+    assert (await make().read()).state is SourceState.PENDING
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "detail"),
+    [
+        pytest.param(404, SourceState.MISSING, "", id="no such kind"),
+        pytest.param(
+            403, SourceState.FAILED, "allow this account to list and watch probereports.berth.dev", id="no right"
+        ),
+    ],
+)
+async def test_a_kind_that_cannot_be_read(make: Make, status: int, state: SourceState, detail: str) -> None:
+    world = make(status)
+    await world.look(3)
+    found = await world.read()
+    assert found.state is state
+    assert found.detail.endswith(detail)
+    assert world.watches == []
+
+
+async def test_a_kind_that_is_there_is_followed_once_and_read(make: Make) -> None:
+    world = make()
+    await world.look(2)
+    (watch,) = world.watches
+    assert (await world.read()).state is SourceState.PENDING
+    watch.say()
+    assert (await world.read()).state is SourceState.MISSING
+    watch.say(REPORT)
+    found = await world.read()
+    assert (found.state, found.name) == (SourceState.READ, "ProbeReports of 1 node")
+
+
+async def test_while_the_api_server_is_silent_nothing_is_concluded(make: Make) -> None:
+    """Agents cannot write either: after an outage all reports look old."""
+    world = make()
+    await world.look()
+    world.watches[0].say(REPORT)
+    world.watches[0].healthy = False
+    assert (await world.read()).state is SourceState.PENDING
+
+
+async def test_a_kind_that_goes_is_left_and_one_that_comes_back_followed(make: Make) -> None:
+    world = make()
+    await world.look()
+    world.watches[0].say(REPORT)
+    world.status = 404
+    await world.look()
+    assert (await world.read()).state is SourceState.READ, "one answer may be a load balancer's"
+    world.status = 200
+    await world.look()
+    world.status = 404
+    await world.look(2)
+    assert (await world.read()).state is SourceState.MISSING
+    assert not world.watches[0].running
+    world.status = 200
+    await world.look()
+    world.watches[1].say(REPORT)
+    assert (await world.read()).state is SourceState.READ
+
+
+async def test_trouble_of_the_api_server_ends_nothing(make: Make) -> None:
+    world = make()
+    await world.look()
+    world.watches[0].say(REPORT)
+    world.status = 500
+    await world.look(5)
+    assert (await world.read()).state is SourceState.READ
+
+
+async def test_reports_are_worked_out_once_for_all_topologies(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = make()
+    monkeypatch.setattr(subject, "TELL_SECONDS", 3600.0)
+    await world.look()
+    world.watches[0].say(REPORT)
+    first, *others = await asyncio.gather(*(world.read(f"net-{number}") for number in range(5)))
+    assert all(other is first for other in others)
+    world.watches[0].say(REPORT)
+    assert await world.read() is not first
+    monkeypatch.setattr(subject, "TELL_SECONDS", -1.0)
+    assert await world.read() is not await world.read(), "measurements grow old"
+
+
+async def test_changes_make_those_due_that_are_served(make: Make) -> None:
+    world = make()
+    running = asyncio.create_task(world.source.run())
+    try:
+        await world.read("net")
+        await world.read("other")
+        world.source.forget(TopologyKey("shop", "other"))
+        while not world.watches:
+            await asyncio.sleep(0)
+        world.watches[0].say(REPORT)
+        while not world.told:
+            await asyncio.sleep(0)
+        assert set(world.told) == {KEY}
+        assert world.checks.health() == {}
+        world.watches[0].healthy, world.watches[0].age = False, 200.0
+        assert world.checks.health() == {"watch probereports": "no response from the API server for 200 s"}
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    assert not world.watches[0].running
+
+
+@pytest.mark.parametrize(
+    ("reading", "holds", "reason", "says"),
+    [
+        pytest.param(
+            Reading(SourceState.READ, "ProbeReports of 3 nodes"),
+            True,
+            "ProbeReportsRead",
+            "ProbeReports of 3 nodes",
+            id="read",
+        ),
+        pytest.param(
+            Reading(SourceState.READ, "R", unknown_nodes=("n1 to n9",), stale=4),
+            True,
+            "ProbeReportsRead",
+            "no such node exists: n1 to n9. Not used because older than 15 minutes: 4 measurements",
+            id="nodes come and go",
+        ),
+        pytest.param(
+            Reading(SourceState.READ, "R", malformed=("n1 to n2 took -5 microseconds",)),
+            True,
+            "SomeMeasurementsUnusable",
+            "no round trip is like that: n1 to n2 took -5 microseconds",
+            id="nonsense",
+        ),
+        pytest.param(
+            Reading(SourceState.MISSING, "ProbeReports"), False, "NoProbeReports", "run the node agents", id="none"
+        ),
+        pytest.param(
+            Reading(SourceState.EMPTY, "R", stale=7),
+            False,
+            "ProbeReportsStale",
+            "whether the node agents run",
+            id="old",
+        ),
+        pytest.param(
+            Reading(SourceState.EMPTY, "R", unknown_nodes=("gone",)),
+            False,
+            "NoUsableMeasurements",
+            "no such node exists: gone",
+            id="nothing usable",
+        ),
+        pytest.param(
+            Reading(SourceState.FAILED, "R", detail="forbidden"),
+            False,
+            "ProbeReportsUnreadable",
+            "forbidden; the computed weights stay as they are",
+            id="unreadable",
+        ),
+    ],
+)
+def test_availability(monkeypatch: pytest.MonkeyPatch, reading: Reading, holds: bool, reason: str, says: str) -> None:
+    found = World(monkeypatch).source.availability(reading, "costs come from UserDefined")
+    assert (found.type, found.status, found.reason) == ("SourceAvailable", holds, reason)
+    assert says in found.message
+    assert ("costs come from UserDefined" in found.message) == (not holds and reading.settled)

@@ -1,0 +1,53 @@
+"""Weights of what is measured all the time are written at a pace, and looked at again although nothing happens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from controllers.networktopology import reconciler as subject
+from tests.support.topologies import measured, raw_topology, weight_set
+from tests.support.topology_passes import KEY, MEASURED_AT, World, owned
+
+
+class TestContinuousMeasurements:
+    """Weights are written at a pace, and looked at again although nothing happens."""
+
+    @staticmethod
+    def world(cost: int, *, written: datetime) -> World:
+        """A NetworkTopology with these costs, measured to be 100."""
+        reading = replace(measured(n1_n2=100), continuous=True, time=datetime.fromisoformat(MEASURED_AT))
+        sets = [weight_set(name, zones={"A>B": cost}) for name in ("Dijkstra", "NetperfCosts")]
+        fields = owned("Dijkstra", "NetperfCosts")
+        fields[0]["time"] = written.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return World(raw_topology(*sets, managedFields=fields), reading=reading)
+
+    @pytest.mark.parametrize(
+        ("cost", "age", "parts", "delay"),
+        [
+            pytest.param(109, 60, ["status"], 540, id="a small difference waits"),
+            pytest.param(109, 700, ["weights", "status"], None, id="and is written in the end"),
+            pytest.param(500, 10, ["status"], 20, id="a large one waits for the pace alone"),
+            pytest.param(500, 60, ["weights", "status"], None, id="a large one"),
+            pytest.param(100, 10, ["status"], None, id="none"),
+        ],
+    )
+    async def test_pace(self, cost: int, age: int, parts: list[str], delay: int | None) -> None:
+        world = self.world(cost, written=datetime.now(UTC) - timedelta(seconds=age))
+        assert await world.reconciler.reconcile(KEY)
+        assert world.parts == parts
+        assert subject.AGING_DELAY in world.delays
+        others = [found for found in world.delays if found != subject.AGING_DELAY]
+        assert others == ([] if delay is None else [pytest.approx(delay, abs=3)])
+
+    async def test_the_time_of_data_moves_by_the_minute(self) -> None:
+        world = self.world(100, written=datetime.now(UTC))
+        assert await world.reconciler.reconcile(KEY)
+        assert world.reading is not None
+        for seconds, parts in ((59, ["status"]), (60, ["status", "status"])):
+            moment = datetime.fromisoformat(MEASURED_AT) + timedelta(seconds=seconds)
+            world.reading = replace(world.reading, time=moment)
+            assert await world.reconciler.reconcile(KEY)
+            assert world.parts == parts
