@@ -74,4 +74,6 @@ def test_it_imports_little() -> None:
     """Each node runs one: what it does not import, no node has in memory."""
     code = "import sys, agents.node.probing.prober; print(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
-    assert not {"aiohttp", "asyncio", "ssl", "berth", "kopf", "kubernetes_asyncio", "numpy", "pydantic", "typer"} & set(loaded)
+    assert not {"aiohttp", "asyncio", "ssl", "berth", "kopf", "kubernetes_asyncio", "numpy", "pydantic", "typer"} & set(
+        loaded
+    )

@@ -37,7 +37,7 @@ class Server:
 
 def topology(cost: Any = 5) -> CustomObject:
     body = kinds.network_topology(kinds.weight_set(z1={"z2": cost}))
-    return CustomObject(metadata=ObjectMeta(name="t", namespace="own"), spec=body["spec"])
+    return CustomObject.of({"metadata": {"name": "t", "namespace": "own"}, "spec": body["spec"]})
 
 
 async def read(server: Server, profile: Profile | None = None) -> GroupFacts:
