@@ -134,9 +134,12 @@ class ApiClient:
         """Close all connections."""
         await self._transport.close()
 
-    async def get(self, resource: Resource[T], name: str, *, namespace: str | None = None) -> T:
-        """Read one object."""
-        body = await self._repeat(_Request("GET", resource, resource.path(namespace, name)))
+    async def get(
+        self, resource: Resource[T], name: str, *, namespace: str | None = None, not_older_than: str = ""
+    ) -> T:
+        """Read one object, the newest or one that is not older than a resourceVersion: that costs the server less."""
+        params = {"resourceVersion": not_older_than} if not_older_than else None
+        body = await self._repeat(_Request("GET", resource, resource.path(namespace, name), params=params))
         with readable(body):
             found = ObjectDecoder(resource.type).decode(body)
             if _name_of(found) != name:

@@ -9,6 +9,7 @@ from berth.kube.reflector import Reflector
 from berth.kube.resources import APP_GROUPS
 from berth.network.groups import GroupKey
 from berth.runtime.component import ComponentContext, run_together
+from berth.runtime.seen_versions import SeenVersions
 from berth.runtime.settings import ComponentSettings
 from berth.runtime.workqueue import WorkQueue
 from controllers.appgroup import metrics
@@ -30,8 +31,9 @@ class AppGroupController:
         self._context = context
         self._queue: WorkQueue[GroupKey] = WorkQueue(lambda key: key.namespace)
         pods = GroupPods()
-        self._reconciler = Reconciler(client=context.client, recorder=context.recorder, pods=pods)
-        self._handlers = Handlers(self._queue, pods=pods, reconciler=self._reconciler)
+        versions: SeenVersions[GroupKey] = SeenVersions()
+        self._reconciler = Reconciler(client=context.client, recorder=context.recorder, pods=pods, versions=versions)
+        self._handlers = Handlers(self._queue, pods=pods, reconciler=self._reconciler, versions=versions)
         self._reflector: Reflector[GroupPod] = Reflector(context.client, GROUP_PODS, label_selector=LABEL_APPGROUP)
         self._reflector.add_handler(self._handlers.pod_changed)
         context.watch("pods of appgroups", self._reflector)
@@ -44,7 +46,7 @@ class AppGroupController:
         context = self._context
         await run_together(
             self._reflector.run(),
-            context.operator.follow(context, APP_GROUPS, self._handlers.register, listed=self._queue.add_known),
+            context.operator.follow(context, APP_GROUPS, self._handlers.register, listed=self._handlers.listed),
             self._work(),
         )
 

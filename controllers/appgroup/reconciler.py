@@ -15,6 +15,7 @@ from berth.kube.errors import ApiError
 from berth.kube.events import EventRecorder, Reference
 from berth.kube.resources import APP_GROUPS
 from berth.network.groups import GroupKey
+from berth.runtime.seen_versions import SeenVersions
 from controllers.appgroup import events, metrics
 from controllers.appgroup.plan import plan_spec
 from controllers.appgroup.pods import GroupPods
@@ -29,11 +30,14 @@ LARGE: Final = 500
 class Reconciler:
     """Brings the status of one AppGroup at a time up to date."""
 
-    def __init__(self, *, client: ApiClient, recorder: EventRecorder, pods: GroupPods) -> None:
+    def __init__(
+        self, *, client: ApiClient, recorder: EventRecorder, pods: GroupPods, versions: SeenVersions[GroupKey]
+    ) -> None:
         """Prepare."""
         self._client = client
         self._recorder = recorder
         self._pods = pods
+        self._versions = versions
         self._seen: dict[GroupKey, float] = {}
         self._large = asyncio.Lock()
 
@@ -52,6 +56,7 @@ class Reconciler:
             try:
                 outcome = await self._reconcile(key)
             except ApiError as error:
+                self._versions.forget(key)
                 if not error.says_gone(APP_GROUPS.plural, key.name):
                     raise
                 outcome = "gone"
@@ -61,7 +66,9 @@ class Reconciler:
         return outcome != "gone"
 
     async def _reconcile(self, key: GroupKey) -> str:
-        document = await self._client.get(APP_GROUPS.raw, key.name, namespace=key.namespace)
+        document = await self._client.get(
+            APP_GROUPS.raw, key.name, namespace=key.namespace, not_older_than=self._versions.of(key)
+        )
         if document["metadata"].get("deletionTimestamp"):
             return "gone"
         plan = plan_spec(document)
@@ -87,6 +94,7 @@ class Reconciler:
         large = len(status.topology_order) + len(status.pods_scheduled) > LARGE
         # Several at a time would take the API server's processors from everybody's bindings.
         async with self._large if large else contextlib.nullcontext():
-            await self._client.apply(
+            answer = await self._client.apply(
                 APP_GROUPS, key.name, body, field_manager=FIELD_MANAGER, namespace=key.namespace, subresource="status"
             )
+        self._versions.note_answer(key, answer)

@@ -6,6 +6,7 @@ from typing import Final
 
 from berth.kube.resources import NETWORK_TOPOLOGIES
 from berth.runtime.component import ComponentContext, run_together
+from berth.runtime.seen_versions import SeenVersions
 from berth.runtime.workqueue import WorkQueue
 from controllers.networktopology.handlers import Handlers
 from controllers.networktopology.nodes import NodeWatch
@@ -28,7 +29,8 @@ class NetworkTopologyController:
         self._context = context
         self._settings = settings
         self._queue: WorkQueue[TopologyKey] = WorkQueue(lambda key: key.namespace)
-        self._handlers = Handlers(self._queue)
+        self._versions: SeenVersions[TopologyKey] = SeenVersions()
+        self._handlers = Handlers(self._queue, self._versions)
         self._nodes = NodeWatch(context.client, changed=self._handlers.nodes_changed)
         context.watch("nodes", self._nodes.reflector)
 
@@ -47,13 +49,14 @@ class NetworkTopologyController:
             nodes=self._nodes,
             sources=sources,
             queue=queue,
+            versions=self._versions,
             algorithm=settings.path_algorithm,
             cost_unit=settings.cost_unit_microseconds,
         )
         await run_together(
             self._nodes.reflector.run(),
             sources.run(),
-            context.operator.follow(context, NETWORK_TOPOLOGIES, self._handlers.register, listed=queue.add_known),
+            context.operator.follow(context, NETWORK_TOPOLOGIES, self._handlers.register, listed=self._handlers.listed),
             self._work(reconciler),
         )
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import kopf
 
 from berth.kube.resources import NETWORK_TOPOLOGIES
+from berth.runtime.seen_versions import SeenVersions
 from berth.runtime.workqueue import WorkQueue
 from controllers.networktopology.sources.base import TopologyKey
 
@@ -17,17 +18,25 @@ DEBOUNCE: Final = 0.2
 class Handlers:
     """All handlers of the controller."""
 
-    def __init__(self, queue: WorkQueue[TopologyKey]) -> None:
-        """Prepare; ``queue`` gets the keys."""
+    def __init__(self, queue: WorkQueue[TopologyKey], versions: SeenVersions[TopologyKey]) -> None:
+        """Prepare; ``queue`` gets the keys, ``versions`` what was seen of each."""
         self._queue = queue
+        self._versions = versions
 
     def register(self, registry: kopf.OperatorRegistry) -> None:
         """Register what kopf calls."""
 
         @kopf.on.event(*NETWORK_TOPOLOGIES.names, registry=registry)
-        def topology_changed(namespace: str | None, name: str, **_: Any) -> None:
+        def topology_changed(namespace: str | None, name: str, meta: kopf.Meta, **_: Any) -> None:
             """A NetworkTopology was listed, created, changed or deleted."""
-            self._queue.add(TopologyKey(namespace or "", name), delay=DEBOUNCE)
+            key = TopologyKey(namespace or "", name)
+            self._versions.note(key, meta["resourceVersion"])
+            self._queue.add(key, delay=DEBOUNCE)
+
+    def listed(self) -> None:
+        """All NetworkTopologies were listed anew; some of those known may have gone unseen."""
+        self._versions.clear()
+        self._queue.add_known()
 
     def nodes_changed(self) -> None:
         """A node came, went or moved to another place."""

@@ -28,6 +28,7 @@ from berth.kube.decoding import ObjectDecoder
 from berth.kube.errors import ApiError
 from berth.kube.events import EventRecorder, Reference
 from berth.kube.resources import NETWORK_TOPOLOGIES
+from berth.runtime.seen_versions import SeenVersions
 from berth.runtime.workqueue import WorkQueue
 from controllers.networktopology import events, metrics, write_pacing
 from controllers.networktopology.compute import Computation, compute
@@ -94,6 +95,7 @@ class Reconciler:
         nodes: NodeWatch,
         sources: Sources,
         queue: WorkQueue[TopologyKey],
+        versions: SeenVersions[TopologyKey],
         algorithm: str,
         cost_unit: int,
     ) -> None:
@@ -105,6 +107,7 @@ class Reconciler:
             nodes: where nodes are.
             sources: where costs come from.
             queue: for further passes after some time.
+            versions: which versions events have shown.
             algorithm: path algorithm, whose name is that of its weight set.
             cost_unit: microseconds of latency that cost 1.
         """
@@ -113,6 +116,7 @@ class Reconciler:
         self._nodes = nodes
         self._sources = sources
         self._queue = queue
+        self._versions = versions
         self._compute = partial(compute, algorithm=algorithm, cost_unit=cost_unit)
 
     async def reconcile(self, key: TopologyKey) -> bool:
@@ -124,11 +128,14 @@ class Reconciler:
         exists = False
         with metrics.RECONCILE_SECONDS.time():
             try:
-                raw = await self._client.get(NETWORK_TOPOLOGIES.raw, key.name, namespace=key.namespace)
+                raw = await self._client.get(
+                    NETWORK_TOPOLOGIES.raw, key.name, namespace=key.namespace, not_older_than=self._versions.of(key)
+                )
                 if not raw["metadata"].get("deletionTimestamp"):
                     await self._reconcile(key, raw)
                     exists = True
             except ApiError as error:
+                self._versions.forget(key)
                 if not error.says_gone(NETWORK_TOPOLOGIES.plural, key.name):
                     raise
         if not exists:
@@ -203,6 +210,7 @@ class Reconciler:
                 NETWORK_TOPOLOGIES, name, body, field_manager=FIELD_MANAGER, namespace=namespace
             )
         metrics.WRITES.labels("weights").inc()
+        self._versions.note_answer(this.key, answer)
         this.raw = ObjectDecoder(NETWORK_TOPOLOGIES.raw.type).decode(answer)
         regarding = Reference.to(this.raw)
         note = events.weights_updated(regarding, computed) if wanted else events.weights_removed(regarding, owned)
@@ -234,7 +242,7 @@ class Reconciler:
         if wanted == this.status.to_api():
             return
         wanted["conditions"] = [item for item in wanted["conditions"] if item["type"] in CONDITIONS]
-        await self._client.apply(
+        answer = await self._client.apply(
             NETWORK_TOPOLOGIES,
             this.key.name,
             this.applied(status=wanted),
@@ -242,6 +250,7 @@ class Reconciler:
             namespace=this.key.namespace,
             subresource="status",
         )
+        self._versions.note_answer(this.key, answer)
         metrics.WRITES.labels("status").inc()
         for note in events.condition_changes(Reference.to(this.raw), this.status.conditions, updates):
             self._recorder.record(note)

@@ -12,6 +12,7 @@ from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.events import EventRecorder, Note
 from berth.runtime.component import ComponentContext
+from berth.runtime.seen_versions import SeenVersions
 from berth.runtime.workqueue import WorkQueue
 from controllers.networktopology.nodes import NodeWatch
 from controllers.networktopology.places import Places
@@ -48,6 +49,8 @@ class World:
         self.notes: list[Note] = []
         self.delays: list[float] = []
         self.forgotten: list[TopologyKey] = []
+        self.versions: SeenVersions[TopologyKey] = SeenVersions()
+        self.asked: list[str] = []
         nodes = NodeWatch(cast(ApiClient, self), changed=lambda: None)
         nodes._places = places(n1="r/A", n2="r/B")
         self.reconciler = Reconciler(
@@ -56,6 +59,7 @@ class World:
             nodes=nodes,
             sources=self._sources(),
             queue=cast("WorkQueue[TopologyKey]", self),
+            versions=self.versions,
             algorithm="Dijkstra",
             cost_unit=100,
         )
@@ -86,7 +90,8 @@ class World:
 
     # As the API server
 
-    async def get(self, *_: Any, **__: Any) -> dict[str, Any]:
+    async def get(self, *_: Any, not_older_than: str, **__: Any) -> dict[str, Any]:
+        self.asked.append(not_older_than)
         if self.raw is None:
             raise ApiError(status=404, reason="NotFound", message="gone", about=self.about)
         return self.raw

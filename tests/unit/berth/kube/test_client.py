@@ -113,6 +113,16 @@ async def test_json_that_is_no_list_is_no_empty_cluster(body: Any) -> None:
                 await client.list_all(CONFIGMAPS)
 
 
+@pytest.mark.parametrize(
+    ("version", "query"), [pytest.param("", "", id="newest"), pytest.param("7", "?resourceVersion=7", id="since 7")]
+)
+async def test_an_object_is_read_as_new_as_is_asked(version: str, query: str) -> None:
+    with api_server(lambda _: Answer(200, NAMED)) as server:
+        async with ApiClient(server.connection()) as client:
+            await client.get(CONFIGMAPS, "c", namespace="ns", not_older_than=version)
+    assert [request.path for request in server.requests] == [f"/api/v1/namespaces/ns/configmaps/c{query}"]
+
+
 async def test_one_object_that_is_nested_deeply_spoils_no_list() -> None:
     deep = b'{"metadata":{"name":"deep","managedFields":%s1%s}}' % (b"[" * 9000, b"]" * 9000)
     items = b'{"metadata":{"resourceVersion":"1"},"items":[%s,{"metadata":{"name":"c"}}]}' % deep

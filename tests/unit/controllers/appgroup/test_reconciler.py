@@ -12,6 +12,7 @@ from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.events import EventRecorder, Note
 from berth.network.groups import GroupKey
+from berth.runtime.seen_versions import SeenVersions
 from controllers.appgroup.pods import GroupPods
 from controllers.appgroup.reconciler import LARGE, Reconciler
 from hack.harness.boutique import boutique
@@ -30,9 +31,17 @@ class World:
         self.about = about
         self.bodies: list[dict[str, Any]] = []
         self.notes: list[Note] = []
-        self.reconciler = Reconciler(client=cast(ApiClient, self), recorder=cast(EventRecorder, self), pods=GroupPods())
+        self.versions: SeenVersions[GroupKey] = SeenVersions()
+        self.asked: list[str] = []
+        self.reconciler = Reconciler(
+            client=cast(ApiClient, self),
+            recorder=cast(EventRecorder, self),
+            pods=GroupPods(),
+            versions=self.versions,
+        )
 
-    async def get(self, *_: Any, **__: Any) -> dict[str, Any]:
+    async def get(self, *_: Any, not_older_than: str, **__: Any) -> dict[str, Any]:
+        self.asked.append(not_older_than)
         if self.document is None:
             raise ApiError(status=404, reason="NotFound", message="gone", about=self.about)
         return self.document
@@ -44,7 +53,7 @@ class World:
         assert self.document is not None
         self.bodies.append(body)
         self.document = {**self.document, "status": body["status"]}
-        return b"{}"
+        return b'{"metadata":{"resourceVersion":"8"}}'
 
     def record(self, note: Note) -> None:
         self.notes.append(note)
@@ -52,6 +61,19 @@ class World:
 
 def outcomes(name: str) -> float:
     return REGISTRY.get_sample_value("berth_appgroup_reconciles_total", {"outcome": name}) or 0.0
+
+
+async def test_an_object_is_read_as_it_was_seen_last_and_as_it_is_after_a_refusal() -> None:
+    world = World(boutique())
+    world.versions.note(KEY, "7")
+    await world.reconciler.reconcile(KEY)
+    await world.reconciler.reconcile(KEY)
+    world.document, world.refusal = boutique(), 409
+    with pytest.raises(ApiError):
+        await world.reconciler.reconcile(KEY)
+    world.document = None
+    await world.reconciler.reconcile(KEY)
+    assert world.asked == ["7", "8", "8", ""]
 
 
 async def test_a_status_is_written_once() -> None:

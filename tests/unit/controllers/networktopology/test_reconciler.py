@@ -23,6 +23,20 @@ from tests.support.topologies import measured, raw_topology, weight_set
 from tests.support.topology_passes import KEY, MEASURED_AT, NAME, OLD, STATED, World, owned
 
 
+async def test_an_object_is_read_as_it_was_seen_last_and_as_it_is_after_a_refusal() -> None:
+    raw = raw_topology(STATED)
+    world = World({**raw, "metadata": {**raw["metadata"], "resourceVersion": "8"}})
+    world.versions.note(KEY, "7")
+    await world.reconciler.reconcile(KEY)
+    world.refusals = {"weights": 409}
+    world.raw = {**world.raw, "spec": raw["spec"]} if world.raw is not None else None
+    with pytest.raises(ApiError):
+        await world.reconciler.reconcile(KEY)
+    world.raw = None
+    await world.reconciler.reconcile(KEY)
+    assert world.asked == ["7", "8", ""]
+
+
 async def test_weights_and_status_are_written_once() -> None:
     world = World(raw_topology(STATED))
     assert await world.reconciler.reconcile(KEY)

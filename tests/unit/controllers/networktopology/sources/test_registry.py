@@ -18,6 +18,7 @@ from berth.api.networktopology import ANNOTATION_SOURCE, NetworkTopology
 from berth.kube.client import ApiClient
 from berth.kube.events import EventRecorder, Note
 from berth.runtime.component import ComponentContext
+from berth.runtime.seen_versions import SeenVersions
 from berth.runtime.workqueue import WorkQueue
 from controllers.networktopology.forecast import forecast
 from controllers.networktopology.nodes import NodeWatch
@@ -118,6 +119,7 @@ class World:
             nodes=nodes,
             sources=self.sources,
             queue=self.queue,
+            versions=SeenVersions(),
             algorithm="Dijkstra",
             cost_unit=100,
         )

@@ -1,0 +1,28 @@
+"""What makes an object due, and which version of it is read then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import kopf
+
+from berth.runtime.seen_versions import SeenVersions
+from berth.runtime.workqueue import WorkQueue
+from controllers.networktopology.handlers import Handlers
+from controllers.networktopology.sources.base import TopologyKey
+
+KEY = TopologyKey("shop", "a")
+
+
+async def test_an_event_makes_its_object_due_in_its_version_and_a_list_all_that_are_known() -> None:
+    queue: WorkQueue[TopologyKey] = WorkQueue(lambda key: key.namespace)
+    versions: SeenVersions[TopologyKey] = SeenVersions()
+    handlers = Handlers(queue, versions)
+    registry = kopf.OperatorRegistry()
+    handlers.register(registry)
+    [handler] = registry._watching.get_all_handlers()
+    event: Any = handler.fn
+    event(namespace="shop", name="a", meta={"resourceVersion": "7"}, spec={})
+    assert (queue.known, versions.of(KEY)) == ({KEY}, "7")
+    handlers.listed()
+    assert (queue.known, versions.of(KEY)) == ({KEY}, "")
