@@ -57,7 +57,8 @@ class PodIndex:
     def __init__(self) -> None:
         """Begin without pods."""
         self._groups: dict[str, dict[LabelsKey, PodGroup]] = {}
-        self._by_label: dict[str, defaultdict[tuple[str, str], dict[LabelsKey, PodGroup]]] = {}
+        # Groups by what they are: the hash of a key of thousands of labels takes as long as it is, at each of these.
+        self._by_label: dict[str, defaultdict[tuple[str, str], dict[PodGroup, None]]] = {}
         self._terms: dict[TermKind, TermIndex] = {kind: TermIndex() for kind in TERM_KINDS}
         self._ports: dict[tuple[str, int], dict[str, Counts]] = {}
         self._disks: dict[tuple[str, ...], dict[bool, Counts]] = {}
@@ -165,15 +166,15 @@ class PodIndex:
         if groups is None or selector.nothing:
             return ()
         by_label = self._by_label[namespace]
-        fewest: list[dict[LabelsKey, PodGroup]] = [groups]
+        fewest: list[Collection[PodGroup]] = [groups.values()]
         size = len(groups)
         for key, operator, values in selector.requirements:
             if operator == "In":
-                found = [carriers for value in values if (carriers := by_label.get((key, value))) is not None]
+                found: list[Collection[PodGroup]] = [by_label.get((key, value), {}).keys() for value in values]
                 total = sum(map(len, found))
                 if total < size:
                     fewest, size = found, total
-        return (group for carriers in fewest for group in carriers.values())
+        return (group for carriers in fewest for group in carriers)
 
     def _count_group(self, template: PodTemplateInfo, slot: int, sign: int, *, terminating: bool) -> None:
         groups = self._groups.setdefault(template.namespace, {})
@@ -182,7 +183,7 @@ class PodIndex:
             group = groups[template.group_key] = PodGroup(template.labels)
             by_label = self._by_label.setdefault(template.namespace, defaultdict(dict))
             for label in template.labels.items():
-                by_label[label][template.group_key] = group
+                by_label[label][group] = None
         add_count(group.pods, slot, sign)
         if not terminating:
             add_count(group.staying, slot, sign)
@@ -190,14 +191,14 @@ class PodIndex:
             self._drop_group(template, groups)
 
     def _drop_group(self, template: PodTemplateInfo, groups: dict[LabelsKey, PodGroup]) -> None:
-        del groups[template.group_key]
+        group = groups.pop(template.group_key)
         if not groups:
             del self._groups[template.namespace]
             del self._by_label[template.namespace]
             return
         by_label = self._by_label[template.namespace]
         for label in template.labels.items():
-            del by_label[label][template.group_key]
+            del by_label[label][group]
             if not by_label[label]:
                 del by_label[label]
 

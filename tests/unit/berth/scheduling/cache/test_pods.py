@@ -68,3 +68,26 @@ def test_matching_finds_the_pods_that_the_selector_selects(
     selector = compile_selector(LabelSelector(match_expressions=[LabelSelectorRequirement("k", *rule)]))
     expected = [sum(1 for labels, on in pods if on == slot and selector.matches(labels)) for slot in range(4)]
     assert index.count(index.matching("default", selector), 4).tolist() == expected
+
+
+class CountedLabel(str):
+    """A label key that counts how often it is hashed."""
+
+    __slots__ = ()
+    hashes = 0
+
+    def __hash__(self) -> int:
+        CountedLabel.hashes += 1
+        return super().__hash__()
+
+
+def test_a_pod_of_many_labels_takes_work_for_each_of_them_and_not_for_each_pair() -> None:
+    """A running pod of 20,000 labels, which anybody may create, held everything up for ten seconds."""
+    labels = {CountedLabel(f"l{number}"): "v" for number in range(1000)}
+    template = TEMPLATES.template(pod("p", labels=labels))
+    index = PodIndex()
+    count(index, pod("q"))  # without it the whole namespace is dropped at once
+    CountedLabel.hashes = 0
+    for sign in (1, -1):
+        index.add(template, 0, sign, terminating=False)
+    assert 0 < CountedLabel.hashes < 20 * len(labels)
