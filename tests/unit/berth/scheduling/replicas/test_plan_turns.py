@@ -61,7 +61,7 @@ def test_a_plan_that_costs_nothing_ends_the_search() -> None:
 
 
 def test_turns_change_nothing() -> None:
-    problem = mesh(60, 5, nodes=cluster(40, 4))
+    problem = mesh(75, 5, nodes=cluster(40, 4))
     work = Work()
     with work.counting():
         planning = plan(problem, budget=Budget(work, 1000.0))
