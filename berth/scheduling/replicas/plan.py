@@ -13,6 +13,7 @@ from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.columns import choose_columns
 from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.model import LARGE, Model
+from berth.scheduling.replicas.near import near_enough
 from berth.scheduling.replicas.order import has_order
 from berth.scheduling.replicas.problem import Ints, Problem
 from berth.scheduling.replicas.result import Plan, result_of
@@ -65,6 +66,7 @@ def plan(
         effort: how much is tried; the default suits applications of up to a few hundred pods.
     """
     effort = effort or Effort()
+    problem = yield from near_enough(problem, budget)
     rng = np.random.default_rng(effort.seed)
     best: tuple[_Quality, Draft] | None = None
     for columns in choose_columns(problem):

@@ -1,0 +1,65 @@
+"""Nodes where pods can be near those that they must be near: a chain of required affinity goes where it ends."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from berth.scheduling.gang.budget import Budget
+from berth.scheduling.replicas.problem import Bools, PodSet, Problem
+from berth.scheduling.replicas.rule import Affinity
+
+
+def near_enough(problem: Problem, budget: Budget) -> Generator[None, None, Problem]:
+    """Narrow masks to the domains where some pod is or can be that a pod must be near, in turns.
+
+    No plan that keeps the rules is lost. Without time left, some masks stay wider than they could be.
+    """
+    rules = [rule for rule in problem.rules if isinstance(rule, Affinity) and rule.weight is None]
+    if not rules:
+        return problem
+    sets = problem.pod_sets
+    able, narrowed = [_able(problem, pod_set) for pod_set in sets], dict[int, Bools]()
+    asked_by: defaultdict[int, list[int]] = defaultdict(list)
+    for number, rule in enumerate(rules):
+        for row in rule.selects:
+            asked_by[row].append(number)
+    queue = dict.fromkeys(range(len(rules)))
+    while queue and not budget.over:
+        yield from budget.pause()
+        number = next(iter(queue))
+        del queue[number]
+        near = _near(rules[number], able, sets)
+        # One that is selected itself may be the first.
+        for row in set(rules[number].subjects).difference(rules[number].selects):
+            if (able[row] & ~near).any():
+                able[row] = narrowed[row] = able[row] & near
+                queue.update(dict.fromkeys(asked_by[row]))
+    if not narrowed:
+        return problem
+    return replace(problem, pod_sets=[replace(one, mask=narrowed.get(row, one.mask)) for row, one in enumerate(sets)])
+
+
+def _able(problem: Problem, pod_set: PodSet) -> Bools:
+    """bool[N], nodes with room for a pod of the set."""
+    free = problem.nodes.free
+    able: Bools = ((free >= pod_set.request) | (pod_set.request == 0)).all(axis=1)
+    return able if pod_set.mask is None else able & pod_set.mask
+
+
+def _near(rule: Affinity, able: Sequence[Bools], sets: Sequence[PodSet]) -> Bools:
+    """bool[N], nodes in whose domain a pod that the rule selects is or can be."""
+    there = np.zeros(len(rule.domain), dtype=np.bool_) if rule.placed is None else rule.placed > 0
+    for row in rule.selects:
+        if sets[row].replicas:
+            there = there | able[row]
+            if there.all():
+                break
+    near = np.zeros(int(rule.domain.max(initial=-1)) + 2, dtype=np.bool_)
+    near[rule.domain[there]] = True
+    near[-1] = False
+    found: Bools = near[rule.domain]
+    return found
