@@ -32,9 +32,12 @@ def near_enough(problem: Problem, budget: Budget) -> Generator[None, None, Probl
         yield from budget.pause()
         number = next(iter(queue))
         del queue[number]
-        near = _near(rules[number], able, sets)
         # One that is selected itself may be the first.
-        for row in set(rules[number].subjects).difference(rules[number].selects):
+        subjects = set(rules[number].subjects).difference(rules[number].selects)
+        if not subjects:
+            continue
+        near = _near(rules[number], able, sets, np.any([able[row] for row in subjects], axis=0))
+        for row in subjects:
             if (able[row] & ~near).any():
                 able[row] = narrowed[row] = able[row] & near
                 queue.update(dict.fromkeys(asked_by[row]))
@@ -50,13 +53,13 @@ def _able(problem: Problem, pod_set: PodSet) -> Bools:
     return able if pod_set.mask is None else able & pod_set.mask
 
 
-def _near(rule: Affinity, able: Sequence[Bools], sets: Sequence[PodSet]) -> Bools:
-    """bool[N], nodes in whose domain a pod that the rule selects is or can be."""
+def _near(rule: Affinity, able: Sequence[Bools], sets: Sequence[PodSet], wanted: Bools) -> Bools:
+    """bool[N], of the nodes that are wanted those in whose domain a pod that the rule selects is or can be."""
     there = np.zeros(len(rule.domain), dtype=np.bool_) if rule.placed is None else rule.placed > 0
     for row in rule.selects:
         if sets[row].replicas:
             there = there | able[row]
-            if there.all():
+            if not (wanted & ~there).any():
                 break
     near = np.zeros(int(rule.domain.max(initial=-1)) + 2, dtype=np.bool_)
     near[rule.domain[there]] = True

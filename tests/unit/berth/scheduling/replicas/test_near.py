@@ -106,6 +106,21 @@ def test_a_long_chain_is_followed_once() -> None:
     assert work.seconds < 200 * 150 * CALL
 
 
+@pytest.mark.parametrize("others", [False, True], ids=["themselves among them", "others"])
+def test_rules_that_select_everybody_do_not_look_at_all_pairs(others: bool) -> None:
+    """One node has room for nobody."""
+    asked = problem(*[1] * 200, on=nodes([9, 9, 9, 9, 9, 0, 9, 9]))
+    every = range(200)
+    rules = [
+        Affinity(domain=ZONE, subjects=[row], selects=[one for one in every if not others or one != row])
+        for row in every
+    ]
+    asked, work = replace(asked, rules=rules), Work()
+    with work.counting():
+        finish(near_enough(asked, UNLIMITED))
+    assert work.seconds < 200 * 300 * CALL
+
+
 def test_the_best_placements_are_inside_the_masks() -> None:
     narrower = 0
     for seed in seeds_of(Affinity, required=True)[:SEEDS]:
