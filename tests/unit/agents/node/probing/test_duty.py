@@ -1,0 +1,115 @@
+"""The duty of probing with a real prober process on loopback and a scripted API server: what is reported, and when."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from agents.node.probing.duty import SILENCE_SECONDS, ProbingDuty
+from agents.node.probing.report import MeasuredThroughput
+from agents.node.settings import NodeSettings
+from berth.api.probereport import BandwidthReport
+from berth.kube.client import ApiClient
+from berth.kube.events import EventRecorder
+from berth.runtime.component import ComponentContext
+from berth.runtime.health import Checks
+from tests.support.api_server import Answer, ApiServer, Request, api_server, refusal
+from tests.support.probing import free_port
+
+LINK = BandwidthReport(interface="eth0", capacity_bits_per_second=10**10, samples=0)
+TESTED = {"n2": MeasuredThroughput(10**9, datetime(2026, 1, 31, 12, 0, tzinfo=UTC))}
+STATUS = "/apis/berth.dev/v1alpha1/probereports/n1/status"
+
+
+class Plane:
+    """An API server with EndpointSlices of three agents, one of which nobody answers for."""
+
+    def __init__(self, port: int, *, refuses: int = 0) -> None:
+        addresses = {"n1": "127.0.0.1", "n2": "127.0.0.1", "n3": "127.0.0.3"}
+        self.slices = [
+            {
+                "metadata": {"name": node, "namespace": "berth-system", "resourceVersion": "1"},
+                "addressType": "IPv4",
+                "endpoints": [{"addresses": [address], "nodeName": node, "zone": f"zone-{node}"}],
+                "ports": [{"port": port if node != "n3" else free_port()}],
+            }
+            for node, address in addresses.items()
+        ]
+        self.refuses = refuses
+        self.reports: list[dict[str, Any]] = []
+
+    def __call__(self, request: Request) -> Answer:
+        path, _, query = request.path.partition("?")
+        if path.endswith("/endpointslices"):
+            watch = "watch=true" in query
+            return Answer(200, b"" if watch else {"metadata": {"resourceVersion": "1"}, "items": self.slices})
+        assert path == STATUS
+        if len(self.reports) < self.refuses:
+            self.reports.append({})
+            return refusal(403, "Forbidden")
+        self.reports.append(json.loads(request.body)["status"])
+        return Answer(200, {})
+
+
+@asynccontextmanager
+async def running(server: ApiServer, port: int) -> AsyncIterator[tuple[ProbingDuty, Checks]]:
+    """The duty of n1, under way."""
+    checks, settings = Checks(), NodeSettings(address="127.0.0.1", port=port, interval=0.5, rate=200.0)
+    async with ApiClient(server.connection()) as client:
+        recorder = EventRecorder(client, controller="berth.dev/test", instance="i")
+        context = ComponentContext(server.connection(), client, recorder, checks, identity="i")
+        duty = ProbingDuty(context, settings, "n1", lambda: LINK, lambda: TESTED)
+        work = asyncio.create_task(duty.run())
+        try:
+            yield duty, checks
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+
+
+async def reached(server: ApiServer, condition: Callable[[], bool]) -> None:
+    assert await asyncio.to_thread(server.wait, condition, seconds=60.0)
+
+
+async def test_the_first_round_with_peers_is_reported() -> None:
+    port = free_port()
+    plane = Plane(port)
+    with api_server(plane) as server:
+        async with running(server, port) as (duty, checks):
+            await reached(server, lambda: bool(plane.reports))
+            assert duty.addresses == {"n2": "127.0.0.1", "n3": "127.0.0.3"}
+            assert checks.health() == {}
+    (report,) = plane.reports
+    assert report["zone"] == "zone-n1"
+    assert report["bandwidth"] == {"interface": "eth0", "capacityBitsPerSecond": 10**10, "samples": 0}
+    answering, other = report["peers"]
+    assert (answering["node"], answering["zone"], answering["method"]) == ("n2", "zone-n2", "TCP")
+    assert answering["p90Microseconds"] > 0
+    assert answering["throughputBitsPerSecond"] == 10**9
+    assert other["node"] == "n3"
+    assert "throughputBitsPerSecond" not in other
+
+
+async def test_a_report_that_is_refused_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agents.node.probing.publication.WRITE_SECONDS", 0.1)
+    port = free_port()
+    plane = Plane(port, refuses=2)
+    with api_server(plane) as server:
+        async with running(server, port):
+            await reached(server, lambda: len(plane.reports) > 2)
+    assert plane.reports[:2] == [{}, {}]
+    assert plane.reports[2]["peerCount"] == 2
+
+
+async def test_it_is_not_healthy_without_rounds() -> None:
+    port = free_port()
+    with api_server(Plane(port)) as server:
+        async with running(server, port) as (duty, checks):
+            duty._last_round -= SILENCE_SECONDS + 1
+            assert checks.health().keys() == {"prober"}
