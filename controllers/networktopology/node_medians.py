@@ -74,8 +74,17 @@ def pair_figures(measurements: Iterable[Measurement], place_of: Callable[[str], 
         if start and end and start != end and item.age < MAX_AGE:
             found.setdefault((start, end), {}).setdefault(item.origin, []).append(item)
     nodes = {pair: [_of_node(samples) for samples in rows.values()] for pair, rows in found.items()}
-    pairs = sorted({*nodes, *((end, start) for start, end in nodes)})
-    return {pair: _of_pair(_evidence(nodes, pair)) for pair in pairs}
+    figures: dict[Pair, PairFigures] = {}
+    for pair in sorted({*nodes, *((end, start) for start, end in nodes)}):
+        back = (pair[1], pair[0])
+        own, opposite = nodes.get(pair, []), nodes.get(back, [])
+        if len(own) >= FEWEST_NODES:
+            figures[pair] = _of_pair(own)
+        elif back in figures and len(opposite) < FEWEST_NODES:
+            figures[pair] = figures[back]  # from the same nodes
+        else:
+            figures[pair] = _of_pair(own + opposite)
+    return figures
 
 
 def latencies(figures: Mapping[Pair, PairFigures]) -> Latencies:
@@ -107,14 +116,11 @@ def weighted_median(values: Iterable[tuple[int, float]]) -> int:
 
 
 def _of_node(samples: list[Measurement]) -> _NodeFigure:
+    if len(samples) == 1:
+        return _NodeFigure(samples[0].microseconds, weight_of(samples[0].age), samples)
     weights = [weight_of(item.age) for item in samples]
     figure = weighted_median((item.microseconds, weight) for item, weight in zip(samples, weights, strict=True))
     return _NodeFigure(figure, max(weights), samples)
-
-
-def _evidence(nodes: Mapping[Pair, list[_NodeFigure]], pair: Pair) -> list[_NodeFigure]:
-    own = nodes.get(pair, [])
-    return own if len(own) >= FEWEST_NODES else own + nodes.get((pair[1], pair[0]), [])
 
 
 def _of_pair(nodes: list[_NodeFigure]) -> PairFigures:

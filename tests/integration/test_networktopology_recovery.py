@@ -246,7 +246,7 @@ def test_many_objects_each_with_a_configmap_of_its_own(costs: Costs, start: Star
         topology["metadata"]["name"] = f"net-{number}"
         key = "netperf.p90.latency.milliseconds.origin.n-1.destination.n-3"
         data = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"netperf-{number}"}}
-        objects += [topology, {**data, "data": {key: str(number + 1)}}]
+        objects += [topology, {**data, "data": {key: f"{(number + 1) / 10:g}"}}]
     costs.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     process = start()
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import ClassVar, Final
 
+import structlog
+
 from berth.api.conditions import ConditionUpdate
 from berth.api.networktopology import NetworkTopology
 from berth.api.text import counted, listed
@@ -33,6 +35,8 @@ from controllers.networktopology.sources.base import (
     available,
 )
 from controllers.networktopology.sources.probe_measurements import PROBE_REPORTS, Report, read_reports
+
+log = structlog.get_logger(__name__)
 
 CHECK_SECONDS: Final = 30.0
 """Seconds between two looks whether the kind is there."""
@@ -75,6 +79,7 @@ class ProbeReports(Source):
         self._looked = False
         self._absences = 0
         self._problem = ""
+        self._forbidden = False
         self._keys: set[TopologyKey] = set()
         self._version = 0
         self._cached: _Cached | None = None
@@ -97,7 +102,8 @@ class ProbeReports(Source):
         reflector = self._reflector
         if reflector is None:
             if self._problem:
-                return Reading(SourceState.FAILED, NAME, detail=self._problem)
+                state = SourceState.MISSING if self._forbidden else SourceState.FAILED
+                return Reading(state, NAME, detail=self._problem)
             return Reading(SourceState.MISSING if self._looked else SourceState.PENDING, NAME)
         # Reports of before an outage of the API server look old, though their agents could only not write.
         if not (reflector.synced.is_set() and reflector.healthy):
@@ -123,6 +129,8 @@ class ProbeReports(Source):
             case SourceState.READ:
                 reason = REASON_PARTLY_USABLE if reading.malformed else "ProbeReportsRead"
                 return available(True, reason, f"{reading.name}{_left_out(reading)}")
+            case SourceState.MISSING if reading.detail:
+                return available(False, "ProbeReportsUnreadable", f"{reading.detail}; {instead}")
             case SourceState.MISSING:
                 text = f"There are no ProbeReports; run the node agents, or name another source; {instead}"
                 return available(False, "NoProbeReports", text)
@@ -163,12 +171,19 @@ class ProbeReports(Source):
             if isinstance(error, ApiError) and error.not_found:
                 self._absent()
             elif self._reflector is None:
-                self._problem = await why_not_listed(self._client, PROBE_REPORTS) or ""
+                await self._unreadable(error)
         else:
             self._absences, self._problem = 0, ""
             if self._reflector is None:
                 self._follow()
         self._looked = True
+
+    async def _unreadable(self, error: Exception) -> None:
+        """Remember why; without the right to read them they count as absent, as before there was such a right."""
+        self._forbidden = isinstance(error, ApiError) and error.status == 403
+        before, self._problem = self._problem, await why_not_listed(self._client, PROBE_REPORTS) or ""
+        if self._problem and not before:
+            log.warning("no costs from ProbeReports", reason=self._problem)
 
     def _follow(self) -> None:
         self._reflector = Reflector(self._client, PROBE_REPORTS)

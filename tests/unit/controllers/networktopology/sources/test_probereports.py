@@ -108,9 +108,8 @@ async def test_nothing_is_concluded_before_the_first_look(make: Make) -> None:
     ("status", "state", "detail"),
     [
         pytest.param(404, SourceState.MISSING, "", id="no such kind"),
-        pytest.param(
-            403, SourceState.FAILED, "allow this account to list and watch probereports.berth.dev", id="no right"
-        ),
+        pytest.param(403, SourceState.MISSING, "to list and watch probereports.berth.dev", id="no right: as if absent"),
+        pytest.param(500, SourceState.FAILED, "to list and watch probereports.berth.dev", id="trouble"),
     ],
 )
 async def test_a_kind_that_cannot_be_read(make: Make, status: int, state: SourceState, detail: str) -> None:
@@ -232,6 +231,13 @@ async def test_changes_make_those_due_that_are_served(make: Make) -> None:
         ),
         pytest.param(
             Reading(SourceState.MISSING, "ProbeReports"), False, "NoProbeReports", "run the node agents", id="none"
+        ),
+        pytest.param(
+            Reading(SourceState.MISSING, "R", detail="not allowed"),
+            False,
+            "ProbeReportsUnreadable",
+            "not allowed",
+            id="chosen and no right",
         ),
         pytest.param(
             Reading(SourceState.EMPTY, "R", stale=7),
