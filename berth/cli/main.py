@@ -8,6 +8,7 @@ from berth.cli.commands import Version
 from berth.cli.explain.command import explain
 from berth.cli.plan.command import plan
 from berth.cli.run import run
+from berth.cli.topology.command import topology
 
 HELP = {"help_option_names": ["-h", "--help"]}
 """kubectl's names of the option, for all commands below."""
@@ -24,6 +25,7 @@ app = typer.Typer(
 # Its options depend on the components that it is given, so it reads them itself.
 app.command(add_help_option=False, context_settings={"ignore_unknown_options": True})(run)
 app.command()(plan)
+app.command()(topology)
 app.add_typer(explain)
 
 kubectl_app = typer.Typer(
@@ -37,6 +39,7 @@ kubectl_app = typer.Typer(
 )
 kubectl_app.add_typer(explain)
 kubectl_app.command()(plan)
+kubectl_app.command()(topology)
 
 
 @app.callback()

@@ -13,8 +13,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from berth.api.labels import LABEL_REGION
+from berth.cli.main import kubectl_app
 from hack.harness.cluster import Kubectl, eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
@@ -172,3 +174,32 @@ def test_figures_that_hardly_differ_are_no_reason_to_write_weights(
     reports.write(n1_n3=910, n2_n3=920, n3_n1=930, n4_n1=940)
     eventually(lambda: passes() >= begun + 1, what="reports looked at")
     assert costs.get()["spec"] == before
+
+
+def test_the_matrix_shows_costs_and_what_was_measured(costs: Costs, reports: Reports, plane: LocalCluster) -> None:
+    reports.write(n1_n3=2_000)
+    costs.create()
+    costs.wait_zones("Dijkstra", NEAR)
+    arguments = ["topology", "net", "-n", costs.kubectl.namespace, "--kubeconfig", str(plane.kubeconfig)]
+    document = json.loads(CliRunner().invoke(kubectl_app, [*arguments, "-o", "json"]).stdout)
+    assert [zone["name"] for zone in document["zones"]] == ["Z3", "Z4", "Z1", "Z2"]
+    (pair,) = [item for item in document["pairs"] if (item["origin"], item["destination"]) == ("Z1", "Z2")]
+    age = pair.pop("ageSeconds")
+    assert 0 <= age < 60
+    assert pair == {
+        "origin": "Z1",
+        "destination": "Z2",
+        "cost": 9,
+        "level": "zone",
+        "derived": False,
+        "p90Microseconds": 850,
+        "minMicroseconds": 850,
+        "maxMicroseconds": 2_000,
+        "samples": 8,
+    }
+    page = CliRunner().invoke(kubectl_app, arguments)
+    assert page.exit_code == 0
+    assert ["3", "Z1", "784r", "784r", ".", "9"] in [line.split() for line in page.stdout.splitlines()]
+    other = CliRunner().invoke(kubectl_app, ["topology", "nt", *arguments[2:]])
+    assert (other.exit_code, other.stdout) == (2, "")
+    assert "there is no NetworkTopology 'nt'" in other.stderr

@@ -1,0 +1,109 @@
+"""The costs between all zones with the measurements behind them, as one document. No I/O.
+
+Costs are those of the object, as placement reads them. The figures behind them are not stored anywhere: they are worked
+out from the ProbeReports by the functions that the controller uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from berth.api.base import format_timestamp
+from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_NETPERF, WEIGHTS_USER_DEFINED
+from berth.api.networktopology import API_VERSION, CONDITION_SOURCE_AVAILABLE, KIND, NetworkTopology, iter_costs
+from berth.kube.objects import CustomObject
+from berth.network.costs import NetworkCosts, Place, read_costs
+from controllers.networktopology.node_medians import PairFigures, pair_figures
+from controllers.networktopology.places import NodePlace, Places
+from controllers.networktopology.sources.base import UNREACHABLE
+from controllers.networktopology.sources.probe_measurements import Report, read_reports
+
+Pair = tuple[str, str]
+
+
+def parsed(found: CustomObject) -> NetworkTopology:
+    """Return the NetworkTopology that was read.
+
+    Raises:
+        berth.api.errors.InvalidObjectError: it does not fit its kind.
+    """
+    return NetworkTopology.parse(found.document(api_version=API_VERSION, kind=KIND))
+
+
+def topology_document(
+    topology: NetworkTopology, nodes: Mapping[str, Mapping[str, str]], reports: Iterable[Report], *, now: datetime
+) -> dict[str, Any]:
+    """Return the document.
+
+    Args:
+        topology: the NetworkTopology.
+        nodes: labels by node name.
+        reports: all ProbeReports; their 90th percentiles are shown.
+        now: the present, for ages.
+    """
+    places = Places.of({name: NodePlace.of(labels) for name, labels in nodes.items()})
+    read = read_reports(reports, places, percentile="p90", now=now)
+    figures = pair_figures(read.measurements, places.zone_of)
+    costs = read_costs(topology)
+    direct = _direct(topology)
+    zones = sorted(places.zones, key=lambda zone: (places.region_of.get(zone, ""), zone))
+    status = topology.status
+    document: dict[str, Any] = {"namespace": topology.metadata.namespace, "name": topology.metadata.name}
+    for condition in status.conditions:
+        if condition.type == CONDITION_SOURCE_AVAILABLE:
+            document["source"] = {"reason": condition.reason, "message": condition.message}
+    document["weightSets"] = list(costs.weight_sets)
+    if status.data_time is not None:
+        document["dataTime"] = format_timestamp(status.data_time)
+        document["dataAgeSeconds"] = int((now - status.data_time).total_seconds())
+    document["zones"] = [
+        {"name": zone, **({"region": places.region_of[zone]} if zone in places.region_of else {})} for zone in zones
+    ]
+    document["pairs"] = [
+        _pair((origin, destination), places, costs, direct, figures.get((origin, destination)))
+        for origin in zones
+        for destination in zones
+        if origin != destination
+    ]
+    return document
+
+
+def _direct(topology: NetworkTopology) -> dict[str, set[Pair]]:
+    """Pairs by topology key whose cost was measured or stated, and is not that of a path."""
+    weights = topology.weight_set(WEIGHTS_NETPERF) or topology.weight_set(WEIGHTS_USER_DEFINED)
+    if weights is None:
+        return {}
+    return {
+        key: {(origin, destination) for origin, destination, _ in iter_costs(weights, key)}
+        for key in (LABEL_REGION, LABEL_ZONE)
+    }
+
+
+def _pair(
+    pair: Pair,
+    places: Places,
+    costs: NetworkCosts,
+    direct: Mapping[str, set[Pair]],
+    figures: PairFigures | None,
+) -> dict[str, Any]:
+    origin, destination = (Place(places.region_of.get(zone, ""), zone) for zone in pair)
+    entry: dict[str, Any] = {"origin": pair[0], "destination": pair[1]}
+    cost = costs.between(origin, destination)
+    if cost is not None:
+        of_zones = pair in costs.zones
+        key, known = (LABEL_ZONE, pair) if of_zones else (LABEL_REGION, (origin.region, destination.region))
+        entry |= {"cost": int(cost), "level": "zone" if of_zones else "region"}
+        entry["derived"] = known not in direct.get(key, set())
+    if figures is None:
+        return entry
+    if figures.microseconds < UNREACHABLE:
+        entry["p90Microseconds"] = figures.microseconds
+    else:
+        entry["unreachable"] = True
+    if figures.minimum < UNREACHABLE:
+        entry["minMicroseconds"] = figures.minimum
+    if figures.maximum < UNREACHABLE:
+        entry["maxMicroseconds"] = figures.maximum
+    return entry | {"samples": figures.samples, "ageSeconds": int(figures.age)}

@@ -1,0 +1,95 @@
+"""The costs between zones as text: a matrix, and the pairs one by one as long as they are few."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from berth.api.text import counted
+from berth.cli.explain.tables import age_text
+from berth.cli.plan.tables import Page
+
+MAX_PAIRS: Final = 42
+"""Pairs that are shown one by one: those of seven zones."""
+UNKNOWN: Final = "?"
+"""In the matrix: no cost is known."""
+SAME: Final = "."
+"""In the matrix: one zone and itself."""
+_PADDING: Final = 3
+_COLUMNS: Final = ("FROM", "TO", "COST", "P90 MS", "MIN MS", "MAX MS", "SAMPLES", "AGE", "NOTE")
+
+
+def topology_page(document: Mapping[str, Any], *, width: int, color: bool = False) -> str:
+    """Return the document for people, ``width`` columns wide at most where that is possible."""
+    page = Page(width=width, color=color)
+    page.heading(f"NetworkTopology {document['namespace']}/{document['name']}")
+    rows = [("Costs", ", ".join(document["weightSets"]) or "none")]
+    if "source" in document:
+        rows.append(("Source", f"{document['source']['reason']}: {document['source']['message']}"))
+    if "dataAgeSeconds" in document:
+        rows.append(("Newest data", f"{age_text(max(0, document['dataAgeSeconds']))} old"))
+    page.fields(rows)
+    zones, pairs = document["zones"], document["pairs"]
+    if not pairs:
+        page.line("Fewer than two zones have nodes.")
+        return page.text()
+    page.heading("COST FROM ROW TO COLUMN")
+    _matrix(page, zones, pairs, width)
+    page.line(f"* worked out from other pairs, r that of the regions, {UNKNOWN} not known")
+    if len(pairs) <= MAX_PAIRS:
+        page.heading("PAIRS")
+        page.table(_COLUMNS, [_pair(pair) for pair in pairs], fold=("NOTE",))
+    else:
+        page.line(f"{_summary(pairs)}; -o json has each of the {counted(len(pairs), 'pair')}")
+    return page.text()
+
+
+def _matrix(page: Page, zones: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]], width: int) -> None:
+    """Columns have the numbers of the rows; those that do not fit beside each other follow below."""
+    costs = {(pair["origin"], pair["destination"]): _cell(pair) for pair in pairs}
+    names = [zone["name"] for zone in zones]
+    labels = [f"{number} {name}" for number, name in enumerate(names, start=1)]
+    cell = max(len(str(len(names))), *map(len, costs.values())) + _PADDING
+    beside = max(1, (width - max(map(len, labels)) - _PADDING) // cell)
+    for first in range(0, len(names), beside):
+        columns = names[first : first + beside]
+        numbers = [str(number) for number in range(first + 1, first + 1 + len(columns))]
+        rows = [
+            (label, *(SAME if name == column else costs[name, column] for column in columns))
+            for label, name in zip(labels, names, strict=True)
+        ]
+        page.table(("ZONE", *numbers), rows, right=numbers)
+
+
+def _cell(pair: Mapping[str, Any]) -> str:
+    if "cost" not in pair:
+        return UNKNOWN
+    return f"{pair['cost']}{'r' if pair['level'] == 'region' else ''}{'*' if pair['derived'] else ''}"
+
+
+def _pair(pair: Mapping[str, Any]) -> tuple[str, ...]:
+    times = tuple(
+        f"{pair[name] / 1000:.2f}" if name in pair else "-"
+        for name in ("p90Microseconds", "minMicroseconds", "maxMicroseconds")
+    )
+    age = age_text(pair["ageSeconds"]) if "ageSeconds" in pair else "-"
+    cost = str(pair["cost"]) if "cost" in pair else UNKNOWN
+    return (pair["origin"], pair["destination"], cost, *times, str(pair.get("samples", "-")), age, _note(pair))
+
+
+def _note(pair: Mapping[str, Any]) -> str:
+    notes = []
+    if pair.get("unreachable"):
+        notes.append("no answer")
+    if pair.get("derived"):
+        notes.append("by way of others")
+    if pair.get("level") == "region":
+        notes.append("cost of the regions")
+    return ", ".join(notes)
+
+
+def _summary(pairs: Sequence[Mapping[str, Any]]) -> str:
+    measured = sum("samples" in pair for pair in pairs)
+    derived = sum(bool(pair.get("derived")) for pair in pairs)
+    unknown = sum("cost" not in pair for pair in pairs)
+    return f"{measured} measured, {derived} worked out from others, {unknown} not known"

@@ -1,0 +1,106 @@
+"""Costs and measurements of all pairs of zones: what is shown of which, and what is left out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from berth.api.networktopology import NetworkTopology
+from berth.cli.topology.document import topology_document
+from controllers.networktopology.sources.probe_measurements import Report
+from tests.support.topologies import probe_report, probed_peer, raw_topology, weight_set
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+NODES = {f"n-{zone}": {LABEL_ZONE: zone, LABEL_REGION: region} for zone, region in (("a", "r"), ("b", "r"), ("c", "s"))}
+
+
+def peer(node: str, microseconds: int | None = 850, *, age: int = 30) -> dict[str, Any]:
+    return probed_peer(node, microseconds, time=NOW - timedelta(seconds=age))
+
+
+def document(*weights: dict[str, Any], reports: list[dict[str, Any]] | None = None, **status: Any) -> dict[str, Any]:
+    raw = {**raw_topology(*weights), "status": status}
+    read = [msgspec.convert(item, Report) for item in reports or []]
+    return topology_document(NetworkTopology.parse(raw), NODES, read, now=NOW)
+
+
+def pair(found: dict[str, Any], origin: str, destination: str) -> dict[str, Any]:
+    (entry,) = [item for item in found["pairs"] if (item["origin"], item["destination"]) == (origin, destination)]
+    return {name: value for name, value in entry.items() if name not in ("origin", "destination")}
+
+
+def test_every_ordered_pair_of_zones_is_there_the_zones_of_a_region_together() -> None:
+    found = document()
+    assert found["zones"] == [
+        {"name": "a", "region": "r"},
+        {"name": "b", "region": "r"},
+        {"name": "c", "region": "s"},
+    ]
+    assert [(item["origin"], item["destination"]) for item in found["pairs"]] == [
+        ("a", "b"),
+        ("a", "c"),
+        ("b", "a"),
+        ("b", "c"),
+        ("c", "a"),
+        ("c", "b"),
+    ]
+    assert (found["namespace"], found["name"], found["weightSets"]) == ("shop", "net", [])
+    assert pair(found, "a", "b") == {}
+
+
+def test_costs_are_those_of_placement_and_those_of_paths_are_marked() -> None:
+    found = document(
+        weight_set("Dijkstra", zones={"a>b": 9, "b>a": 4}, regions={"r>s": 784}),
+        weight_set("NetperfCosts", zones={"a>b": 9}, regions={"r>s": 784}),
+    )
+    assert pair(found, "a", "b") == {"cost": 9, "level": "zone", "derived": False}
+    assert pair(found, "b", "a") == {"cost": 4, "level": "zone", "derived": True}
+    assert pair(found, "a", "c") == {"cost": 784, "level": "region", "derived": False}
+    assert pair(found, "c", "a") == {}
+    assert found["weightSets"] == ["Dijkstra", "NetperfCosts"]
+
+
+def test_paths_over_stated_costs_are_marked_too() -> None:
+    stated = weight_set("UserDefined", zones={"a>b": 9})
+    found = document(stated, weight_set("Dijkstra", zones={"a>b": 9, "b>a": 4}))
+    assert [pair(found, *way)["derived"] for way in (("a", "b"), ("b", "a"))] == [False, True]
+
+
+def test_measurements_are_worked_out_from_the_reports() -> None:
+    reports = [probe_report("n-a", peer("n-b", 850), peer("n-c", None)), probe_report("n-b", peer("n-a", 950, age=90))]
+    found = document(reports=reports)
+    measured = {
+        "p90Microseconds": 900,
+        "minMicroseconds": 850,
+        "maxMicroseconds": 950,
+        "samples": 2,
+        "ageSeconds": 30,
+    }
+    assert pair(found, "a", "b") == pair(found, "b", "a") == measured
+    assert pair(found, "a", "c") == {"unreachable": True, "samples": 1, "ageSeconds": 30}
+    assert pair(found, "b", "c") == {}
+
+
+def test_what_does_not_count_for_costs_is_not_shown() -> None:
+    reports = [probe_report("n-a", peer("n-b", age=900), peer("gone")), probe_report("gone", peer("n-a"))]
+    assert all("samples" not in item for item in document(reports=reports)["pairs"])
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_where_costs_come_from_and_their_age(known: bool) -> None:
+    condition = {
+        "type": "SourceAvailable",
+        "status": "True",
+        "reason": "ProbeReportsRead",
+        "message": "ProbeReports of 3 nodes",
+        "lastTransitionTime": "2026-11-22T11:00:00Z",
+    }
+    found = document(**({"dataTime": "2026-11-22T11:59:00Z", "conditions": [condition]} if known else {}))
+    assert found.get("dataAgeSeconds") == (60 if known else None)
+    assert found.get("source") == (
+        {"reason": "ProbeReportsRead", "message": "ProbeReports of 3 nodes"} if known else None
+    )

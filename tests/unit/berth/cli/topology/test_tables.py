@@ -1,0 +1,83 @@
+"""The page: readable with few zones and with many, nothing cut off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.cli.topology.tables import MAX_PAIRS, topology_page
+
+
+def document(zones: int, **fields: Any) -> dict[str, Any]:
+    """Zones of which each pair has a cost of its own."""
+    names = [f"zone-{number}" for number in range(zones)]
+    pairs = [
+        {"origin": a, "destination": b, "cost": 100 + (zones * x + y) % 9900, "level": "zone", "derived": False}
+        for x, a in enumerate(names)
+        for y, b in enumerate(names)
+        if a != b
+    ]
+    return {
+        "namespace": "shop",
+        "name": "net",
+        "weightSets": ["Dijkstra", "NetperfCosts"],
+        "zones": [{"name": name} for name in names],
+        "pairs": pairs,
+        **fields,
+    }
+
+
+def test_three_zones() -> None:
+    found = document(3, source={"reason": "ProbeReportsRead", "message": "ProbeReports of 3 nodes"}, dataAgeSeconds=75)
+    found["pairs"][0] |= {
+        "cost": 9,
+        "p90Microseconds": 850,
+        "minMicroseconds": 810,
+        "maxMicroseconds": 2300,
+        "samples": 12,
+        "ageSeconds": 41,
+    }
+    found["pairs"][1] |= {"derived": True, "level": "region"}
+    found["pairs"][2] = {
+        "origin": "zone-1",
+        "destination": "zone-0",
+        "unreachable": True,
+        "samples": 3,
+        "ageSeconds": 7,
+    }
+    text = topology_page(found, width=110)
+    lines = [line.split() for line in text.splitlines()]
+    assert "Newest data   1m15s old" in text
+    assert "Source        ProbeReportsRead: ProbeReports of 3 nodes" in text
+    assert ["1", "zone-0", ".", "9", "102r*"] in lines
+    assert ["2", "zone-1", "?", ".", "105"] in lines
+    assert ["zone-0", "zone-1", "9", "0.85", "0.81", "2.30", "12", "41s"] in lines
+    notes = ["by", "way", "of", "others,", "cost", "of", "the", "regions"]
+    assert ["zone-0", "zone-2", "102", *"-----", *notes] in lines
+    assert ["zone-1", "zone-0", "?", "-", "-", "-", "3", "7s", "no", "answer"] in lines
+
+
+@pytest.mark.parametrize(("zones", "width"), [(7, 80), (30, 80), (30, 110), (30, 300), (30, 10), (200, 110)])
+def test_every_cost_of_many_zones_is_in_the_matrix(zones: int, width: int) -> None:
+    found = document(zones)
+    text = topology_page(found, width=width)
+    words = set(text.split())
+    assert {str(pair["cost"]) for pair in found["pairs"]} <= words or width < 80
+    if width >= 80:
+        assert max(map(len, text.splitlines())) <= width
+    assert ("PAIRS" in text) == (len(found["pairs"]) <= MAX_PAIRS)
+
+
+def test_many_zones_are_summed_up() -> None:
+    found = document(30)
+    found["pairs"][0]["derived"] = True
+    found["pairs"][1]["samples"] = 4
+    del found["pairs"][2]["cost"]
+    text = " ".join(topology_page(found, width=110).split())
+    assert "1 measured, 1 worked out from others, 1 not known; -o json has each of the 870 pairs" in text
+
+
+@pytest.mark.parametrize("zones", [0, 1])
+def test_fewer_than_two_zones(zones: int) -> None:
+    assert "Fewer than two zones have nodes." in topology_page(document(zones, weightSets=[]), width=110)
