@@ -7,9 +7,10 @@ import os
 import platform
 import sys
 
-from bench.networktopology import compute, live
+from bench.networktopology import compute, live, reports
 
 SIZES = (1000, 5000)
+REPORTING = ((1000, 12), (5000, 30), (5000, 200))
 
 
 def main() -> None:
@@ -25,6 +26,11 @@ def main() -> None:
         found = compute.measure(nodes, rounds=options.rounds, seed=nodes)
         times = (found.places, found.parse, *found.compute.values(), found.shape)
         print(f"| {found.nodes} | {found.measurements} |" + "".join(f" {value:.1f} |" for value in times))
+    print("\n| nodes | zones | measurements | reports to latencies, CPU ms | latencies to weights, CPU ms |")
+    print("|---|---|---|---|---|")
+    for nodes, zones in REPORTING:
+        told = reports.measure(nodes, zones, rounds=options.rounds, seed=nodes)
+        print(f"| {told.nodes} | {told.zones} | {told.measurements} | {told.read:.0f} | {told.compute:.0f} |")
     if options.no_live:
         return
     print("\n| nodes | measurements | start to weights s | ConfigMap to weights ms, median | slowest | RSS MiB |")

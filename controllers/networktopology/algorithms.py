@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from berth.api.labels import WEIGHTS_DIJKSTRA
-from controllers.networktopology import bellman_ford, dijkstra
+from controllers.networktopology import bellman_ford, dijkstra, floyd_warshall
 from controllers.networktopology.graph import CostGraph, PathCosts
 
 PathAlgorithm = Callable[[CostGraph], PathCosts]
@@ -15,8 +15,18 @@ PathAlgorithm = Callable[[CostGraph], PathCosts]
 WEIGHTS_BELLMAN_FORD: Final = "BellmanFord"
 """Weight set of shortest-path costs by Bellman-Ford; the same costs as Dijkstra's, computed independently."""
 
+
+def cheapest_paths(graph: CostGraph) -> PathCosts:
+    """Return the costs of the cheapest paths, by Dijkstra's algorithm or a faster one that gives the same.
+
+    Raises:
+        TooManyPlacesError: there are more paths than are looked for.
+    """
+    return floyd_warshall.all_pairs(graph) if floyd_warshall.suits(graph) else dijkstra.all_pairs(graph)
+
+
 ALGORITHMS: Final[dict[str, PathAlgorithm]] = {
-    WEIGHTS_DIJKSTRA: dijkstra.all_pairs,
+    WEIGHTS_DIJKSTRA: cheapest_paths,
     WEIGHTS_BELLMAN_FORD: bellman_ford.all_pairs,
 }
 """Algorithm by name; the first is the default."""

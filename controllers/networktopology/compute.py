@@ -12,7 +12,7 @@ is no way for their traffic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -89,7 +89,7 @@ def compute(
         between_regions, between_zones = reading.latencies or _medians(reading.measurements, places)
         cut = between_regions.cut, between_zones.cut
         regions, zones = CostGraph(between_regions.known), CostGraph(between_zones.known)
-        direct = Costs(between_regions.known, _inside_regions(between_zones.known, places))
+        direct = Costs(between_regions.known, _inside_regions(zones, places))
     cheapest = _cheapest(ALGORITHMS[algorithm], regions, zones, places, cut)
     if cheapest:
         sets[algorithm] = cheapest if direct is None else cheapest.scaled(cost_unit)
@@ -123,23 +123,25 @@ def _cheapest(
     cut_regions, cut_zones = cut
     try:
         return Costs(
-            _gather(paths(regions), lambda *pair: pair not in cut_regions),
-            _gather(paths(zones), lambda *pair: pair not in cut_zones and places.may_share_region(*pair)),
+            _gather(paths(regions), lambda _, row: row, cut_regions),
+            _gather(paths(zones), places.inside_region, cut_zones),
         )
     except TooManyPlacesError:
         return None
 
 
-def _gather(paths: PathCosts, wanted: Callable[[str, str], bool]) -> dict[Pair, int]:
-    """Return the costs by wanted pair, sorted.
+def _gather(
+    paths: PathCosts, wanted: Callable[[str, Mapping[str, int]], Mapping[str, int]], cut: frozenset[Pair]
+) -> dict[Pair, int]:
+    """Return the costs of those pairs that are wanted of each place's row and are not cut, sorted.
 
     Raises:
         TooManyPlacesError: there are more than :data:`MAX_COSTS`, or finding them takes too long.
     """
     found: dict[Pair, int] = {}
     for origin, row in paths:
-        for destination, cost in sorted(row.items()):
-            if wanted(origin, destination):
+        for destination, cost in sorted(wanted(origin, row).items()):
+            if (origin, destination) not in cut:
                 found[origin, destination] = min(cost, MAX_COST)
         if len(found) > MAX_COSTS:
             raise TooManyPlacesError
@@ -150,5 +152,6 @@ def _links(graph: CostGraph) -> set[Pair]:
     return {(origin, destination) for origin, destination, _ in graph.links()}
 
 
-def _inside_regions(costs: dict[Pair, int], places: Places) -> dict[Pair, int]:
-    return {pair: cost for pair, cost in costs.items() if places.may_share_region(*pair)}
+def _inside_regions(zones: CostGraph, places: Places) -> dict[Pair, int]:
+    rows = ((origin, places.inside_region(origin, zones.links_from(origin))) for origin in zones.places)
+    return {(origin, destination): cost for origin, row in rows for destination, cost in row.items()}

@@ -72,10 +72,13 @@ class Places:
         place = self.nodes.get(node)
         return place.region if place else ""
 
-    def may_share_region(self, zone: str, other: str) -> bool:
-        """Return whether two zones may be of one region: one whose region is not known may be of any."""
-        region, others = self.region_of.get(zone), self.region_of.get(other)
-        return region is None or others is None or region == others
+    def inside_region(self, zone: str, costs: Mapping[str, int]) -> Mapping[str, int]:
+        """Return those costs to zones that may be of the same region; one whose region is not known may be of any."""
+        region = self.region_of.get(zone)
+        if region is None:
+            return costs
+        same = (region, None)
+        return {other: cost for other, cost in costs.items() if self.region_of.get(other) in same}
 
     def zone_pairs(self) -> list[tuple[str, str]]:
         """Return the ordered pairs of different zones inside one region, sorted."""

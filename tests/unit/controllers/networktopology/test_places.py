@@ -76,3 +76,11 @@ def test_region_of_a_zone(nodes: dict[str, str], region: str) -> None:
 
 def test_zones_in_several_regions_are_listed() -> None:
     assert dict(cluster(n1="us/a", n2="eu/a", n3="eu/b").split_zones) == {"a": ("eu", "us")}
+
+
+def test_costs_inside_a_region_are_those_to_its_zones_and_to_zones_of_no_known_region() -> None:
+    where = cluster(n1="r/A", n2="r/B", n3="s/C", n4="/D")
+    costs = {"B": 1, "C": 2, "D": 3, "new": 4}
+    assert where.inside_region("A", costs) == {"B": 1, "D": 3, "new": 4}
+    assert where.inside_region("D", costs) == costs
+    assert where.inside_region("new", costs) == costs
