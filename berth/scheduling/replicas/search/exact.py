@@ -34,6 +34,7 @@ class Exact:
         self.best: Ints | None = None
         """int64[M, K], the best plan so far"""
         self.lowest = np.inf
+        """what it costs, as `unpunished` has it"""
         self.proved = False
         """whether nothing better exists"""
         self._tied = draft.books.bandwidth.active or any(
@@ -47,7 +48,7 @@ class Exact:
             return False
         kept = draft.snapshot(self._rows)
         if not any(draft.missing) and keeps_rules(draft.books):
-            self.best, self.lowest = kept, draft.books.value()
+            self.best, self.lowest = kept, unpunished(draft.books)
         draft.restore(self._rows, np.zeros_like(kept))
         rows = Options.few(draft.books)
         if rows is None or any(
@@ -160,6 +161,20 @@ class Exact:
                 return True
         self.lowest, self.best = value, planned
         return True
+
+
+def unpunished(books: Books) -> float:
+    """The objective of a plan that keeps all rules.
+
+    The books hold a penalty against calls beyond their limit between pods that are placed, which no plan can help.
+    """
+    model, network = books.model, books.network
+    value = books.value()
+    for number in range(len(model.targets)) if model.limited else ():
+        if model.limit(number) is not None:
+            unlimited = network.reached(model.plain(number))
+            value += float(network.callers(number) @ (unlimited - network.reach(number)))
+    return value
 
 
 def constant(books: Books) -> float:

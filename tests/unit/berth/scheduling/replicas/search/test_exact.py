@@ -7,7 +7,7 @@ from itertools import count
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bench.replicas_core.brute import TooLargeError, best
@@ -18,7 +18,7 @@ from berth.scheduling.gang.budget import UNLIMITED, Budget
 from berth.scheduling.planning import finish
 from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.search.draft import Draft
-from berth.scheduling.replicas.search.exact import Exact
+from berth.scheduling.replicas.search.exact import Exact, unpunished
 from tests.support.counts import books_of, filled, nodes, problem, state_of
 
 STEPS = 20_000
@@ -53,10 +53,11 @@ def test_from_an_empty_draft_the_optimum_is_found_and_proved(seed: int) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10_000), steps=st.integers(0, 60), looks=st.integers(1, 40))
+@example(seed=159, steps=4, looks=2)  # placed pods call each other beyond a limit
 def test_however_soon_it_ends_a_plan_gets_no_worse(seed: int, steps: int, looks: int) -> None:
     draft = filled(small_problem(seed), np.random.default_rng(seed))
     rows = range(len(draft.missing))
-    before, planned = draft.standing(rows), draft.snapshot(rows)
+    before, planned = unpunished(draft.books), draft.snapshot(rows)
     whole = not any(draft.missing) and keeps_rules(draft.books)
     clock = count()
     search = Exact(draft, Budget(lambda: float(next(clock)), float(looks)), steps)
@@ -68,9 +69,9 @@ def test_however_soon_it_ends_a_plan_gets_no_worse(seed: int, steps: int, looks:
         return
     assert not any(draft.missing)
     assert keeps_rules(draft.books)
-    assert draft.books.value(rows) == pytest.approx(search.lowest, rel=1e-9, abs=1e-6)
+    assert unpunished(draft.books) == pytest.approx(search.lowest, rel=1e-9, abs=1e-6)
     if whole:
-        assert search.lowest <= before[1] + 1e-9
+        assert search.lowest <= before + 1e-9
 
 
 def test_the_optimum_is_not_beaten() -> None:
