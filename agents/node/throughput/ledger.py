@@ -7,6 +7,9 @@ from typing import Final
 
 HOUR: Final = 3600.0
 """Seconds for which bytes count."""
+MOST_TESTS: Final = 10
+"""Tests of one sender within an hour: each counts as a tenth of its bytes at least, since it is remembered and keeps
+others waiting even if nothing is sent."""
 MAX_SENDERS: Final = 1024
 """Senders that are remembered; others may send nothing meanwhile."""
 
@@ -17,6 +20,7 @@ class Ledger:
     def __init__(self, limit: int) -> None:
         """Prepare; ``limit`` is the bytes of one sender within an hour."""
         self._limit = limit
+        self._least = -(limit // -MOST_TESTS)
         self._sent: dict[str, deque[tuple[float, int]]] = {}
 
     def allowed(self, sender: str, now: float) -> int:
@@ -27,8 +31,8 @@ class Ledger:
         return max(0, self._limit - sum(size for _, size in self._sent.get(sender, ())))
 
     def add(self, sender: str, size: int, now: float) -> None:
-        """Note that a sender has sent ``size`` bytes."""
-        self._sent.setdefault(sender, deque()).append((now, size))
+        """Note that a sender had a test, in which it has sent ``size`` bytes."""
+        self._sent.setdefault(sender, deque()).append((now, max(size, self._least)))
 
     def _forget(self, now: float) -> None:
         for sender, entries in list(self._sent.items()):

@@ -56,22 +56,27 @@ async def measure(address: str, port: int, *, limit: int, seconds: float = SECON
         if not allowed:
             raise RefusedError("it is busy, or has had its share of this hour")
         async with asyncio.timeout(seconds + ANSWER_SECONDS):
-            await _send(connection, min(limit, allowed), seconds)
+            sent = await _send(connection, min(limit, allowed), seconds)
             connection.shutdown(socket.SHUT_WR)
             received, microseconds = ANSWER.unpack(await _exactly(connection, ANSWER.size))
     if not received or not microseconds:
         raise ConnectionError("too little came through to tell a rate")
+    if received > sent:
+        raise ConnectionError("the receiver counted more than was sent")
     return Throughput(received, microseconds / 1e6)
 
 
-async def _send(connection: socket.socket, limit: int, seconds: float) -> None:
+async def _send(connection: socket.socket, limit: int, seconds: float) -> int:
+    """Send and return how many bytes."""
     loop = asyncio.get_running_loop()
     block = memoryview(os.urandom(BLOCK))  # what compresses would look faster than it is
     end = time.monotonic() + seconds
-    while limit > 0 and time.monotonic() < end:
-        part = block[:limit]
+    sent = 0
+    while sent < limit and time.monotonic() < end:
+        part = block[: limit - sent]
         await loop.sock_sendall(connection, part)
-        limit -= len(part)
+        sent += len(part)
+    return sent
 
 
 async def _exactly(connection: socket.socket, size: int) -> bytes:

@@ -52,7 +52,7 @@ async def test_one_that_vanishes_makes_room() -> None:
         while not allowed:  # until the receiver has noticed; else this test times out
             _, writer, allowed = await connect(receiver)
             writer.close()
-        assert allowed == 1000
+        assert allowed == 900
 
 
 async def test_one_that_stalls_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ async def test_one_that_stalls_is_ended(monkeypatch: pytest.MonkeyPatch) -> None
         reader, writer, _ = await connect(receiver)
         assert await reader.read() == b""  # closed without an answer
         writer.close()
-        assert (await connect(receiver))[2] == 1000
+        assert (await connect(receiver))[2] == 900
 
 
 def test_a_taken_port_is_an_error() -> None:

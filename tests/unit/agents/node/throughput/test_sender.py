@@ -69,6 +69,7 @@ async def test_one_that_says_nothing_is_not_waited_for(monkeypatch: pytest.Monke
         pytest.param(lambda: b"", "has closed", id="no greeting"),
         pytest.param(lambda: GREETING.pack(1000), "closed|reset|Broken|not connected", id="goes while it is sent to"),
         pytest.param(lambda: GREETING.pack(1000) + ANSWER.pack(0, 0), "too little", id="counted nothing"),
+        pytest.param(lambda: GREETING.pack(1000) + ANSWER.pack(1001, 9), "more than", id="counted what nobody sent"),
     ],
 )
 async def test_a_receiver_that_is_none(answer: Callable[[], bytes], text: str) -> None:
