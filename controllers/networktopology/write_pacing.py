@@ -44,7 +44,10 @@ def seconds_until_write(
         return 0.0  # a set comes or goes, or somebody else has changed one
     before, after = _costs(live, names), _costs(wanted, names)
     interval = WRITE_SECONDS if _differ(before, after) else REFRESH_SECONDS
-    return min(max(0.0, interval - (now - owned.time).total_seconds()), interval)
+    elapsed = (now - owned.time).total_seconds()
+    if elapsed < -interval:
+        return 0.0  # that was another clock, and every look would find the same until this one has caught up
+    return min(max(0.0, interval - elapsed), interval)
 
 
 def data_time(shown: datetime | None, measured: datetime | None) -> datetime | None:
@@ -73,5 +76,5 @@ def _costs(sets: Iterable[Mapping[str, Any]], names: frozenset[str]) -> dict[_Co
         if item["name"] in names
         for level in item["topologyList"]
         for row in level["originList"]
-        for cost in row["costList"]
+        for cost in row.get("costList", ())
     }

@@ -62,8 +62,24 @@ def test_the_first_write_does_not_wait() -> None:
     assert seconds_until_write([], sets({"a>b": 3}), Ownership(), NOW) == 0.0
 
 
-def test_a_clock_that_was_ahead_does_not_put_it_off_for_ever() -> None:
-    assert wait(sets({"a>b": 3}), sets({"a>b": 9}), ago=-86_400) == WRITE_SECONDS
+@pytest.mark.parametrize(
+    ("ago", "expected"),
+    [
+        pytest.param(-1, WRITE_SECONDS, id="nearly the same time"),
+        pytest.param(-WRITE_SECONDS, WRITE_SECONDS, id="half a minute"),
+        pytest.param(-WRITE_SECONDS - 1, 0.0, id="more than it would wait: every later look would find the same"),
+        pytest.param(-86_400, 0.0, id="a day"),
+    ],
+)
+def test_a_write_of_the_future_is_that_of_another_clock(ago: float, expected: float) -> None:
+    assert wait(sets({"a>b": 3}), sets({"a>b": 9}), ago=ago) == expected
+
+
+def test_a_row_without_costs_is_one_that_differs() -> None:
+    """The kind lets whoever may edit a set leave out costList."""
+    before = sets({"a>b": 3})
+    del before[0]["topologyList"][0]["originList"][0]["costList"]
+    assert wait(before, sets({"a>b": 3})) == WRITE_SECONDS
 
 
 @given(before=st.integers(1, 10_000), after=st.integers(1, 10_000), ago=st.floats(0, 1000))
