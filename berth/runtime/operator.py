@@ -370,11 +370,16 @@ async def why_not_listed(
     try:
         async for _ in client.list_pages(kind, namespace=namespace, field_selector=field_selector, limit=1):
             return None
-    except ApiError as error:
-        return _refused(kind, error.status, str(error))
-    except TRANSPORT_ERRORS as error:
-        return f"API server not reached: {error!r}"
+    except (ApiError, *TRANSPORT_ERRORS) as error:
+        return why_refused(kind, error)
     return None
+
+
+def why_refused(kind: Resource[Any], error: Exception) -> str:
+    """Return why a list of a kind failed and what to do about it."""
+    if isinstance(error, ApiError):
+        return _refused(kind, error.status, str(error))
+    return f"API server not reached: {error!r}"
 
 
 def _refused(kind: Resource[Any], status: int, answer: str) -> str:

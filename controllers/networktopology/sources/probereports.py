@@ -22,7 +22,7 @@ from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.reflector import Reflector
 from berth.runtime.component import ComponentContext
-from berth.runtime.operator import why_not_listed
+from berth.runtime.operator import why_refused
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
     REASON_PARTLY_USABLE,
@@ -41,7 +41,8 @@ log = structlog.get_logger(__name__)
 CHECK_SECONDS: Final = 30.0
 """Seconds between two looks whether the kind is there."""
 ABSENT_CHECKS: Final = 2
-"""Looks in a row that do not find a kind that was there: one may be a load balancer's answer."""
+"""Looks in a row that do not find a kind that was there, or may not read it, until it counts as absent: one may be the
+answer of a load balancer, or of an API server that has just started and knows no rights yet."""
 TELL_SECONDS: Final = 10.0
 """Seconds between two rounds of recomputing: thousands of agents write all the time."""
 NAME: Final = "ProbeReports"
@@ -79,7 +80,7 @@ class ProbeReports(Source):
         self._looked = False
         self._absences = 0
         self._problem = ""
-        self._forbidden = False
+        self._refusals = 0
         self._keys: set[TopologyKey] = set()
         self._version = 0
         self._cached: _Cached | None = None
@@ -102,7 +103,7 @@ class ProbeReports(Source):
         reflector = self._reflector
         if reflector is None:
             if self._problem:
-                state = SourceState.MISSING if self._forbidden else SourceState.FAILED
+                state = SourceState.MISSING if self._refusals >= ABSENT_CHECKS else SourceState.FAILED
                 return Reading(state, NAME, detail=self._problem)
             return Reading(SourceState.MISSING if self._looked else SourceState.PENDING, NAME)
         # Reports of before an outage of the API server look old, though their agents could only not write.
@@ -171,18 +172,18 @@ class ProbeReports(Source):
             if isinstance(error, ApiError) and error.not_found:
                 self._absent()
             elif self._reflector is None:
-                await self._unreadable(error)
+                self._unreadable(error)
         else:
-            self._absences, self._problem = 0, ""
+            self._absences, self._refusals, self._problem = 0, 0, ""
             if self._reflector is None:
                 self._follow()
         self._looked = True
 
-    async def _unreadable(self, error: Exception) -> None:
+    def _unreadable(self, error: Exception) -> None:
         """Remember why; without the right to read them they count as absent, as before there was such a right."""
-        self._forbidden = isinstance(error, ApiError) and error.status == 403
-        before, self._problem = self._problem, await why_not_listed(self._client, PROBE_REPORTS) or ""
-        if self._problem and not before:
+        self._refusals = self._refusals + 1 if isinstance(error, ApiError) and error.status == 403 else 0
+        before, self._problem = self._problem, why_refused(PROBE_REPORTS, error)
+        if not before:
             log.warning("no costs from ProbeReports", reason=self._problem)
 
     def _follow(self) -> None:

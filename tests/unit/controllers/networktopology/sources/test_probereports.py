@@ -55,8 +55,8 @@ class Watch:
 class World:
     """The source, and an API server that has the kind or not."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, status: int = 200) -> None:
-        self.status = status
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *statuses: int) -> None:
+        *self.first, self.status = statuses or (200,)
         self.watches: list[Watch] = []
         self.told: list[TopologyKey] = []
         self.checks = Checks()
@@ -69,8 +69,9 @@ class World:
         return self.watches[-1]
 
     async def list_pages(self, *_: Any, **__: Any) -> AsyncIterator[list[Report]]:
-        if self.status != 200:
-            raise ApiError(status=self.status, reason="No", message="no")
+        status = self.first.pop(0) if self.first else self.status
+        if status != 200:
+            raise ApiError(status=status, reason="No", message="no")
         yield []
 
     async def look(self, times: int = 1) -> None:
@@ -90,8 +91,8 @@ async def make(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
     """Makes worlds, and ends what they follow."""
     worlds: list[World] = []
 
-    def one(status: int = 200) -> World:
-        worlds.append(World(monkeypatch, status))
+    def one(*statuses: int) -> World:
+        worlds.append(World(monkeypatch, *statuses))
         return worlds[-1]
 
     yield one
@@ -119,6 +120,29 @@ async def test_a_kind_that_cannot_be_read(make: Make, status: int, state: Source
     assert found.state is state
     assert found.detail.endswith(detail)
     assert world.watches == []
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "state"),
+    [
+        pytest.param(500, 200, SourceState.PENDING, id="trouble that is over at once"),
+        pytest.param(403, 200, SourceState.PENDING, id="an API server that knows no rights yet"),
+        pytest.param(500, 404, SourceState.MISSING, id="trouble, then no kind"),
+    ],
+)
+async def test_one_bad_answer_is_no_absence(make: Make, first: int, then: int, state: SourceState) -> None:
+    """Taken for absent, its costs would be replaced by those of another source until the next look."""
+    world = make(first, then)
+    await world.look()
+    assert (await world.read()).state is SourceState.FAILED
+    await world.look()
+    assert (await world.read()).state is state
+
+
+async def test_refusals_count_in_a_row(make: Make) -> None:
+    world = make(403, 500, 403)
+    await world.look(3)
+    assert (await world.read()).state is SourceState.FAILED
 
 
 async def test_a_kind_that_is_there_is_followed_once_and_read(make: Make) -> None:
