@@ -102,7 +102,7 @@ class Connection:
         """Headers that authenticate a request; tokens from files are re-read as they rotate.
 
         Raises:
-            ConnectionConfigError: the service account's token is gone, or a token is none.
+            ConnectionConfigError: a kubeconfig's token cannot be read, or a token is none.
         """
         try:
             settings = await self.configuration.auth_settings()

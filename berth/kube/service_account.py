@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -51,14 +52,13 @@ class ServiceAccount:
     async def auth_settings(self) -> dict[str, dict[str, Any]]:
         """Return the header that authenticates requests; the token is read again when it is a minute old.
 
-        Raises:
-            OSError: the token is gone.
-            ValueError: it is empty.
+        One that cannot be read leaves the one before, until the API server refuses that.
         """
         now = time.monotonic()
         if now - self._read_at >= TOKEN_SECONDS:
-            self._token = _text(self._token_file)
-            self._read_at = now
+            with contextlib.suppress(OSError, ValueError):
+                self._token = _text(self._token_file)
+                self._read_at = now
         return {"BearerToken": {"in": "header", "key": "authorization", "value": f"Bearer {self._token}"}}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -78,20 +79,35 @@ async def test_a_rotated_token_is_read_after_a_minute(directory: Path, clock: Cl
 
 
 @pytest.mark.parametrize(
-    ("break_it", "error"),
+    "break_it",
     [
-        pytest.param(lambda file: file.unlink(), OSError, id="gone"),
-        pytest.param(lambda file: file.write_text(""), ValueError, id="empty"),
+        pytest.param(Path.unlink, id="gone"),
+        pytest.param(lambda file: file.write_text(""), id="empty"),
+        pytest.param(lambda file: file.write_bytes(b"\xff"), id="no text"),
     ],
 )
-async def test_a_token_that_goes_is_told_and_found_when_it_is_back(
-    directory: Path, clock: Clock, break_it: object, error: type[Exception]
+async def test_a_token_that_goes_counts_until_there_is_another(
+    directory: Path, clock: Clock, break_it: Callable[[Path], object]
 ) -> None:
+    """It is good for most of an hour, and a leader that could not send it would end within ten seconds."""
     account = ServiceAccount(directory, ENVIRONMENT)
-    assert callable(break_it)
     break_it(directory / "token")
     clock.now += TOKEN_SECONDS
-    with pytest.raises(error):
-        await account.auth_settings()
+    assert await token(account) == "Bearer t0"
     (directory / "token").write_text("t2")
     assert await token(account) == "Bearer t2"
+
+
+async def test_a_token_is_replaced_as_the_kubelet_does_it(tmp_path: Path, clock: Clock) -> None:
+    """By a link to another directory, which is put in the place of the one before."""
+    for name, text in (("old", "t0"), ("new", "t1")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "token").write_text(text)
+    (tmp_path / "..data").symlink_to("old")
+    (tmp_path / "token").symlink_to("..data/token")
+    (tmp_path / "ca.crt").write_text("certificates")
+    account = ServiceAccount(tmp_path, ENVIRONMENT)
+    (tmp_path / "..data_tmp").symlink_to("new")
+    (tmp_path / "..data_tmp").rename(tmp_path / "..data")
+    clock.now += TOKEN_SECONDS
+    assert await token(account) == "Bearer t1"
