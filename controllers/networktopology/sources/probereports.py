@@ -53,7 +53,7 @@ NAME: Final = "ProbeReports"
 class _Cached:
     """A reading, for the other NetworkTopologies that ask."""
 
-    version: int
+    rounds: int
     places: Places
     moment: float
     reading: Reading
@@ -82,7 +82,7 @@ class ProbeReports(Source):
         self._problem = ""
         self._refusals = 0
         self._keys: set[TopologyKey] = set()
-        self._version = 0
+        self._rounds = 0
         self._cached: _Cached | None = None
         self._one_at_a_time = asyncio.Lock()
         self._news = asyncio.Event()
@@ -113,15 +113,15 @@ class ProbeReports(Source):
             cached = self._cached
             if (
                 cached is None
-                or (cached.version, cached.places) != (self._version, places)
+                or (cached.rounds, cached.places) != (self._rounds, places)
                 or time.monotonic() - cached.moment > TELL_SECONDS
             ):
-                version, reports = self._version, list(reflector.objects.values())
+                rounds, reports = self._rounds, list(reflector.objects.values())
                 # In a thread: 5000 reports take a tenth of a second.
                 reading = await asyncio.to_thread(
                     read_reports, reports, places, percentile=self._percentile, now=datetime.now(UTC)
                 )
-                cached = self._cached = _Cached(version, places, time.monotonic(), reading)
+                cached = self._cached = _Cached(rounds, places, time.monotonic(), reading)
             return cached.reading
 
     def availability(self, reading: Reading, instead: str) -> ConditionUpdate:
@@ -188,7 +188,7 @@ class ProbeReports(Source):
 
     def _follow(self) -> None:
         self._reflector = Reflector(self._client, PROBE_REPORTS)
-        self._reflector.add_batch_handler(self._changed_reports)
+        self._reflector.add_batch_handler(self._news.set)
         self._following = asyncio.create_task(self._reflector.run())
 
     def _absent(self) -> None:
@@ -197,17 +197,14 @@ class ProbeReports(Source):
         if self._following is not None and self._absences >= ABSENT_CHECKS:
             self._following.cancel()
             self._reflector = self._following = None
-            self._changed_reports()
-
-    def _changed_reports(self) -> None:
-        self._version += 1
-        self._news.set()
+            self._news.set()
 
     async def _tell(self) -> None:
-        """Have every NetworkTopology looked at after changes, those of some seconds together."""
+        """Have every NetworkTopology looked at after changes, those of some seconds together, by one new reading."""
         while True:
             await self._news.wait()
             self._news.clear()
+            self._rounds += 1
             for key in tuple(self._keys):
                 self._changed(key)
             await asyncio.sleep(TELL_SECONDS)
