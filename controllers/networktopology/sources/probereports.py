@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 import structlog
 
 from berth.api.conditions import ConditionUpdate
+from berth.api.labels import WEIGHTS_NETPERF
 from berth.api.networktopology import NetworkTopology
 from berth.api.text import counted, listed
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
@@ -23,6 +24,7 @@ from berth.kube.errors import ApiError
 from berth.kube.reflector import Reflector
 from berth.runtime.component import ComponentContext
 from berth.runtime.operator import why_refused
+from controllers.networktopology.node_medians import FRESH_AGE
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
     REASON_PARTLY_USABLE,
@@ -45,6 +47,9 @@ ABSENT_CHECKS: Final = 2
 answer of a load balancer, or of an API server that has just started and knows no rights yet."""
 TELL_SECONDS: Final = 10.0
 """Seconds between two rounds of recomputing: thousands of agents write all the time."""
+SETTLE_SECONDS: Final = FRESH_AGE
+"""Seconds after the API server is heard, or heard again, in which old reports prove nothing: agents could not write
+either, and those that did not notice write when theirs is as old."""
 NAME: Final = "ProbeReports"
 """The source for people."""
 
@@ -81,6 +86,7 @@ class ProbeReports(Source):
         self._absences = 0
         self._problem = ""
         self._refusals = 0
+        self._heard_since: float | None = None
         self._keys: set[TopologyKey] = set()
         self._rounds = 0
         self._cached: _Cached | None = None
@@ -97,7 +103,7 @@ class ProbeReports(Source):
         """Return that there are none: manifests have no reports."""
         return Reading(SourceState.MISSING, NAME)
 
-    async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:  # noqa: ARG002
+    async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:
         """Return what the reports say now, and tell of changes for ``key`` from now on."""
         self._keys.add(key)
         reflector = self._reflector
@@ -106,9 +112,26 @@ class ProbeReports(Source):
                 state = SourceState.MISSING if self._refusals >= ABSENT_CHECKS else SourceState.FAILED
                 return Reading(state, NAME, detail=self._problem)
             return Reading(SourceState.MISSING if self._looked else SourceState.PENDING, NAME)
-        # Reports of before an outage of the API server look old, though their agents could only not write.
-        if not (reflector.synced.is_set() and reflector.healthy):
+        since = self._listen(reflector)
+        if since is None:
             return Reading(SourceState.PENDING, NAME)
+        reading = await self._latest(reflector, places)
+        mostly_old = reading.stale > len(reading.measurements) and time.monotonic() - since < SETTLE_SECONDS
+        if mostly_old and topology.weight_set(WEIGHTS_NETPERF) is not None:
+            # Costs that were measured stay while it is not known whether agents have stopped or could not write.
+            return Reading(SourceState.FAILED, NAME, detail="most are of before the API server could be reached")
+        return reading
+
+    def _listen(self, reflector: Reflector[Report]) -> float | None:
+        """Return since when the API server has been heard without a break, in monotonic seconds."""
+        if not (reflector.synced.is_set() and reflector.healthy):
+            self._heard_since = None
+        elif self._heard_since is None:
+            self._heard_since = time.monotonic()
+        return self._heard_since
+
+    async def _latest(self, reflector: Reflector[Report], places: Places) -> Reading:
+        """Return what the reports say, worked out once for all who ask within a round."""
         async with self._one_at_a_time:
             cached = self._cached
             if (
@@ -142,7 +165,7 @@ class ProbeReports(Source):
                 text = f"ProbeReports have no usable measurement{_left_out(reading)}; {instead}"
                 return available(False, "NoUsableMeasurements", text)
             case _:
-                text = f"ProbeReports cannot be read: {reading.detail}; the computed weights stay as they are"
+                text = f"ProbeReports cannot be used: {reading.detail}; the computed weights stay as they are"
                 return available(False, "ProbeReportsUnreadable", text)
 
     def forget(self, key: TopologyKey) -> None:
@@ -178,6 +201,8 @@ class ProbeReports(Source):
             if self._reflector is None:
                 self._follow()
         self._looked = True
+        if self._reflector is not None:
+            self._listen(self._reflector)
 
     def _unreadable(self, error: Exception) -> None:
         """Remember why; without the right to read them they count as absent, as before there was such a right."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import msgspec
@@ -17,10 +18,10 @@ from controllers.networktopology.sources import probereports as subject
 from controllers.networktopology.sources.base import Reading, SourceState, TopologyKey
 from controllers.networktopology.sources.probe_measurements import Report
 from controllers.networktopology.sources.probereports import ProbeReports
-from tests.support.topologies import places, probe_report, probed_peer, topology
+from tests.support.topologies import places, probe_report, probed_peer, topology, weight_set
 
 KEY = TopologyKey("shop", "net")
-PLACES = places(n1="r/A", n2="r/B")
+PLACES = places(n1="r/A", n2="r/B", n3="r/B")
 REPORT = msgspec.convert(probe_report("n1", probed_peer("n2", 850)), Report)
 
 
@@ -79,8 +80,8 @@ class World:
             await self.source._look()
         await asyncio.sleep(0)
 
-    async def read(self, name: str = "net") -> Reading:
-        return await self.source.read(TopologyKey("shop", name), topology(), PLACES)
+    async def read(self, name: str = "net", *weights: dict[str, Any]) -> Reading:
+        return await self.source.read(TopologyKey("shop", name), topology(*weights), PLACES)
 
 
 Make = Callable[..., World]
@@ -164,6 +165,55 @@ async def test_while_the_api_server_is_silent_nothing_is_concluded(make: Make) -
     world.watches[0].say(REPORT)
     world.watches[0].healthy = False
     assert (await world.read()).state is SourceState.PENDING
+
+
+OLD = msgspec.convert(
+    probe_report("n2", *[probed_peer(name, 850, time=datetime.now(UTC) - timedelta(hours=1)) for name in ("n1", "n3")]),
+    Report,
+)
+MEASURED = weight_set("NetperfCosts", zones={"A>B": 9})
+
+
+@pytest.mark.parametrize(
+    ("reports", "weights", "settle", "state"),
+    [
+        pytest.param([OLD], [MEASURED], 60.0, SourceState.FAILED, id="all are old"),
+        pytest.param([OLD, REPORT], [MEASURED], 60.0, SourceState.FAILED, id="the first agent has written again"),
+        pytest.param([REPORT], [MEASURED], 60.0, SourceState.READ, id="none is old"),
+        pytest.param([OLD], [MEASURED], 0.0, SourceState.EMPTY, id="all are old still"),
+        pytest.param([OLD, REPORT], [MEASURED], 0.0, SourceState.READ, id="most agents have gone"),
+        pytest.param([OLD], [], 60.0, SourceState.EMPTY, id="no measured costs that could stay"),
+    ],
+)
+async def test_after_an_outage_of_the_api_server_old_reports_prove_nothing(
+    make: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    reports: list[Report],
+    weights: list[dict[str, Any]],
+    settle: float,
+    state: SourceState,
+) -> None:
+    """Agents could not write, nor could the controller lead: it has just been started."""
+    monkeypatch.setattr(subject, "SETTLE_SECONDS", settle)
+    world = make()
+    await world.look()
+    world.watches[0].say(*reports)
+    assert (await world.read("net", *weights)).state is state
+
+
+async def test_every_outage_counts(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    world, clock = make(), 1000.0
+    monkeypatch.setattr(subject.time, "monotonic", lambda: clock)
+    await world.look()
+    watch = world.watches[0]
+    watch.say(OLD)
+    for _ in range(2):
+        assert (await world.read("net", MEASURED)).state is SourceState.FAILED
+        clock += subject.SETTLE_SECONDS
+        assert (await world.read("net", MEASURED)).state is SourceState.EMPTY
+        watch.healthy = False
+        await world.look()
+        watch.healthy = True
 
 
 async def test_a_kind_that_goes_is_left_and_one_that_comes_back_followed(make: Make) -> None:
