@@ -8,7 +8,7 @@ import socket
 import time
 from typing import Final, NamedTuple
 
-from agents.node.throughput.receiver import ANSWER, BLOCK, GREETING
+from agents.node.throughput.receiver import ANSWER, BLOCK, BLOCKS_IN_A_ROW, GREETING
 
 SECONDS: Final = 2.0
 """Seconds for which is sent at most: long enough for TCP to find the rate, short for those who share the link."""
@@ -71,11 +71,14 @@ async def _send(connection: socket.socket, limit: int, seconds: float) -> int:
     loop = asyncio.get_running_loop()
     block = memoryview(os.urandom(BLOCK))  # what compresses would look faster than it is
     end = time.monotonic() + seconds
-    sent = 0
+    sent, blocks = 0, 0
     while sent < limit and time.monotonic() < end:
         part = block[: limit - sent]
         await loop.sock_sendall(connection, part)
         sent += len(part)
+        blocks += 1
+        if not blocks % BLOCKS_IN_A_ROW:
+            await asyncio.sleep(0)
     return sent
 
 

@@ -64,6 +64,20 @@ async def test_one_that_stalls_is_ended(monkeypatch: pytest.MonkeyPatch) -> None
         assert (await connect(receiver))[2] == 900
 
 
+async def test_others_have_their_turn_while_data_never_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop answers a read at once if there is something to read; the agent has other duties, and a time limit."""
+
+    async def always(_: socket.socket, buffer: memoryview) -> int:
+        return len(buffer)
+
+    monkeypatch.setattr(module, "LONGEST_SECONDS", 0.2)
+    monkeypatch.setattr(asyncio.get_running_loop(), "sock_recv_into", always)
+    async with running_receiver(10**12) as receiver:
+        reader, writer, _ = await connect(receiver)
+        assert await reader.read() == b""  # ended without an answer
+        writer.close()
+
+
 def test_a_taken_port_is_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(OSError) as caught:  # noqa: PT011
         Receiver("127.0.0.1", other.getsockname()[1], 1)

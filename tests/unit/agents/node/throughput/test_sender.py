@@ -31,6 +31,26 @@ async def test_it_ends_when_its_time_is_over() -> None:
     assert BLOCK <= found.octets < 10**12
 
 
+async def test_others_have_their_turn_while_all_can_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = 0
+
+    async def always(*_: object) -> None:
+        return None
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "sock_sendall", always)
+    other = asyncio.create_task(take_turns())
+    with socket.socket() as connection:
+        sent = await module._send(connection, 1000 * BLOCK, 20.0)
+    other.cancel()
+    assert (sent, turns >= 10) == (1000 * BLOCK, True)
+
+
 async def test_no_more_is_sent_than_the_receiver_allows() -> None:
     async with running_receiver(3 * MEGABYTE) as receiver:
         first = await measure("127.0.0.1", receiver.port, limit=2 * MEGABYTE, seconds=20.0)
