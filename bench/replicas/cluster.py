@@ -110,7 +110,13 @@ class Cluster:
             return self.zone_costs[zones]
         if regions[0] != regions[1] and regions in self.region_costs:
             return self.region_costs[regions]
-        return UNKNOWN_COST
+        return self.unknown_cost
+
+    @property
+    def unknown_cost(self) -> float:
+        """What a way costs of which nothing is known: more than every known one, and 100 at least."""
+        known = (*self.zone_costs.values(), *self.region_costs.values())
+        return max(UNKNOWN_COST, 1 + max(known, default=0.0))
 
     def worst_cost(self) -> float:
         """The dearest way in the cluster, at least the unknown one: what a call costs that reaches nothing."""

@@ -1,9 +1,10 @@
 """Network costs between the places where nodes stand, read from a NetworkTopology.
 
 The cost rules are those of the NetworkOverhead plugin (sig-scheduling KEP 260): 0 on one node, 1 inside a
-zone, or inside a region without zones, the zone cost inside a region, the region cost between regions, 100
-when no cost is known. Where a weight set states a cost for two zones of different regions, that more precise
-figure is used instead of the regions' (the plugin looks only at regions).
+zone, or inside a region without zones, the zone cost inside a region, the region cost between regions. They
+differ in two points. Where a weight set states a cost for two zones of different regions, that more precise figure
+is used instead of the regions' (the plugin looks only at regions). A pair whose cost is not known costs 100 there;
+here it costs more than every known pair, and 100 at least: a pair that is cut must not look near.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from berth.api.networktopology import CONDITION_SOURCE_AVAILABLE, NetworkTopolog
 SAME_ZONE_COST = 1.0
 """Cost between two nodes of one zone, or of one region without zones."""
 UNKNOWN_COST = 100.0
-"""Cost assumed where none is known."""
+"""The least that a pair of unknown cost counts as, and always does in the score of the NetworkOverhead plugin."""
 DEFAULT_WEIGHT_SETS = (WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF, WEIGHTS_USER_DEFINED)
 """Weight sets by preference: a pair of places takes its cost from the first set of its scale that has it."""
 
@@ -67,6 +68,13 @@ class NetworkCosts:
     """Cost by (origin zone, destination zone)."""
     regions: dict[Pair, float] = field(default_factory=dict)
     """Cost by (origin region, destination region)."""
+    unknown_cost: float = field(init=False)
+    """What a pair counts as whose cost is not known: 100, or one more than the dearest known cost if that is more."""
+
+    def __post_init__(self) -> None:
+        """Look for the dearest known cost."""
+        dearest = max((*self.zones.values(), *self.regions.values()), default=0.0)
+        object.__setattr__(self, "unknown_cost", max(UNKNOWN_COST, dearest + 1))
 
     @property
     def available(self) -> bool:
@@ -97,10 +105,13 @@ class NetworkCosts:
             return self.regions.get((origin.region, destination.region))
         return None
 
-    def matrix(self, places: Sequence[Place]) -> npt.NDArray[np.float64]:
-        """Costs between places as float64[L, L], origin by destination; unknown ones are 100."""
+    def matrix(self, places: Sequence[Place], *, unknown: float | None = None) -> npt.NDArray[np.float64]:
+        """Costs between places as float64[L, L], origin by destination; those not known are `unknown_cost`.
+
+        With `unknown`, they are that instead.
+        """
         size = len(places)
-        costs = np.full((size, size), UNKNOWN_COST)
+        costs = np.full((size, size), self.unknown_cost if unknown is None else unknown)
         for row, origin in enumerate(places):
             for column, destination in enumerate(places):
                 known = self.between(origin, destination)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from berth.kube.objects import Node
-from berth.network.costs import UNKNOWN_COST, NetworkCosts, Place
+from berth.network.costs import NetworkCosts, Place
 from berth.network.groups import Group
 from berth.network.workload_places import WorkloadPlaces
 
@@ -82,7 +82,7 @@ def _totals_by_node(
 
     def between(here: Place, there: Place) -> EdgeTotals:
         known = costs.between(here, there) if outward else costs.between(there, here)
-        cost = UNKNOWN_COST if known is None else known
+        cost = costs.unknown_cost if known is None else known
         return EdgeTotals(1, cost, int(known is None))
 
     sums: dict[Place, EdgeTotals] = {}

@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from berth.network.costs import UNKNOWN_COST, NetworkCosts, Place
+from berth.network.costs import NetworkCosts, Place
 from berth.network.edges import effective_limit
 from berth.network.groups import Group, GroupEdge
 from berth.network.routing import Routing
@@ -29,7 +29,7 @@ def over_limit(
         edge: the dependency.
         placed: where the pods of the group are.
         places: where each node is, by name; pods on other nodes are left out.
-        costs: network costs of the application; one that is not known counts as 100.
+        costs: network costs of the application; one that is not known counts as `unknown_cost`.
         routing: how calls to the dependency are routed.
     """
     limit = effective_limit(edge)
@@ -48,7 +48,7 @@ def over_limit(
         if zones_count and here.zone in served and here.zone != there.zone:
             return False
         cost = costs.between(here, there)
-        return (UNKNOWN_COST if cost is None else cost) > limit
+        return (costs.unknown_cost if cost is None else cost) > limit
 
     from_place, to_place = _by_place(callers, places), _by_place(endpoints, places)
     far = [(here, there) for here in from_place for there in to_place if beyond(here, there)]

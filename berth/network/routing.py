@@ -200,7 +200,7 @@ def reached_by_zone(callers: Ints, endpoints: Ints) -> tuple[npt.NDArray[np.bool
 
 
 def unreachable_cost(location_cost: Floats) -> float:
-    """Return what a call costs that reaches no endpoint: as the dearest way there is, and no less than an unknown one.
+    """Return what a call costs that reaches no endpoint: as the dearest way there is, and 100 at least.
 
     It fails, so no figure is right. This one is never below what a call could cost, so that no placement gains by
     cutting callers off; and it is finite, so that of two placements the one that cuts off fewer is better.

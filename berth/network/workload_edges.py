@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from berth.network.bandwidth_split import pair_bandwidth
-from berth.network.costs import UNKNOWN_COST, NetworkCosts, Place
+from berth.network.costs import NetworkCosts, Place
 from berth.network.groups import Group, GroupEdge
 from berth.network.over_limit import RoutingOf, over_limit
 from berth.network.routing import Routing
@@ -106,7 +106,7 @@ def _pairs(callers: Counts, called: Counts, places: Mapping[str, Place], costs: 
             cost = costs.between(origin, destination)
             near = "sameZone" if origin == destination and (origin.zone or origin.region) else "elsewhere"
             ends = next((one, other) for one in ours for other in theirs if one != other)
-            yield _Pairs(count, UNKNOWN_COST if cost is None else cost, cost is not None, near, ends)
+            yield _Pairs(count, costs.unknown_cost if cost is None else cost, cost is not None, near, ends)
 
 
 def _by_place(counts: Counts, places: Mapping[str, Place]) -> dict[Place, Counter[str]]:

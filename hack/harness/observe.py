@@ -77,7 +77,7 @@ def judge(pods: Sequence[Pod], groups: Sequence[CustomObject], nodes: Sequence[N
             count += 1
             if edge.dependent.node != edge.dependency.node:
                 cost = costs.between(places[edge.dependent.node], places[edge.dependency.node])
-                total += 100.0 if cost is None else cost
+                total += costs.unknown_cost if cost is None else cost
     return Judgement(
         mean_edge_cost=total / count if count else float("nan"),
         edges=count,

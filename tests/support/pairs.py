@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from berth.network.bandwidth_allocations import NodePair
-from berth.network.costs import SAME_ZONE_COST, UNKNOWN_COST, NetworkCosts, Place
+from berth.network.costs import SAME_ZONE_COST, NetworkCosts, Place
 from berth.network.edge_costs import EdgeTotals
 from berth.network.edges import PodEdge, pod_edges
 from berth.network.groups import Group
@@ -48,11 +48,8 @@ def pair_costs(
         cost = 0.0 if same else costs.between(here, there)
         near = "sameNode" if same else "sameZone" if here == there != Place() else "elsewhere"
         limit = stated.get((caller.workload, called.workload), math.inf)
-        found.append(
-            PairCost(
-                caller, called, UNKNOWN_COST if cost is None else cost, cost is not None, limit, edge.bandwidth, near
-            )
-        )
+        charged = costs.unknown_cost if cost is None else cost
+        found.append(PairCost(caller, called, charged, cost is not None, limit, edge.bandwidth, near))
     return found
 
 

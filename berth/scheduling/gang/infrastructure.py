@@ -21,11 +21,12 @@ from berth.api.labels import BERTH_PREFIX, RESOURCE_BANDWIDTH
 from berth.api.quantity import QuantityError, parse_quantity
 from berth.kube.objects import Node
 from berth.network.bandwidth_allocations import BandwidthAllocations
-from berth.network.costs import NetworkCosts, Place
+from berth.network.costs import UNKNOWN_COST, NetworkCosts, Place
 from berth.network.routing import zone_numbers
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.units import resource_units
 from berth.scheduling.configuration import Profile
+from berth.scheduling.decision import Scale
 from berth.scheduling.gang.exact import UNLIMITED, WIDEST, ExactAmounts, share_of
 from berth.scheduling.gang.links import LinkModel
 from berth.scheduling.gang.problem import Infrastructure
@@ -158,8 +159,9 @@ class InfrastructureView:
             self._built, self._costs, self._allocatable = stamp, costs, state.allocatable.copy()
         elif costs is not self._costs:
             # Namespaces with topologies of their own take turns: only the distances differ.
-            distances = costs.matrix(self.places)
-            self._current = InfrastructureState(replace(previous.infrastructure, location_cost=distances))
+            distance, score = self._distances(costs)
+            model = replace(previous.infrastructure, location_cost=distance, score_cost=score)
+            self._current = InfrastructureState(model)
             self._costs = costs
         if previous is not None and previous is not self._current and self._current is not None:
             self._current.adopt(previous)
@@ -241,6 +243,7 @@ class InfrastructureView:
             bandwidth=bandwidth,
             bandwidth_kept=np.where(bandwidth < UNLIMITED, bandwidth - share_of(bandwidth, threshold), 0),
         )
+        distance, score = self._distances(costs)
         return Infrastructure.of(
             [node.metadata.name if node is not None else "" for node in nodes],
             resources,
@@ -251,10 +254,18 @@ class InfrastructureView:
             threshold=threshold,
             max_unit=np.where(max_unit < UNLIMITED, max_unit, np.inf),
             location=location,
-            location_cost=costs.matrix(self.places),
+            location_cost=distance,
             zone=zone_numbers(self.places),
+            score_cost=score,
             links=self._links(),
         )
+
+    def _distances(self, costs: NetworkCosts) -> tuple[Floats, Floats]:
+        """Costs between places, and as the score of NetworkOverhead reads them where the profile asks for it."""
+        distance = costs.matrix(self.places)
+        if self._profile.gang.alone is Scale.COST:
+            return distance, distance
+        return distance, costs.matrix(self.places, unknown=UNKNOWN_COST)
 
     def _links(self) -> LinkModel | None:
         if not self._profile.links:

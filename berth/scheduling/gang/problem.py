@@ -114,6 +114,8 @@ class Infrastructure:
     location (1 in Diktyo). Two components on one node cost 0 whatever stands here."""
     zone: npt.NDArray[np.int64]
     """int64[L], zone of each location as Services compare them: by name, whatever the region; -1 without one."""
+    score_cost: Floats
+    """float64[L, L], `location_cost` as the score of NetworkOverhead reads it: the same, unless stated."""
     links: LinkModel | None = None
     """Physical links shared by several pairs of nodes; None when each node's own budget is the only limit."""
 
@@ -134,6 +136,7 @@ class Infrastructure:
         location: npt.ArrayLike = 0,
         location_cost: npt.ArrayLike = ((1.0,),),
         zone: npt.ArrayLike = -1,
+        score_cost: Floats | None = None,
         links: LinkModel | None = None,
     ) -> Infrastructure:
         """Build an infrastructure; every argument broadcasts to its shape, `free` defaults to the capacity.
@@ -170,6 +173,7 @@ class Infrastructure:
             location=place,
             location_cost=costs,
             zone=np.broadcast_to(np.asarray(zone, dtype=np.int64), (len(costs),)),
+            score_cost=costs if score_cost is None else score_cost,
             links=links,
         )
 

@@ -2,7 +2,8 @@
 
 Filter and score follow the plugin of that name (sig-scheduling KEP 260), with its known weaknesses mended: edges count
 in both directions, and a call beyond its maxNetworkCost rules a node out, however many other calls would be satisfied.
-Only calls count that the called workload's Service really sends there (`berth.network.limits`).
+Only calls count that the called workload's Service really sends there (`berth.network.limits`). In the score a pair
+whose cost is not known costs 100, as there; everywhere else more than any known one (`berth.network.costs`).
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from berth.scheduling.framework.plugin import CostPlugin, FilterPlugin, Rejected
 from berth.scheduling.framework.reasons import MAX_NETWORK_COST_EXCEEDED, NETWORK_OVERHEAD
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from berth.scheduling.configuration import Profile
     from berth.scheduling.framework.cycle_state import CycleState
-    from berth.scheduling.framework.plugin import Floats
+    from berth.scheduling.framework.plugin import Bools, Floats
+    from berth.scheduling.gang.problem import Infrastructure
 
 
 class NetworkOverhead(FilterPlugin, CostPlugin):
@@ -54,14 +56,19 @@ class NetworkOverhead(FilterPlugin, CostPlugin):
 
     def cost(self, cycle: CycleState) -> Floats | None:
         """Summed network cost of the edges; nothing is charged without any."""
-        edges, infrastructure = cycle.edges, cycle.infrastructure
-        if infrastructure is None or not len(edges):
-            return None
-        model = infrastructure.infrastructure
-        outward = np.where(edges.outward, edges.count, 0.0)
-        return cycle.once(
-            self.name,
-            lambda: cost_towards(
-                edges.nodes, outward, edges.count - outward, location=model.location, location_cost=model.location_cost
-            ),
-        )
+        return cycle.once(self.name, lambda: _summed(cycle, lambda model: model.location_cost))
+
+    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:  # noqa: ARG002 - the same for all nodes
+        """The same over the costs that scores read."""
+        return _summed(cycle, lambda model: model.score_cost)
+
+
+def _summed(cycle: CycleState, costs_of: Callable[[Infrastructure], Floats]) -> Floats | None:
+    edges, infrastructure = cycle.edges, cycle.infrastructure
+    if infrastructure is None or not len(edges):
+        return None
+    model = infrastructure.infrastructure
+    outward = np.where(edges.outward, edges.count, 0.0)
+    return cost_towards(
+        edges.nodes, outward, edges.count - outward, location=model.location, location_cost=costs_of(model)
+    )

@@ -73,6 +73,11 @@ def test_the_dearest_way_is_no_cheaper_than_an_unknown_one() -> None:
     assert read_cluster([node("n1", "a1-"), node("n2", "b1-"), dear]).worst_cost() == 3000.0
 
 
+def test_a_way_of_which_nothing_is_known_is_the_dearest() -> None:
+    cluster = read_cluster([node("n1", "a1-"), node("n2", "a2-"), topology({}, {("a", "b"): 3000})])
+    assert cluster.cost("n1", "n2") == cluster.worst_cost() == 3001.0
+
+
 def test_pods_that_wait_have_their_node_from_the_plan() -> None:
     waiting = pod("web", "")
     deployment = {

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from berth.api.networktopology import NetworkTopology
 from berth.network.costs import (
@@ -75,7 +80,54 @@ def test_costs_may_differ_by_direction() -> None:
     assert matrix.tolist() == [[1.0, 3.0], [8.0, 1.0]]
 
 
-def test_unknown_costs_are_100_in_the_matrix() -> None:
+@pytest.mark.parametrize(
+    ("costs", "unknown"),
+    [
+        pytest.param(NO_COSTS, UNKNOWN_COST, id="nothing-known"),
+        pytest.param(absent_costs("x/net"), UNKNOWN_COST, id="topology-absent"),
+        pytest.param(NetworkCosts(zones={("a", "b"): 9.0}), UNKNOWN_COST, id="all-known-are-cheaper"),
+        pytest.param(NetworkCosts(zones={("a", "b"): 99.0}), UNKNOWN_COST, id="just-cheaper"),
+        pytest.param(NetworkCosts(zones={("a", "b"): 100.0}), 101.0, id="just-as-dear"),
+        pytest.param(NetworkCosts(zones={("a", "b"): 120.0, ("b", "a"): 9.0}), 121.0, id="a-dear-zone"),
+        pytest.param(NetworkCosts(zones={("a", "b"): 120.0}, regions={("r", "s"): 800.0}), 801.0, id="a-dear-region"),
+    ],
+)
+def test_an_unknown_pair_costs_more_than_the_dearest_known_one(costs: NetworkCosts, unknown: float) -> None:
+    assert costs.unknown_cost == unknown
+    assert costs.matrix([Place("r7", "z7"), Place("r8", "z8")])[0, 1] == unknown
+
+
+PLACES = [Place(region, zone) for region in ("", "r1", "r2", "r3") for zone in ("", "z1", "z2", "z3")]
+COSTS = st.integers(0, 10_000).map(float)
+
+
+@given(
+    zones=st.dictionaries(st.tuples(*[st.sampled_from(["z1", "z2", "z3"])] * 2), COSTS),
+    regions=st.dictionaries(st.tuples(*[st.sampled_from(["r1", "r2", "r3"])] * 2), COSTS),
+)
+def test_every_unknown_pair_is_dearer_than_every_known_one(
+    zones: dict[tuple[str, str], float], regions: dict[tuple[str, str], float]
+) -> None:
+    costs = NetworkCosts(zones=zones, regions=regions)
+    known = np.array([[costs.between(here, there) is not None for there in PLACES] for here in PLACES])
+    matrix = costs.matrix(PLACES)
+    assert matrix[~known].min() > matrix[known].max()
+    assert matrix[~known].min() >= UNKNOWN_COST
+
+
+def test_a_pair_that_is_cut_costs_more_than_it_did() -> None:
+    before = NetworkCosts(zones={("a", "b"): 300.0, ("a", "c"): 800.0})
+    cut = NetworkCosts(zones={("a", "c"): 800.0})
+    here, there = Place("r", "a"), Place("r", "b")
+    assert before.matrix([here, there])[0, 1] == 300.0
+    assert cut.matrix([here, there])[0, 1] == 801.0
+
+
+def test_costs_that_are_replaced_say_anew_what_an_unknown_pair_costs() -> None:
+    assert replace(ZONE_COSTS, zones={("z1", "z2"): 500.0}).unknown_cost == 501.0
+
+
+def test_unknown_costs_of_a_cheap_network_are_100_in_the_matrix() -> None:
     matrix = ZONE_COSTS.matrix([Place("r1", "z1"), Place(), Place("r1", "z9")])
     assert matrix.tolist() == [
         [SAME_ZONE_COST, UNKNOWN_COST, UNKNOWN_COST],

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.network.costs import UNKNOWN_COST, Place
+from berth.network.costs import NetworkCosts, Place
 from berth.network.over_limit import over_limit, over_limits
 from berth.network.routing import Routing
 from berth.network.workload_places import WorkloadPlaces
@@ -42,6 +42,13 @@ def over(routing: Routing, front: Sequence[str], back: Sequence[str], limit: flo
 )
 def test_by_hand(routing: str, front: list[str], back: list[str], pairs: int) -> None:
     assert over(Routing(routing), front, back) == pairs
+
+
+@pytest.mark.parametrize(("limit", "pairs"), [(300, 1), (800, 1), (801, 0)])
+def test_a_limit_that_a_known_pair_exceeds_is_exceeded_by_an_unknown_one(limit: float, pairs: int) -> None:
+    far = NetworkCosts(regions={("r1", "r2"): 800.0})
+    placed = WorkloadPlaces([member("front", "a1"), member("back", "b1")])
+    assert over_limits(group(("front", "back"), limit=limit), placed, SITES, far, lambda _: Routing.ALL)[0] == pairs
 
 
 def test_without_a_limit_nothing_is_beyond_it() -> None:
@@ -83,7 +90,7 @@ def test_counts_are_those_of_all_calls(front: list[str], back: list[str], limit:
     for caller in front:
         for endpoint in reached(routing, caller, back):
             cost = COSTS.between(SITES[caller], SITES[endpoint]) if caller != endpoint else 0.0
-            far[caller, endpoint] += (UNKNOWN_COST if cost is None else cost) > max(limit, 1)
+            far[caller, endpoint] += (COSTS.unknown_cost if cost is None else cost) > max(limit, 1)
     assert sum(callers[node] for node in front) == far.total()
     assert sum(endpoints[node] for node in back) == far.total()
     for node in set(front):

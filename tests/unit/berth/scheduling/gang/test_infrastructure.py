@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from berth.api.labels import RESOURCE_BANDWIDTH
 from berth.kube.objects import Node
-from berth.network.costs import NO_COSTS, Place
+from berth.network.costs import NO_COSTS, NetworkCosts, Place
 from berth.network.groups import Group
 from berth.scheduling.configuration import Link, Profile
 from berth.scheduling.gang.infrastructure import HIGHEST_PRICE, InfrastructureView, read_settings, units_per_price
 from berth.scheduling.gang.state import InfrastructureState
 from tests.support import builders
-from tests.support.placement import ZONE_COSTS, Lab, chain, group_object, member, where, zoned
+from tests.support.placement import ZONE_COSTS, Lab, both_ways, chain, group_object, member, where, zoned
 
 BANDWIDTH = {"network_aware_com__bandwidth": "1G"}
 
@@ -124,6 +124,17 @@ class TestBuild:
         assert lab.planner.view.places == (Place("r1", "z1"), Place("r2", "z3"), Place())
         assert model.location.tolist() == [0, 1, 0, 2]
         assert model.location_cost.tolist() == [[1, 20, 100], [20, 1, 100], [100, 100, 100]]
+
+    @pytest.mark.parametrize(("alone", "scored"), [("cost", 801), ("score", 100)])
+    def test_scores_read_an_unknown_cost_as_upstream_does(self, alone: str, scored: float) -> None:
+        nodes = [zoned("a", "z1", "r1"), zoned("b", "z2", "r1"), zoned("c", "z3", "r2")]
+        profile = Profile.model_validate({"gang": {"alone": alone}})
+        lab = Lab(nodes, profile, NetworkCosts(regions=both_ways({("r1", "r2"): 800.0})))
+        for costs in (lab.costs, NO_COSTS, lab.costs):  # built, and then the distances alone replaced
+            lab.costs = costs
+            model = current(lab).infrastructure
+        assert model.location_cost.tolist() == [[1, 801, 800], [801, 1, 800], [800, 800, 1]]
+        assert model.score_cost.tolist() == [[1, scored, 800], [scored, 1, 800], [800, 800, 1]]
 
     def test_problems_are_collected(self) -> None:
         lab = Lab([annotated("a", price_cpu="x"), annotated("b", usage_threshold="y")])

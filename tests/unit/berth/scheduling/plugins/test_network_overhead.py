@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.network.costs import NetworkCosts, Place
+from berth.network.costs import UNKNOWN_COST, NetworkCosts, Place
 from berth.network.limits import LimitedEdge
 from berth.network.routing import Routing
 from berth.scheduling.framework.cycle_state import CycleState, PeerEdges
@@ -45,12 +45,18 @@ class View:
 
     cost: npt.NDArray[np.float64] | None
     violated: npt.NDArray[np.bool_]
+    score: npt.NDArray[np.float64] | None
 
 
 def view(*edges: Edge, costs: NetworkCosts = COSTS) -> View:
     state = cluster([node(f"n-{number}") for number in range(1, 9)])
     infrastructure = Infrastructure.of(
-        list(state.node_index), ["cpu"], 1.0, location=LOCATION, location_cost=costs.matrix(PLACES)
+        list(state.node_index),
+        ["cpu"],
+        1.0,
+        location=LOCATION,
+        location_cost=costs.matrix(PLACES),
+        score_cost=costs.matrix(PLACES, unknown=UNKNOWN_COST),
     )
     cycle = CycleState(
         state.info(pod("p")),
@@ -62,7 +68,7 @@ def view(*edges: Edge, costs: NetworkCosts = COSTS) -> View:
     violated = np.zeros(8, dtype=np.bool_)
     for rejected in NetworkOverhead().filter(cycle):
         violated |= rejected.nodes
-    return View(NetworkOverhead().cost(cycle), violated)
+    return View(NetworkOverhead().cost(cycle), violated, NetworkOverhead().score(cycle, state.alive))
 
 
 def limited(edge: Edge) -> LimitedEdge:
@@ -84,7 +90,8 @@ def test_conformance_example() -> None:
     seen = view(towards(4))
     assert seen.cost is not None
     assert seen.cost.tolist() == [20, 20, 20, 20, 0, 1, 10, 10]
-    assert cheapest_first(seen.cost).tolist() == [0, 0, 0, 0, 100, 95, 50, 50]
+    assert seen.score is not None
+    assert cheapest_first(seen.score).tolist() == [0, 0, 0, 0, 100, 95, 50, 50]
     assert not seen.violated.any()
 
 
@@ -99,6 +106,24 @@ def test_an_asymmetric_cost_is_that_of_the_calling_direction() -> None:
     costs = NetworkCosts(zones={("Z1", "Z2"): 3.0, ("Z2", "Z1"): 8.0})
     assert cost_at(2, towards(0), costs) == 8.0
     assert cost_at(2, towards(0, calls_us=True), costs) == 3.0
+
+
+class TestUnknownCosts:
+    """West to east is dear and Z1 to Z2 cut: nothing is known of two zones of one region."""
+
+    FAR = NetworkCosts(regions=both_ways({("us-west-1", "us-east-1"): 800.0}))
+
+    def test_the_cost_is_above_all_known_ones(self) -> None:
+        assert cost_at(2, towards(0), self.FAR) > cost_at(4, towards(0), self.FAR) == 800.0
+
+    def test_the_score_is_upstreams(self) -> None:
+        score = view(towards(0), costs=self.FAR).score
+        assert score is not None
+        assert score.tolist() == [0, 1, 100, 100, 800, 800, 800, 800]
+        assert cheapest_first(score).tolist() == [100, 100, 88, 88, 0, 0, 0, 0]
+
+    def test_a_limit_that_the_known_pair_exceeds_holds_for_the_cut_one(self) -> None:
+        assert view(towards(0, limit=300), costs=self.FAR).violated.astype(int).tolist() == [0, 0] + 6 * [1]
 
 
 class TestLimits:
