@@ -4,7 +4,8 @@ A node's figure of a place is the median of what it measures of the nodes there,
 nodes' figures: a node with many peers counts once. Both medians are weighted by age, and what is older than
 :data:`MAX_AGE` does not count. A round trip leads both ways, so a direction that fewer than :data:`FEWEST_NODES` nodes
 measure also takes in those that measure the other; with as many of its own it stands for itself. Of three nodes that
-measure and are alive, none outweighs the others.
+measure and are alive, none outweighs the others; of two, the lower figure counts, so that one of them can neither make
+a pair dearer than the other measures nor cut it.
 
 A node that answers nothing is infinitely far. A pair of places that is so by the median is cut: it has no latency, and
 must not get one by way of others.
@@ -15,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 from controllers.networktopology.aggregation import Pair
@@ -94,9 +94,9 @@ def latencies(figures: Mapping[Pair, PairFigures]) -> Latencies:
 
 
 def weighted_median(values: Iterable[tuple[int, float]]) -> int:
-    """Return the value with half of the weight on either side; between two, their mean, rounded up.
+    """Return the value with half of the weight on either side; of two in the middle, the lower.
 
-    Of two in the middle of which one is unreachable, the other.
+    Load and loss make round trips longer, never shorter: the mean of two would follow the one that is disturbed.
 
     Raises:
         ValueError: there are no values.
@@ -106,11 +106,9 @@ def weighted_median(values: Iterable[tuple[int, float]]) -> int:
         raise ValueError("the median of nothing is unknown, not 0")
     half = math.fsum(weight for _, weight in ordered) / 2
     reached = 0.0
-    for (value, weight), (following, _) in pairwise(ordered):
+    for value, weight in ordered:
         reached += weight
-        if math.isclose(reached, half, rel_tol=_TIE):
-            return value if following >= UNREACHABLE else -((value + following) // -2)
-        if reached > half:
+        if reached > half or math.isclose(reached, half, rel_tol=_TIE):
             return value
     return ordered[-1][0]
 

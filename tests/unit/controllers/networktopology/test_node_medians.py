@@ -32,9 +32,10 @@ def of(*samples: tuple[str, str, int]) -> dict[tuple[str, str], int]:
     [
         pytest.param([(7, 1.0)], 7, id="one"),
         pytest.param([(9, 1.0), (1, 1.0), (5, 1.0)], 5, id="middle of three"),
-        pytest.param([(4, 1.0), (7, 1.0)], 6, id="mean of two, rounded up"),
+        pytest.param([(4, 1.0), (7, 1.0)], 4, id="the lower of two"),
+        pytest.param([(4, 1.0), (7, 1.0), (8, 1.0), (90, 1.0)], 7, id="the lower of the two in the middle"),
         pytest.param([(4, 1.0), (7, 0.5)], 4, id="of two, the weightier"),
-        pytest.param([(1, 0.1), (2, 0.1), (3, 0.1), (9, 0.3)], 6, id="half of the weight on either side"),
+        pytest.param([(1, 0.1), (2, 0.1), (3, 0.1), (9, 0.3)], 3, id="half of the weight on either side"),
         pytest.param([(5, 1.0), (UNREACHABLE, 1.0)], 5, id="one answers, one does not"),
         pytest.param([(5, 0.5), (UNREACHABLE, 1.0)], UNREACHABLE, id="most do not"),
     ],
@@ -62,7 +63,7 @@ def test_weight_of(age: float, weight: float) -> None:
     [
         pytest.param([], {}, id="nothing measured"),
         pytest.param([("a1", "b1", 4)], {("A", "B"): 4, ("B", "A"): 4}, id="a round trip leads both ways"),
-        pytest.param([("a1", "b1", 4), ("b1", "a1", 8)], {("A", "B"): 6, ("B", "A"): 6}, id="few measure: together"),
+        pytest.param([("a1", "b1", 4), ("b1", "a1", 8)], {("A", "B"): 4, ("B", "A"): 4}, id="few measure: together"),
         pytest.param(
             [(f"a{n}", "b1", 4) for n in "123"] + [(f"b{n}", "a1", 8) for n in "123"],
             {("A", "B"): 4, ("B", "A"): 8},
@@ -75,7 +76,7 @@ def test_weight_of(age: float, weight: float) -> None:
         ),
         pytest.param(
             [("a1", "b1", 4), ("a2", "b1", 5), ("a3", "b1", 6), ("b1", "a1", 60)],
-            {("A", "B"): 5, ("B", "A"): 6},
+            {("A", "B"): 5, ("B", "A"): 5},
             id="three one way: the other way takes them in",
         ),
         pytest.param([("a1", "a2", 4), ("x", "b1", 4), ("b1", "x", 4)], {}, id="inside a place, and without one"),
@@ -92,7 +93,7 @@ def test_what_is_too_old_does_not_count() -> None:
 
 def test_figures_of_a_pair() -> None:
     samples = [Measurement("a1", "b1", 4, 50.0), Measurement("a1", "b2", 6, 20.0), Measurement("b1", "a1", 30, 90.0)]
-    assert pair_figures(samples, place_of)["A", "B"] == PairFigures(18, 4, 30, 3, 20.0)
+    assert pair_figures(samples, place_of)["A", "B"] == PairFigures(4, 4, 30, 3, 20.0)
 
 
 def test_a_pair_that_most_nodes_have_no_answer_from_is_cut() -> None:
@@ -122,6 +123,21 @@ def test_one_node_that_reports_nonsense_stays_within_what_the_others_measure(
     figures = [figure for _, figure, _ in truth]
     assert found.cut == frozenset()
     assert min(figures) <= found.known["A", "B"] <= max(figures)
+
+
+@given(
+    honest=FIGURES,
+    nonsense=st.one_of(FIGURES, st.just(UNREACHABLE)),
+    ages=st.tuples(AGES, AGES),
+    there=st.sampled_from([("a-liar", "b0"), ("b0", "a1")]),
+)
+def test_of_two_nodes_one_cannot_make_a_pair_dearer_than_the_other_measures_or_cut_it(
+    honest: int, nonsense: int, ages: tuple[float, float], there: tuple[str, str]
+) -> None:
+    samples = [Measurement("a1", "b1", honest, ages[0]), Measurement(*there, nonsense, ages[1])]
+    found = latencies(pair_figures(samples, place_of))
+    assert found.cut == frozenset()
+    assert found.known["A", "B"] == found.known["B", "A"] == min(honest, nonsense)
 
 
 @given(
