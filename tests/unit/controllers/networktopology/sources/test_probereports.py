@@ -22,7 +22,11 @@ from tests.support.topologies import places, probe_report, probed_peer, topology
 
 KEY = TopologyKey("shop", "net")
 PLACES = places(n1="r/A", n2="r/B", n3="r/B")
-REPORT = msgspec.convert(probe_report("n1", probed_peer("n2", 850)), Report)
+
+
+def report() -> Report:
+    """One of this moment: after a quarter of an hour it is stale, and a run of all tests takes longer."""
+    return msgspec.convert(probe_report("n1", probed_peer("n2", 850)), Report)
 
 
 class Watch:
@@ -153,7 +157,7 @@ async def test_a_kind_that_is_there_is_followed_once_and_read(make: Make) -> Non
     assert (await world.read()).state is SourceState.PENDING
     watch.say()
     assert (await world.read()).state is SourceState.MISSING
-    watch.say(REPORT)
+    watch.say(report())
     found = await world.read()
     assert (found.state, found.name) == (SourceState.READ, "ProbeReports of 1 node")
 
@@ -162,33 +166,35 @@ async def test_while_the_api_server_is_silent_nothing_is_concluded(make: Make) -
     """Agents cannot write either: after an outage all reports look old."""
     world = make()
     await world.look()
-    world.watches[0].say(REPORT)
+    world.watches[0].say(report())
     world.watches[0].healthy = False
     assert (await world.read()).state is SourceState.PENDING
 
 
-OLD = msgspec.convert(
-    probe_report("n2", *[probed_peer(name, 850, time=datetime.now(UTC) - timedelta(hours=1)) for name in ("n1", "n3")]),
-    Report,
-)
+def old() -> Report:
+    """One of a node that has written nothing for an hour."""
+    time = datetime.now(UTC) - timedelta(hours=1)
+    return msgspec.convert(probe_report("n2", *[probed_peer(name, 850, time=time) for name in ("n1", "n3")]), Report)
+
+
 MEASURED = weight_set("NetperfCosts", zones={"A>B": 9})
 
 
 @pytest.mark.parametrize(
     ("reports", "weights", "settle", "state"),
     [
-        pytest.param([OLD], [MEASURED], 60.0, SourceState.FAILED, id="all are old"),
-        pytest.param([OLD, REPORT], [MEASURED], 60.0, SourceState.FAILED, id="the first agent has written again"),
-        pytest.param([REPORT], [MEASURED], 60.0, SourceState.READ, id="none is old"),
-        pytest.param([OLD], [MEASURED], 0.0, SourceState.EMPTY, id="all are old still"),
-        pytest.param([OLD, REPORT], [MEASURED], 0.0, SourceState.READ, id="most agents have gone"),
-        pytest.param([OLD], [], 60.0, SourceState.EMPTY, id="no measured costs that could stay"),
+        pytest.param([old], [MEASURED], 60.0, SourceState.FAILED, id="all are old"),
+        pytest.param([old, report], [MEASURED], 60.0, SourceState.FAILED, id="the first agent has written again"),
+        pytest.param([report], [MEASURED], 60.0, SourceState.READ, id="none is old"),
+        pytest.param([old], [MEASURED], 0.0, SourceState.EMPTY, id="all are old still"),
+        pytest.param([old, report], [MEASURED], 0.0, SourceState.READ, id="most agents have gone"),
+        pytest.param([old], [], 60.0, SourceState.EMPTY, id="no measured costs that could stay"),
     ],
 )
 async def test_after_an_outage_of_the_api_server_old_reports_prove_nothing(
     make: Make,
     monkeypatch: pytest.MonkeyPatch,
-    reports: list[Report],
+    reports: list[Callable[[], Report]],
     weights: list[dict[str, Any]],
     settle: float,
     state: SourceState,
@@ -197,7 +203,7 @@ async def test_after_an_outage_of_the_api_server_old_reports_prove_nothing(
     monkeypatch.setattr(subject, "SETTLE_SECONDS", settle)
     world = make()
     await world.look()
-    world.watches[0].say(*reports)
+    world.watches[0].say(*(made() for made in reports))
     assert (await world.read("net", *weights)).state is state
 
 
@@ -206,7 +212,7 @@ async def test_every_outage_counts(make: Make, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(subject.time, "monotonic", lambda: clock)
     await world.look()
     watch = world.watches[0]
-    watch.say(OLD)
+    watch.say(old())
     for _ in range(2):
         assert (await world.read("net", MEASURED)).state is SourceState.FAILED
         clock += subject.SETTLE_SECONDS
@@ -219,7 +225,7 @@ async def test_every_outage_counts(make: Make, monkeypatch: pytest.MonkeyPatch) 
 async def test_a_kind_that_goes_is_left_and_one_that_comes_back_followed(make: Make) -> None:
     world = make()
     await world.look()
-    world.watches[0].say(REPORT)
+    world.watches[0].say(report())
     world.status = 404
     await world.look()
     assert (await world.read()).state is SourceState.READ, "one answer may be a load balancer's"
@@ -231,14 +237,14 @@ async def test_a_kind_that_goes_is_left_and_one_that_comes_back_followed(make: M
     assert not world.watches[0].running
     world.status = 200
     await world.look()
-    world.watches[1].say(REPORT)
+    world.watches[1].say(report())
     assert (await world.read()).state is SourceState.READ
 
 
 async def test_trouble_of_the_api_server_ends_nothing(make: Make) -> None:
     world = make()
     await world.look()
-    world.watches[0].say(REPORT)
+    world.watches[0].say(report())
     world.status = 500
     await world.look(5)
     assert (await world.read()).state is SourceState.READ
@@ -248,10 +254,10 @@ async def test_reports_are_worked_out_once_for_all_topologies(make: Make, monkey
     world = make()
     monkeypatch.setattr(subject, "TELL_SECONDS", 3600.0)
     await world.look()
-    world.watches[0].say(REPORT)
+    world.watches[0].say(report())
     first, *others = await asyncio.gather(*(world.read(f"net-{number}") for number in range(5)))
     assert all(other is first for other in others)
-    world.watches[0].say(REPORT)
+    world.watches[0].say(report())
     assert await world.read() is first, "with thousands of agents there is always one that has just written"
     telling = asyncio.create_task(world.source._tell())
     while not world.told:
@@ -271,7 +277,7 @@ async def test_changes_make_those_due_that_are_served(make: Make) -> None:
         world.source.forget(TopologyKey("shop", "other"))
         while not world.watches:
             await asyncio.sleep(0)
-        world.watches[0].say(REPORT)
+        world.watches[0].say(report())
         while not world.told:
             await asyncio.sleep(0)
         assert set(world.told) == {KEY}
