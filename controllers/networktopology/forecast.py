@@ -1,7 +1,4 @@
-"""What this controller would write into a NetworkTopology that is not in the cluster yet, for ``berth plan``.
-
-Latencies cost what they do by default; nobody tells a plan how a controller was started.
-"""
+"""What this controller would write into a NetworkTopology that is not in the cluster yet, for ``berth plan``."""
 
 from __future__ import annotations
 
@@ -12,7 +9,8 @@ from berth.api.labels import WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF
 from berth.api.networktopology import NetworkTopology
 from controllers.networktopology.compute import compute
 from controllers.networktopology.places import NodePlace, Places
-from controllers.networktopology.sources.base import ConfigMapData, Published, Source
+from controllers.networktopology.scale import COST_UNIT
+from controllers.networktopology.sources.base import ConfigMapData, Percentile, Published, Source
 from controllers.networktopology.sources.registry import SOURCES, read_without_following
 from controllers.networktopology.weights import weight_sets
 
@@ -26,6 +24,8 @@ def forecast(
     configmaps: ConfigMapData,
     *,
     kinds: Sequence[type[Source]] = SOURCES,
+    percentile: Percentile = "p90",
+    cost_unit: int = COST_UNIT,
 ) -> dict[str, Any]:
     """Return the NetworkTopology with the weight sets that follow from it, the nodes and its source.
 
@@ -34,6 +34,8 @@ def forecast(
         nodes: labels by node name.
         configmaps: those that exist.
         kinds: kinds of sources.
+        percentile: of the measured latencies.
+        cost_unit: microseconds of a measured latency that cost 1.
 
     Raises:
         berth.api.errors.InvalidObjectError: the object does not fit its kind.
@@ -42,6 +44,6 @@ def forecast(
     places = Places.of({name: NodePlace.of(labels) for name, labels in nodes.items()})
     spec = document.get("spec") or {}
     stated = [item for item in spec.get("weights") or () if item["name"] not in _COMPUTED]
-    reading = read_without_following(topology, places, Published(configmaps), kinds=kinds)
-    computed = compute(reading, places).sets
+    reading = read_without_following(topology, places, Published(configmaps, percentile), kinds=kinds)
+    computed = compute(reading, places, cost_unit=cost_unit).sets
     return {**document, "spec": {**spec, "weights": [*stated, *weight_sets(computed)]}}

@@ -17,9 +17,18 @@ from berth.cli.commands import CLUSTER_ERRORS, UnreadableFileError, cluster_prob
 from berth.cli.listing import list_cluster
 from berth.cli.output import Output, colored, print_document
 from berth.cli.progress import progress_on_stderr
+from controllers.networktopology.scale import COST_UNIT
 
 SUFFIXES = (".yaml", ".yml", ".json")
 STDIN = "-"
+
+
+class LatencyPercentile(StrEnum):
+    """Percentiles of latencies that sources publish."""
+
+    p50 = "p50"
+    p90 = "p90"
+    p99 = "p99"
 
 
 class Section(StrEnum):
@@ -66,6 +75,16 @@ def plan(
     all_pods: Annotated[
         bool, typer.Option("--all-pods", help="Plan waiting pods of every scheduler as if they were Berth's.")
     ] = False,
+    latency_percentile: Annotated[
+        LatencyPercentile,
+        typer.Option(help="As `berth run networktopology` has it, for NetworkTopologies of manifests."),
+    ] = LatencyPercentile.p90,
+    cost_unit_microseconds: Annotated[
+        int,
+        typer.Option(
+            min=1, max=1_000_000, help="Likewise: microseconds of a measured latency that cost 1; 1000 as upstream."
+        ),
+    ] = COST_UNIT,
     all_nodes: Annotated[bool, typer.Option("--all-nodes", help="Report nodes that get no pod too.")] = False,
     show: Annotated[list[Section] | None, typer.Option(help="Sections of the table. Repeatable. Default: all.")] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="Form of the answer.")] = Output.table,
@@ -115,7 +134,7 @@ def plan(
             document = command.plan(
                 sources,
                 live=live,
-                forecasts=command.FORECASTS,
+                forecasts=command.forecasts(percentile=latency_percentile.value, cost_unit=cost_unit_microseconds),
                 progress=progress,
                 namespace=namespace or "default",
                 configuration=configuration,

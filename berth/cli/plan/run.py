@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import yaml
@@ -21,11 +22,26 @@ from berth.scheduling.simulation.manifests import Source, read_documents
 from berth.scheduling.simulation.simulate import Progress, silent, simulate
 from controllers.appgroup import forecast as appgroup
 from controllers.networktopology import forecast as networktopology
+from controllers.networktopology.scale import COST_UNIT
+from controllers.networktopology.sources.base import Percentile
 
 RESOURCES = READ
 """Kinds to list from a live cluster."""
-FORECASTS: Mapping[str, Forecast] = {"AppGroup": appgroup.forecast, "NetworkTopology": networktopology.forecast}
-"""By kind, what its controller would fill into a new object."""
+
+
+def forecasts(*, percentile: Percentile = "p90", cost_unit: int = COST_UNIT) -> Mapping[str, Forecast]:
+    """By kind, what its controller would fill into a new object.
+
+    Args:
+        percentile: of the latencies that the networktopology controller reads.
+        cost_unit: microseconds of latency that cost 1 there.
+    """
+    topology = partial(networktopology.forecast, percentile=percentile, cost_unit=cost_unit)
+    return {"AppGroup": appgroup.forecast, "NetworkTopology": topology}
+
+
+FORECASTS = forecasts()
+"""Those of controllers that are started without options."""
 
 
 class BadInputError(ValueError):

@@ -44,6 +44,22 @@ def test_measurements_come_first() -> None:
     assert zone_costs(document, "Dijkstra")["a", "c"] == 10
 
 
+@pytest.mark.parametrize(
+    ("options", "cost"),
+    [
+        pytest.param({}, 9, id="as the controller by default"),
+        pytest.param({"cost_unit": 1000}, 1, id="in milliseconds"),
+        pytest.param({"percentile": "p99"}, 70, id="by another percentile"),
+        pytest.param({"percentile": "p99", "cost_unit": 1000}, 7, id="both"),
+    ],
+)
+def test_latencies_cost_what_the_controller_was_started_with(options: dict[str, Any], cost: int) -> None:
+    raw = raw_topology(STATED, configmap="perf")
+    data = {key("a", "b"): "0.85", key("a", "b").replace("p90", "p99"): "7"}
+    maps = {f"{raw['metadata']['namespace']}/perf": data}
+    assert zone_costs(forecast(raw, NODES, maps, **options), "NetperfCosts") == {("a", "b"): cost}
+
+
 @pytest.mark.parametrize("data", [None, {}, {key("a", "b"): "fast"}], ids=["no ConfigMap", "empty", "unreadable"])
 def test_without_measurements_the_stated_costs_count(data: dict[str, str] | None) -> None:
     raw = raw_topology(STATED, configmap="perf")

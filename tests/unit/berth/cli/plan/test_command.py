@@ -55,6 +55,35 @@ def test_the_example_with_replicas_survives_a_zone_at_next_to_no_cost() -> None:
     assert "serviceSettings" not in group
 
 
+@pytest.mark.parametrize(
+    ("options", "cost"),
+    [
+        pytest.param([], 784.0, id="as by default"),
+        pytest.param(["--cost-unit-microseconds", "1000"], 79.0, id="in milliseconds"),
+        pytest.param(["--latency-percentile", "p99"], 900.0, id="by another percentile"),
+    ],
+)
+def test_measured_costs_are_those_of_a_controller_that_was_started_likewise(
+    options: list[str], cost: float, tmp_path: Path
+) -> None:
+    net = plans.topology({})
+    net["spec"]["configmapName"] = "netperf"
+    pair = "latency.milliseconds.origin.n1.destination.n2"
+    data = {f"netperf.p90.{pair}": "78.4", f"netperf.p99.{pair}": "90"}
+    perf = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "netperf"}, "data": data}
+    nodes = [plans.node(f"n{number}", region=f"r{number}", zone=f"z{number}", cpu="1") for number in (1, 2)]
+    pods = [
+        plans.pod("front", group="shop", workload="front", nodeName="n1"),
+        plans.pod("back", group="shop", workload="back"),
+    ]
+    path = tmp_path / "all.yaml"
+    path.write_text(plans.text(*nodes, net, perf, plans.appgroup("shop", {"front": ["back"], "back": []}), *pods))
+    result = run("-f", str(path), "-o", "json", *options)
+    assert result.exit_code == 0, result.output
+    [shop] = json.loads(result.stdout)["appGroups"]
+    assert shop["meanEdgeCost"] == cost
+
+
 def commands_of_the_docs() -> list[str]:
     """Every `berth plan` command of README and docs that needs files of this repository alone."""
     command = re.compile(r"^ *(?:\.venv/bin/|kubectl )?berth plan (-f examples[^#\n|]*)", re.MULTILINE)
