@@ -30,7 +30,7 @@ CONDITION_COMPLETE: Final = "Complete"
 """True when every pair of regions, and of zones inside a region, has a cost."""
 
 ANNOTATION_SOURCE: Final = "berth.dev/source"
-"""Annotation: the one source that costs come from (probereports, configmap, userdefined); unset: the first there is."""
+"""Annotation: the one source of costs (probereports, prometheus, configmap, userdefined); unset: the first there is."""
 
 _ATOMIC: Final = {"x-kubernetes-list-type": "atomic"}
 _Kept = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})]

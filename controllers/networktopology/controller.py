@@ -41,7 +41,7 @@ class NetworkTopologyController:
             context,
             client=context.client,
             changed=self._handlers.source_changed,
-            percentile=settings.latency_percentile,
+            settings=settings.of_sources(),
         )
         reconciler = Reconciler(
             client=context.client,

@@ -22,6 +22,11 @@ COMPUTE_SECONDS = Histogram(
 WRITES = Counter(
     "berth_networktopology_writes_total", "Writes to NetworkTopologies by part (weights, status).", ["part"]
 )
+PROMETHEUS_QUERIES = Counter(
+    "berth_networktopology_prometheus_queries_total",
+    "Queries to Prometheus by outcome (answered, failed).",
+    ["outcome"],
+)
 MEASUREMENTS = Gauge(
     "berth_networktopology_measurements", "Usable measurements behind the costs.", ["namespace", "name"]
 )

@@ -17,6 +17,7 @@ from berth.runtime.component import ComponentContext
 from controllers.networktopology.aggregation import Pair
 from controllers.networktopology.graph import CostGraph
 from controllers.networktopology.places import Places
+from controllers.networktopology.sources.prometheus_server import PrometheusServer
 
 UNREACHABLE: Final = 2**62
 """Latency, in microseconds, of what answers nothing."""
@@ -51,6 +52,20 @@ class Published:
     """those that exist, at least those that the NetworkTopology names"""
     percentile: Percentile = "p90"
     """percentile of the latencies; no other stands in for it"""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """What people may set of sources."""
+
+    percentile: Percentile = "p90"
+    """percentile of the latencies that are read"""
+    prometheus: PrometheusServer | None = None
+    """server that has latencies, if any"""
+
+
+DEFAULT_SETTINGS: Final = SourceSettings()
+"""Nothing set."""
 
 
 class Measurement(NamedTuple):
@@ -161,7 +176,7 @@ class Source(ABC):
         *,
         client: ApiClient,
         changed: Callable[[TopologyKey], None],
-        percentile: Percentile = "p90",
+        settings: SourceSettings = DEFAULT_SETTINGS,
     ) -> None:
         """Prepare.
 
@@ -169,12 +184,12 @@ class Source(ABC):
             context: what the process provides, e.g. for health checks of the source's watches.
             client: open API client.
             changed: to be called with every NetworkTopology for which the source has changed.
-            percentile: of the latencies that are read.
+            settings: what people set of sources.
         """
         self._context = context
         self._client = client
         self._changed = changed
-        self._percentile = percentile
+        self._percentile = settings.percentile
 
     @classmethod
     @abstractmethod

@@ -32,12 +32,14 @@ from berth.runtime.component import ComponentContext, run_together
 from berth.runtime.operator import why_not_listed
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
+    DEFAULT_SETTINGS,
     REASON_PARTLY_USABLE,
     Measurement,
     Percentile,
     Published,
     Reading,
     Source,
+    SourceSettings,
     SourceState,
     TopologyKey,
     available,
@@ -128,11 +130,11 @@ class ConfigMaps(Source):
         *,
         client: ApiClient,
         changed: Callable[[TopologyKey], None],
-        percentile: Percentile = "p90",
+        settings: SourceSettings = DEFAULT_SETTINGS,
     ) -> None:
         """Start with none."""
-        super().__init__(context, client=client, changed=changed, percentile=percentile)
-        self._key_example = f"{key_prefix(percentile)}<node>{KEY_SEPARATOR}<node>"
+        super().__init__(context, client=client, changed=changed, settings=settings)
+        self._key_example = f"{key_prefix(settings.percentile)}<node>{KEY_SEPARATOR}<node>"
         self._followed: dict[ConfigMapRef, _FollowedConfigMap] = {}
         self._followed_in: Counter[str] = Counter()
         self._refs: dict[TopologyKey, ConfigMapRef] = {}

@@ -27,11 +27,12 @@ from berth.runtime.operator import why_refused
 from controllers.networktopology.node_medians import FRESH_AGE
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
+    DEFAULT_SETTINGS,
     REASON_PARTLY_USABLE,
-    Percentile,
     Published,
     Reading,
     Source,
+    SourceSettings,
     SourceState,
     TopologyKey,
     available,
@@ -76,10 +77,10 @@ class ProbeReports(Source):
         *,
         client: ApiClient,
         changed: Callable[[TopologyKey], None],
-        percentile: Percentile = "p90",
+        settings: SourceSettings = DEFAULT_SETTINGS,
     ) -> None:
         """Start without knowing whether there are any."""
-        super().__init__(context, client=client, changed=changed, percentile=percentile)
+        super().__init__(context, client=client, changed=changed, settings=settings)
         self._reflector: Reflector[Report] | None = None
         self._following: asyncio.Task[None] | None = None
         self._looked = False

@@ -12,18 +12,20 @@ from berth.kube.client import ApiClient
 from berth.runtime.component import ComponentContext, run_together
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
-    Percentile,
+    DEFAULT_SETTINGS,
     Published,
     Reading,
     Source,
+    SourceSettings,
     SourceState,
     TopologyKey,
 )
 from controllers.networktopology.sources.configmap import ConfigMaps
 from controllers.networktopology.sources.probereports import ProbeReports
+from controllers.networktopology.sources.prometheus import Prometheus
 from controllers.networktopology.sources.userdefined import UserDefined
 
-SOURCES: Final[tuple[type[Source], ...]] = (ProbeReports, ConfigMaps, UserDefined)
+SOURCES: Final[tuple[type[Source], ...]] = (ProbeReports, Prometheus, ConfigMaps, UserDefined)
 """Kinds of sources by preference; the last, which every NetworkTopology has, stands in for the others."""
 
 _LONGEST_VALUE: Final = 40
@@ -74,11 +76,11 @@ class Sources:
         *,
         client: ApiClient,
         changed: Callable[[TopologyKey], None],
-        percentile: Percentile = "p90",
+        settings: SourceSettings = DEFAULT_SETTINGS,
         kinds: Sequence[type[Source]] = SOURCES,
     ) -> None:
         """Prepare; arguments as of :class:`~.base.Source`, and the kinds of sources."""
-        self._sources = [kind(context, client=client, changed=changed, percentile=percentile) for kind in kinds]
+        self._sources = [kind(context, client=client, changed=changed, settings=settings) for kind in kinds]
 
     async def read(
         self, key: TopologyKey, topology: NetworkTopology, places: Places

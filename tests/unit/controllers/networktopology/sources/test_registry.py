@@ -35,6 +35,7 @@ from controllers.networktopology.sources.base import (
 )
 from controllers.networktopology.sources.configmap import ConfigMaps
 from controllers.networktopology.sources.probereports import ProbeReports
+from controllers.networktopology.sources.prometheus import Prometheus
 from controllers.networktopology.sources.registry import SOURCES, Sources, candidates, choice_problems
 from controllers.networktopology.sources.userdefined import UserDefined
 from tests.support.topologies import places, raw_topology, topology, weight_set
@@ -204,13 +205,14 @@ async def test_the_first_source_that_is_named_is_read() -> None:
 @pytest.mark.parametrize(
     ("configmap", "choice", "expected"),
     [
-        pytest.param("", None, (ProbeReports, UserDefined), id="by preference"),
-        pytest.param("netperf", None, (ProbeReports, ConfigMaps, UserDefined), id="with a ConfigMap"),
+        pytest.param("", None, (ProbeReports, Prometheus, UserDefined), id="by preference"),
+        pytest.param("netperf", None, (ProbeReports, Prometheus, ConfigMaps, UserDefined), id="with a ConfigMap"),
         pytest.param("netperf", "probereports", (ProbeReports, UserDefined), id="reports alone"),
+        pytest.param("netperf", "prometheus", (Prometheus, UserDefined), id="Prometheus alone"),
         pytest.param("netperf", "configmap", (ConfigMaps, UserDefined), id="the ConfigMap alone"),
         pytest.param("", "configmap", (UserDefined,), id="a ConfigMap that the spec does not name"),
         pytest.param("netperf", "userdefined", (UserDefined,), id="what people stated"),
-        pytest.param("netperf", "guesses", (ProbeReports, ConfigMaps, UserDefined), id="no such source"),
+        pytest.param("netperf", "guesses", (ProbeReports, Prometheus, ConfigMaps, UserDefined), id="no such source"),
     ],
 )
 def test_an_annotation_chooses_the_source(
@@ -222,7 +224,7 @@ def test_an_annotation_chooses_the_source(
     assert candidates(net, SOURCES) == list(expected)
     problems = [str(problem) for problem in choice_problems(net)]
     if choice == "guesses":
-        known = "probereports, configmap, userdefined"
+        known = "probereports, prometheus, configmap, userdefined"
         assert problems == [f"metadata.annotations.berth.dev/source: no such source: 'guesses'; choose from {known}"]
     else:
         assert problems == []

@@ -1,0 +1,174 @@
+"""A Prometheus server that has latencies from some meter, asked with one query for all NetworkTopologies.
+
+It is named in the settings of the controller, not in objects: it is about the whole cluster, and a tenant who could
+name a server would have the controller send requests for him. Without one, this source is passed over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import ClassVar, Final
+
+import structlog
+
+from berth.api.conditions import ConditionUpdate
+from berth.api.networktopology import NetworkTopology
+from berth.api.text import listed
+from berth.kube.client import ApiClient
+from berth.runtime.component import ComponentContext
+from controllers.networktopology import metrics
+from controllers.networktopology.node_medians import MAX_AGE
+from controllers.networktopology.places import Places
+from controllers.networktopology.sources import prometheus_http
+from controllers.networktopology.sources.base import (
+    DEFAULT_SETTINGS,
+    REASON_PARTLY_USABLE,
+    Published,
+    Reading,
+    Source,
+    SourceSettings,
+    SourceState,
+    TopologyKey,
+    available,
+)
+from controllers.networktopology.sources.prometheus_answer import PrometheusError, Series, read_series
+from controllers.networktopology.sources.prometheus_server import PrometheusServer
+
+log = structlog.get_logger(__name__)
+
+POLL_SECONDS: Final = 30.0
+"""Seconds from the end of a query to the next."""
+NAME: Final = "Prometheus"
+"""The source for people."""
+_STANDS: Final = "what it said last counts until that is 15 minutes old"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Vector:
+    """What was last answered."""
+
+    series: list[Series]
+    time: datetime
+    moment: float
+    """of the monotonic clock"""
+
+
+class Prometheus(Source):
+    """What a Prometheus server has."""
+
+    choice: ClassVar[str] = "prometheus"
+    automatic: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        context: ComponentContext,
+        *,
+        client: ApiClient,
+        changed: Callable[[TopologyKey], None],
+        settings: SourceSettings = DEFAULT_SETTINGS,
+    ) -> None:
+        """Start without an answer."""
+        super().__init__(context, client=client, changed=changed, settings=settings)
+        self._server = settings.prometheus
+        self._keys: set[TopologyKey] = set()
+        self._vector: _Vector | None = None
+        self._problem = ""
+        self._started = time.monotonic()
+        self._cached: tuple[_Vector, Places, Reading] | None = None
+        self._one_at_a_time = asyncio.Lock()
+
+    @classmethod
+    def named_by(cls, topology: NetworkTopology) -> bool:  # noqa: ARG003
+        """Every NetworkTopology may be served."""
+        return True
+
+    @classmethod
+    def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:  # noqa: ARG003
+        """Return that there is none: manifests name no server."""
+        return Reading(SourceState.MISSING, NAME)
+
+    async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:  # noqa: ARG002
+        """Return what was last answered, and tell of changes for ``key`` from now on."""
+        self._keys.add(key)
+        server = self._server
+        if server is None:
+            return Reading(SourceState.MISSING, NAME)
+        vector = self._vector
+        if time.monotonic() - (self._started if vector is None else vector.moment) >= MAX_AGE:
+            stale = 0 if vector is None else len(vector.series)
+            return Reading(SourceState.EMPTY, NAME, stale=stale, detail=self._problem)
+        if vector is None:
+            return Reading(SourceState.FAILED if self._problem else SourceState.PENDING, NAME, detail=self._problem)
+        async with self._one_at_a_time:
+            if self._cached is None or self._cached[:2] != (vector, places):
+                # In a thread: a hundred thousand pairs take a second.
+                found = await asyncio.to_thread(read_series, vector.series, places, query=server.query, now=vector.time)
+                self._cached = vector, places, found
+            return replace(self._cached[2], detail=self._problem)
+
+    def availability(self, reading: Reading, instead: str) -> ConditionUpdate:
+        """Return the condition SourceAvailable."""
+        match reading.state:
+            case SourceState.MISSING:
+                text = f"No Prometheus server is named; start the controller with --prometheus-url; {instead}"
+                return available(False, "PrometheusNotConfigured", text)
+            case SourceState.READ if reading.detail:
+                text = f"Prometheus gives no new answer: {reading.detail}; {_STANDS}{_left_out(reading)}"
+                return available(False, "PrometheusUnreadable", text)
+            case SourceState.READ:
+                reason = REASON_PARTLY_USABLE if reading.malformed else "PrometheusRead"
+                return available(True, reason, f"{reading.name}{_left_out(reading)}")
+            case SourceState.EMPTY if reading.name == NAME:
+                text = f"Prometheus has given no answer for 15 minutes: {reading.detail}; {instead}"
+                return available(False, "PrometheusStale", text)
+            case SourceState.EMPTY:
+                text = f"{reading.name} has no usable figure{_left_out(reading)}; {instead}"
+                return available(False, "NoUsableMeasurements", text)
+            case _:
+                text = f"Prometheus cannot be read: {reading.detail}; the computed weights stay as they are"
+                return available(False, "PrometheusUnreadable", text)
+
+    def forget(self, key: TopologyKey) -> None:
+        """Tell of no changes any more."""
+        self._keys.discard(key)
+
+    async def run(self) -> None:
+        """Ask again and again, for ever; without a server wait."""
+        if self._server is None:
+            await super().run()
+            return
+        while True:
+            await self._ask(self._server)
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _ask(self, server: PrometheusServer) -> None:
+        """Ask once, and have everybody who is served looked at."""
+        before = self._problem
+        try:
+            series = await prometheus_http.ask(server)
+        except PrometheusError as error:
+            self._problem = str(error)
+            metrics.PROMETHEUS_QUERIES.labels("failed").inc()
+            if not before:
+                log.warning("no answer from Prometheus", reason=self._problem)
+        else:
+            self._vector, self._problem = _Vector(series, datetime.now(UTC), time.monotonic()), ""
+            metrics.PROMETHEUS_QUERIES.labels("answered").inc()
+            if before:
+                log.info("Prometheus answers again")
+        for key in tuple(self._keys):
+            self._changed(key)
+
+
+def _left_out(reading: Reading) -> str:
+    """Say what does not count, and why; empty when all does."""
+    text = ""
+    if reading.malformed:
+        text += f". Not used because no round trip is like that: {listed(reading.malformed)}"
+    if reading.unknown_nodes:
+        text += f". Not used because the cluster has no such place: {listed(reading.unknown_nodes)}"
+    return text

@@ -1,0 +1,105 @@
+"""Costs from Prometheus on a real API server: its figures become weights, and stand while it is away.
+
+The server speaks Prometheus's API over HTTPS and wants a token; answers of a real one are in tests/data/prometheus.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from berth.api.labels import LABEL_REGION
+from hack.harness.cluster import Kubectl
+from hack.harness.processes import ControllerProcess
+from hack.localcluster import LocalCluster
+from tests.support.api_server import Answer, ApiServer, Request, api_server
+from tests.support.costs import EIGHT_NODES, ZONE_COSTS, Costs, create_nodes, table, user_defined
+from tests.support.prometheus import answer, series
+
+CERTIFICATE = Path(__file__).resolve().parents[1] / "data" / "server-certificate"
+NEAR = {"Z1>Z2": 9, "Z2>Z1": 9, "Z3>Z4": 9, "Z4>Z3": 9}
+FAR = {"us-east-1>us-west-1": 784, "us-west-1>us-east-1": 784}
+
+
+class Meter:
+    """A Prometheus server that is there or not."""
+
+    def __init__(self) -> None:
+        """Answer."""
+        self.away = False
+
+    def answer(self, request: Request) -> Answer:
+        """Return the round trips between all nodes, to those who have the token."""
+        if self.away:
+            return Answer(503, {"status": "error", "errorType": "unavailable", "error": "starting"})
+        if request.headers.get("authorization") != "Bearer secret":
+            return Answer(401, b"Unauthorized")
+        rows = [
+            series(node, peer, "0.00085" if place[0] == other[0] else "0.0784", time=time.time())
+            for node, place in EIGHT_NODES.items()
+            for peer, other in EIGHT_NODES.items()
+        ]
+        return Answer(200, answer(*rows, series("n-1", "forged", "0.001"), series("n-1", "n-3", "NaN")))
+
+
+@pytest.fixture(scope="module")
+def plane(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
+    """A control plane with eight nodes."""
+    cluster = module_cluster(kwok=False)
+    create_nodes(cluster)
+    return cluster
+
+
+@pytest.fixture(scope="module")
+def meter() -> Meter:
+    """What the server says."""
+    return Meter()
+
+
+@pytest.fixture(scope="module")
+def prometheus(meter: Meter) -> Iterator[ApiServer]:
+    """The server."""
+    with api_server(meter.answer, tls=CERTIFICATE) as server:
+        yield server
+
+
+@pytest.fixture
+def costs(plane: LocalCluster, prometheus: ApiServer, tmp_path: Path) -> Iterator[Costs]:
+    """A namespace of the test's own, with a controller that knows the server."""
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    arguments = ["--prometheus-url", prometheus.url, "--prometheus-preset", "cilium"]
+    arguments += ["--prometheus-token-file", str(token), "--prometheus-ca-file", str(CERTIFICATE / "server.crt")]
+    name = f"t-{secrets.token_hex(5)}"
+    plane.kubectl("create", "namespace", name)
+    with ControllerProcess.start(
+        ["networktopology"], kubeconfig=plane.kubeconfig, directory=tmp_path, arguments=arguments
+    ) as process:
+        process.wait_leader().wait_ready()
+        yield Costs(Kubectl(plane, name))
+    plane.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def test_figures_become_weights_and_stand_while_the_server_is_away(
+    costs: Costs, meter: Meter, prometheus: ApiServer
+) -> None:
+    costs.publish(n1_n3=44)
+    costs.create(user_defined(zones=ZONE_COSTS))
+    before = costs.wait_zones("Dijkstra", NEAR)
+    assert table(before, "Dijkstra", LABEL_REGION) == FAR
+    source = costs.wait_reason("SourceAvailable", "SomeMeasurementsUnusable")
+    assert "n-1 to n-3 has 2 figures" in source["message"]
+    assert "no such place: n-1 to forged" in source["message"]
+    assert "cilium_node_connectivity_latency_seconds" in prometheus.requests[0].path
+    costs.kubectl("annotate", "nt", "net", "berth.dev/source=configmap")
+    costs.wait_zones("Dijkstra", {"Z1>Z2": 44})
+    costs.kubectl("annotate", "nt", "net", "--overwrite", "berth.dev/source=prometheus")
+    costs.wait_zones("Dijkstra", NEAR)
+    meter.away = True
+    source = costs.wait_reason("SourceAvailable", "PrometheusUnreadable")
+    assert "status 503, unavailable: starting; what it said last counts" in source["message"]
+    assert costs.get()["spec"]["weights"] == before["spec"]["weights"]

@@ -1,0 +1,154 @@
+"""Queries over HTTP and HTTPS: what is sent, to whom, and what is put up with."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from controllers.networktopology.sources import prometheus_http as subject
+from controllers.networktopology.sources.prometheus_answer import PrometheusError
+from controllers.networktopology.sources.prometheus_presets import own_query
+from controllers.networktopology.sources.prometheus_server import PrometheusServer
+from tests.support.api_server import Answer, api_server
+from tests.support.http_server import http_server
+from tests.support.prometheus import answer, series
+
+CERTIFICATE = Path(__file__).resolve().parents[4] / "data" / "server-certificate"
+VECTOR = answer(series("n1", "n2", "0.00085"))
+
+
+def server(url: str, **fields: Any) -> PrometheusServer:
+    return PrometheusServer(url, own_query('max({a="é&b"})', "seconds", "node"), **fields)
+
+
+async def test_the_query_is_asked_and_nothing_else_is_sent() -> None:
+    with api_server(lambda _: Answer(200, VECTOR)) as running:
+        (found,) = await subject.ask(server(f"{running.url}/prefix/", timeout=2.5))
+    assert found.metric == {"origin": "n1", "destination": "n2"}
+    (request,) = running.requests
+    parts = urlsplit(request.path)
+    assert (request.method, parts.path) == ("GET", "/prefix/api/v1/query")
+    assert parse_qs(parts.query) == {"query": ['max({a="é&b"})'], "timeout": ["3s"]}
+    assert "authorization" not in request.headers
+
+
+async def test_token_and_authority_are_read_for_every_query(tmp_path: Path) -> None:
+    token, authority = tmp_path / "token", tmp_path / "ca.crt"
+    authority.write_text((CERTIFICATE / "server.crt").read_text())
+    with api_server(lambda _: Answer(200, VECTOR), tls=CERTIFICATE) as running:
+        for text in ("first\n", "second"):
+            token.write_text(text)
+            await subject.ask(server(running.url, token_file=token, ca_file=authority))
+    assert [request.headers["authorization"] for request in running.requests] == ["Bearer first", "Bearer second"]
+
+
+async def test_a_server_that_nobody_vouches_for_gets_no_token(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret")
+    with (
+        api_server(lambda _: Answer(200, VECTOR), tls=CERTIFICATE) as running,
+        pytest.raises(PrometheusError, match="CERTIFICATE_VERIFY_FAILED"),
+    ):
+        await subject.ask(server(running.url, token_file=token))
+    assert running.requests == []
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_redirects_are_not_followed(status: int) -> None:
+    with (
+        api_server(lambda _: Answer(200, VECTOR)) as other,
+        api_server(lambda _: Answer(status, headers={"Location": f"{other.url}/api/v1/query"})) as running,
+        pytest.raises(PrometheusError, match=f"status {status}: redirects are not followed"),
+    ):
+        await subject.ask(server(running.url))
+    assert other.requests == []
+
+
+async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    with api_server(lambda _: Answer(500)) as proxy, api_server(lambda _: Answer(200, VECTOR)) as running:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        assert len(await subject.ask(server(running.url))) == 1
+    assert proxy.requests == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"two words", id="several words"),
+        pytest.param(b"a\r\nX-Evil: 1", id="another header"),
+        pytest.param("é".encode(), id="no ASCII"),
+        pytest.param(b"x" * (subject.MAX_TOKEN + 1), id="endless"),
+    ],
+)
+async def test_what_is_no_token_is_not_sent_and_not_told(tmp_path: Path, content: bytes) -> None:
+    token = tmp_path / "token"
+    token.write_bytes(content)
+    with (
+        api_server(lambda _: Answer(200, VECTOR)) as running,
+        pytest.raises(PrometheusError, match=f"^{re.escape(str(token))} holds no token$"),
+    ):
+        await subject.ask(server(running.url, token_file=token))
+    assert running.requests == []
+
+
+@pytest.mark.parametrize("field", ["token_file", "ca_file"])
+async def test_a_file_that_is_not_there_is_named(tmp_path: Path, field: str) -> None:
+    with pytest.raises(PrometheusError, match="FileNotFoundError"):
+        await subject.ask(server("http://127.0.0.1:1", **{field: tmp_path / "none"}))
+
+
+async def test_a_server_that_is_away() -> None:
+    with pytest.raises(PrometheusError, match="ClientConnectorError"):
+        await subject.ask(server("http://127.0.0.1:1"))
+
+
+async def test_an_answer_must_come_whole_and_in_time() -> None:
+    async def drip(_: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:
+            writer.write(b"1\r\n \r\n")
+            await writer.drain()
+            await asyncio.sleep(0.01)
+
+    async with http_server(drip) as running:
+        with pytest.raises(PrometheusError, match=r"^no answer within 0\.2 s$"):
+            await subject.ask(server(f"http://127.0.0.1:{running.port}", timeout=0.2))
+
+
+async def test_an_answer_that_never_ends_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "MAX_BYTES", 2**20)
+
+    async def pour(_: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:
+            writer.write(b"10000\r\n" + b" " * 65536 + b"\r\n")
+            await writer.drain()
+
+    async with http_server(pour) as running:
+        with pytest.raises(PrometheusError, match="more than 1 MiB"):
+            await subject.ask(server(f"http://127.0.0.1:{running.port}"))
+
+
+async def test_a_compressed_answer_is_refused() -> None:
+    """A thousandth of what it says would be on its way."""
+    with (
+        api_server(lambda _: Answer(200, gzip.compress(VECTOR), {"Content-Encoding": "gzip"})) as running,
+        pytest.raises(PrometheusError, match="compressed"),
+    ):
+        await subject.ask(server(running.url))
+
+
+async def test_an_error_of_prometheus_is_told() -> None:
+    error = {"status": "error", "errorType": "bad_data", "error": "unexpected end of input"}
+    with (
+        api_server(lambda _: Answer(400, error)) as running,
+        pytest.raises(PrometheusError, match="status 400, bad_data: unexpected end of input"),
+    ):
+        await subject.ask(server(running.url))
