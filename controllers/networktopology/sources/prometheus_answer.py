@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -23,7 +23,6 @@ from controllers.networktopology.sources.prometheus_presets import MICROSECONDS,
 
 CLOCK_TOLERANCE: Final = 60.0
 """Seconds by which the clock of Prometheus may be off."""
-_LONGEST_FIGURE: Final = 40
 _LONGEST_NAME: Final = 80
 _LONGEST_TEXT: Final = 200
 
@@ -32,10 +31,19 @@ class PrometheusError(Exception):
     """There is no answer to make use of; the text says why, and holds no secret."""
 
 
+class Pair(msgspec.Struct, gc=False, frozen=True, order=True):
+    """The labels that matter."""
+
+    origin: str = ""
+    """where the round trip began"""
+    destination: str = ""
+    """who answered"""
+
+
 class Series(msgspec.Struct, gc=False):
     """One element of an instant vector."""
 
-    metric: dict[str, str] = {}
+    metric: Pair = Pair()
     """its labels"""
     value: tuple[float, str] | None = None
     """seconds since the epoch, and the figure as text; None of a native histogram"""
@@ -99,28 +107,28 @@ def read_series(series: Sequence[Series], places: Places, *, query: LatencyQuery
     """
     known = _known(places, query.level)
     factor = MICROSECONDS[query.unit]
-    counts = Counter(_pair(item.metric) for item in series)
+    counts = Counter(item.metric for item in series)
     measurements: list[Measurement] = []
     malformed: list[str] = []
     unknown: list[str] = []
     newest: float | None = None
-    for item in sorted(series, key=lambda item: _pair(item.metric)):
-        origin, destination = pair = _pair(item.metric)
-        name = f"{_name(origin)} to {_name(destination)}"
+    for item in sorted(series, key=lambda item: item.metric):
+        pair = item.metric
+        origin, destination = pair.origin, pair.destination
         if not (origin and destination):
             malformed.append("a series without the labels origin and destination")
         elif origin == destination:
             continue
         elif counts[pair] > 1:
-            malformed.append(f"{name} has {counts[pair]} figures")
+            malformed.append(f"{_named(pair)} has {counts[pair]} figures")
         elif origin not in known or destination not in known:
-            unknown.append(name)
+            unknown.append(_named(pair))
         elif item.value is None:
-            malformed.append(f"{name} is a histogram")
-        elif not abs(item.value[0] - now.timestamp()) <= CLOCK_TOLERANCE:
-            malformed.append(f"{name} is of another time")
+            malformed.append(f"{_named(pair)} is a histogram")
+        elif abs(item.value[0] - now.timestamp()) > CLOCK_TOLERANCE:
+            malformed.append(f"{_named(pair)} is of another time")
         elif (microseconds := _microseconds(item.value[1], factor)) is None:
-            malformed.append(f"{name} is {_name(item.value[1])!r}")
+            malformed.append(f"{_named(pair)} is {_name(item.value[1])!r}")
         else:
             measurements.append(Measurement(origin, destination, microseconds))
             newest = item.value[0] if newest is None else max(newest, item.value[0])
@@ -150,13 +158,13 @@ def _places_of(places: Places, level: Level) -> tuple[Callable[[str], str], Call
     return (lambda region: region), (lambda _: "")
 
 
-def _pair(labels: Mapping[str, str]) -> tuple[str, str]:
-    return labels.get("origin", ""), labels.get("destination", "")
+def _named(pair: Pair) -> str:
+    return f"{_name(pair.origin)} to {_name(pair.destination)}"
 
 
 def _microseconds(text: str, factor: float) -> int | None:
     try:
-        figure = float(text) * factor if len(text) <= _LONGEST_FIGURE else math.nan
+        figure = float(text) * factor
     except ValueError:
         return None
     # Above first: what is not finite has no whole number.

@@ -12,7 +12,7 @@ from berth.runtime.component import ComponentContext
 from controllers.networktopology.sources import prometheus as subject
 from controllers.networktopology.sources.base import DEFAULT_SETTINGS, Reading, SourceSettings, SourceState, TopologyKey
 from controllers.networktopology.sources.prometheus import Prometheus
-from controllers.networktopology.sources.prometheus_answer import PrometheusError, Series
+from controllers.networktopology.sources.prometheus_answer import Pair, PrometheusError, Series
 from controllers.networktopology.sources.prometheus_presets import own_query
 from controllers.networktopology.sources.prometheus_server import PrometheusServer
 from tests.support.topologies import places, topology
@@ -45,7 +45,7 @@ class World:
         if self.problem:
             raise PrometheusError(self.problem)
         moment = subject.datetime.now(subject.UTC).timestamp()
-        return [Series({"origin": "n1", "destination": "n2"}, (moment, self.figure))]
+        return [Series(Pair("n1", "n2"), (moment, self.figure))]
 
     async def ask(self) -> None:
         assert SETTINGS.prometheus is not None

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from controllers.networktopology.sources import prometheus_http as subject
-from controllers.networktopology.sources.prometheus_answer import PrometheusError
+from controllers.networktopology.sources.prometheus_answer import Pair, PrometheusError
 from controllers.networktopology.sources.prometheus_presets import own_query
 from controllers.networktopology.sources.prometheus_server import PrometheusServer
 from tests.support.api_server import Answer, api_server
@@ -30,7 +30,7 @@ def server(url: str, **fields: Any) -> PrometheusServer:
 async def test_the_query_is_asked_and_nothing_else_is_sent() -> None:
     with api_server(lambda _: Answer(200, VECTOR)) as running:
         (found,) = await subject.ask(server(f"{running.url}/prefix/", timeout=2.5))
-    assert found.metric == {"origin": "n1", "destination": "n2"}
+    assert found.metric == Pair("n1", "n2")
     (request,) = running.requests
     parts = urlsplit(request.path)
     assert (request.method, parts.path) == ("GET", "/prefix/api/v1/query")
