@@ -38,7 +38,7 @@ async def ask(server: PrometheusServer) -> list[Series]:
             status, body = await _get(server, headers, context)
     except TimeoutError:
         raise PrometheusError(f"no answer within {server.timeout:g} s") from None
-    except (aiohttp.ClientError, OSError) as error:
+    except (aiohttp.ClientError, OSError, UnicodeError) as error:  # the last of a host name that cannot be
         raise PrometheusError(f"{type(error).__name__}: {error}") from None
     return await asyncio.to_thread(decode_answer, status, body)
 

@@ -104,9 +104,16 @@ async def test_a_file_that_is_not_there_is_named(tmp_path: Path, field: str) -> 
         await subject.ask(server("http://127.0.0.1:1", **{field: tmp_path / "none"}))
 
 
-async def test_a_server_that_is_away() -> None:
-    with pytest.raises(PrometheusError, match="ClientConnectorError"):
-        await subject.ask(server("http://127.0.0.1:1"))
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        pytest.param("http://127.0.0.1:1", "ClientConnectorError", id="away"),
+        pytest.param(f"http://{'a' * 64}.example", "label", id="a name that cannot be"),
+    ],
+)
+async def test_a_server_that_cannot_be_reached(url: str, says: str) -> None:
+    with pytest.raises(PrometheusError, match=says):
+        await subject.ask(server(url))
 
 
 async def test_an_answer_must_come_whole_and_in_time() -> None:
