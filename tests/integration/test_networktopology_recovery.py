@@ -11,6 +11,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from hack.harness.cluster import Kubectl, eventually, install_crds
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.costs import (
+    EIGHT_NODES,
     REGION_COSTS,
     ZONE_COSTS,
     Costs,
@@ -31,7 +33,7 @@ from tests.support.costs import (
     table,
     user_defined,
 )
-from tests.support.topologies import weight_set
+from tests.support.topologies import probe_report, probed_peer, weight_set
 
 KILLS = 8
 """Rounds of the test that kills the controller; each ends at another moment."""
@@ -235,6 +237,43 @@ def test_a_configmap_that_may_not_be_read_changes_nothing_and_is_said(
     assert after["spec"] == before["spec"]
     assert after["status"]["dataTime"] == before["status"]["dataTime"]
     assert condition(after, "WeightsComputed") == condition(before, "WeightsComputed")
+
+
+@pytest.fixture
+def report(plane: LocalCluster) -> Iterator[Callable[[float], None]]:
+    """Has all nodes report 0.85 ms to each other, measured so many seconds ago; no reports are left."""
+
+    def write(age: float) -> None:
+        moment = datetime.now(UTC) - timedelta(seconds=age)
+        items = [
+            probe_report(node, *[probed_peer(peer, 850, time=moment) for peer in EIGHT_NODES if peer != node])
+            for node in EIGHT_NODES
+        ]
+        document = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+        for arguments in ((), ("--subresource=status",)):
+            plane.kubectl("apply", "--server-side", "--force-conflicts", *arguments, "-f", "-", input=document)
+
+    yield write
+    plane.kubectl("delete", "probereports", "--all")
+
+
+def test_measured_costs_stay_when_agents_could_not_report_for_long(
+    costs: Costs, start: Start, report: Callable[[float], None]
+) -> None:
+    """As after an outage of the API server, in which the controller ended as well."""
+    measured = {"Z1>Z2": 9, "Z2>Z1": 9, "Z3>Z4": 9, "Z4>Z3": 9}
+    report(0)
+    costs.create(user_defined(REGION_COSTS, ZONE_COSTS))
+    first = start()
+    before = costs.wait_zones("Dijkstra", measured)
+    first.kill()
+    report(3600)
+    start()
+    costs.wait_reason("SourceAvailable", "ProbeReportsUnreadable")
+    assert costs.get()["spec"] == before["spec"]
+    report(0)
+    costs.wait_reason("SourceAvailable", "ProbeReportsRead")
+    assert table(costs.get(), "Dijkstra") == measured
 
 
 def test_many_objects_each_with_a_configmap_of_its_own(costs: Costs, start: Start) -> None:

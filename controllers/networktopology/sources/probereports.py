@@ -43,6 +43,8 @@ log = structlog.get_logger(__name__)
 
 CHECK_SECONDS: Final = 30.0
 """Seconds between two looks whether the kind is there."""
+RETRY_SECONDS: Final = 5.0
+"""Seconds to the next look while they cannot be read."""
 ABSENT_CHECKS: Final = 2
 """Looks in a row that do not find a kind that was there, or may not read it, until it counts as absent: one may be the
 answer of a load balancer, or of an API server that has just started and knows no rights yet."""
@@ -180,7 +182,7 @@ class ProbeReports(Source):
         try:
             while True:
                 await self._look()
-                await asyncio.sleep(CHECK_SECONDS)
+                await asyncio.sleep(RETRY_SECONDS if self._problem else CHECK_SECONDS)
         finally:
             tasks = [telling, *([self._following] if self._following else [])]
             for task in tasks:
@@ -208,6 +210,8 @@ class ProbeReports(Source):
     def _unreadable(self, error: Exception) -> None:
         """Remember why; without the right to read them they count as absent, as before there was such a right."""
         self._refusals = self._refusals + 1 if isinstance(error, ApiError) and error.status == 403 else 0
+        if self._refusals == ABSENT_CHECKS:
+            self._news.set()
         before, self._problem = self._problem, why_refused(PROBE_REPORTS, error)
         if not before:
             log.warning("no costs from ProbeReports", reason=self._problem)

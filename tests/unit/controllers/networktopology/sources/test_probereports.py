@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -144,6 +145,22 @@ async def test_one_bad_answer_is_no_absence(make: Make, first: int, then: int, s
     assert (await world.read()).state is state
 
 
+async def test_what_cannot_be_read_is_looked_at_again_soon_and_told(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subject, "RETRY_SECONDS", 0.0)
+    world = make(403)
+    running = asyncio.create_task(world.source.run())
+    try:
+        assert (await world.read()).state is SourceState.PENDING
+        while not world.told:  # else this test times out
+            await asyncio.sleep(0)
+        assert (await world.read()).state is SourceState.MISSING
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
 async def test_refusals_count_in_a_row(make: Make) -> None:
     world = make(403, 500, 403)
     await world.look(3)
@@ -209,7 +226,7 @@ async def test_after_an_outage_of_the_api_server_old_reports_prove_nothing(
 
 async def test_every_outage_counts(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     world, clock = make(), 1000.0
-    monkeypatch.setattr(subject.time, "monotonic", lambda: clock)
+    monkeypatch.setattr(subject, "time", SimpleNamespace(monotonic=lambda: clock))
     await world.look()
     watch = world.watches[0]
     watch.say(old())
