@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from berth.cli.commands import CLUSTER_ERRORS, cluster_problem, fail
-from berth.cli.listing import USER_AGENT, list_or_nothing
+from berth.cli.listing import USER_AGENT, OptionalLists, list_or_nothing
 from berth.cli.output import Output, colored, print_document
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
@@ -51,8 +51,9 @@ def topology(
             there = await list_or_nothing(client, NETWORK_TOPOLOGIES, namespace=namespace or connection.namespace)
             read = documents.parsed(choose(there, name, namespace or connection.namespace))
             nodes = {node.metadata.name: node.metadata.labels for node in await client.list_all(NODES)}
-            reports = await list_or_nothing(client, PROBE_REPORTS)
-        return documents.topology_document(read, nodes, reports, now=datetime.now(UTC))
+            lists = OptionalLists(client)
+            reports = await lists.read(PROBE_REPORTS)
+        return documents.topology_document(read, nodes, reports, now=datetime.now(UTC), unread=lists.unread)
 
     try:
         document = asyncio.run(look())

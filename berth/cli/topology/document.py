@@ -6,7 +6,7 @@ out from the ProbeReports by the functions that the controller uses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -33,7 +33,12 @@ def parsed(found: CustomObject) -> NetworkTopology:
 
 
 def topology_document(
-    topology: NetworkTopology, nodes: Mapping[str, Mapping[str, str]], reports: Iterable[Report], *, now: datetime
+    topology: NetworkTopology,
+    nodes: Mapping[str, Mapping[str, str]],
+    reports: Iterable[Report],
+    *,
+    now: datetime,
+    unread: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the document.
 
@@ -42,6 +47,7 @@ def topology_document(
         nodes: labels by node name.
         reports: all ProbeReports; their 90th percentiles are shown.
         now: the present, for ages.
+        unread: plural names of what may not be listed: ProbeReports can be done without.
     """
     places = Places.of({name: NodePlace.of(labels) for name, labels in nodes.items()})
     read = read_reports(reports, places, percentile="p90", now=now)
@@ -58,6 +64,7 @@ def topology_document(
     if status.data_time is not None:
         document["dataTime"] = format_timestamp(status.data_time)
         document["dataAgeSeconds"] = int((now - status.data_time).total_seconds())
+    document["unread"] = [{"resource": name, "effect": "the round trips behind costs are left out"} for name in unread]
     document["zones"] = [
         {"name": zone, **({"region": places.region_of[zone]} if zone in places.region_of else {})} for zone in zones
     ]

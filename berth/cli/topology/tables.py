@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from berth.api.text import counted
-from berth.cli.explain.tables import age_text
+from berth.cli.explain.tables import age_text, unread_fields
 from berth.cli.plan.tables import Page
 
 MAX_PAIRS: Final = 42
@@ -28,7 +28,7 @@ def topology_page(document: Mapping[str, Any], *, width: int, color: bool = Fals
         rows.append(("Source", f"{document['source']['reason']}: {document['source']['message']}"))
     if "dataAgeSeconds" in document:
         rows.append(("Newest data", f"{age_text(max(0, document['dataAgeSeconds']))} old"))
-    page.fields(rows)
+    page.fields([*rows, *unread_fields(document)])
     zones, pairs = document["zones"], document["pairs"]
     if not pairs:
         page.line("Fewer than two zones have nodes.")

@@ -52,6 +52,13 @@ def test_every_ordered_pair_of_zones_is_there_the_zones_of_a_region_together() -
     assert pair(found, "a", "b") == {}
 
 
+def test_who_may_not_list_reports_sees_costs_and_is_told() -> None:
+    topology = NetworkTopology.parse(raw_topology(weight_set("NetperfCosts", zones={"a>b": 9})))
+    found = topology_document(topology, NODES, [], now=NOW, unread=["probereports"])
+    assert found["unread"] == [{"resource": "probereports", "effect": "the round trips behind costs are left out"}]
+    assert pair(found, "a", "b")["cost"] == 9
+
+
 def test_costs_are_those_of_placement_and_those_of_paths_are_marked() -> None:
     found = document(
         weight_set("Dijkstra", zones={"a>b": 9, "b>a": 4}, regions={"r>s": 784}),

@@ -22,10 +22,17 @@ def document(zones: int, **fields: Any) -> dict[str, Any]:
         "namespace": "shop",
         "name": "net",
         "weightSets": ["Dijkstra", "NetperfCosts"],
+        "unread": [],
         "zones": [{"name": name} for name in names],
         "pairs": pairs,
         **fields,
     }
+
+
+def test_what_may_not_be_read_is_said() -> None:
+    unread = [{"resource": "probereports", "effect": "the round trips behind costs are left out"}]
+    text = topology_page(document(3, unread=unread), width=110)
+    assert "probereports: you may not list them; the round trips behind costs are left out" in text
 
 
 def test_three_zones() -> None:
