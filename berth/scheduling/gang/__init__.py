@@ -3,7 +3,7 @@
 Reads: an `Infrastructure` (or the living `InfrastructureState`) and an `Application`, both arrays built by the caller
 from its cache; node rules arrive as masks. Returns: a `Plan`. Writes nothing: free amounts belong to the owner of the
 state. Missing input has a neutral value: unknown bandwidth is infinite, no price is 0, an unknown network cost is
-whatever large cost the caller puts in `location_cost` (100 by convention).
+whatever large cost the caller puts in `location_cost`.
 
 A plan never exceeds a budget, a threshold, a largest unit, a mask, a separation or a hard network cost;
 hack/harness/gang.py checks that independently of every strategy.
