@@ -18,6 +18,7 @@ USER_AGENT = "berth-cli"
 async def list_cluster(
     resources: Iterable[Resource[Any]],
     *,
+    optional: Iterable[Resource[Any]] = (),
     kubeconfig: str | None,
     context: str | None,
     progress: Callable[[str, int, int], None],
@@ -28,6 +29,7 @@ async def list_cluster(
 
     Args:
         resources: kinds.
+        optional: more kinds; one that may not be listed counts as one without objects too.
         kubeconfig: file; None as ``berth run`` finds it.
         context: context of the kubeconfig.
         progress: told how many kinds have been read.
@@ -38,13 +40,14 @@ async def list_cluster(
     Raises:
         ApiError, aiohttp.ClientError, OSError, ConnectionConfigError: the cluster cannot be read.
     """
-    wanted = list(resources)
+    wanted = [*((each, False) for each in resources), *((each, True) for each in optional)]
     connection = await load_connection(kubeconfig=kubeconfig, context=context)
     found: dict[str, list[Any]] = {}
     async with ApiClient(connection, user_agent=USER_AGENT, retries=1) as client:
-        for number, resource in enumerate(wanted):
+        lists = OptionalLists(client)
+        for number, (resource, refusable) in enumerate(wanted):
             progress(f"listing {resource.plural}", number, len(wanted))
-            found[resource.kind] = await list_or_nothing(client, resource)
+            found[resource.kind] = await (lists.read(resource) if refusable else list_or_nothing(client, resource))
     return found, connection.namespace
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from berth.api.labels import WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF
@@ -11,6 +12,7 @@ from controllers.networktopology.compute import compute
 from controllers.networktopology.places import NodePlace, Places
 from controllers.networktopology.scale import COST_UNIT
 from controllers.networktopology.sources.base import ConfigMapData, Percentile, Published, Source
+from controllers.networktopology.sources.probe_measurements import Report
 from controllers.networktopology.sources.registry import SOURCES, read_without_following
 from controllers.networktopology.weights import weight_sets
 
@@ -26,6 +28,8 @@ def forecast(
     kinds: Sequence[type[Source]] = SOURCES,
     percentile: Percentile = "p90",
     cost_unit: int = COST_UNIT,
+    reports: Sequence[Report] = (),
+    now: datetime | None = None,
 ) -> dict[str, Any]:
     """Return the NetworkTopology with the weight sets that follow from it, the nodes and its source.
 
@@ -36,6 +40,8 @@ def forecast(
         kinds: kinds of sources.
         percentile: of the measured latencies.
         cost_unit: microseconds of a measured latency that cost 1.
+        reports: ProbeReports of the cluster.
+        now: when they were read; needed with them.
 
     Raises:
         berth.api.errors.InvalidObjectError: the object does not fit its kind.
@@ -44,6 +50,6 @@ def forecast(
     places = Places.of({name: NodePlace.of(labels) for name, labels in nodes.items()})
     spec = document.get("spec") or {}
     stated = [item for item in spec.get("weights") or () if item["name"] not in _COMPUTED]
-    reading = read_without_following(topology, places, Published(configmaps, percentile), kinds=kinds)
+    reading = read_without_following(topology, places, Published(configmaps, percentile, reports, now), kinds=kinds)
     computed = compute(reading, places, cost_unit=cost_unit).sets
     return {**document, "spec": {**spec, "weights": [*stated, *weight_sets(computed)]}}

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from berth.api import probereport
 from berth.api.base import format_timestamp
 from berth.cli.commands import CLUSTER_ERRORS, UnreadableFileError, cluster_problem, fail, read_file
 from berth.cli.listing import list_cluster
@@ -117,11 +118,13 @@ def plan(
 
     with progress_on_stderr(quiet=quiet) as progress:
         live: dict[str, list[Any]] | None = None
+        reports: list[Any] = []
         if from_cluster:
             try:
                 live, own = asyncio.run(
                     list_cluster(
                         command.RESOURCES,
+                        optional=command.MAY_LACK,
                         kubeconfig=str(kubeconfig) if kubeconfig else None,
                         context=context,
                         progress=progress,
@@ -130,11 +133,15 @@ def plan(
             except CLUSTER_ERRORS as error:
                 fail(f"berth plan: {cluster_problem(error)}")
             namespace = namespace or own
+            reports = live.pop(probereport.KIND)
+        now = datetime.now(UTC)
         try:
             document = command.plan(
                 sources,
                 live=live,
-                forecasts=command.forecasts(percentile=latency_percentile.value, cost_unit=cost_unit_microseconds),
+                forecasts=command.forecasts(
+                    percentile=latency_percentile.value, cost_unit=cost_unit_microseconds, reports=reports, now=now
+                ),
                 progress=progress,
                 namespace=namespace or "default",
                 configuration=configuration,
@@ -142,7 +149,7 @@ def plan(
                 scheduler_name=scheduler_name,
                 all_pods=all_pods,
                 all_nodes=all_nodes,
-                now=format_timestamp(datetime.now(UTC)),
+                now=format_timestamp(now),
             )
         except command.BadInputError as error:
             fail(f"berth plan: nothing was planned, the input is wrong\n{error}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from berth.api.conditions import ConditionUpdate
 from berth.api.networktopology import CONDITION_SOURCE_AVAILABLE, NetworkTopology
@@ -18,6 +18,9 @@ from controllers.networktopology.aggregation import Pair
 from controllers.networktopology.graph import CostGraph
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.prometheus_server import PrometheusServer
+
+if TYPE_CHECKING:
+    from controllers.networktopology.sources.probe_measurements import Report
 
 UNREACHABLE: Final = 2**62
 """Latency, in microseconds, of what answers nothing."""
@@ -52,6 +55,10 @@ class Published:
     """those that exist, at least those that the NetworkTopology names"""
     percentile: Percentile = "p90"
     """percentile of the latencies; no other stands in for it"""
+    reports: Sequence[Report] = ()
+    """ProbeReports as they were at `now`"""
+    now: datetime | None = None
+    """when what there is was read; None where it has no age"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,8 +103,10 @@ class ProbeReports(Source):
 
     @classmethod
     def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:  # noqa: ARG003
-        """Return that there are none: manifests have no reports."""
-        return Reading(SourceState.MISSING, NAME)
+        """Return what the reports say; manifests alone have none."""
+        if published.now is None:
+            return Reading(SourceState.MISSING, NAME)
+        return read_reports(published.reports, places, percentile=published.percentile, now=published.now)
 
     async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:
         """Return what the reports say now, and tell of changes for ``key`` from now on."""

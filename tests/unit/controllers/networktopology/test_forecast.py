@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from berth.api.errors import InvalidObjectError
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
 from controllers.networktopology.forecast import forecast
-from tests.support.topologies import raw_topology, weight_set
+from controllers.networktopology.sources.probe_measurements import Report
+from tests.support.topologies import probe_report, probed_peer, raw_topology, weight_set
 
 NODES = {f"n-{zone}": {LABEL_ZONE: zone, LABEL_REGION: "r"} for zone in "abc"}
 STATED = weight_set("UserDefined", zones={"a>b": 2, "b>c": 3})
@@ -65,6 +68,29 @@ def test_without_measurements_the_stated_costs_count(data: dict[str, str] | None
     raw = raw_topology(STATED, configmap="perf")
     maps = {} if data is None else {f"{raw['metadata']['namespace']}/perf": data}
     assert zone_costs(forecast(raw, NODES, maps), "Dijkstra")["a", "b"] == 2
+
+
+@pytest.mark.parametrize(
+    ("annotation", "cost"),
+    [
+        pytest.param("", 9, id="reports-come-first"),
+        pytest.param("configmap", 3, id="unless-another-source-is-chosen"),
+    ],
+)
+def test_reports_of_the_cluster_count_as_in_the_controller(annotation: str, cost: int) -> None:
+    raw = raw_topology(STATED, configmap="perf")
+    raw["metadata"]["annotations"] = {"berth.dev/source": annotation} if annotation else {}
+    maps = {f"{raw['metadata']['namespace']}/perf": {key("a", "b"): "0.3"}}
+    reports = [msgspec.convert(probe_report("n-a", probed_peer("n-b", 850), probed_peer("gone", 1)), Report)]
+    document = forecast(raw, NODES, maps, reports=reports, now=datetime.now(UTC))
+    assert zone_costs(document, "NetperfCosts")["a", "b"] == cost
+
+
+def test_reports_that_are_too_old_count_no_more() -> None:
+    then = datetime.now(UTC) - timedelta(hours=1)
+    reports = [msgspec.convert(probe_report("n-a", probed_peer("n-b", 850, time=then)), Report)]
+    document = forecast(raw_topology(STATED), NODES, {}, reports=reports, now=datetime.now(UTC))
+    assert zone_costs(document, "Dijkstra")["a", "b"] == 2
 
 
 def test_computed_sets_of_a_stored_object_are_made_anew() -> None:

@@ -18,6 +18,8 @@ from berth.cli.main import app, kubectl_app
 from berth.cli.plan.command import read_sources
 from berth.cli.progress import progress_on_stderr
 from tests.support import plans
+from tests.support.api_server import Answer, Request, api_server, refusal
+from tests.support.topologies import probe_report, probed_peer
 
 ROOT = Path(__file__).parents[5]
 EXAMPLES = ROOT / "examples"
@@ -82,6 +84,31 @@ def test_measured_costs_are_those_of_a_controller_that_was_started_likewise(
     assert result.exit_code == 0, result.output
     [shop] = json.loads(result.stdout)["appGroups"]
     assert shop["meanEdgeCost"] == cost
+
+
+@pytest.mark.parametrize(("allowed", "cost"), [(True, 784.0), (False, 20.0)], ids=["measured", "not-allowed"])
+def test_the_clusters_reports_give_a_new_topology_its_costs(allowed: bool, cost: float, tmp_path: Path) -> None:
+    nodes = [plans.node(f"n{number}", region=f"r{number}", zone=f"z{number}", cpu="1") for number in (1, 2)]
+    items = {"/nodes": nodes, "/probereports": [probe_report("n1", probed_peer("n2", 78_400))]}
+
+    def answer(request: Request) -> Answer:
+        found = [listed for path, listed in items.items() if request.path.partition("?")[0].endswith(path)]
+        if not allowed and "/probereports" in request.path:
+            return refusal(403, "Forbidden")
+        return Answer(body={"metadata": {"resourceVersion": "1"}, "items": found[0] if found else []})
+
+    pods = [
+        plans.pod("front", group="shop", workload="front", nodeName="n1"),
+        plans.pod("back", group="shop", workload="back"),
+    ]
+    shop = plans.appgroup("shop", {"front": ["back"], "back": []})
+    path = tmp_path / "shop.yaml"
+    path.write_text(plans.text(plans.topology({}, {("r1", "r2"): 20}), shop, *pods))
+    with api_server(answer) as server:
+        result = run("-f", str(path), "--from-cluster", "--kubeconfig", server.kubeconfig(tmp_path), "-o", "json")
+    assert result.exit_code == 0, result.output
+    [found] = json.loads(result.stdout)["appGroups"]
+    assert found["meanEdgeCost"] == cost
 
 
 def commands_of_the_docs() -> list[str]:
