@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 import structlog
 
 from berth.api.conditions import ConditionUpdate
+from berth.api.labels import WEIGHTS_NETPERF
 from berth.api.networktopology import NetworkTopology
 from berth.api.text import listed
 from berth.kube.client import ApiClient
@@ -91,7 +92,7 @@ class Prometheus(Source):
         """Return that there is none: manifests name no server."""
         return Reading(SourceState.MISSING, NAME)
 
-    async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:  # noqa: ARG002
+    async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:
         """Return what was last answered, and tell of changes for ``key`` from now on."""
         self._keys.add(key)
         server = self._server
@@ -101,8 +102,12 @@ class Prometheus(Source):
         if time.monotonic() - (self._started if vector is None else vector.moment) >= MAX_AGE:
             stale = 0 if vector is None else len(vector.series)
             return Reading(SourceState.EMPTY, NAME, stale=stale, detail=self._problem)
+        if vector is None and not self._problem:
+            return Reading(SourceState.PENDING, NAME)
         if vector is None:
-            return Reading(SourceState.FAILED if self._problem else SourceState.PENDING, NAME, detail=self._problem)
+            # Only costs that were measured are worth waiting with: others would be the same without Prometheus.
+            measured = topology.weight_set(WEIGHTS_NETPERF) is not None
+            return Reading(SourceState.FAILED if measured else SourceState.EMPTY, NAME, detail=self._problem)
         async with self._one_at_a_time:
             if self._cached is None or self._cached[:2] != (vector, places):
                 # In a thread: a hundred thousand pairs take a second.
@@ -122,9 +127,12 @@ class Prometheus(Source):
             case SourceState.READ:
                 reason = REASON_PARTLY_USABLE if reading.malformed else "PrometheusRead"
                 return available(True, reason, f"{reading.name}{_left_out(reading)}")
-            case SourceState.EMPTY if reading.name == NAME:
+            case SourceState.EMPTY if reading.stale:
                 text = f"Prometheus has given no answer for 15 minutes: {reading.detail}; {instead}"
                 return available(False, "PrometheusStale", text)
+            case SourceState.EMPTY if reading.detail:
+                text = f"Prometheus cannot be read: {reading.detail}; {instead}"
+                return available(False, "PrometheusUnreadable", text)
             case SourceState.EMPTY:
                 text = f"{reading.name} has no usable figure{_left_out(reading)}; {instead}"
                 return available(False, "NoUsableMeasurements", text)

@@ -67,14 +67,14 @@ _VECTORS: Final = msgspec.json.Decoder(list[Series])
 
 
 def decode_answer(status: int, body: bytes) -> list[Series]:
-    """Return the instant vector of an answer.
+    """Return the instant vector of an answer, which has elements.
 
     Args:
         status: of HTTP.
         body: as it came.
 
     Raises:
-        PrometheusError: it is an error, partial, of another type than a vector, or no answer of Prometheus.
+        PrometheusError: it is an error, partial, empty, of another type than a vector, or no answer of Prometheus.
     """
     try:
         answer = _ANSWERS.decode(body)
@@ -88,9 +88,13 @@ def decode_answer(status: int, body: bytes) -> list[Series]:
     if answer.data.result_type != "vector":
         raise PrometheusError(f"the query gives a {_text(answer.data.result_type)!r} and not an instant vector")
     try:
-        return _VECTORS.decode(answer.data.result)
+        vector = _VECTORS.decode(answer.data.result)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise PrometheusError(f"status {status} with no instant vector: {_text(str(error))}") from None
+    if not vector:
+        # As after a restart that has lost its series: latencies do not all end at once.
+        raise PrometheusError("the query gives no series; see whether the meter runs and is scraped")
+    return vector
 
 
 def read_series(series: Sequence[Series], places: Places, *, query: LatencyQuery, now: datetime) -> Reading:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias
 
 Unit: TypeAlias = Literal["seconds", "milliseconds", "microseconds"]
 """Units of latencies."""
@@ -101,8 +101,6 @@ _QUERIES: Final[dict[Preset, Callable[[str], LatencyQuery]]] = {
     "liqo": _liqo,
     "submariner": _submariner,
 }
-PRESETS: Final[tuple[Preset, ...]] = get_args(Preset)
-"""All presets."""
 
 
 def _mean(histogram: str, selector: str, labels: str) -> str:

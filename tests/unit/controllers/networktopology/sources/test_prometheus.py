@@ -6,6 +6,7 @@ import asyncio
 from typing import Any, cast
 
 import pytest
+from prometheus_client import REGISTRY
 
 from berth.kube.client import ApiClient
 from berth.runtime.component import ComponentContext
@@ -15,7 +16,7 @@ from controllers.networktopology.sources.prometheus import Prometheus
 from controllers.networktopology.sources.prometheus_answer import Pair, PrometheusError, Series
 from controllers.networktopology.sources.prometheus_presets import own_query
 from controllers.networktopology.sources.prometheus_server import PrometheusServer
-from tests.support.topologies import places, topology
+from tests.support.topologies import places, topology, weight_set
 
 PLACES = places(n1="r/A", n2="r/B")
 SETTINGS = SourceSettings("p90", PrometheusServer("http://prometheus:9090", own_query("q", "seconds", "node")))
@@ -51,8 +52,8 @@ class World:
         assert SETTINGS.prometheus is not None
         await self.source._ask(SETTINGS.prometheus)
 
-    async def read(self, name: str = "net") -> Reading:
-        return await self.source.read(TopologyKey("shop", name), topology(), PLACES)
+    async def read(self, *weights: dict[str, Any], name: str = "net") -> Reading:
+        return await self.source.read(TopologyKey("shop", name), topology(*weights), PLACES)
 
     def says(self, reading: Reading) -> tuple[bool | None, str, str]:
         found = self.source.availability(reading, "until then costs come from UserDefined")
@@ -90,17 +91,25 @@ async def test_nothing_is_concluded_before_the_first_answer(world: World) -> Non
     assert world.says(reading) == (True, "PrometheusRead", "Prometheus (query)")
 
 
-async def test_a_server_that_never_answered_leaves_weights_as_they_are_for_15_minutes(world: World) -> None:
+async def test_a_server_that_never_answered_leaves_measured_weights_as_they_are_for_15_minutes(world: World) -> None:
     world.problem = "no answer within 10 s"
     await world.ask()
-    reading = await world.read()
+    reading = await world.read(weight_set("NetperfCosts", zones={"A>B": 9}))
     assert reading.state is SourceState.FAILED
     expected = "Prometheus cannot be read: no answer within 10 s; the computed weights stay as they are"
     assert world.says(reading) == (False, "PrometheusUnreadable", expected)
     world.now += 900
-    reading = await world.read()
+    reading = await world.read(weight_set("NetperfCosts", zones={"A>B": 9}))
     assert reading.state is SourceState.EMPTY
-    assert world.says(reading)[1] == "PrometheusStale"
+
+
+async def test_a_server_that_never_answered_keeps_nobody_from_costs_that_were_not_measured(world: World) -> None:
+    world.problem = "no answer within 10 s"
+    await world.ask()
+    reading = await world.read(weight_set("UserDefined", zones={"A>B": 9}))
+    assert reading.state is SourceState.EMPTY
+    expected = "Prometheus cannot be read: no answer within 10 s; until then costs come from UserDefined"
+    assert world.says(reading) == (False, "PrometheusUnreadable", expected)
 
 
 async def test_the_last_answer_stands_until_it_is_stale(world: World) -> None:
@@ -156,7 +165,7 @@ async def test_an_answer_is_worked_out_once_for_all_topologies(world: World, mon
     whole = subject.read_series
     monkeypatch.setattr(subject, "read_series", lambda *given, **named: calls.append(1) or whole(*given, **named))
     await world.ask()
-    await asyncio.gather(*(world.read(f"net-{number}") for number in range(5)))
+    await asyncio.gather(*(world.read(name=f"net-{number}") for number in range(5)))
     assert len(calls) == 1
     await world.ask()
     await world.read()
@@ -165,8 +174,8 @@ async def test_an_answer_is_worked_out_once_for_all_topologies(world: World, mon
 
 
 async def test_it_is_asked_again_and_again_and_those_served_are_looked_at(world: World) -> None:
-    await world.read("net")
-    await world.read("other")
+    await world.read(name="net")
+    await world.read(name="other")
     world.source.forget(TopologyKey("shop", "other"))
     running = asyncio.create_task(world.source.run())
     while world.asked < 3:
@@ -174,6 +183,17 @@ async def test_it_is_asked_again_and_again_and_those_served_are_looked_at(world:
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert set(world.told) == {TopologyKey("shop", "net")}
+
+
+async def test_every_query_is_counted(world: World) -> None:
+    def counts() -> list[float]:
+        name = "berth_networktopology_prometheus_queries_total"
+        return [REGISTRY.get_sample_value(name, {"outcome": outcome}) or 0.0 for outcome in ("answered", "failed")]
+
+    before = counts()
+    for world.problem in ("", "away", ""):
+        await world.ask()
+    assert [now - then for now, then in zip(counts(), before, strict=True)] == [2, 1]
 
 
 async def test_trouble_is_logged_once_and_so_is_its_end(world: World, capsys: pytest.CaptureFixture[str]) -> None:

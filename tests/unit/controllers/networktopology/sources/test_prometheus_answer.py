@@ -156,6 +156,7 @@ def test_labels_may_name_places(
         ),
         pytest.param(503, b'{"status":"error"}', "status 503, without a reason", id="no reason"),
         pytest.param(500, answer(), "status 500", id="success that is none"),
+        pytest.param(200, answer(), "the query gives no series", id="nothing"),
         pytest.param(200, answer(warnings=["store away"]), "the answer is partial: store away", id="partial"),
         pytest.param(200, answer(kind="matrix"), "'matrix' and not an instant vector", id="matrix"),
         pytest.param(200, answer(kind="scalar", result=[MOMENT, "1"]), "'scalar' and not an inst", id="scalar"),
