@@ -6,16 +6,15 @@ import statistics
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
-
-mpl.use("svg")
-mpl.rcParams["svg.hashsalt"] = "berth"  # Same figures, same file.
-
-import matplotlib.pyplot as plt  # noqa: E402 - the backend is chosen before
+import matplotlib.pyplot as plt
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
+
+mpl.use("svg")
+mpl.rcParams["svg.hashsalt"] = "berth"  # Same figures, same file.
 
 Row = dict[str, Any]
 COLOURS = {"berth": "#0b6e99", "phare": "#c0562f"}

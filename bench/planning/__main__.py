@@ -91,7 +91,7 @@ def follow_next(workload: str) -> dict[str, Any]:
     return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [following]}}
 
 
-def no_rules(workload: str) -> dict[str, Any]:  # noqa: ARG001 - the signature of an Affinity
+def no_rules(_: str) -> dict[str, Any]:
     """No rules about other pods."""
     return {}
 

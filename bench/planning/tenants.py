@@ -72,13 +72,13 @@ class Tenants:
         while (entry := self.queue.pop()) is not None:
             self.queue.back_off(entry)
 
-    def attempt(self, number: int) -> None:  # noqa: ARG002 - a Step
+    def attempt(self, _: int) -> None:
         """Take the next entry, which is not placed."""
         entry = self.queue.pop()
         if entry is not None:
             self.queue.back_off(entry)
 
-    def place(self, number: int) -> None:  # noqa: ARG002 - a Step
+    def place(self, _: int) -> None:
         """Plan the next entry."""
         entry = self.queue.pop()
         if entry is not None:

@@ -359,8 +359,8 @@ def _count_events(registry: kopf.OperatorRegistry, kind: Resource[Any]) -> None:
     import kopf
 
     @kopf.on.event(*kind.names, registry=registry)
-    async def count_event(type: str | None, **_: Any) -> None:  # noqa: A002 - kopf's name
-        WATCH_EVENTS.labels(kind.plural, type or "LISTED").inc()
+    async def count_event(**event: Any) -> None:
+        WATCH_EVENTS.labels(kind.plural, event["type"] or "LISTED").inc()
 
 
 async def why_not_listed(

@@ -7,17 +7,27 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Final
 
-# icmplib imports asyncio, and with it TLS, for functions that nobody calls here: half of the prober's memory.
-_ASYNCIO_LEFT_OUT: Final = "asyncio" not in sys.modules
-if _ASYNCIO_LEFT_OUT:
-    sys.modules["asyncio"] = ModuleType("asyncio")
-from icmplib import ICMPLibError, SocketPermissionError, ping  # noqa: E402
 
-if _ASYNCIO_LEFT_OUT:
-    del sys.modules["asyncio"]
+@contextmanager
+def _without_asyncio() -> Iterator[None]:
+    """Import what only mentions asyncio: that brings TLS along, half of the prober's memory."""
+    if "asyncio" in sys.modules:
+        yield
+        return
+    sys.modules["asyncio"] = ModuleType("asyncio")
+    try:
+        yield
+    finally:
+        del sys.modules["asyncio"]
+
+
+with _without_asyncio():
+    from icmplib import ICMPLibError, SocketPermissionError, ping
 
 PROBE_TIMEOUT: Final = 1.0
 """Seconds after which a probe is lost."""

@@ -148,25 +148,24 @@ class InfrastructureView:
         """
         state = self._state
         stamp = (state.static_version, state.size, len(state.resources))
-        previous = self._current
+        current = previous = self._current
         if (
-            previous is None
+            current is None
             or stamp != self._built
             or self._allocatable is None
             or not np.array_equal(self._allocatable, state.allocatable)
         ):
-            self._current = InfrastructureState(self._build(costs))
+            current = InfrastructureState(self._build(costs))
             self._built, self._costs, self._allocatable = stamp, costs, state.allocatable.copy()
         elif costs is not self._costs:
             # Namespaces with topologies of their own take turns: only the distances differ.
             distance, score = self._distances(costs)
-            model = replace(previous.infrastructure, location_cost=distance, score_cost=score)
-            self._current = InfrastructureState(model)
+            model = replace(current.infrastructure, location_cost=distance, score_cost=score)
+            current = InfrastructureState(model)
             self._costs = costs
-        if previous is not None and previous is not self._current and self._current is not None:
-            self._current.adopt(previous)
-        assert self._current is not None  # noqa: S101 - built above when it was missing
-        current, exact = self._current, self._exact
+        if previous is not None and previous is not current:
+            current.adopt(previous)
+        self._current, exact = current, self._exact
         current.exact = exact
         np.subtract(state.allocatable, state.used, out=current.free, casting="unsafe")
         column, index = state.resources.get(RESOURCE_BANDWIDTH), state.node_index
