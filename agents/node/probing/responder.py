@@ -9,6 +9,8 @@ import time
 from collections import OrderedDict
 from typing import Final
 
+from agents.node.listening import listen
+
 DEFAULT_PORT: Final = 9470
 """Port of the agents' responders."""
 MAX_CONNECTIONS: Final = 256
@@ -33,12 +35,7 @@ class Responder:
         Raises:
             OSError: the address is not this machine's, or the port is taken.
         """
-        if not address and socket.has_dualstack_ipv6():
-            self._server = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
-        else:
-            family = socket.AF_INET6 if ":" in address else socket.AF_INET
-            self._server = socket.create_server((address, port), family=family)
-        self._server.setblocking(False)
+        self._server = listen(address, port)
         self.port: int = self._server.getsockname()[1]
         """Port that it listens on."""
         self._wake, self._closing = socket.socketpair()

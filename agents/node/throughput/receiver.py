@@ -13,6 +13,7 @@ import struct
 import time
 from typing import Final
 
+from agents.node.listening import listen
 from agents.node.throughput.ledger import Ledger
 
 DEFAULT_PORT: Final = 9472
@@ -43,12 +44,7 @@ class Receiver:
         Raises:
             OSError: the address is not this machine's, or the port is taken.
         """
-        if not address and socket.has_dualstack_ipv6():
-            self._server = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
-        else:
-            family = socket.AF_INET6 if ":" in address else socket.AF_INET
-            self._server = socket.create_server((address, port), family=family)
-        self._server.setblocking(False)
+        self._server = listen(address, port)
         self.port: int = self._server.getsockname()[1]
         """Port that it listens on."""
         self._ledger = Ledger(limit)
