@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlia
 
 from berth.api.conditions import ConditionUpdate
 from berth.api.networktopology import CONDITION_SOURCE_AVAILABLE, NetworkTopology
+from berth.api.text import listed
 from berth.kube.client import ApiClient
 from berth.runtime.component import ComponentContext
 from controllers.networktopology.aggregation import Pair
@@ -165,6 +166,20 @@ class Reading:
         return self.state is SourceState.READ
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every source is given."""
+
+    context: ComponentContext
+    """what the process provides, e.g. for health checks of the source's watches"""
+    client: ApiClient
+    """open API client"""
+    changed: Callable[[TopologyKey], None]
+    """to be called with every NetworkTopology for which the source has changed"""
+    settings: SourceSettings = DEFAULT_SETTINGS
+    """what people set of sources"""
+
+
 class Source(ABC):
     """One kind of source: how it is named, read and followed, and what is said about it.
 
@@ -177,26 +192,12 @@ class Source(ABC):
     automatic: ClassVar[bool] = False
     """whether it is used where it exists, although nobody named it, and passed over where it does not"""
 
-    def __init__(
-        self,
-        context: ComponentContext,
-        *,
-        client: ApiClient,
-        changed: Callable[[TopologyKey], None],
-        settings: SourceSettings = DEFAULT_SETTINGS,
-    ) -> None:
-        """Prepare.
-
-        Args:
-            context: what the process provides, e.g. for health checks of the source's watches.
-            client: open API client.
-            changed: to be called with every NetworkTopology for which the source has changed.
-            settings: what people set of sources.
-        """
-        self._context = context
-        self._client = client
-        self._changed = changed
-        self._percentile = settings.percentile
+    def __init__(self, around: Surroundings) -> None:
+        """Prepare."""
+        self._context = around.context
+        self._client = around.client
+        self._changed = around.changed
+        self._percentile = around.settings.percentile
 
     @classmethod
     @abstractmethod
@@ -237,6 +238,18 @@ class Source(ABC):
     async def run(self) -> None:
         """Keep the watches going for ever; ends only by cancellation."""
         await asyncio.Event().wait()
+
+
+def left_out(reading: Reading, *, malformed: str, unknown: str) -> str:
+    """Say what does not count, and why; empty when all does.
+
+    Args:
+        reading: what a source says.
+        malformed: what is wrong with the entries that could not be read.
+        unknown: what is wrong with those of nodes or places that the cluster does not have.
+    """
+    reasons = ((malformed, reading.malformed), (unknown, reading.unknown_nodes))
+    return "".join(f". Not used because {reason}: {listed(entries)}" for reason, entries in reasons if entries)
 
 
 def available(holds: bool, reason: str, message: str) -> ConditionUpdate:

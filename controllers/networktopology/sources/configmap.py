@@ -23,26 +23,26 @@ import msgspec
 
 from berth.api.conditions import ConditionUpdate
 from berth.api.networktopology import NetworkTopology
-from berth.api.text import counted, listed, shortened
+from berth.api.text import counted, shortened
 from berth.kube.client import ApiClient
 from berth.kube.objects import ObjectMeta
 from berth.kube.reflector import Reflector
 from berth.kube.resources import Resource
-from berth.runtime.component import ComponentContext, run_together
+from berth.runtime.component import run_together
 from berth.runtime.operator import why_not_listed
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
-    DEFAULT_SETTINGS,
     REASON_PARTLY_USABLE,
     Measurement,
     Percentile,
     Published,
     Reading,
     Source,
-    SourceSettings,
     SourceState,
+    Surroundings,
     TopologyKey,
     available,
+    left_out,
 )
 
 KEY_SEPARATOR: Final = ".destination."
@@ -124,17 +124,10 @@ class ConfigMaps(Source):
 
     choice: ClassVar[str] = "configmap"
 
-    def __init__(
-        self,
-        context: ComponentContext,
-        *,
-        client: ApiClient,
-        changed: Callable[[TopologyKey], None],
-        settings: SourceSettings = DEFAULT_SETTINGS,
-    ) -> None:
+    def __init__(self, around: Surroundings) -> None:
         """Start with none."""
-        super().__init__(context, client=client, changed=changed, settings=settings)
-        self._key_example = f"{key_prefix(settings.percentile)}<node>{KEY_SEPARATOR}<node>"
+        super().__init__(around)
+        self._key_example = f"{key_prefix(self._percentile)}<node>{KEY_SEPARATOR}<node>"
         self._followed: dict[ConfigMapRef, _FollowedConfigMap] = {}
         self._followed_in: Counter[str] = Counter()
         self._refs: dict[TopologyKey, ConfigMapRef] = {}
@@ -264,14 +257,11 @@ class _FollowedConfigMap:
 
 def _unusable(reading: Reading) -> str:
     """Say which entries cannot be used, and why; empty when all can."""
-    text = ""
-    if reading.malformed:
-        problem = 'the value is not a number of milliseconds such as "0.85"'
-        text += f". Not used because {problem}: {listed(reading.malformed)}"
-    if reading.unknown_nodes:
-        problem = "no such node exists (remove the key or correct the name)"
-        text += f". Not used because {problem}: {listed(reading.unknown_nodes)}"
-    return text
+    return left_out(
+        reading,
+        malformed='the value is not a number of milliseconds such as "0.85"',
+        unknown="no such node exists (remove the key or correct the name)",
+    )
 
 
 def parse(data: Mapping[str, str], *, name: str, nodes: Collection[str], percentile: Percentile = "p90") -> Reading:

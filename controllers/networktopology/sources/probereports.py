@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import ClassVar, Final
@@ -18,25 +17,24 @@ import structlog
 from berth.api.conditions import ConditionUpdate
 from berth.api.labels import WEIGHTS_NETPERF
 from berth.api.networktopology import NetworkTopology
-from berth.api.text import counted, listed
-from berth.kube.client import TRANSPORT_ERRORS, ApiClient
+from berth.api.text import counted
+from berth.kube.client import TRANSPORT_ERRORS
 from berth.kube.errors import ApiError
 from berth.kube.reflector import Reflector
-from berth.runtime.component import ComponentContext
 from berth.runtime.operator import why_refused
 from controllers.networktopology.node_medians import FRESH_AGE
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
-    DEFAULT_SETTINGS,
     REASON_PARTLY_USABLE,
     Published,
     Reading,
-    Source,
-    SourceSettings,
     SourceState,
+    Surroundings,
     TopologyKey,
     available,
+    left_out,
 )
+from controllers.networktopology.sources.cluster_wide import ClusterWideSource
 from controllers.networktopology.sources.probe_measurements import PROBE_REPORTS, Report, read_reports
 
 log = structlog.get_logger(__name__)
@@ -67,22 +65,14 @@ class _Cached:
     reading: Reading
 
 
-class ProbeReports(Source):
+class ProbeReports(ClusterWideSource):
     """What the node agents measure."""
 
     choice: ClassVar[str] = "probereports"
-    automatic: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        context: ComponentContext,
-        *,
-        client: ApiClient,
-        changed: Callable[[TopologyKey], None],
-        settings: SourceSettings = DEFAULT_SETTINGS,
-    ) -> None:
+    def __init__(self, around: Surroundings) -> None:
         """Start without knowing whether there are any."""
-        super().__init__(context, client=client, changed=changed, settings=settings)
+        super().__init__(around)
         self._reflector: Reflector[Report] | None = None
         self._following: asyncio.Task[None] | None = None
         self._looked = False
@@ -90,16 +80,10 @@ class ProbeReports(Source):
         self._problem = ""
         self._refusals = 0
         self._heard_since: float | None = None
-        self._keys: set[TopologyKey] = set()
         self._rounds = 0
         self._cached: _Cached | None = None
         self._one_at_a_time = asyncio.Lock()
         self._news = asyncio.Event()
-
-    @classmethod
-    def named_by(cls, topology: NetworkTopology) -> bool:  # noqa: ARG003
-        """Every NetworkTopology may be served."""
-        return True
 
     @classmethod
     def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:  # noqa: ARG003
@@ -110,7 +94,7 @@ class ProbeReports(Source):
 
     async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:
         """Return what the reports say now, and tell of changes for ``key`` from now on."""
-        self._keys.add(key)
+        self._served.add(key)
         reflector = self._reflector
         if reflector is None:
             if self._problem:
@@ -173,10 +157,6 @@ class ProbeReports(Source):
                 text = f"ProbeReports cannot be used: {reading.detail}; the computed weights stay as they are"
                 return available(False, "ProbeReportsUnreadable", text)
 
-    def forget(self, key: TopologyKey) -> None:
-        """Tell of no changes any more."""
-        self._keys.discard(key)
-
     async def run(self) -> None:
         """Follow the kind while it is there, for ever."""
         self._context.checks.add_health("watch probereports", self._silence)
@@ -237,8 +217,7 @@ class ProbeReports(Source):
             await self._news.wait()
             self._news.clear()
             self._rounds += 1
-            for key in tuple(self._keys):
-                self._changed(key)
+            self._tell_all()
             await asyncio.sleep(TELL_SECONDS)
 
     def _silence(self) -> str | None:
@@ -250,11 +229,7 @@ class ProbeReports(Source):
 
 def _left_out(reading: Reading) -> str:
     """Say what does not count, and why; empty when all does."""
-    text = ""
-    if reading.malformed:
-        text += f". Not used because no round trip is like that: {listed(reading.malformed)}"
-    if reading.unknown_nodes:
-        text += f". Not used because no such node exists: {listed(reading.unknown_nodes)}"
+    text = left_out(reading, malformed="no round trip is like that", unknown="no such node exists")
     if reading.stale:
         text += f". Not used because older than 15 minutes: {counted(reading.stale, 'measurement')}"
     return text

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import ClassVar, Final
@@ -18,24 +17,21 @@ import structlog
 from berth.api.conditions import ConditionUpdate
 from berth.api.labels import WEIGHTS_NETPERF
 from berth.api.networktopology import NetworkTopology
-from berth.api.text import listed
-from berth.kube.client import ApiClient
-from berth.runtime.component import ComponentContext
 from controllers.networktopology import metrics
 from controllers.networktopology.node_medians import MAX_AGE
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources import prometheus_http
 from controllers.networktopology.sources.base import (
-    DEFAULT_SETTINGS,
     REASON_PARTLY_USABLE,
     Published,
     Reading,
-    Source,
-    SourceSettings,
     SourceState,
+    Surroundings,
     TopologyKey,
     available,
+    left_out,
 )
+from controllers.networktopology.sources.cluster_wide import ClusterWideSource
 from controllers.networktopology.sources.prometheus_answer import PrometheusError, Series, read_series
 from controllers.networktopology.sources.prometheus_server import PrometheusServer
 
@@ -58,34 +54,20 @@ class _Vector:
     """of the monotonic clock"""
 
 
-class Prometheus(Source):
+class Prometheus(ClusterWideSource):
     """What a Prometheus server has."""
 
     choice: ClassVar[str] = "prometheus"
-    automatic: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        context: ComponentContext,
-        *,
-        client: ApiClient,
-        changed: Callable[[TopologyKey], None],
-        settings: SourceSettings = DEFAULT_SETTINGS,
-    ) -> None:
+    def __init__(self, around: Surroundings) -> None:
         """Start without an answer."""
-        super().__init__(context, client=client, changed=changed, settings=settings)
-        self._server = settings.prometheus
-        self._keys: set[TopologyKey] = set()
+        super().__init__(around)
+        self._server = around.settings.prometheus
         self._vector: _Vector | None = None
         self._problem = ""
         self._started = time.monotonic()
         self._cached: tuple[_Vector, Places, Reading] | None = None
         self._one_at_a_time = asyncio.Lock()
-
-    @classmethod
-    def named_by(cls, topology: NetworkTopology) -> bool:  # noqa: ARG003
-        """Every NetworkTopology may be served."""
-        return True
 
     @classmethod
     def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:  # noqa: ARG003
@@ -94,7 +76,7 @@ class Prometheus(Source):
 
     async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:
         """Return what was last answered, and tell of changes for ``key`` from now on."""
-        self._keys.add(key)
+        self._served.add(key)
         server = self._server
         if server is None:
             return Reading(SourceState.MISSING, NAME)
@@ -140,10 +122,6 @@ class Prometheus(Source):
                 text = f"Prometheus cannot be read: {reading.detail}; the computed weights stay as they are"
                 return available(False, "PrometheusUnreadable", text)
 
-    def forget(self, key: TopologyKey) -> None:
-        """Tell of no changes any more."""
-        self._keys.discard(key)
-
     async def run(self) -> None:
         """Ask again and again, for ever; without a server wait."""
         if self._server is None:
@@ -168,15 +146,9 @@ class Prometheus(Source):
             metrics.PROMETHEUS_QUERIES.labels("answered").inc()
             if before:
                 log.info("Prometheus answers again")
-        for key in tuple(self._keys):
-            self._changed(key)
+        self._tell_all()
 
 
 def _left_out(reading: Reading) -> str:
     """Say what does not count, and why; empty when all does."""
-    text = ""
-    if reading.malformed:
-        text += f". Not used because no round trip is like that: {listed(reading.malformed)}"
-    if reading.unknown_nodes:
-        text += f". Not used because the cluster has no such place: {listed(reading.unknown_nodes)}"
-    return text
+    return left_out(reading, malformed="no round trip is like that", unknown="the cluster has no such place")

@@ -18,6 +18,7 @@ from controllers.networktopology.sources.base import (
     Source,
     SourceSettings,
     SourceState,
+    Surroundings,
     TopologyKey,
 )
 from controllers.networktopology.sources.configmap import ConfigMaps
@@ -79,8 +80,9 @@ class Sources:
         settings: SourceSettings = DEFAULT_SETTINGS,
         kinds: Sequence[type[Source]] = SOURCES,
     ) -> None:
-        """Prepare; arguments as of :class:`~.base.Source`, and the kinds of sources."""
-        self._sources = [kind(context, client=client, changed=changed, settings=settings) for kind in kinds]
+        """Prepare; arguments as of :class:`~.base.Surroundings`, and the kinds of sources."""
+        around = Surroundings(context, client, changed, settings)
+        self._sources = [kind(around) for kind in kinds]
 
     async def read(
         self, key: TopologyKey, topology: NetworkTopology, places: Places

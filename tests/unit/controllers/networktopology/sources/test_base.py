@@ -11,7 +11,16 @@ from berth.api.networktopology import NetworkTopology
 from berth.kube.client import ApiClient
 from berth.runtime.component import ComponentContext
 from controllers.networktopology.places import Places
-from controllers.networktopology.sources.base import Published, Reading, Source, SourceState, TopologyKey, available
+from controllers.networktopology.sources.base import (
+    Published,
+    Reading,
+    Source,
+    SourceState,
+    Surroundings,
+    TopologyKey,
+    available,
+    left_out,
+)
 from tests.support.topologies import places, topology
 
 KEY = TopologyKey("shop", "net")
@@ -33,7 +42,7 @@ class Fixed(Source):
 
 
 async def test_a_source_that_follows_nothing_only_says_what_it_reads() -> None:
-    source = Fixed(cast(ComponentContext, None), client=cast(ApiClient, None), changed=print)
+    source = Fixed(Surroundings(cast(ComponentContext, None), cast(ApiClient, None), print))
     net, where = topology(), places(n1="r/A", n2="r/B")
     assert (
         await source.read(KEY, net, where)
@@ -63,3 +72,19 @@ def test_a_key_is_named_as_people_write_it() -> None:
 
 def test_the_condition_of_every_source_has_one_type() -> None:
     assert available(True, "Fixed", "text") == ("SourceAvailable", True, "Fixed", "text")
+
+
+@pytest.mark.parametrize(
+    ("reading", "text"),
+    [
+        pytest.param(Reading(SourceState.READ, "R"), "", id="nothing"),
+        pytest.param(Reading(SourceState.READ, "R", malformed=("a", "b")), ". Not used because odd: a, b", id="odd"),
+        pytest.param(
+            Reading(SourceState.EMPTY, "R", malformed=("a",), unknown_nodes=("n9",)),
+            ". Not used because odd: a. Not used because gone: n9",
+            id="both",
+        ),
+    ],
+)
+def test_what_does_not_count_is_said(reading: Reading, text: str) -> None:
+    assert left_out(reading, malformed="odd", unknown="gone") == text

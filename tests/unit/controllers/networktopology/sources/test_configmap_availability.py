@@ -9,7 +9,7 @@ import pytest
 from berth.api.conditions import ConditionUpdate
 from berth.kube.client import ApiClient
 from berth.runtime.component import ComponentContext
-from controllers.networktopology.sources.base import ConfigMapData, Published, Reading, SourceState
+from controllers.networktopology.sources.base import ConfigMapData, Published, Reading, SourceState, Surroundings
 from controllers.networktopology.sources.configmap import ConfigMaps, key_prefix, parse
 from tests.support.topologies import measured, places, topology
 
@@ -22,7 +22,7 @@ INSTEAD = "until then costs come from UserDefined"
 
 def configmaps() -> ConfigMaps:
     """The source, of which nothing here needs the API server."""
-    return ConfigMaps(cast(ComponentContext, None), client=cast(ApiClient, None), changed=print)
+    return ConfigMaps(Surroundings(cast(ComponentContext, None), cast(ApiClient, None), print))
 
 
 def availability(reading: Reading) -> ConditionUpdate:

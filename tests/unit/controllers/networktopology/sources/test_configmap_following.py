@@ -13,7 +13,7 @@ from berth.kube.client import ApiClient
 from berth.runtime.component import ComponentContext
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources import configmap as subject
-from controllers.networktopology.sources.base import Reading, SourceState, TopologyKey
+from controllers.networktopology.sources.base import Reading, SourceState, Surroundings, TopologyKey
 from controllers.networktopology.sources.configmap import ConfigMaps
 from tests.support.topologies import topology
 
@@ -45,7 +45,7 @@ class World:
     def __init__(self) -> None:
         self.changed: list[str] = []
         context, client = cast(ComponentContext, None), cast(ApiClient, None)
-        self.source = ConfigMaps(context, client=client, changed=lambda key: self.changed.append(key.name))
+        self.source = ConfigMaps(Surroundings(context, client, lambda key: self.changed.append(key.name)))
 
     async def read(self, name: str, configmap: str, namespace: str = "shop") -> Reading:
         """Read the ConfigMap that a NetworkTopology names."""

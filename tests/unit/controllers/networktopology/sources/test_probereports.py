@@ -16,7 +16,7 @@ from berth.kube.errors import ApiError
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
 from controllers.networktopology.sources import probereports as subject
-from controllers.networktopology.sources.base import Reading, SourceState, TopologyKey
+from controllers.networktopology.sources.base import Reading, SourceState, Surroundings, TopologyKey
 from controllers.networktopology.sources.probe_measurements import Report
 from controllers.networktopology.sources.probereports import ProbeReports
 from tests.support.topologies import places, probe_report, probed_peer, topology, weight_set
@@ -68,7 +68,7 @@ class World:
         self.checks = Checks()
         monkeypatch.setattr(subject, "Reflector", self._watch)
         monkeypatch.setattr(subject, "TELL_SECONDS", 0.0)
-        self.source = ProbeReports(cast(ComponentContext, self), client=cast(ApiClient, self), changed=self.told.append)
+        self.source = ProbeReports(Surroundings(cast(ComponentContext, self), cast(ApiClient, self), self.told.append))
 
     def _watch(self, *_: Any) -> Watch:
         self.watches.append(Watch())

@@ -11,7 +11,14 @@ from prometheus_client import REGISTRY
 from berth.kube.client import ApiClient
 from berth.runtime.component import ComponentContext
 from controllers.networktopology.sources import prometheus as subject
-from controllers.networktopology.sources.base import DEFAULT_SETTINGS, Reading, SourceSettings, SourceState, TopologyKey
+from controllers.networktopology.sources.base import (
+    DEFAULT_SETTINGS,
+    Reading,
+    SourceSettings,
+    SourceState,
+    Surroundings,
+    TopologyKey,
+)
 from controllers.networktopology.sources.prometheus import Prometheus
 from controllers.networktopology.sources.prometheus_answer import Pair, PrometheusError, Series
 from controllers.networktopology.sources.prometheus_presets import own_query
@@ -35,7 +42,7 @@ class World:
         monkeypatch.setattr(subject, "POLL_SECONDS", 0.0)
         monkeypatch.setattr(subject, "time", self)
         self.source = Prometheus(
-            cast(ComponentContext, None), client=cast(ApiClient, None), changed=self.told.append, settings=settings
+            Surroundings(cast(ComponentContext, None), cast(ApiClient, None), self.told.append, settings)
         )
 
     def monotonic(self) -> float:

@@ -10,7 +10,7 @@ from berth.api.networktopology import NetworkTopology
 from berth.kube.client import ApiClient
 from berth.runtime.component import ComponentContext
 from controllers.networktopology.graph import CostGraph
-from controllers.networktopology.sources.base import SourceState, StatedCosts
+from controllers.networktopology.sources.base import SourceState, StatedCosts, Surroundings
 from controllers.networktopology.sources.userdefined import UserDefined, read_stated
 from tests.support.topologies import Stated, stated, topology, weight_set
 
@@ -104,6 +104,6 @@ def test_other_topology_keys_are_left_alone() -> None:
     ],
 )
 def test_availability(zones: Stated, holds: bool, reason: str, message: str) -> None:
-    source = UserDefined(cast(ComponentContext, None), client=cast(ApiClient, None), changed=print)
+    source = UserDefined(Surroundings(cast(ComponentContext, None), cast(ApiClient, None), print))
     found = source.availability(read_stated(stated(zones=zones), REGION_OF), "")
     assert found == ("SourceAvailable", holds, reason, message)
