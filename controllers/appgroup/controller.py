@@ -31,9 +31,9 @@ class AppGroupController:
         self._context = context
         self._queue: WorkQueue[GroupKey] = WorkQueue(lambda key: key.namespace)
         pods = GroupPods()
-        versions: SeenVersions[GroupKey] = SeenVersions()
+        versions: SeenVersions[GroupKey] = SeenVersions(self._news)
         self._reconciler = Reconciler(client=context.client, recorder=context.recorder, pods=pods, versions=versions)
-        self._handlers = Handlers(self._queue, pods=pods, reconciler=self._reconciler, versions=versions)
+        self._handlers = Handlers(self._queue, pods=pods, versions=versions)
         self._reflector: Reflector[GroupPod] = Reflector(context.client, GROUP_PODS, label_selector=LABEL_APPGROUP)
         self._reflector.add_handler(self._handlers.pod_changed)
         context.watch("pods of appgroups", self._reflector)
@@ -49,6 +49,11 @@ class AppGroupController:
             context.operator.follow(context, APP_GROUPS, self._handlers.register, listed=self._handlers.listed),
             self._work(),
         )
+
+    def _news(self, key: GroupKey) -> None:
+        """An AppGroup was changed by somebody else; its spec may be new, so it is due at once."""
+        self._reconciler.seen(key)
+        self._queue.add(key)
 
     async def _work(self) -> None:
         # A status computed before the first list of pods would report none of them as running.

@@ -11,7 +11,6 @@ from berth.network.groups import GroupKey
 from berth.runtime.seen_versions import SeenVersions
 from berth.runtime.workqueue import WorkQueue
 from controllers.appgroup.pods import GroupPod, GroupPods
-from controllers.appgroup.reconciler import Reconciler
 
 POD_DELAY: Final = 0.15
 """Seconds for which pod changes of a group are gathered into one status."""
@@ -25,13 +24,11 @@ class Handlers:
         queue: WorkQueue[GroupKey],
         *,
         pods: GroupPods,
-        reconciler: Reconciler,
         versions: SeenVersions[GroupKey],
     ) -> None:
-        """Prepare; ``queue`` gets the keys, ``versions`` what was seen of each."""
+        """Prepare; ``queue`` gets the keys of pods; ``versions`` says which AppGroups have news."""
         self._queue = queue
         self._pods = pods
-        self._reconciler = reconciler
         self._versions = versions
 
     def register(self, registry: kopf.OperatorRegistry) -> None:
@@ -39,11 +36,8 @@ class Handlers:
 
         @kopf.on.event(*APP_GROUPS.names, registry=registry)
         def appgroup_changed(namespace: str | None, name: str, meta: kopf.Meta, **_: Any) -> None:
-            """An AppGroup was listed, created, changed or deleted; its spec may be new, so it is due at once."""
-            key = GroupKey(namespace or "", name)
-            self._reconciler.seen(key)
-            self._versions.note(key, meta["resourceVersion"])
-            self._queue.add(key)
+            """An AppGroup was listed, created, changed or deleted."""
+            self._versions.note(GroupKey(namespace or "", name), meta["resourceVersion"])
 
     def listed(self) -> None:
         """All AppGroups were listed anew; some of those known may have gone unseen."""

@@ -94,7 +94,7 @@ class Reconciler:
         large = len(status.topology_order) + len(status.pods_scheduled) > LARGE
         # Several at a time would take the API server's processors from everybody's bindings.
         async with self._large if large else contextlib.nullcontext():
-            answer = await self._client.apply(
+            write = self._client.apply(
                 APP_GROUPS, key.name, body, field_manager=FIELD_MANAGER, namespace=key.namespace, subresource="status"
             )
-        self._versions.note_answer(key, answer)
+            await self._versions.writing(key, write, generation=document["metadata"].get("generation", 0))

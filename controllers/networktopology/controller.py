@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from berth.kube.resources import NETWORK_TOPOLOGIES
 from berth.runtime.component import ComponentContext, run_together
 from berth.runtime.seen_versions import SeenVersions
 from berth.runtime.workqueue import WorkQueue
-from controllers.networktopology.handlers import Handlers
+from controllers.networktopology.handlers import DEBOUNCE, Handlers
 from controllers.networktopology.nodes import NodeWatch
 from controllers.networktopology.reconciler import Reconciler
 from controllers.networktopology.settings import NetworkTopologySettings
@@ -29,7 +30,7 @@ class NetworkTopologyController:
         self._context = context
         self._settings = settings
         self._queue: WorkQueue[TopologyKey] = WorkQueue(lambda key: key.namespace)
-        self._versions: SeenVersions[TopologyKey] = SeenVersions()
+        self._versions: SeenVersions[TopologyKey] = SeenVersions(partial(self._queue.add, delay=DEBOUNCE))
         self._handlers = Handlers(self._queue, self._versions)
         self._nodes = NodeWatch(context.client, changed=self._handlers.nodes_changed)
         context.watch("nodes", self._nodes.reflector)

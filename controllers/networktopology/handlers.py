@@ -19,7 +19,7 @@ class Handlers:
     """All handlers of the controller."""
 
     def __init__(self, queue: WorkQueue[TopologyKey], versions: SeenVersions[TopologyKey]) -> None:
-        """Prepare; ``queue`` gets the keys, ``versions`` what was seen of each."""
+        """Prepare; ``queue`` gets the keys, ``versions`` says of which there is news."""
         self._queue = queue
         self._versions = versions
 
@@ -29,9 +29,7 @@ class Handlers:
         @kopf.on.event(*NETWORK_TOPOLOGIES.names, registry=registry)
         def topology_changed(namespace: str | None, name: str, meta: kopf.Meta, **_: Any) -> None:
             """A NetworkTopology was listed, created, changed or deleted."""
-            key = TopologyKey(namespace or "", name)
-            self._versions.note(key, meta["resourceVersion"])
-            self._queue.add(key, delay=DEBOUNCE)
+            self._versions.note(TopologyKey(namespace or "", name), meta["resourceVersion"])
 
     def listed(self) -> None:
         """All NetworkTopologies were listed anew; some of those known may have gone unseen."""

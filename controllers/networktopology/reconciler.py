@@ -70,6 +70,11 @@ class _Pass:
         return found
 
     @property
+    def generation(self) -> int:
+        """Generation of the object as the API server has it."""
+        return int(self.metadata.get("generation", 0))
+
+    @property
     def weights(self) -> list[dict[str, Any]]:
         """``spec.weights`` as it is now."""
         return list((self.raw.get("spec") or {}).get("weights") or [])
@@ -203,14 +208,12 @@ class Reconciler:
             # An apply of nothing would remove the list itself, which the kind requires.
             metadata = {"resourceVersion": this.metadata["resourceVersion"]}
             body = {"metadata": metadata, "spec": {"weights": []}}
-            answer = await self._client.merge_patch(NETWORK_TOPOLOGIES, name, body, namespace=namespace)
+            write = self._client.merge_patch(NETWORK_TOPOLOGIES, name, body, namespace=namespace)
         else:
             body = this.applied(spec={"weights": wanted}) if wanted else this.applied()
-            answer = await self._client.apply(
-                NETWORK_TOPOLOGIES, name, body, field_manager=FIELD_MANAGER, namespace=namespace
-            )
+            write = self._client.apply(NETWORK_TOPOLOGIES, name, body, field_manager=FIELD_MANAGER, namespace=namespace)
+        answer = await self._versions.writing(this.key, write, generation=this.generation + 1)
         metrics.WRITES.labels("weights").inc()
-        self._versions.note_answer(this.key, answer)
         this.raw = ObjectDecoder(NETWORK_TOPOLOGIES.raw.type).decode(answer)
         regarding = Reference.to(this.raw)
         note = events.weights_updated(regarding, computed) if wanted else events.weights_removed(regarding, owned)
@@ -232,7 +235,7 @@ class Reconciler:
         wanted = next_status(
             this.status,
             updates,
-            generation=int(this.metadata.get("generation", 0)),
+            generation=this.generation,
             places=this.places,
             names=[item["name"] for item in this.weights],
             calculated=ownership(this.metadata.get("managedFields", ())).time,
@@ -242,7 +245,7 @@ class Reconciler:
         if wanted == this.status.to_api():
             return
         wanted["conditions"] = [item for item in wanted["conditions"] if item["type"] in CONDITIONS]
-        answer = await self._client.apply(
+        write = self._client.apply(
             NETWORK_TOPOLOGIES,
             this.key.name,
             this.applied(status=wanted),
@@ -250,7 +253,7 @@ class Reconciler:
             namespace=this.key.namespace,
             subresource="status",
         )
-        self._versions.note_answer(this.key, answer)
+        await self._versions.writing(this.key, write, generation=this.generation)
         metrics.WRITES.labels("status").inc()
         for note in events.condition_changes(Reference.to(this.raw), this.status.conditions, updates):
             self._recorder.record(note)

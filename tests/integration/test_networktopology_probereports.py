@@ -149,8 +149,9 @@ def test_a_delay_shows_and_a_partition_is_missing_and_never_cheap(costs: Costs, 
 
 
 def test_reports_that_are_too_old_give_way_and_say_so(costs: Costs, reports: Reports) -> None:
-    reports.write(age=1000)
     costs.create(user_defined(zones=ZONE_COSTS), configmap="")
+    costs.wait_reason("SourceAvailable", "UserDefined")  # those of the test before are gone here too
+    reports.write(age=1000)
     source = costs.wait_reason("SourceAvailable", "ProbeReportsStale")
     assert "until then costs come from UserDefined" in source["message"]
     costs.wait_zones("Dijkstra", ZONE_COSTS)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -43,6 +45,15 @@ class AppGroups:
         """Return an AppGroup."""
         answer: dict[str, Any] = self._api.request("GET", f"{self._groups}/{name}")
         return answer
+
+    def writes_between(self, before: str, after: str, name: str = "boutique") -> int:
+        """Return how often an AppGroup was written after one version of it and up to another."""
+        query = f"watch=true&resourceVersion={before}&fieldSelector=metadata.name={name}&timeoutSeconds=1"
+        status, _, content = self._api.raw("GET", f"{self._groups}?{query}")
+        events = [json.loads(line) for line in content.splitlines()]
+        assert status == HTTPStatus.OK, content
+        assert {event["type"] for event in events} <= {"MODIFIED"}, content
+        return sum(int(event["object"]["metadata"]["resourceVersion"]) <= int(after) for event in events)
 
     def all(self) -> list[dict[str, Any]]:
         """Return all AppGroups."""

@@ -49,7 +49,7 @@ class World:
         self.notes: list[Note] = []
         self.delays: list[float] = []
         self.forgotten: list[TopologyKey] = []
-        self.versions: SeenVersions[TopologyKey] = SeenVersions()
+        self.versions: SeenVersions[TopologyKey] = SeenVersions(lambda _: None)
         self.asked: list[str] = []
         nodes = NodeWatch(cast(ApiClient, self), changed=lambda: None)
         nodes._places = places(n1="r/A", n2="r/B")

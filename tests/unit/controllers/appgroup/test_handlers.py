@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import kopf
 
@@ -12,17 +11,14 @@ from berth.runtime.seen_versions import SeenVersions
 from berth.runtime.workqueue import WorkQueue
 from controllers.appgroup.handlers import Handlers
 from controllers.appgroup.pods import GroupPods
-from controllers.appgroup.reconciler import Reconciler
 
 KEY = GroupKey("shop", "a")
 
 
-async def test_an_event_makes_its_object_due_in_its_version_and_a_list_all_that_are_known() -> None:
+async def test_an_event_shows_a_version_and_a_list_makes_all_due_that_are_known() -> None:
     queue: WorkQueue[GroupKey] = WorkQueue(lambda key: key.namespace)
-    versions: SeenVersions[GroupKey] = SeenVersions()
-    handlers = Handlers(
-        queue, pods=GroupPods(), reconciler=cast(Reconciler, SimpleNamespace(seen=lambda _: None)), versions=versions
-    )
+    versions: SeenVersions[GroupKey] = SeenVersions(queue.add)
+    handlers = Handlers(queue, pods=GroupPods(), versions=versions)
     registry = kopf.OperatorRegistry()
     handlers.register(registry)
     [handler] = registry._watching.get_all_handlers()

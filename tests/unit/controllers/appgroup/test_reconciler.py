@@ -31,7 +31,7 @@ class World:
         self.about = about
         self.bodies: list[dict[str, Any]] = []
         self.notes: list[Note] = []
-        self.versions: SeenVersions[GroupKey] = SeenVersions()
+        self.versions: SeenVersions[GroupKey] = SeenVersions(lambda _: None)
         self.asked: list[str] = []
         self.reconciler = Reconciler(
             client=cast(ApiClient, self),

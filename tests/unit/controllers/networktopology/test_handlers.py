@@ -14,9 +14,9 @@ from controllers.networktopology.sources.base import TopologyKey
 KEY = TopologyKey("shop", "a")
 
 
-async def test_an_event_makes_its_object_due_in_its_version_and_a_list_all_that_are_known() -> None:
+async def test_an_event_shows_a_version_and_a_list_makes_all_due_that_are_known() -> None:
     queue: WorkQueue[TopologyKey] = WorkQueue(lambda key: key.namespace)
-    versions: SeenVersions[TopologyKey] = SeenVersions()
+    versions: SeenVersions[TopologyKey] = SeenVersions(queue.add)
     handlers = Handlers(queue, versions)
     registry = kopf.OperatorRegistry()
     handlers.register(registry)

@@ -120,7 +120,7 @@ class World:
             nodes=nodes,
             sources=self.sources,
             queue=self.queue,
-            versions=SeenVersions(),
+            versions=SeenVersions(lambda _: None),
             algorithm="Dijkstra",
             cost_unit=100,
         )
