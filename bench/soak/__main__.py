@@ -207,6 +207,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as directory,
     ):
         cluster.kubectl("apply", "--server-side", "-f", str(REPOSITORY / "crds"))
+        cluster.kubectl("apply", "--server-side", "-k", str(REPOSITORY / "deploy" / "policies" / "warn"))
         say(f"creating {len(specs)} nodes")
         cluster.create_nodes(specs)
         run = asyncio.run(soak(cluster, Path(directory), arguments))

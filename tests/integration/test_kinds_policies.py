@@ -138,6 +138,30 @@ def test_the_strict_overlay_refuses_it(denying: LocalCluster, raw: dict[str, Any
     assert [word for word in words if word not in answer["message"]] == [], answer["message"]
 
 
+LARGE = [workload(f"w{n}", *(f"w{(n + k) % 1500}" for k in range(1, 6))) for n in range(1500)]
+
+
+@pytest.mark.parametrize(
+    ("raw", "problem"),
+    [
+        pytest.param(app_group(*LARGE), "", id="sound"),
+        pytest.param(app_group(*LARGE, workload("w7", "other")), "", id="only comparing all with all would tell"),
+        pytest.param(app_group(*LARGE, numMembers=1), "numMembers is 1", id="few-members"),
+        pytest.param(app_group(*LARGE, workload("x", "x")), '"x" depends on itself', id="self-dependency"),
+        pytest.param(app_group(*LARGE, workload("x", "w1", minBandwidth="fast")), "not a bandwidth", id="bandwidth"),
+    ],
+)
+def test_a_large_group_is_held_to_what_can_be_told_in_one_look(
+    denying: LocalCluster, raw: dict[str, Any], problem: str
+) -> None:
+    """A policy that compared all its selectors refused it for its size, after seconds of the API server's time."""
+    api = denying.api()
+    status, _, answer = write(api, raw, "?dryRun=All")
+    api.close()
+    assert status == (422 if problem else 201), answer
+    assert problem in answer.get("message", "")
+
+
 def test_statistics_in_the_status_of_an_appgroup_are_kept(warning: LocalCluster) -> None:
     api = warning.api()
     write(api, app_group(*PAIR, name="statistics"))
