@@ -14,6 +14,7 @@ from berth.runtime.settings import ComponentSettings
 from berth.runtime.workqueue import WorkQueue
 from controllers.appgroup import metrics
 from controllers.appgroup.handlers import Handlers
+from controllers.appgroup.large_statuses import LargeStatuses
 from controllers.appgroup.pods import GROUP_PODS, GroupPod, GroupPods
 from controllers.appgroup.reconciler import Reconciler
 
@@ -32,12 +33,15 @@ class AppGroupController:
         self._queue: WorkQueue[GroupKey] = WorkQueue(lambda key: key.namespace)
         pods = GroupPods()
         versions: SeenVersions[GroupKey] = SeenVersions(self._news)
-        self._reconciler = Reconciler(client=context.client, recorder=context.recorder, pods=pods, versions=versions)
+        self._large = LargeStatuses(gone=self._queue.add)
+        self._reconciler = Reconciler(
+            client=context.client, recorder=context.recorder, pods=pods, versions=versions, large=self._large
+        )
         self._handlers = Handlers(self._queue, pods=pods, versions=versions)
         self._reflector: Reflector[GroupPod] = Reflector(context.client, GROUP_PODS, label_selector=LABEL_APPGROUP)
         self._reflector.add_handler(self._handlers.pod_changed)
         context.watch("pods of appgroups", self._reflector)
-        metrics.QUEUE_DEPTH.set_function(lambda: len(self._queue))
+        metrics.QUEUE_DEPTH.set_function(lambda: len(self._queue) + len(self._large))
         metrics.APP_GROUPS.set_function(lambda: len(self._queue.known))
         metrics.PODS.set_function(lambda: len(pods))
 
@@ -58,4 +62,7 @@ class AppGroupController:
     async def _work(self) -> None:
         # A status computed before the first list of pods would report none of them as running.
         await self._reflector.synced.wait()
-        await self._queue.run(self._reconciler.reconcile, workers=WORKERS)
+        await run_together(
+            self._queue.run(self._reconciler.reconcile, workers=WORKERS),
+            self._large.run(self._reconciler.reconcile_large),
+        )

@@ -6,7 +6,8 @@ from prometheus_client import Counter, Gauge, Histogram
 
 RECONCILES = Counter(
     "berth_appgroup_reconciles_total",
-    "AppGroups looked at, by outcome: written, unchanged, gone (deleted meanwhile), failed (tried again later).",
+    "AppGroups looked at, by outcome: written, unchanged, postponed (large, done in its turn), gone (deleted "
+    "meanwhile), failed (tried again later).",
     ["outcome"],
 )
 RECONCILE_DURATION = Histogram(

@@ -56,8 +56,8 @@ The schema bounds neither the number of workloads nor that of dependencies. etcd
 about 50 bytes plus their texts, in the spec and again in the status, and so does a dependency in the spec. What fits,
 tried on a real API server: 10,000 workloads with the shortest names and no dependencies; 4,000 Deployments with
 13-character names and two dependencies each. In a group of more than 250,000
-comparisons (200 workloads with five dependencies each) the policies do not look for selectors that occur twice or are no
-workload; the condition tells.
+comparisons (200 workloads with five dependencies each) the policies do not look for selectors that occur twice or are
+no workload; the condition tells.
 `podsScheduled` is cut at 500 entries.
 """
 

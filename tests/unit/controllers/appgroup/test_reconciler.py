@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, cast
 
 import pytest
@@ -13,6 +12,7 @@ from berth.kube.errors import ApiError
 from berth.kube.events import EventRecorder, Note
 from berth.network.groups import GroupKey
 from berth.runtime.seen_versions import SeenVersions
+from controllers.appgroup.large_statuses import LargeStatuses
 from controllers.appgroup.pods import GroupPods
 from controllers.appgroup.reconciler import LARGE, Reconciler
 from hack.harness.boutique import boutique
@@ -33,11 +33,13 @@ class World:
         self.notes: list[Note] = []
         self.versions: SeenVersions[GroupKey] = SeenVersions(lambda _: None)
         self.asked: list[str] = []
+        self.large = LargeStatuses(gone=lambda _: None)
         self.reconciler = Reconciler(
             client=cast(ApiClient, self),
             recorder=cast(EventRecorder, self),
             pods=GroupPods(),
             versions=self.versions,
+            large=self.large,
         )
 
     async def get(self, *_: Any, not_older_than: str, **__: Any) -> dict[str, Any]:
@@ -127,40 +129,58 @@ async def test_a_refused_write_is_for_the_queue_to_try_again(status: int) -> Non
     assert len(world.bodies) == 1
 
 
-async def test_large_statuses_are_written_one_at_a_time_and_small_ones_beside_them() -> None:
-    documents = {"large-1": boutique(size=LARGE + 1), "large-2": boutique(size=LARGE + 1), "small": boutique()}
-    begun: list[str] = []
-    gate = asyncio.Event()
+class TestLargeStatuses:
+    """What is large is handed over, and taken back when it is small again."""
 
-    class Slow(World):
-        async def get(self, _kind: Any, name: str, **_: Any) -> dict[str, Any]:
-            return documents[name]
+    async def test_they_are_written_when_their_turn_comes_and_small_ones_at_once(self) -> None:
+        world = World(boutique(size=LARGE + 1))
+        before = outcomes("postponed")
+        assert await world.reconciler.reconcile(KEY)
+        assert (world.bodies, KEY in world.large, len(world.large)) == ([], True, 1)
+        assert outcomes("postponed") == before + 1
+        assert await world.reconciler.reconcile_large(KEY)
+        assert len(world.bodies) == 1
+        small = World(boutique(size=LARGE))
+        await small.reconciler.reconcile(KEY)
+        assert (len(small.bodies), KEY in small.large) == (1, False)
 
-        async def apply(self, kind: Any, name: str, body: dict[str, Any], **options: Any) -> bytes:
-            begun.append(name)
-            await gate.wait()
-            return await super().apply(kind, name, body, **options)
+    async def test_what_is_known_to_be_large_is_not_read_before_its_turn(self) -> None:
+        world = World(boutique(size=LARGE + 1))
+        await world.reconciler.reconcile(KEY)
+        await world.reconciler.reconcile(KEY)
+        assert len(world.asked) == 1
 
-    world = Slow(boutique())
-    passes = [asyncio.create_task(world.reconciler.reconcile(GroupKey("default", name))) for name in documents]
-    async with asyncio.timeout(5):
-        while len(begun) < 2:
-            await asyncio.sleep(0)
-        for _ in range(10):
-            await asyncio.sleep(0)
-        assert begun == ["large-1", "small"]
-        gate.set()
-        assert await asyncio.gather(*passes) == [True] * 3
-    assert begun == ["large-1", "small", "large-2"]
+    async def test_one_that_is_as_it_should_be_is_not_handed_over(self) -> None:
+        world = World(boutique(size=LARGE + 1))
+        await world.reconciler.reconcile_large(KEY)
+        assert await world.reconciler.reconcile(KEY)
+        assert KEY not in world.large
+
+    async def test_one_that_is_small_again_is_taken_back(self) -> None:
+        world = World(boutique(size=LARGE + 1))
+        await world.reconciler.reconcile(KEY)
+        world.document = boutique()
+        assert await world.reconciler.reconcile_large(KEY)
+        assert (len(world.bodies), KEY in world.large) == (1, False)
+
+    async def test_the_latency_of_a_new_spec_ends_with_its_write(self) -> None:
+        world = World(boutique(size=LARGE + 1))
+        before = spec_to_status_samples()
+        world.reconciler.seen(KEY)
+        await world.reconciler.reconcile(KEY)
+        assert spec_to_status_samples() == before
+        await world.reconciler.reconcile_large(KEY)
+        assert spec_to_status_samples() == before + 1
+
+
+def spec_to_status_samples() -> float:
+    return REGISTRY.get_sample_value("berth_appgroup_spec_to_status_seconds_count") or 0.0
 
 
 async def test_the_latency_of_a_new_spec_is_measured_once() -> None:
-    def samples() -> float:
-        return REGISTRY.get_sample_value("berth_appgroup_spec_to_status_seconds_count") or 0.0
-
     world = World(boutique())
-    before = samples()
+    before = spec_to_status_samples()
     for _ in range(2):
         world.reconciler.seen(KEY)
         await world.reconciler.reconcile(KEY)
-    assert samples() == before + 1
+    assert spec_to_status_samples() == before + 1
