@@ -52,6 +52,14 @@ class ObjectMeta(Struct):
     owner_references: list[OwnerReference] = []
 
 
+class HasMetadata(Protocol):
+    """Anything with Kubernetes metadata."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Name, namespace, uid and resourceVersion at least."""
+
+
 class LabelSelectorRequirement(Struct):
     """metav1.LabelSelectorRequirement and corev1.NodeSelectorRequirement."""
 

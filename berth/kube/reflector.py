@@ -2,8 +2,8 @@
 
 States: listing -> following -> (connection ends) following from the last version -> (410 Gone) listing.
 A relist is compared with the copy, object by object, so that those deleted while the watch was broken are
-reported as deleted; that is what operator frameworks commonly miss. Listing also begins anew when a watch says
-nothing at all or its version goes back: both are what a restored etcd looks like.
+reported as deleted; that is what operator frameworks commonly miss. Listing also begins anew when the API server has
+gone back behind the last version, as to a backup of etcd, or a watch says nothing at all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import aclosing
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, TypedDict, TypeVar, cast
 
 import aiohttp
 import msgspec
@@ -22,9 +22,10 @@ import structlog
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.decoding import ObjectDecoder, at_any_depth
 from berth.kube.errors import ApiError, error_from_event
+from berth.kube.history import went_back
 from berth.kube.interning import PodInterning
 from berth.kube.memory import collection_paused
-from berth.kube.meta import ObjectMeta, object_key
+from berth.kube.meta import HasMetadata, object_key
 from berth.kube.metrics import CACHED_OBJECTS, HANDLER_FAILURES, UNREADABLE, WATCH_AGE, WATCH_EVENTS, WATCH_RESTARTS
 from berth.kube.objects import Pod
 from berth.kube.resources import Resource, version_number
@@ -36,19 +37,17 @@ CHANGES = ("ADDED", "MODIFIED", "DELETED")
 """Types of watch events that carry an object."""
 
 
-class HasMetadata(Protocol):
-    """Anything with Kubernetes metadata."""
-
-    @property
-    def metadata(self) -> ObjectMeta:
-        """Name, namespace, uid and resourceVersion at least."""
-
-
 T = TypeVar("T", bound=HasMetadata)
 
 Handler = Callable[[T | None, T | None], None]
 """Called in the event loop for every change, in order, with the object before and after: None before one that is new,
 None after one that is gone. What is gone is handed over as it was last."""
+
+
+class _Selection(TypedDict):
+    namespace: str | None
+    label_selector: str | None
+    field_selector: str | None
 
 
 class _WatchEvent(msgspec.Struct):
@@ -104,9 +103,7 @@ class Reflector(Generic[T]):
         self.objects: dict[str, T] = {}
         self.synced = asyncio.Event()
         self._client = client
-        self._namespace = namespace
-        self._label_selector = label_selector
-        self._field_selector = field_selector
+        self._selection = _Selection(namespace=namespace, label_selector=label_selector, field_selector=field_selector)
         self._stale_after = stale_after
         self._silence_seconds = silence_seconds
         self._decoder = ObjectDecoder(resource.type)
@@ -117,6 +114,7 @@ class Reflector(Generic[T]):
         self._handlers: list[Handler[T]] = []
         self._batch_handlers: list[Callable[[], None]] = []
         self._version = ""
+        self._broken = False
         self._failures = 0
         self._last_contact: float | None = None
         self._counts: dict[str, int] = {}
@@ -163,8 +161,13 @@ class Reflector(Generic[T]):
     async def _step(self) -> None:
         """List if need be, follow until the watch ends, and wait if it ended in trouble."""
         try:
+            if self._broken and self._version:
+                pages = self._client.list_pages(self.resource, **self._selection, limit=1)
+                if await went_back(pages, self._version):
+                    self._version = ""
             if not self._version:
                 await self._list()
+            self._broken = False
             await self._follow()
         except ApiError as error:
             if error.expired or (self._failures >= 3 and error.status != 429):
@@ -179,6 +182,7 @@ class Reflector(Generic[T]):
                 return
             await self._pause(error)
         except TRANSPORT_ERRORS as error:
+            self._broken = True
             await self._pause(error)
         except ValueError as error:  # what msgspec raises for bytes that are not the API's JSON
             self._version = ""
@@ -207,12 +211,7 @@ class Reflector(Generic[T]):
             if self._interning is not None:
                 self._interning = PodInterning()  # without what a list that was broken off has left
             version = ""
-            pages = self._client.list_pages(
-                self.resource,
-                namespace=self._namespace,
-                label_selector=self._label_selector,
-                field_selector=self._field_selector,
-            )
+            pages = self._client.list_pages(self.resource, **self._selection)
             async with aclosing(pages):
                 async for page in pages:
                     self._last_contact = time.monotonic()
@@ -260,13 +259,12 @@ class Reflector(Generic[T]):
 
     async def _follow(self) -> None:
         plural = self.resource.plural
+        seconds = random.randint(290, 590)  # noqa: S311 - spreads reconnects, not a secret
         chunks = self._client.watch_chunks(
             self.resource,
             resource_version=self._version,
-            namespace=self._namespace,
-            label_selector=self._label_selector,
-            field_selector=self._field_selector,
-            timeout_seconds=random.randint(290, 590),  # noqa: S311 - spreads reconnects, not a secret
+            **self._selection,
+            timeout_seconds=seconds,
             silence_seconds=self._silence_seconds,
         )
         started = time.monotonic()
@@ -291,6 +289,7 @@ class Reflector(Generic[T]):
                 self._version = ""
             raise
         WATCH_RESTARTS.labels(plural, "ended").inc()
+        self._broken = time.monotonic() - started < seconds - 1  # as by an API server that stops
         if time.monotonic() - started >= 1.0:
             self._failures = 0
         else:

@@ -22,7 +22,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -34,8 +33,10 @@ from yarl import URL
 from berth.kube.client import PAGE_GROWTH, TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.connection import Connection
 from berth.kube.errors import ApiError
+from berth.kube.history import went_back
 from berth.kube.metrics import WATCH_AGE, WATCH_EVENTS
 from berth.kube.resources import Resource
+from berth.runtime.loop_executor import LoopExecutor
 from berth.runtime.metadata_response import MetadataResponse
 from berth.runtime.server_name import request_class
 
@@ -78,13 +79,17 @@ class WatchAges:
         self._alive: dict[str, float] = {}
         self._answered: dict[str, float] = {}
         self._silent: set[str] = set()
+        self._broken: set[str] = set()
 
     def requested(self, kind: str, now: float) -> None:
         """Note that a watch is asked for, hence that the one before it has ended."""
         answered = self._answered.pop(kind, None)
         if answered is not None:
-            overdue = now - answered > (WATCH_SECONDS + SILENT_SECONDS) / 2
+            lasted = now - answered
+            overdue = lasted > (WATCH_SECONDS + SILENT_SECONDS) / 2
             (self._silent.add if overdue else self._silent.discard)(kind)
+            if overdue or lasted < WATCH_SECONDS - 1:
+                self._broken.add(kind)
 
     def answered(self, kind: str, now: float) -> None:
         """Note that the API server has begun to answer a watch."""
@@ -92,11 +97,22 @@ class WatchAges:
         if kind not in self._silent:
             self._alive[kind] = now
 
+    def doubt(self, kind: str) -> None:
+        """Note that it is not known whether a watch may go on after it was broken off."""
+        self._broken.add(kind)
+
+    def was_broken(self, kind: str) -> bool:
+        """Whether a watch has ended otherwise than by its time; told once."""
+        broken = kind in self._broken
+        self._broken.discard(kind)
+        return broken
+
     def forget(self, kind: str) -> None:
         """Note that a kind is not watched any more, as if it never had been."""
         self._alive.pop(kind, None)
         self._answered.pop(kind, None)
         self._silent.discard(kind)
+        self._broken.discard(kind)
 
     def age(self, kind: str, now: float) -> float | None:
         """Return the seconds since the last sign of life; None before the first one."""
@@ -109,6 +125,7 @@ class _Follower:
     """What a component wants to know, for as long as the API server lets it."""
 
     kind: Resource[Any]
+    client: ApiClient
     register: Register
     listed: Callable[[], None]
     lost: asyncio.Future[str]
@@ -118,28 +135,6 @@ class _Follower:
         """End the following; the first reason counts."""
         if not self.lost.done():
             self.lost.set_result(problem)
-
-
-class LoopExecutor(Executor):
-    """Calls functions in an event loop instead of a thread."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Prepare for a loop that runs in another thread."""
-        self._loop = loop
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have a function called as soon as the loop can."""
-        future: Future[Any] = Future()
-
-        def call() -> None:
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(fn(*args, **kwargs))
-                except Exception as error:
-                    future.set_exception(error)
-
-        self._loop.call_soon_threadsafe(call)
-        return future
 
 
 class Operator:
@@ -179,16 +174,18 @@ class Operator:
             missing = await why_not_listed(context.client, kind)
             if missing is None:
                 problem = _NOT_LISTED_YET
-                missing = await self._follow_until_lost(kind, register, listed)
+                missing = await self._follow_until_lost(kind, context.client, register, listed)
             if missing != problem:
                 log.warning("waiting for a kind", resource=kind.plural, problem=missing)
             problem = missing
             # Also after a loss: who may list but not watch would start kopf without end.
             await asyncio.sleep(RETRY_KIND)
 
-    async def _follow_until_lost(self, kind: Resource[Any], register: Register, listed: Callable[[], None]) -> str:
+    async def _follow_until_lost(
+        self, kind: Resource[Any], client: ApiClient, register: Register, listed: Callable[[], None]
+    ) -> str:
         """Have kopf follow a kind and return why it cannot any more."""
-        follower = _Follower(kind, register, listed, asyncio.get_running_loop().create_future())
+        follower = _Follower(kind, client, register, listed, asyncio.get_running_loop().create_future())
         self._followers = (*self._followers, follower)
         self._changed.set()
         problem = await follower.lost
@@ -331,13 +328,26 @@ class Operator:
             self._page *= PAGE_GROWTH  # it took too long, page by page; kopf ends with it and is started anew
         if status != 200:
             return
+        broken = self._ages.was_broken(params.url.name)
         if _watches(params.url):
             self._ages.answered(params.url.name, time.monotonic())
+            for follower in followers[:1] if broken else ():
+                version = params.url.query.get("resourceVersion", "")
+                asyncio.run_coroutine_threadsafe(self._list_anew_if_gone_back(follower, version), self._main)
             return
         if "continue" in params.url.query:  # a later page shows the cluster as it was at the first
             return
         for follower in followers:
             self._main.call_soon_threadsafe(follower.listed)
+
+    async def _list_anew_if_gone_back(self, follower: _Follower, version: str) -> None:
+        """Start kopf anew if a watch goes on from a version that the API server does not have any more."""
+        try:
+            if await went_back(follower.client.list_pages(follower.kind, limit=1), version):
+                self._changed.set()
+        except (ApiError, *TRANSPORT_ERRORS) as error:
+            self._ages.doubt(follower.kind.plural)
+            log.info("cannot tell whether a watch may go on", resource=follower.kind.plural, error=str(error))
 
     def _followers_of(self, url: URL) -> list[_Follower]:
         return [follower for follower in self._followers if follower.kind.plural == url.name]

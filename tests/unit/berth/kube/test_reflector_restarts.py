@@ -10,12 +10,13 @@ import msgspec
 import pytest
 
 from berth.kube import reflector as reflector_module
-from berth.kube.client import ApiClient
+from berth.kube.client import LIST_PAGE, ApiClient
+from berth.kube.lists import ListMeta, RawList
 from berth.kube.objects import ConfigMap
 from berth.kube.reflector import Reflector
 from berth.kube.resources import CONFIGMAPS
 from tests.support.api_server import Answer, Request, api_server
-from tests.support.kube import running
+from tests.support.kube import running, until
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ async def test_after_an_error_in_the_stream_the_watch_goes_on(
             async with running(reflector.run()):
                 await asyncio.wait_for(arrived.wait(), 20)
         paths = [request.path for request in server.requests]
-    assert len([path for path in paths if "watch=true" not in path]) == lists
+    assert len([path for path in paths if f"limit={LIST_PAGE}" in path]) == lists
     watches = [path for path in paths if "watch=true" in path][: times + 1]
     assert all("resourceVersion=5" in path for path in watches)
     assert len(watches) == times + 1
@@ -81,7 +82,11 @@ async def test_where_a_watch_goes_on_after_a_broken_connection(
 
     async def pause(_: Exception) -> None: ...
 
+    async def at_present(*_: object, **__: object) -> AsyncGenerator[RawList, None]:
+        yield RawList(ListMeta("5"))
+
     monkeypatch.setattr(reflector._client, "watch_chunks", chunks)
+    monkeypatch.setattr(reflector._client, "list_pages", at_present)
     monkeypatch.setattr(reflector, "_pause", pause)
     reflector._version = "5"
     for _ in range(5):
@@ -111,3 +116,44 @@ async def test_watches_that_expire_at_once_are_not_listed_again_without_a_pause(
     for _ in range(5):
         await reflector._step()
     assert len(pauses) == 4  # the first end may be the ordinary end of an old version
+
+
+@pytest.mark.parametrize("error", [None, aiohttp.ClientPayloadError("cut")], ids=["ended early", "cut"])
+@pytest.mark.parametrize(
+    ("now", "lists"),
+    [
+        pytest.param("9", 1, id="where it was"),
+        pytest.param("12", 1, id="further on"),
+        pytest.param("8", 2, id="etcd was restored from a backup"),
+    ],
+)
+async def test_a_watch_that_was_broken_off_goes_on_unless_the_server_has_gone_back(
+    monkeypatch: pytest.MonkeyPatch, now: str, lists: int, error: Exception | None
+) -> None:
+    """The server takes a version of the future, is silent until it has come, and then goes on as if all was well."""
+    monkeypatch.setattr(reflector_module, "backoff", lambda *_, **__: 0.0)
+    watched: list[str] = []
+
+    async def chunks(*_: object, resource_version: str, **__: object) -> AsyncGenerator[list[bytes], None]:
+        watched.append(resource_version)
+        if len(watched) > 1:
+            await asyncio.Event().wait()
+        yield [line("BOOKMARK", metadata={"resourceVersion": "9"}).rstrip()]
+        if error is not None:
+            raise error
+
+    def answer(request: Request) -> Answer:
+        name, version = ("late", now) if watched else ("early", "7")
+        item = {"metadata": {"namespace": "ns", "name": name, "uid": name}}
+        return Answer(200, {"metadata": {"resourceVersion": version}, "items": [item]})
+
+    with api_server(answer) as server:
+        async with ApiClient(server.connection()) as client:
+            monkeypatch.setattr(client, "watch_chunks", chunks)
+            reflector = Reflector(client, CONFIGMAPS)
+            async with running(reflector.run()):
+                await until(lambda: len(watched) == 2, what="the watch goes on")
+        limits = [request.path.rpartition("limit=")[2] for request in server.requests]
+    assert limits == [str(LIST_PAGE), "1", *[str(LIST_PAGE)] * (lists - 1)]
+    assert watched == ["7", "9" if lists == 1 else now]
+    assert set(reflector.objects) == {"ns/early" if lists == 1 else "ns/late"}

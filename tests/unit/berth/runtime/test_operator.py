@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from berth.kube.events import EventRecorder
 from berth.kube.resources import APP_GROUPS
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
-from berth.runtime.operator import LIST_PAGE, SILENT_SECONDS, WATCH_SECONDS, LoopExecutor, Operator, WatchAges
+from berth.runtime.operator import LIST_PAGE, SILENT_SECONDS, WATCH_SECONDS, Operator, WatchAges
 from tests.support.api_server import Answer, Request, api_server, refusal
 from tests.support.kube import running, until
 
@@ -84,6 +83,25 @@ def test_age_of_a_watch(steps: list[Step], now: float, age: float | None) -> Non
     assert ages.age("pods", now) == age
 
 
+@pytest.mark.parametrize(
+    ("steps", "broken"),
+    [
+        pytest.param([("requested", 0.0), ("answered", 1.0)], False, id="the first"),
+        pytest.param([("requested", 0.0), ("answered", 1.0), ("requested", 61.0)], False, id="ended in time"),
+        pytest.param([("requested", 0.0), ("answered", 1.0), ("requested", 31.0)], True, id="cut"),
+        pytest.param([("requested", 0.0), ("answered", 1.0), ("requested", 71.0)], True, id="given up as silent"),
+        pytest.param(
+            [("requested", 0.0), ("answered", 1.0), ("requested", 9.0), ("requested", 10.0)], True, id="twice"
+        ),
+    ],
+)
+def test_a_watch_that_was_broken_off_is_told_once(steps: list[Step], broken: bool) -> None:
+    ages = WatchAges()
+    for step, at in steps:
+        getattr(ages, step)("pods", at)
+    assert [ages.was_broken("pods"), ages.was_broken("pods"), ages.was_broken("nodes")] == [broken, False, False]
+
+
 def test_kinds_do_not_vouch_for_each_other() -> None:
     ages = WatchAges()
     ages.answered("pods", 5.0)
@@ -92,21 +110,6 @@ def test_kinds_do_not_vouch_for_each_other() -> None:
 
 def test_the_server_ends_a_watch_before_it_counts_as_silent() -> None:
     assert WATCH_SECONDS < SILENT_SECONDS
-
-
-async def in_a_thread(executor: LoopExecutor, function: Any) -> Any:
-    return await asyncio.to_thread(lambda: executor.submit(function).result(timeout=10))
-
-
-async def test_functions_are_called_in_the_loop() -> None:
-    executor = LoopExecutor(asyncio.get_running_loop())
-    assert await in_a_thread(executor, threading.get_ident) == threading.get_ident()
-
-
-async def test_an_exception_reaches_the_caller() -> None:
-    executor = LoopExecutor(asyncio.get_running_loop())
-    with pytest.raises(ZeroDivisionError):
-        await in_a_thread(executor, lambda: 1 / 0)
 
 
 def test_a_process_that_follows_nothing_does_not_load_kopf() -> None:
@@ -205,3 +208,21 @@ async def test_a_list_that_expires_between_pages_is_read_in_larger_ones(tmp_path
 
     _, asked = await followed_until(LIST_PAGE + 3, tmp_path, answer)
     assert asked == [LIST_PAGE] * 2 + [4 * LIST_PAGE] * 2
+
+
+async def test_a_watch_that_was_broken_off_is_listed_anew_where_the_server_has_gone_back(tmp_path: Path) -> None:
+    """To a backup of etcd: the server takes the watch all the same, and never tells what came with the backup."""
+    watches: list[str] = []
+
+    def answer(request: Request) -> Answer:
+        url = URL(request.path)
+        if url.query.get("watch") == "true":
+            watches.append(url.query["resourceVersion"])
+            return Answer(200)
+        if url.path.endswith(APP_GROUPS.plural) and watches:
+            item = {"metadata": {"name": "restored", "namespace": "shop", "uid": "r"}}
+            return Answer(200, {"metadata": {"resourceVersion": "8"}, "items": [item]})
+        return appgroups_in_pages(request)
+
+    await followed_until(LIST_PAGE + 4, tmp_path, answer)
+    assert set(watches) <= {"9", "8"}

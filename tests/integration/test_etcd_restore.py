@@ -1,0 +1,68 @@
+"""etcd restored from a backup under running controllers: what they know is what the API server has then.
+
+The plainest restore there is, without the options that make all watches expire: the API server takes watches from
+versions that it has not reached yet, says nothing until it has, and leaves out what was in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from hack.harness.cluster import eventually
+from hack.harness.processes import ControllerProcess
+from hack.localcluster import LocalCluster
+from tests.support.appgroups import AppGroups
+from tests.support.backups import Backup
+from tests.support.placing import BARE, Stage, chain
+
+CONTROLLERS = ["placement", "appgroup", "networktopology"]
+
+
+def test_what_comes_after_a_restore_is_placed_and_reported(
+    fresh_cluster: Callable[..., LocalCluster], tmp_path: Path
+) -> None:
+    cluster = fresh_cluster(**BARE)
+    stage = Stage(cluster)
+    groups = AppGroups(cluster, stage.name)
+
+    def order(name: str) -> list[str]:
+        document = groups.get(name)
+        status = document.get("status", {})
+        if status.get("observedGeneration") != document["metadata"]["generation"]:
+            return []
+        return sorted(entry["workload"]["name"] for entry in status["topologyOrder"])
+
+    def reconnect() -> None:
+        stage.api.close()
+        groups.reconnect()
+
+    stage.nodes("n1", cpu="1")
+    stage.costs()
+    with ControllerProcess.start(
+        CONTROLLERS, kubeconfig=cluster.kubeconfig, directory=tmp_path, arguments=["--no-leader-elect"]
+    ) as controllers:
+        controllers.wait_ready()
+        stage.apply(chain("web", "db"))
+        eventually(lambda: order("shop"), accept=lambda names: names == ["db", "web"], what="the first status")
+        backup = Backup(cluster, tmp_path)
+        reconnect()
+        # More versions than are given anew by the time that the watches go on.
+        for number in range(100):
+            body = {"metadata": {"name": f"c{number}"}}
+            stage.api.request("POST", f"/api/v1/namespaces/{stage.name}/configmaps", body)
+        stage.pod("unmade", cpu="900m")
+        stage.wait_bound("unmade")
+        stage.apply(chain("web", "db", "cache"))
+        eventually(lambda: len(order("shop")), accept=lambda count: count == 3, what="a status of three workloads")
+        backup.restore()
+        reconnect()
+        assert list(stage.pods()) == []
+        # Its room is free again, and one that nobody bound any more is there.
+        stage.pod("after", cpu="900m")
+        stage.apply(chain("x", "y", name="later"))
+        stage.apply(chain("web", "queue"))
+        stage.wait_bound("after", timeout=60)
+        eventually(lambda: order("later"), accept=lambda names: names == ["x", "y"], timeout=60, what="a new AppGroup")
+        eventually(lambda: order("shop"), accept=lambda names: names == ["queue", "web"], timeout=60, what="an edit")
+        assert controllers.running
