@@ -20,6 +20,7 @@ from berth.network.bandwidth_split import Bundle, Calls, Demand, Endpoints, node
 from berth.network.edges import Routes, endpoints_of
 from berth.network.groups import Group
 from berth.network.limits import NOTHING_PLANNED, Planned
+from berth.network.peers import LinkShortage, first_shortage
 from berth.network.routing import Routing
 from berth.network.workload_places import WorkloadPlaces
 
@@ -252,20 +253,22 @@ def over_links_on_arrival(
     location: Ints,
     zone: Ints,
     path: Callable[[int, int], Iterable[int]],
+    kind: Ints,
     free: Sequence[float],
     among: Bools,
-) -> Bools:
-    """Return bool[N], the nodes of `among` on which the pod would have some physical link exceed its capacity.
+) -> list[LinkShortage]:
+    """Return the nodes of `among` on which the pod would have some link exceed its capacity, by the first such.
 
     Args:
         found: calls that the pod makes or takes.
         location: int[N], location of each node.
         zone: int[L], zone of each location, -1 without one.
         path: the links that traffic between two nodes uses, none inside a node.
+        kind: int[N]; towards other nodes, nodes of one kind use the same links.
         free: P amounts, what is left of each link.
         among: bool[N], the nodes to look at.
     """
-    over = np.zeros(len(among), dtype=np.bool_)
+    short: list[LinkShortage] = []
     at = zone[location]
     zone_of = _zone_of(at)
     before = pair_usage(bundle for each in found for bundle in each.now.bundles(zone_of))
@@ -273,13 +276,14 @@ def over_links_on_arrival(
         one = int(nodes[0])
         change = pair_usage(bundle for each in found for bundle in each.at(one).bundles(zone_of))
         change.subtract(before)
-        for node in nodes.tolist():
-            load: defaultdict[int, int] = defaultdict(int)
+        for each in np.unique(kind[nodes]).tolist():
+            group = nodes[kind[nodes] == each]
+            load: defaultdict[int, float] = defaultdict(int)
             for pair, amount in change.items():
-                for link in path(*(node if end == one else end for end in pair)):
+                for link in path(*(int(group[0]) if end == one else end for end in pair)):
                     load[link] += amount
-            over[node] = any(amount > 0 and amount > free[link] for link, amount in load.items())
-    return over
+            short.extend(first_shortage(load, free, group, len(among)))
+    return short
 
 
 def _alike(found: Sequence[Arrival], at: Ints, among: Bools) -> Iterator[npt.NDArray[np.intp]]:

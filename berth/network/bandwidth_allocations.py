@@ -1,4 +1,4 @@
-"""Bandwidth that the placed dependency edges of all AppGroups take from nodes and from pairs of nodes.
+"""Bandwidth that the placed dependency edges of all AppGroups take from nodes, and between nodes and places.
 
 Every decision waits for these sums while pods of a group move, so they are kept by called workload. Callers take what
 they take whoever else calls: where one has moved, only what it takes is put right. An endpoint changes where others'
@@ -8,12 +8,13 @@ calls go, and what each takes: where one has moved, calls to its workload are su
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from berth.network.admitted import Admitted, Callers, stated
-from berth.network.bandwidth_split import Calls, Demand, node_usage, pair_usage
+from berth.network.bandwidth_split import Calls, Demand, node_usage, pair_usage, place_usage
+from berth.network.costs import Place
 from berth.network.edges import TO_ALL, Routes, endpoints_of
+from berth.network.group_sums import SumOverGroups, add
 from berth.network.groups import Group, GroupKey
 from berth.network.members import GroupMembers
 from berth.network.routing import Routing
@@ -22,7 +23,8 @@ from berth.network.workload_places import WorkloadPlaces
 NodePair = tuple[str, str]
 """Two different nodes, in alphabetical order."""
 
-Key = TypeVar("Key")
+Places = tuple[Place, Place]
+"""Where two different nodes are, in order; both may be in one place."""
 
 
 class GroupBandwidth:
@@ -81,7 +83,7 @@ class GroupBandwidth:
         total: Counter[str] = Counter()
         for dependency, demand in changes.items():
             taken = self._taken(dependency, demand, places)
-            _add(self._usage.setdefault(dependency, Counter()), taken)
+            add(self._usage.setdefault(dependency, Counter()), taken)
             if not self._usage[dependency]:
                 del self._usage[dependency]
             total.update(taken)
@@ -100,6 +102,15 @@ class GroupBandwidth:
         for dependency in self.all_ends(group):
             calls = self._calls(dependency, demand_towards(group, callers, dependency), places)
             total.update(pair_usage(calls.bundles(self._routes.zone)))
+        return total
+
+    def places(self, group: Group | None) -> Counter[Places]:
+        """bit/s between two places, summed up now."""
+        callers, places = self._members.callers(self._key), self._members.places(self._key)
+        total: Counter[Places] = Counter()
+        for dependency in self.all_ends(group):
+            calls = self._calls(dependency, demand_towards(group, callers, dependency), places)
+            total.update(place_usage(calls.bundles(self._routes.zone), self._routes.place))
         return total
 
     def _recount(
@@ -155,16 +166,18 @@ class BandwidthAllocations:
         # Integers: what a group gives back is exactly what it took, however large.
         self.nodes: Counter[str] = Counter()
         """bit/s taken from each node's budget."""
-        self._pairs: Counter[NodePair] = Counter()
-        self._members, self._routes = members, routes
+        self._pairs = SumOverGroups(self._count_pairs)
+        self._places = SumOverGroups(self._count_places)
+        self._place_of: dict[str, Place] = {}
+        self._members = members
+        self._routes = Routes(routes.routing, routes.zone, self._remembered(routes.place))
+        self._place = routes.place
         self._groups: Mapping[GroupKey, Group] = {}
         self._books: dict[GroupKey, GroupBandwidth] = {}
         self._by_namespace: defaultdict[str, set[GroupKey]] = defaultdict(set)
         self._routed: set[GroupKey] = set()
-        self._pairs_of: dict[GroupKey, Mapping[NodePair, int]] = {}
         self._changed: set[GroupKey] = set()
         self._moved: defaultdict[GroupKey, set[str]] = defaultdict(set)
-        self._dirty_pairs: set[GroupKey] = set()
 
     def mark(self, key: GroupKey) -> None:
         """Note that dependencies of a group changed."""
@@ -179,8 +192,12 @@ class BandwidthAllocations:
         self._changed.update(self._by_namespace.get(namespace, ()))
 
     def mark_zones(self) -> None:
-        """Note that nodes may be in other zones."""
+        """Note that nodes may be in other zones or regions."""
         self._changed.update(self._routed)
+        if any(self._place(node) != place for node, place in self._place_of.items()):
+            self._place_of.clear()
+            for key in self._books:
+                self._places.note(key, calls=True)
 
     def refresh(self, groups: Mapping[GroupKey, Group]) -> None:
         """Recompute what changed since the last call."""
@@ -189,16 +206,13 @@ class BandwidthAllocations:
             group, moved = groups.get(key), self._moved.get(key, set())
             book = self._books.pop(key, None) or GroupBandwidth(key, self._members, self._routes)
             if key in self._changed:
-                _add(self.nodes, {node: -amount for node, amount in book.nodes.items()})
+                add(self.nodes, {node: -amount for node, amount in book.nodes.items()})
                 book = GroupBandwidth(key, self._members, self._routes)
                 moved = book.all_ends(group)
-            _add(self.nodes, book.update(group, moved))
+            add(self.nodes, book.update(group, moved))
             self._keep(key, book)
-            # Groups come and go for ever, and pairs may never be asked for: noted are those alone that have some.
-            if book.calls or key in self._pairs_of:
-                self._dirty_pairs.add(key)
-            else:
-                self._dirty_pairs.discard(key)
+            self._pairs.note(key, calls=book.calls)
+            self._places.note(key, calls=book.calls)
         self._changed.clear()
         self._moved.clear()
 
@@ -220,25 +234,33 @@ class BandwidthAllocations:
         """bit/s that one group takes from each node's budget, as of the last `refresh`."""
         return self._books[key].nodes if key in self._books else {}
 
+    def places_of(self, key: GroupKey) -> Mapping[Places, int]:
+        """bit/s that one group takes between two places, as of the last `refresh`."""
+        return self._count_places(key)
+
     @property
     def pairs(self) -> Mapping[NodePair, int]:
-        """bit/s between two nodes as of the last `refresh`, for links that several pairs share.
+        """bit/s between two nodes as of the last `refresh`, for links that all traffic of a node uses."""
+        return self._pairs.total()
 
-        Worked out on demand: few clusters have such links, and pairs of nodes are many.
-        """
-        for key in self._dirty_pairs:
-            _add(self._pairs, {pair: -amount for pair, amount in self._pairs_of.pop(key, {}).items()})
-            amounts = self._books[key].pairs(self._groups.get(key)) if key in self._books else Counter[NodePair]()
-            _add(self._pairs, amounts)
-            if amounts:
-                self._pairs_of[key] = amounts
-        self._dirty_pairs.clear()
-        return self._pairs
+    @property
+    def places(self) -> Mapping[Places, int]:
+        """bit/s between two places as of the last `refresh`, for links between zones and regions."""
+        return self._places.total()
 
+    def _count_pairs(self, key: GroupKey) -> Counter[NodePair]:
+        return self._books[key].pairs(self._groups.get(key)) if key in self._books else Counter()
 
-def _add(total: Counter[Key], amounts: Mapping[Key, int]) -> None:
-    """Add amounts, which may be below 0, and leave nothing that is 0."""
-    for key, amount in amounts.items():
-        total[key] += amount
-        if not total[key]:
-            del total[key]
+    def _count_places(self, key: GroupKey) -> Counter[Places]:
+        return self._books[key].places(self._groups.get(key)) if key in self._books else Counter()
+
+    def _remembered(self, place: Callable[[str], Place]) -> Callable[[str], Place]:
+        """Note which place each node was taken to be in."""
+
+        def place_of(node: str) -> Place:
+            found = self._place_of.get(node)
+            if found is None:
+                found = self._place_of[node] = place(node)
+            return found
+
+        return place_of

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from berth.network.costs import Place
 from berth.network.routing import Routing
 
 Node = TypeVar("Node", str, int)
@@ -148,3 +149,24 @@ def pair_usage(bundles: Iterable[Bundle[Node]]) -> Counter[tuple[Node, Node]]:
                 if first != second:
                     usage[min(first, second), max(first, second)] += amount * count
     return usage
+
+
+def place_usage(bundles: Iterable[Bundle[Node]], place: Callable[[Node], Place]) -> Counter[tuple[Place, Place]]:
+    """bit/s of calls between different nodes, by pair of their places in order; two nodes may be in one place."""
+    usage: Counter[tuple[Place, Place]] = Counter()
+    for bundle in bundles:
+        calling, called = _by_place(bundle.callers, place), _by_place(bundle.endpoints, place)
+        for here, amount in calling.items():
+            for there, count in called.items():
+                usage[min(here, there), max(here, there)] += amount * count
+        for node, amount in bundle.callers.items():
+            if count := bundle.endpoints.get(node, 0):
+                usage[place(node), place(node)] -= amount * count
+    return usage
+
+
+def _by_place(amounts: Mapping[Node, int], place: Callable[[Node], Place]) -> Counter[Place]:
+    total: Counter[Place] = Counter()
+    for node, amount in amounts.items():
+        total[place(node)] += amount
+    return total

@@ -20,6 +20,7 @@ from berth.api.base import format_timestamp
 from berth.api.conditions import ConditionStatus
 from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF, WEIGHTS_USER_DEFINED
 from berth.api.networktopology import CONDITION_SOURCE_AVAILABLE, NetworkTopology, iter_costs
+from berth.network.link_budgets import PlacePair, read_budgets
 
 SAME_ZONE_COST = 1.0
 """Cost between two nodes of one zone, or of one region without zones."""
@@ -31,7 +32,7 @@ DEFAULT_WEIGHT_SETS = (WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF, WEIGHTS_USER_DEFINED)
 Pair = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Place:
     """Where a node stands; empty text for a label that it lacks."""
 
@@ -68,6 +69,8 @@ class NetworkCosts:
     """Cost by (origin zone, destination zone)."""
     regions: dict[Pair, float] = field(default_factory=dict)
     """Cost by (origin region, destination region)."""
+    budgets: Mapping[PlacePair, int] = field(default_factory=dict)
+    """bit/s that placed dependency edges may take between two places, where that is stated"""
     unknown_cost: float = field(init=False)
     """What a pair counts as whose cost is not known: 100, or one more than the dearest known cost if that is more."""
 
@@ -147,6 +150,7 @@ def read_costs(topology: NetworkTopology, *, weight_sets: Sequence[str] = DEFAUL
         current=_current(topology),
         zones=zones,
         regions=regions,
+        budgets=read_budgets(topology, weight_sets),
     )
 
 

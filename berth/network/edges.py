@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from berth.network.admitted import Callers
 from berth.network.bandwidth_split import pair_bandwidth
-from berth.network.costs import SAME_ZONE_COST
+from berth.network.costs import SAME_ZONE_COST, Place
 from berth.network.groups import Group, GroupEdge, GroupKey
 from berth.network.members import Member
 from berth.network.routing import Routing
@@ -66,6 +66,8 @@ class Routes:
     """how calls to a workload of a group are routed"""
     zone: Callable[[str], str | None]
     """a node's zone, empty without one, None for a node that is not known"""
+    place: Callable[[str], Place] = lambda _: Place()
+    """a node's region and zone, empty texts for a node that is not known"""
 
 
 TO_ALL = Routes(lambda _, __: Routing.ALL, lambda _: "")

@@ -8,7 +8,8 @@ makes of a node asks here, for a pod placed alone and for a member of a joint pl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -106,24 +107,67 @@ def short_of_bandwidth(homes: Ints, demand: Amounts, *, free: Amounts, peers_fre
     return short
 
 
+class LinkShortage(NamedTuple):
+    """Nodes from which calls would take more of a link than it has left."""
+
+    link: int
+    """its number"""
+    wanted: float
+    """bit/s that they would take more of it"""
+    nodes: Bools
+    """bool[N]"""
+
+
 def over_links(
-    homes: Ints, demand: Amounts, *, path: Callable[[int, int], Iterable[int]], free: Sequence[float], among: Bools
-) -> Bools:
-    """Return bool[N], the nodes of `among` from which the edges' bandwidth would exceed a physical link on its way.
+    homes: Ints,
+    demand: Amounts,
+    *,
+    path: Callable[[int, int], Iterable[int]],
+    kind: Ints,
+    free: Sequence[float],
+    among: Bools,
+) -> list[LinkShortage]:
+    """Return the nodes of `among` from which the edges' bandwidth would exceed a link on its way, by the first such.
 
     Args:
         homes: int[K], node of each peer.
         demand: [K], bandwidth of each edge.
         path: the links that traffic between two nodes uses, none inside a node.
+        kind: int[N]; towards other nodes, nodes of one kind use the same links.
         free: P amounts, what is left of each link.
         among: bool[N], the nodes to look at.
     """
-    over = np.zeros(len(among), dtype=np.bool_)
+    found: list[LinkShortage] = []
     peers = _received(homes, demand).items()
-    for node in np.flatnonzero(among).tolist():
+    for nodes in _alike([home for home, _ in peers], kind, among):
         load: dict[int, float] = {}
         for home, amount in peers:
-            for link in path(node, home):
+            for link in path(int(nodes[0]), home):
                 load[link] = load.get(link, 0.0) + amount
-        over[node] = any(amount > free[link] for link, amount in load.items())
-    return over
+        found.extend(first_shortage(load, free, nodes, len(among)))
+    return found
+
+
+def first_shortage(
+    load: Mapping[int, float], free: Sequence[float], nodes: npt.NDArray[np.intp], size: int
+) -> Iterator[LinkShortage]:
+    """Yield the first link that cannot carry a load more, which only grows; for nodes that are slots of `size`.
+
+    A link that is overdrawn already takes what adds nothing to it.
+    """
+    link = min((link for link, amount in load.items() if amount > 0 and amount > free[link]), default=None)
+    if link is not None:
+        rows = np.zeros(size, dtype=np.bool_)
+        rows[nodes] = True
+        yield LinkShortage(link, load[link], rows)
+
+
+def _alike(homes: Sequence[int], kind: Ints, among: Bools) -> Iterator[npt.NDArray[np.intp]]:
+    """Nodes that nothing tells apart: each that holds peers, the others by kind."""
+    others = among.copy()
+    others[homes] = False
+    for home in homes:
+        if among[home]:
+            yield np.array([home], dtype=np.intp)
+    for each in np.unique(kind[others]).tolist():
+        yield np.flatnonzero(others & (kind == each))

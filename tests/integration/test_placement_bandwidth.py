@@ -67,3 +67,25 @@ def test_an_edit_changes_nothing_for_pods_that_are_placed(
             assert "too little bandwidth" in stage.wait_event("x", "FailedScheduling")
             assert set(stage.bound()) == {"a", "b"}
     stage.close()
+
+
+def test_a_full_link_keeps_pods_waiting_until_its_capacity_is_raised(own_cluster: LocalCluster, tmp_path: Path) -> None:
+    stage = Stage(own_cluster)
+    stage.nodes("n1", zone="z1")
+    stage.nodes("n2", zone="z2")
+    stage.links(z1_z2="1M")
+    arguments = ["--no-leader-elect", *configuration(tmp_path, profile(waitSeconds=600))]
+    with ControllerProcess.start(
+        ["placement"], kubeconfig=own_cluster.kubeconfig, directory=tmp_path, arguments=arguments
+    ) as controller:
+        controller.wait_ready()
+        stage.apply(chain("a", "b", minBandwidth="1G"))
+        for workload, node in (("a", "n1"), ("b", "n2")):
+            selector = {"kubernetes.io/hostname": stage.node(node)}
+            stage.pod(workload, group="shop", workload=workload, nodeSelector=selector)
+        said = stage.wait_event("b", "FailedScheduling", "too little bandwidth on link")
+        assert f"{stage.name}-z1-{stage.name}-z2 (zone): 1G bit/s wanted, 1M bit/s free" in said
+        assert stage.bound() == {}
+        stage.links(z1_z2="1G")
+        assert stage.wait_bound() == {"a": "n1", "b": "n2"}
+    stage.close()

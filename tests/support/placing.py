@@ -157,6 +157,27 @@ class Stage:
             }
         )
 
+    def links(self, **capacity: str) -> None:
+        """A NetworkTopology whose zones have cost 5 and these capacities, such as ``z1_z2="1M"``; in one direction."""
+        rows = []
+        for pair, amount in capacity.items():
+            origin, other = (f"{self.name}-{zone}" for zone in pair.split("_"))
+            rows.append(
+                {
+                    "origin": origin,
+                    "costList": [{"destination": other, "networkCost": 5, "bandwidthCapacity": amount}],
+                }
+            )
+        level = {"topologyKey": "topology.kubernetes.io/zone", "originList": rows}
+        self.apply(
+            {
+                "apiVersion": networktopology.API_VERSION,
+                "kind": networktopology.KIND,
+                "metadata": {"name": "net"},
+                "spec": {"configmapName": "", "weights": [{"name": "UserDefined", "topologyList": [level]}]},
+            }
+        )
+
     def apply(self, document: dict[str, Any]) -> None:
         """Apply an AppGroup or NetworkTopology in the stage's namespace."""
         name = document["metadata"]["name"]

@@ -28,7 +28,7 @@ from berth.api.labels import LABEL_ZONE, membership
 from berth.kube.objects import CustomObject, Namespace, Node, Pod, Service
 from berth.network.admitted import Admitted, stated
 from berth.network.bandwidth_allocations import BandwidthAllocations
-from berth.network.costs import NetworkCosts
+from berth.network.costs import NetworkCosts, Place
 from berth.network.edges import Routes
 from berth.network.groups import Group, GroupKey, read_group
 from berth.network.members import GroupMembers
@@ -73,7 +73,7 @@ class Cache:
 
     def __post_init__(self) -> None:
         """Create what depends on other fields."""
-        self.routes = Routes(self._routing, self._zone)
+        self.routes = Routes(self._routing, self._zone, self._place)
         self.bandwidth_allocations = BandwidthAllocations(self.members, self.routes)
         self._rejections = TTLCache(MAX_REJECTIONS, ttl=REJECTION_SECONDS, timer=self.clock, getsizeof=len)
 
@@ -147,6 +147,10 @@ class Cache:
     def _zone(self, node: str) -> str | None:
         slot = self.state.node_index.get(node)
         return None if slot is None else self.state.node(slot).metadata.labels.get(LABEL_ZONE, "")
+
+    def _place(self, node: str) -> Place:
+        slot = self.state.node_index.get(node)
+        return Place() if slot is None else Place.of(self.state.node(slot).metadata.labels)
 
     def _routing(self, group: GroupKey, workload: str) -> Routing:
         return self.services.routing(group, workload).routing

@@ -51,7 +51,7 @@ class TopologyTable:
             costs = read_costs(fresh, weight_sets=weight_sets)
             if costs != old:
                 self._costs[key][weight_sets] = costs
-                changed = changed or (costs.zones, costs.regions) != (old.zones, old.regions)
+                changed = changed or _judged_by(costs) != _judged_by(old)
         return None, changed
 
     def delete(self, obj: CustomObject) -> None:
@@ -90,6 +90,11 @@ class TopologyTable:
             if place in self._names:
                 return place, self._names[place][0]
         return None
+
+
+def _judged_by(costs: NetworkCosts) -> tuple[object, ...]:
+    """What placement follows: what a place costs, and what its links carry."""
+    return costs.zones, costs.regions, costs.budgets
 
 
 def _content(obj: CustomObject) -> tuple[object, ...]:

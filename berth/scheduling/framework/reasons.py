@@ -11,10 +11,24 @@ MAX_NETWORK_COST_EXCEEDED = "node(s) exceeded maxNetworkCost towards a placed de
 
 BANDWIDTH = "Bandwidth"
 TOO_LITTLE_BANDWIDTH = "node(s) had too little bandwidth for the pod's dependencies"
-LINK_TOO_NARROW = "node(s) had a shared link with too little bandwidth for the pod's dependencies"
+LINK_TOO_NARROW = "node(s) had a link with too little bandwidth for the pod's dependencies"
 
 NODE_PORTS = "NodePorts"
 PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
+
+
+def link_too_narrow(link: str, wanted: int, free: int) -> str:
+    """Return Bandwidth's reason for a link; amounts in bit/s."""
+    return f"node(s) had too little bandwidth on link {link}: {_bits(wanted)} wanted, {_bits(max(free, 0))} free"
+
+
+def _bits(amount: int) -> str:
+    """Return an amount as a quantity of bit/s, exactly."""
+    for suffix in ("", "k", "M", "G"):
+        if not amount or amount % 1000:
+            return f"{amount}{suffix} bit/s"
+        amount //= 1000
+    return f"{amount}T bit/s"
 
 
 def insufficient(resource: str) -> str:

@@ -28,6 +28,7 @@ from berth.scheduling.cache.units import resource_units
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import Scale
 from berth.scheduling.gang.exact import UNLIMITED, WIDEST, ExactAmounts, share_of
+from berth.scheduling.gang.link_budgets import links_of
 from berth.scheduling.gang.links import LinkModel
 from berth.scheduling.gang.problem import Infrastructure
 from berth.scheduling.gang.state import InfrastructureState
@@ -129,6 +130,7 @@ class InfrastructureView:
         self._current: InfrastructureState | None = None
         self.problems: tuple[str, ...] = ()
         """What is wrong in the nodes' annotations, as of the last rebuild."""
+        self._location_of: dict[Place, int] = {}
         self.places: tuple[Place, ...] = ()
         """The places (region and zone) that `location` refers to."""
 
@@ -158,9 +160,10 @@ class InfrastructureView:
             current = InfrastructureState(self._build(costs))
             self._built, self._costs, self._allocatable = stamp, costs, state.allocatable.copy()
         elif costs is not self._costs:
-            # Namespaces with topologies of their own take turns: only the distances differ.
+            # Namespaces with topologies of their own take turns: only distances and budgets of links differ.
             distance, score = self._distances(costs)
-            model = replace(current.infrastructure, location_cost=distance, score_cost=score)
+            links = self._links(costs)
+            model = replace(current.infrastructure, location_cost=distance, score_cost=score, links=links)
             current = InfrastructureState(model)
             self._costs = costs
         if previous is not None and previous is not current:
@@ -182,14 +185,21 @@ class InfrastructureView:
 
     def _links_left(self, links: LinkModel, placement: BandwidthAllocations) -> tuple[int, ...]:
         left = [int(capacity) for capacity in links.capacity.tolist()]
-        assert self._current is not None  # noqa: S101 - only called for a built infrastructure
-        location = self._current.infrastructure.location
-        for (first, second), amount in placement.pairs.items():
-            ends = self._state.node_index.get(first), self._state.node_index.get(second)
-            if ends[0] is not None and ends[1] is not None:
-                for link in links.path(ends[0], ends[1], location):
+        if links.by_node:
+            location = self.model.location
+            for nodes, amount in placement.pairs.items():
+                slots = [self._state.node_index[name] for name in nodes if name in self._state.node_index]
+                for link in links.path(slots[0], slots[1], location) if len(slots) == len(nodes) else ():
+                    left[link] -= amount
+            return tuple(left)
+        for (here, there), amount in placement.places.items():
+            if here in self._location_of and there in self._location_of:
+                for link in links.between(self._location_of[here], self._location_of[there]):
                     left[link] -= amount
         return tuple(left)
+
+    def _links(self, costs: NetworkCosts) -> LinkModel | None:
+        return links_of(self._profile, costs.budgets, self.places, self._state.node_index)
 
     def _build(self, costs: NetworkCosts) -> Infrastructure:
         state, profile = self._state, self._profile
@@ -234,7 +244,7 @@ class InfrastructureView:
                     max_unit[slot, column] = resource_units(resource, unit)
         if not places:
             places[Place()] = 0
-        self.places = tuple(places)
+        self.places, self._location_of = tuple(places), places
         self.problems = tuple(problems)
         self._exact = ExactAmounts(
             open=share_of(state.allocatable, threshold),
@@ -256,7 +266,7 @@ class InfrastructureView:
             location_cost=distance,
             zone=zone_numbers(self.places),
             score_cost=score,
-            links=self._links(),
+            links=self._links(costs),
         )
 
     def _distances(self, costs: NetworkCosts) -> tuple[Floats, Floats]:
@@ -265,31 +275,3 @@ class InfrastructureView:
         if self._profile.gang.alone is Scale.COST:
             return distance, distance
         return distance, costs.matrix(self.places, unknown=UNKNOWN_COST)
-
-    def _links(self) -> LinkModel | None:
-        if not self._profile.links:
-            return None
-        by_zone: dict[tuple[str, str], list[int]] = {}
-        by_node: dict[int, list[int]] = {}
-        for number, link in enumerate(self._profile.links):
-            for first, second in link.zones:
-                by_zone.setdefault((min(first, second), max(first, second)), []).append(number)
-            for name in link.nodes:
-                slot = self._state.node_index.get(name)
-                if slot is not None:
-                    by_node.setdefault(slot, []).append(number)
-        by_location: dict[tuple[int, int], tuple[int, ...]] = {}
-        for row, origin in enumerate(self.places):
-            for column, other in enumerate(self.places[row:], start=row):
-                used = by_zone.get((min(origin.zone, other.zone), max(origin.zone, other.zone)))
-                if used:
-                    by_location[row, column] = tuple(used)
-        # A link carries no part of a bit; as floats these whole numbers are exact.
-        capacity = np.array([float(min(int(parse_quantity(link.capacity)), WIDEST)) for link in self._profile.links])
-        return LinkModel(
-            names=tuple(link.name for link in self._profile.links),
-            capacity=capacity,
-            free=capacity.copy(),
-            by_location=by_location,
-            by_node={slot: tuple(used) for slot, used in by_node.items()},
-        )

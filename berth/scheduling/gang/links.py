@@ -1,4 +1,4 @@
-"""Physical links that several pairs of nodes share.
+"""Links that several pairs of nodes share: physical ones, and budgets between places.
 
 A virtual link between two nodes may run through switches and uplinks that other pairs use too; using the virtual
 link uses every physical link in it (PHARE's model). Each node's own access budget is not listed here: it is
@@ -7,15 +7,22 @@ link uses every physical link in it (PHARE's model). Each node's own access budg
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from berth.network.peers import LinkShortage
+from berth.scheduling.framework import reasons
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
+Indices = npt.NDArray[np.intp]
+
+_NAMED = 3
+"""Links that the reasons of one pod name at the most: a full network would be a page of them."""
 
 
 @dataclass(frozen=True)
@@ -41,27 +48,47 @@ class LinkModel:
         """Return the sorted link indices that traffic between two nodes uses; empty for one and the same node."""
         if first == second:
             return ()
-        between = self._between(int(location[first]), int(location[second]))
+        between = self.between(int(location[first]), int(location[second]))
         return tuple(sorted({*self.by_node.get(first, ()), *self.by_node.get(second, ()), *between}))
 
-    def _between(self, here: int, there: int) -> tuple[int, ...]:
+    def kinds(self, location: Ints) -> Ints:
+        """Return int[N]; nodes of one kind use the same links towards other nodes."""
+        kind = location.copy()
+        kind[list(self.by_node)] = int(location.max(initial=0)) + 1 + np.arange(len(self.by_node))
+        return kind
+
+    def between(self, here: int, there: int) -> tuple[int, ...]:
+        """Return the link indices that traffic between nodes of two locations uses, whichever nodes these are."""
         return self.by_location.get((here, there), self.by_location.get((there, here), ()))
 
-    def incidence(self, nodes: Ints, location: Ints) -> Bools:
-        """Return bool[K, K, P]: does traffic between the k-th and the l-th of `nodes` use link p?"""
+    def incidence(self, nodes: Ints, location: Ints, among: Indices) -> Bools:
+        """Return bool[K, K, P']: does traffic between the k-th and the l-th of `nodes` use the p-th link of `among`?"""
         count = len(nodes)
-        table = np.zeros((count, count, len(self.names)), dtype=np.bool_)
+        position = {int(link): number for number, link in enumerate(among)}
+        table = np.zeros((count, count, len(among)), dtype=np.bool_)
         places = location[nodes]
         for here in np.unique(places):
             for there in np.unique(places):
-                used = self._between(int(here), int(there))
+                used = [position[link] for link in self.between(int(here), int(there)) if link in position]
                 if used:
                     rows, columns = np.flatnonzero(places == here), np.flatnonzero(places == there)
                     table[np.ix_(rows, columns, np.asarray(used))] = True
         index = {int(node): position for position, node in enumerate(nodes)}
-        for node, used in self.by_node.items():
-            if node in index:
-                table[index[node], :, list(used)] = True
-                table[:, index[node], list(used)] = True
+        for node, links in self.by_node.items():
+            used = [position[link] for link in links if link in position]
+            if node in index and used:
+                table[index[node], :, used] = True
+                table[:, index[node], used] = True
         table[np.arange(count), np.arange(count)] = False
         return table
+
+    def rejections(self, short: Sequence[LinkShortage], free: Sequence[float]) -> Iterator[tuple[str, Bools]]:
+        """Yield reason and bool[N] of the nodes that links rule out; `free` is what is left of each link."""
+        found: dict[str, list[Bools]] = {}
+        for link, wanted, nodes in short:
+            reason = reasons.link_too_narrow(self.names[link], int(wanted), int(free[link]))
+            found.setdefault(reason if reason in found or len(found) < _NAMED else reasons.LINK_TOO_NARROW, []).append(
+                nodes
+            )
+        for reason, rows in found.items():
+            yield reason, np.logical_or.reduce(rows)

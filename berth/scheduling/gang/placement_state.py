@@ -102,8 +102,10 @@ class PlacementState:
         links = infrastructure.links
         if links is not None:
             free = (self.link + instance.slack * links.capacity).tolist()
-            over = over_links(homes, demand, path=partial(links.path, location=where), free=free, among=~short)
-            yield reasons.BANDWIDTH, reasons.LINK_TOO_NARROW, over
+            path, kind = partial(links.path, location=where), links.kinds(where)
+            over = over_links(homes, demand, path=path, kind=kind, free=free, among=~short)
+            for reason, nodes in links.rejections(over, free):
+                yield reasons.BANDWIDTH, reason, nodes
 
     def feasible(self, component: int) -> Bools:
         """Return bool[N], the nodes that can take `component` now."""

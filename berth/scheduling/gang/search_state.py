@@ -117,8 +117,13 @@ class SearchState:
             self.limits = (origin, target, instance.limit[origin, target])
         self.paths: Floats | None = None
         if links is not None and self.traffic is not None:
-            self.paths = links.incidence(columns.astype(np.int32), infrastructure.location).astype(np.float64)
-            self.link: Floats = state.link_free + instance.slack * links.capacity
+            # Links that carry all traffic of the application cannot overflow, and there may be thousands.
+            tight = np.flatnonzero(state.link_free < self.traffic.sum() / 2)
+            if tight.size:
+                paths = links.incidence(columns.astype(np.int32), infrastructure.location, tight)
+                used = paths.any(axis=(0, 1))
+                self.paths = paths[:, :, used].astype(np.float64)
+                self.link: Floats = (state.link_free + instance.slack * links.capacity)[tight[used]]
 
     def place(self, component: int, column: int) -> None:
         """Put `component` on the node of `column`."""

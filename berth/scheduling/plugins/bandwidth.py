@@ -1,4 +1,4 @@
-"""Bandwidth (filter): node budgets and shared links must carry the pod's dependency edges."""
+"""Bandwidth (filter): budgets of nodes and links must carry the pod's dependency edges."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from berth.network.arrival import over_links_on_arrival, short_on_arrival
 from berth.network.peers import over_links, short_of_bandwidth
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
-from berth.scheduling.framework.reasons import BANDWIDTH, LINK_TOO_NARROW, TOO_LITTLE_BANDWIDTH
+from berth.scheduling.framework.reasons import BANDWIDTH, TOO_LITTLE_BANDWIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,9 +38,15 @@ class Bandwidth(FilterPlugin):
         short = short_of_bandwidth(edges.nodes, edges.bandwidth, free=free, peers_free=free)
         rejected = [RejectedNodes(TOO_LITTLE_BANDWIDTH, short)]
         if model.links is not None:
-            path, among = partial(model.links.path, location=model.location), cycle.cluster.alive & ~short
-            over = over_links(edges.nodes, edges.bandwidth, path=path, free=exact.link_free, among=among)
-            rejected.append(RejectedNodes(LINK_TOO_NARROW, over))
+            over = over_links(
+                edges.nodes,
+                edges.bandwidth,
+                path=partial(model.links.path, location=model.location),
+                kind=model.links.kinds(model.location),
+                free=exact.link_free,
+                among=cycle.cluster.alive & ~short,
+            )
+            rejected += [RejectedNodes(*found) for found in model.links.rejections(over, exact.link_free)]
         return rejected
 
 
@@ -55,8 +61,9 @@ def _routed(cycle: CycleState, infrastructure: InfrastructureState, free: Amount
             location=model.location,
             zone=model.zone,
             path=partial(model.links.path, location=model.location),
+            kind=model.links.kinds(model.location),
             free=infrastructure.exact.link_free,
             among=alive & ~short,
         )
-        rejected.append(RejectedNodes(LINK_TOO_NARROW, over))
+        rejected += [RejectedNodes(*found) for found in model.links.rejections(over, infrastructure.exact.link_free)]
     return rejected

@@ -27,7 +27,7 @@ from berth.scheduling.replica_plan.pod_sets import Alike, alike
 from berth.scheduling.replica_plan.prices import kept_endpoints, objective_prices
 from berth.scheduling.replica_plan.rollout import replaced_pods
 from berth.scheduling.replica_plan.rules import RuleReader
-from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Workload
+from berth.scheduling.replicas.problem import Edge, Link, Nodes, PodSet, Problem, Workload
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -59,7 +59,7 @@ def pose(
 ) -> Question | None:
     """Translate waiting pods; None where a problem in counts cannot say what holds for them.
 
-    That is: shared links or priced bandwidth between nodes.
+    That is: links that all traffic of a node uses, or priced bandwidth between nodes.
 
     Args:
         group: their AppGroup.
@@ -92,7 +92,11 @@ def pose(
     routing = {name: cache.services.routing(group.key, name).routing for name in number}
     problem = Problem(
         nodes=_nodes(
-            cache.state, infrastructure, places, _bandwidth(group, pod_sets, cache, infrastructure) if carried else None
+            cache.state,
+            infrastructure,
+            places,
+            _bandwidth(group, pod_sets, cache, infrastructure) if carried else None,
+            _links(group, cache, infrastructure, places) if carried else (),
         ),
         workloads=[Workload(name=name, routing=routing[name], placed=placed.get(name, {})) for name in number],
         pod_sets=[
@@ -132,11 +136,15 @@ def _bandwidth_counts(edges: Iterable[GroupEdge], infrastructure: Infrastructure
 
 def _expressible(infrastructure: InfrastructureState) -> bool:
     model = infrastructure.infrastructure
-    return model.links is None and not model.bandwidth_price.any()
+    return (model.links is None or not model.links.by_node) and not model.bandwidth_price.any()
 
 
 def _nodes(
-    state: ClusterState, infrastructure: InfrastructureState, places: Sequence[Place], bandwidth: Floats | None
+    state: ClusterState,
+    infrastructure: InfrastructureState,
+    places: Sequence[Place],
+    bandwidth: Floats | None,
+    links: Sequence[Link],
 ) -> Nodes:
     exact, model = infrastructure.exact, infrastructure.infrastructure
     reserve: Ints = state.allocatable - exact.open
@@ -148,6 +156,7 @@ def _nodes(
         service_zone=zone_numbers(places),
         reserve=reserve if reserve.any() else None,
         bandwidth=bandwidth,
+        links=links,
     )
 
 
@@ -166,6 +175,23 @@ def _bandwidth(group: Group, pod_sets: Sequence[Alike], cache: Cache, infrastruc
         for pods in pod_sets:
             left -= len(pods.candidates) * int(pods.request[column]) * pods.mask
     return np.where(exact.limited, np.minimum(left, WIDEST), np.inf)
+
+
+def _links(group: Group, cache: Cache, infrastructure: InfrastructureState, places: Sequence[Place]) -> list[Link]:
+    """What each link has left for the edges of the group, those between placed pods included."""
+    model, exact = infrastructure.infrastructure.links, infrastructure.exact
+    if model is None:
+        return []
+    between: dict[int, list[tuple[int, int]]] = {}
+    for pair, links in model.by_location.items():
+        for link in links:
+            between.setdefault(link, []).append((min(pair), max(pair)))
+    left = list(exact.link_free)
+    location = {place: number for number, place in enumerate(places)}
+    for (here, there), amount in cache.bandwidth().places_of(group.key).items():
+        for link in model.between(location[here], location[there]) if {here, there} <= location.keys() else ():
+            left[link] += amount
+    return [Link(pairs, float(min(left[link], WIDEST))) for link, pairs in between.items()]
 
 
 def _charges(pod_sets: Sequence[Alike]) -> list[Floats | None]:

@@ -52,6 +52,16 @@ class Prices:
     the highest cost between two locations. Calls that are dropped would otherwise be the cheapest of all."""
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link between locations."""
+
+    between: Sequence[tuple[int, int]]
+    """pairs of rows of `location_cost`, the lower one first: traffic between their nodes uses it, either way"""
+    free: float
+    """bit/s left of it, before the edges of this problem take any"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
     """The nodes of a plan."""
@@ -72,6 +82,8 @@ class Nodes:
     """int64[N, R], what only pods that name the node may take; None: nothing"""
     bandwidth: Floats | None = None
     """float64[N], bit/s left of each node's budget, before the edges of this problem take any; None: unlimited"""
+    links: Sequence[Link] = ()
+    """links that several pairs of nodes share"""
 
     @property
     def size(self) -> int:

@@ -87,10 +87,11 @@ def _blocks(search: SearchState) -> tuple[Floats, Indices]:
 
 def _move(search: SearchState, members: Indices, column: int) -> bool:
     """Move `members` to the node of `column`; undone and False when a shared link would overflow."""
+    allowed = None if search.paths is None else np.minimum(search.link, 0.0)  # one that is overdrawn takes no more
     before = [search.remove(component) for component in members.tolist()]
     for component in members.tolist():
         search.place(component, column)
-    if search.paths is None or (search.link >= 0).all():
+    if allowed is None or (search.link >= allowed).all():
         return True
     for component in members.tolist():
         search.remove(component)

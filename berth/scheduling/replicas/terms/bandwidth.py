@@ -1,4 +1,4 @@
-"""Bandwidth: what calls between nodes take from the budget of both ends, a penalty while a budget is overdrawn.
+"""Bandwidth: what calls between nodes take from the budgets of both ends and of links, a penalty for what is too much.
 
 A caller's demand is split over the endpoints that it reaches, in whole bit/s rounded up for every pair of pods, so that
 sums are those of the cluster's own account. How calls are routed changes with every endpoint, so this is no mask.
@@ -11,13 +11,14 @@ import numpy as np
 from berth.network.routing import Routing
 from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Edge, Floats
+from berth.scheduling.replicas.terms.links import Links
 
 CHUNK = 1 << 20
 """Numbers that are looked at together at most."""
 
 
 class Bandwidth:
-    """Demand of all edges on the budgets of nodes."""
+    """Demand of all edges on budgets: of K nodes, then of the P links that may be too small."""
 
     def __init__(self, model: Model, x: Floats) -> None:
         """Share the counts with the books, float64[W, K]."""
@@ -25,39 +26,42 @@ class Bandwidth:
         problem = model.problem
         self._edges = [edge for edge in problem.edges if edge.bandwidth > 0]
         budget = problem.nodes.bandwidth
-        self._budget: Floats = np.zeros(0) if budget is None else budget[model.columns]
-        """float64[K]"""
-        self.active = bool(self._edges) and bool(np.isfinite(self._budget).any()) and not self._plenty()
+        most = self._most()
+        self._links = Links(model, most)
+        nodes = np.full(model.size, np.inf) if budget is None else budget[model.columns]
+        self._budget: Floats = np.concatenate([nodes, self._links.free])
+        """float64[K + P]"""
+        # A node's budget carries a call within it twice.
+        self.active = bool(self._edges) and bool(len(self._links.free) or nodes.min(initial=np.inf) < 2 * most)
         """whether some budget may be too small"""
         self._price = model.penalty / max((edge.bandwidth for edge in self._edges), default=1.0)
         self._allowed: Floats = np.maximum(self._budget, 0.0)
-        """float64[K]; edges among placed pods may overdraw a budget, which then takes no more"""
+        """float64[K + P]; edges among placed pods may overdraw a budget, which then takes no more"""
         if self.active:
             self._allowed = np.maximum(self._allowed, self.usage())
         self._of = [[edge for edge in self._edges if w in (edge.caller, edge.callee)] for w in range(len(x))]
 
-    def _plenty(self) -> bool:
-        """Whether every budget carries the calls of all replicas."""
+    def _most(self) -> float:
+        """bit/s that the calls of all replicas take at the most."""
         model = self._model
         count = model.placed.sum(axis=1)
         for workload, replicas in zip(model.workload, model.replicas, strict=True):
             count[workload] += replicas
         # Rounding adds less than one bit/s per pair of pods.
-        most = sum(count[e.caller] * (e.bandwidth + count[e.callee]) for e in self._edges)
-        return bool(self._budget.min() >= 2 * most)
+        return float(sum(count[e.caller] * (e.bandwidth + count[e.callee]) for e in self._edges))
 
     def _usage(self, edge: Edge, callers: Floats, endpoints: Floats) -> Floats:
-        """float64[..., K], demand on each column; counts are float64[..., K]."""
+        """float64[..., K + P], demand on each budget; counts are float64[..., K]."""
         model, routing = self._model, self._model.problem.workloads[edge.callee].routing
         if routing is Routing.LOCAL:
-            return np.zeros(model.size)
+            return np.zeros(len(self._budget))
         total = endpoints.sum(axis=-1, keepdims=True)
         everybody = np.ceil(edge.bandwidth / np.maximum(total, 1))
         if routing is Routing.ALL:
             usage: Floats = everybody * (
                 callers * (total - endpoints) + endpoints * (callers.sum(axis=-1, keepdims=True) - callers)
             )
-            return usage
+            return np.concatenate([usage, self._links.usage(everybody, callers, endpoints)], axis=-1)
         if routing is Routing.SAME_NODE:
             callers = callers * (endpoints == 0)
         here = endpoints @ model.service_incidence
@@ -71,7 +75,8 @@ class Bandwidth:
         spilled = callers * ~served[..., place]
         far = everybody * (spilled * (total - endpoints) + endpoints * (spilled.sum(axis=-1, keepdims=True) - spilled))
         near += far
-        return near
+        links = self._links.usage_near(inside, callers, endpoints) + self._links.usage(everybody, spilled, endpoints)
+        return np.concatenate([near, links], axis=-1)
 
     def _overdrawn(self, usage: Floats) -> Floats:
         """bit/s beyond the budgets; one that is overdrawn carries nothing more."""
@@ -79,8 +84,8 @@ class Bandwidth:
         return over
 
     def usage(self) -> Floats:
-        """float64[K], demand on each column as of now."""
-        total: Floats = np.zeros(self._model.size)
+        """float64[K + P], demand on each budget as of now."""
+        total: Floats = np.zeros(len(self._budget))
         for edge in self._edges:
             total += self._usage(edge, self._x[edge.caller], self._x[edge.callee])
         return total

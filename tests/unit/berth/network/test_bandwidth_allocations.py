@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from berth.network.admitted import Admitted
 from berth.network.bandwidth_allocations import BandwidthAllocations, GroupBandwidth
+from berth.network.costs import Place
 from berth.network.edges import TO_ALL, Routes, pod_edges
 from berth.network.groups import MAX_EDGE_BANDWIDTH, Group, GroupEdge, GroupKey, read_group
 from berth.network.members import GroupMembers
@@ -58,12 +60,29 @@ class TestLedger:
                 self.members.update(member(f"{name}{workload}", workload, group=name), node=node)
             self.bandwidth_allocations.mark(shop.key)
             self.bandwidth_allocations.refresh({shop.key: shop})
-            assert self.bandwidth_allocations._dirty_pairs == {shop.key}
+            assert self.bandwidth_allocations._pairs._changed == {shop.key}
             for workload in "ab":
                 self.members.delete(f"pod-default-{name}{workload}")
                 self.bandwidth_allocations.mark_pod(shop.key, workload)
             self.bandwidth_allocations.refresh({})
-        assert self.bandwidth_allocations._dirty_pairs == set()
+        assert self.bandwidth_allocations._pairs._changed == set()
+        assert self.bandwidth_allocations._places._changed == set()
+
+    def test_places_follow_the_labels_of_nodes(self) -> None:
+        place = {"n1": Place("r1", "z1"), "n2": Place("r2", "z2")}
+        routes = Routes(TO_ALL.routing, TO_ALL.zone, lambda node: place.get(node, Place()))
+        self.bandwidth_allocations = BandwidthAllocations(self.members, routes)
+        self.place("one", "a", "n2")
+        self.place("two", "b", "n1")
+        self.refreshed(self.shop)
+        assert self.bandwidth_allocations.places == {(Place("r1", "z1"), Place("r2", "z2")): 10**7}
+        assert self.bandwidth_allocations.places_of(self.shop.key) == self.bandwidth_allocations.places
+        place["n2"] = Place("r1", "z3")
+        self.bandwidth_allocations.mark_zones()
+        assert self.bandwidth_allocations.places == {(Place("r1", "z1"), Place("r1", "z3")): 10**7}
+        del place["n1"]
+        self.bandwidth_allocations.mark_zones()
+        assert self.bandwidth_allocations.places == {(Place(), Place("r1", "z3")): 10**7}
 
     def test_a_deleted_group_gives_back(self) -> None:
         self.place("one", "a", "n2")
@@ -245,7 +264,15 @@ def test_ledger_equals_recomputation(
     )
     routing = dict(zip("abc", routings, strict=True))
     to_all = Book(shop)
-    routed = Book(shop, Routes(lambda _, name: routing.get(name, Routing.ALL), lambda node: ZONES.get(node, "")))
+    place = {node: Place("r1", zone) for node, zone in ZONES.items()}
+    routed = Book(
+        shop,
+        Routes(
+            lambda _, name: routing.get(name, Routing.ALL),
+            lambda node: ZONES.get(node, ""),
+            lambda node: place.get(node, Place()),
+        ),
+    )
     for name, node, refresh, admitted in steps:
         for book in (to_all, routed):
             book.put(name, node, admitted)
@@ -262,3 +289,8 @@ def test_ledger_equals_recomputation(
     assert dict(to_all.bandwidth.pairs) == pairs
     assert routed.nodes() == dict(routed.anew().nodes)
     assert dict(routed.bandwidth.pairs) == dict(routed.anew().pairs)
+    between: Counter[tuple[Place, ...]] = Counter()
+    for ends, amount in routed.bandwidth.pairs.items():
+        between[tuple(sorted(place.get(node, Place()) for node in ends))] += amount
+    assert routed.bandwidth.places == between
+    assert min(routed.bandwidth.places.values(), default=1) > 0

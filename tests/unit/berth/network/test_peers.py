@@ -116,12 +116,30 @@ def test_links_are_over_where_what_runs_through_one_exceeds_it(network: Network,
     size = len(network.location)
     free = np.array(data.draw(st.lists(st.integers(0, 6), min_size=12, max_size=12)), dtype=np.float64)
     among = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)))
-    found = over_links(network.homes, network.demand, path=path, free=free, among=among)
+    found = over_links(network.homes, network.demand, path=path, kind=np.arange(size), free=free, among=among)
     for node in range(size):
         load = np.zeros(12)
         for home, demand in zip(network.homes.tolist(), network.demand, strict=True):
             load[list(path(node, home))] += demand
-        assert found[node] == (among[node] and bool(((load > free) & (load > 0)).any()))
+        over = np.flatnonzero((load > free) & (load > 0)).tolist() if among[node] else []
+        named = [(short.link, short.wanted) for short in found if short.nodes[node]]
+        assert named == [(link, load[link]) for link in over[:1]]
+
+
+@SOME
+@given(network=networks(), data=st.data())
+def test_nodes_of_one_kind_are_looked_at_once(network: Network, data: st.DataObject) -> None:
+    free, among = [data.draw(st.integers(-2, 9)) for _ in range(9)], np.ones(len(network.location), np.bool_)
+
+    def path(first: int, second: int) -> list[int]:
+        here, there = sorted(network.location[[first, second]].tolist())
+        return [] if first == second else [3 * here + there]
+
+    def short(kind: np.ndarray) -> list[tuple[int, float, int]]:
+        found = over_links(network.homes, network.demand, path=path, kind=kind, free=free, among=among)
+        return sorted((one.link, one.wanted, node) for one in found for node in np.flatnonzero(one.nodes).tolist())
+
+    assert short(network.location) == short(np.arange(len(among)))
 
 
 @SOME
@@ -193,7 +211,9 @@ def test_whole_numbers_are_compared_exactly_however_large(edges: list[tuple[int,
     left = np.array(free, dtype=np.int64)
     found = short_of_bandwidth(homes, demand, free=left, peers_free=left)
     capacity = [max(0, amount) for amount in free]
-    over = over_links(homes, demand, path=lambda one, other: {one, other}, free=capacity, among=np.ones(4, np.bool_))
+    everywhere = {"kind": np.arange(4), "among": np.ones(4, np.bool_)}
+    found_over = over_links(homes, demand, path=lambda one, other: {one, other}, free=capacity, **everywhere)
+    over = [any(short.nodes[node] for short in found_over) for node in range(4)]
     for node in range(4):
         away = [(home, amount) for home, amount in edges if home != node]
         need = sum(amount for _, amount in away)

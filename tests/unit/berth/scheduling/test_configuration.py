@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.configuration import (
     AfterWait,
     ConfigurationError,
@@ -17,7 +16,7 @@ from berth.scheduling.configuration import (
     Profile,
     parse_configuration,
 )
-from berth.scheduling.gang.infrastructure import InfrastructureView
+from berth.scheduling.gang.link_budgets import links_of
 from berth.scheduling.gang.problem import Weights
 from controllers.placement.controller import load_configuration
 
@@ -140,7 +139,7 @@ class TestFiles:
 @pytest.mark.parametrize(("capacity", "bits"), [("10G", 1e10), (5_000_000, 5e6), ("1500M", 1.5e9), ("1e9", 1e9)])
 def test_every_accepted_capacity_can_be_planned_with(capacity: Any, bits: float) -> None:
     made = Profile.model_validate({"links": [{"name": "t", "capacity": capacity, "nodes": ["n"]}]})
-    links = InfrastructureView(ClusterState(), made)._links()
+    links = links_of(made, {}, [], {})
     assert links is not None
     assert links.capacity.tolist() == [bits]
     assert isinstance(made.links[0], Link)

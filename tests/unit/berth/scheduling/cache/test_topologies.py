@@ -45,6 +45,7 @@ def test_costs_stay_the_same_object_until_they_change(table: TopologyTable) -> N
     [
         pytest.param({"networkCost": 5, "bandwidthAllocated": "1G"}, False, True, id="bandwidth-only"),
         pytest.param({"networkCost": 6}, True, False, id="cost"),
+        pytest.param({"networkCost": 5, "bandwidthCapacity": "1G"}, True, False, id="capacity"),
     ],
 )
 def test_news_that_placement_waits_for(table: TopologyTable, cost: dict[str, Any], changed: bool, same: bool) -> None:

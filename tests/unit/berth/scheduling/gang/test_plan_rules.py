@@ -73,7 +73,7 @@ INFEASIBLE: list[Any] = [
     pytest.param(
         nodes(2, 2, **TWO_ZONES, links=shared_link(1)),
         app(2, 2, edges=[(0, 1)], bandwidth=5),
-        ["Insufficient cpu", reasons.LINK_TOO_NARROW],
+        ["Insufficient cpu", reasons.link_too_narrow("uplink", 5, 1)],
         id="shared-link",
     ),
     pytest.param(

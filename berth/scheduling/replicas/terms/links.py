@@ -1,0 +1,68 @@
+"""Budgets of links between locations: what calls take of each, for the term of bandwidth.
+
+A share is the bit/s of one caller towards one endpoint. Between two locations calls of both directions add up; inside
+one, those that stay on their node take nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from berth.scheduling.replicas.model import Model
+from berth.scheduling.replicas.problem import Floats, Ints
+
+
+class Links:
+    """Those links of a problem that its calls may overflow."""
+
+    def __init__(self, model: Model, most: float) -> None:
+        """Look for links with less left than `most`, bit/s that all calls together take at the most."""
+        nodes = model.problem.nodes
+        present = np.unique(nodes.location[model.columns])
+        number = {location: row for row, location in enumerate(present.tolist())}
+        tight = [link for link in nodes.links if link.free < most]
+        between = [[(number[a], number[b]) for a, b in link.between if {a, b} <= number.keys()] for link in tight]
+        kept = [(link, pairs) for link, pairs in zip(tight, between, strict=True) if pairs]
+        self.free: Floats = np.array([link.free for link, _ in kept], dtype=np.float64)
+        """float64[P], bit/s left of each"""
+        used = sorted({pair for _, pairs in kept for pair in pairs})
+        ends = np.array(used, dtype=np.int64).reshape(-1, 2)
+        self._first: Ints = ends[:, 0]
+        self._second: Ints = ends[:, 1]
+        """int64[Q], both ends of each pair of locations that some link is between"""
+        self._apart: Floats = (self._first != self._second).astype(np.float64)
+        self._table: Floats = np.zeros((len(used), len(kept)))
+        """float64[Q, P], 1 where traffic between a pair uses a link"""
+        for column, (_, pairs) in enumerate(kept):
+            for pair in pairs:
+                self._table[used.index(pair), column] = 1.0
+        self._incidence = model.incidence
+        self._service: Ints = model.service_of[self._first]
+        self._one_service: Floats = (self._service == model.service_of[self._second]).astype(np.float64)
+
+    def usage(self, share: Floats, callers: Floats, endpoints: Floats) -> Floats:
+        """float64[..., P], what calls take if each goes to all endpoints.
+
+        Args:
+            share: float64[..., 1], bit/s of each pair of pods.
+            callers: float64[..., K].
+            endpoints: float64[..., K].
+        """
+        taken: Floats = (share * self._pairs(callers, endpoints)) @ self._table
+        return taken
+
+    def usage_near(self, share: Floats, callers: Floats, endpoints: Floats) -> Floats:
+        """The same if calls stay in their service zone; `share` is float64[..., S], 0 where a zone has no endpoint."""
+        near = share[..., self._service] * self._one_service
+        taken: Floats = (near * self._pairs(callers, endpoints)) @ self._table
+        return taken
+
+    def _pairs(self, callers: Floats, endpoints: Floats) -> Floats:
+        """float64[..., Q], pairs of a caller and an endpoint on different nodes of each pair of locations."""
+        calling, called = callers @ self._incidence, endpoints @ self._incidence
+        together = (callers * endpoints) @ self._incidence
+        first, second, apart = self._first, self._second, self._apart
+        there = calling[..., first] * called[..., second]
+        back = calling[..., second] * called[..., first]
+        pairs: Floats = there + apart * back - (1 - apart) * together[..., first]
+        return pairs

@@ -1,0 +1,50 @@
+"""Links of a plan: physical ones of the profile beside budgets of a NetworkTopology."""
+
+from __future__ import annotations
+
+import pytest
+
+from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from berth.network.costs import Place
+from berth.network.link_budgets import PlacePair
+from berth.scheduling.configuration import Link, Profile
+from berth.scheduling.gang.link_budgets import links_of
+
+PLACES = (Place("r1", "z1"), Place("r1", "z2"), Place("r2", "z3"), Place())
+TRUNK = Profile(links=[Link(name="trunk", capacity="5G", zones=[("z1", "z3")], nodes=["n7"])])
+BUDGETS = {
+    PlacePair(LABEL_REGION, "r1", "r2"): 10**9,
+    PlacePair(LABEL_ZONE, "z1", "z3"): 10**6,
+    PlacePair(LABEL_ZONE, "z1", "z1"): 10**7,
+    PlacePair(LABEL_ZONE, "z1", "elsewhere"): 1,
+    PlacePair(LABEL_REGION, "", ""): 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "names"),
+    [
+        pytest.param(0, 2, ["trunk", "r1-r2 (region)", "z1-z3 (zone)"], id="all-three"),
+        pytest.param(1, 2, ["r1-r2 (region)"], id="other-zone-of-the-region"),
+        pytest.param(0, 0, ["z1-z1 (zone)"], id="inside-a-zone"),
+        pytest.param(0, 1, [], id="not-stated"),
+        pytest.param(3, 3, [], id="no-labels"),
+    ],
+)
+def test_links_between_two_locations(here: int, there: int, names: list[str]) -> None:
+    links = links_of(TRUNK, BUDGETS, PLACES, {"n7": 7})
+    assert links is not None
+    assert [links.names[link] for link in links.between(here, there)] == names
+    assert links.between(there, here) == links.between(here, there)
+    assert dict(links.by_node) == {7: (0,)}
+    assert dict(zip(links.names, links.capacity.tolist(), strict=True)) == {
+        "trunk": 5e9,
+        "r1-r2 (region)": 1e9,
+        "z1-z3 (zone)": 1e6,
+        "z1-z1 (zone)": 1e7,
+    }
+
+
+@pytest.mark.parametrize("budgets", [{}, {PlacePair(LABEL_ZONE, "z1", "elsewhere"): 1}], ids=["none", "nobody's"])
+def test_no_links(budgets: dict[PlacePair, int]) -> None:
+    assert links_of(Profile(), budgets, PLACES, {}) is None
