@@ -36,6 +36,7 @@ lock: .venv ## compile requirements.txt from pyproject.toml: exact versions with
 .PHONY: tools
 tools: .venv ## build etcd, Kubernetes and KWOK (minutes the first time, cached outside the tree)
 	hack/cluster build
+	hack/cluster build kubelet pause
 
 .PHONY: cluster
 cluster: .venv ## start a local cluster with 24 simulated nodes and kube-scheduler (CLUSTER=name, NODES=file)

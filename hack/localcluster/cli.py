@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -15,6 +16,7 @@ from hack.localcluster import tools
 from hack.localcluster.cluster import LocalCluster
 from hack.localcluster.components import Options
 from hack.localcluster.errors import ClusterError
+from hack.localcluster.kubelets import packages
 
 DEFAULT_NAME = "berth"
 """Instance that a command means when no name is given."""
@@ -54,6 +56,13 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--with-scheduler", action="store_true", help="run kube-scheduler, its client unthrottled")
     up.add_argument(
         "--scheduler-config", type=Path, metavar="FILE", help="KubeSchedulerConfiguration; implies --with-scheduler"
+    )
+    up.add_argument(
+        "--kubelets",
+        type=int,
+        default=0,
+        metavar="N",
+        help="N real nodes, each with a kubelet and a containerd in a network namespace of its own; needs root",
     )
     up.add_argument("--without-kwok", action="store_true", help="do not run KWOK: simulated pods stay Pending")
     up.add_argument(
@@ -140,6 +149,7 @@ def _up(args: argparse.Namespace) -> int:
     options = replace(
         Options(),
         bind_address=args.bind_address,
+        kubelets=args.kubelets,
         priority_and_fairness=args.enable_priority_and_fairness,
         apiserver_args=tuple(args.apiserver_arg),
         controller_manager_args=tuple(args.controller_manager_arg),
@@ -254,6 +264,12 @@ def _bin(_args: argparse.Namespace) -> int:
 
 
 def _build(args: argparse.Namespace) -> int:
+    if "kubelet" in args.tool:
+        try:
+            packages.ensure(report=_say)
+        except (ClusterError, OSError, subprocess.TimeoutExpired) as error:
+            # The tools serve simulated nodes as well, which need nothing of this.
+            _say(f"real nodes will not start here: {error}")
     for name, path in tools.ensure(args.tool or tools.STANDARD, report=_say).items():
         print(f"{name:<24} {path}")
     return 0

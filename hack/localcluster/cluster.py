@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 import shutil
 import subprocess
@@ -17,9 +16,11 @@ from hack.localcluster import processes, topology
 from hack.localcluster.components import Layout, Options
 from hack.localcluster.errors import ClusterError
 from hack.localcluster.instance import Instance, locked
+from hack.localcluster.kubelets import processes as real_nodes
 from hack.localcluster.launch import Launcher
 from hack.localcluster.paths import check_name, clusters_root
 from hack.localcluster.processes import ProcessRecord
+from hack.localcluster.removal import kill_all
 from hack.localcluster.rest import Api
 
 Nodes = Path | str | Sequence[topology.NodeSpec]
@@ -39,7 +40,7 @@ class ComponentStatus:
     state: str
     """``running``, ``dead`` (was started and is gone) or ``absent`` (never started)."""
     port: int
-    """Its port."""
+    """Its port, 0 if it has none of its own on this machine."""
     pid: int
     """Its process id, 0 unless running."""
     rss: int
@@ -109,6 +110,10 @@ class LocalCluster:
         # Everything that can be wrong with the input is looked at before anything starts.
         specs = _specs(nodes) if nodes is not None else []
         home = (root or clusters_root()).resolve() / check_name(name or f"c{secrets.token_hex(4)}")
+        if chosen.kubelets:
+            real_nodes.check(home)
+            if specs:
+                raise ClusterError("real nodes and simulated ones do not mix: give either kubelets or a topology file")
         home.mkdir(parents=True, exist_ok=True)
         with locked(home):
             if Instance.exists(home):
@@ -119,7 +124,7 @@ class LocalCluster:
                     )
                     instance.save()
             else:
-                instance = Instance.create(home, chosen)
+                instance = Instance.create(home, real_nodes.options(chosen, home) if chosen.kubelets else chosen)
             cluster = cls(instance, die_with_parent=die_with_parent, report=report)
             try:
                 cluster._launcher.start_all()
@@ -127,7 +132,7 @@ class LocalCluster:
                     cluster.create_nodes(specs)
             except BaseException:
                 # Nothing half-started goes on; the directory stays, for whoever looks for the reason in the logs.
-                _kill_all(home)
+                kill_all(home)
                 raise
         return cluster
 
@@ -159,7 +164,7 @@ class LocalCluster:
             False if there was nothing to remove.
         """
         home = (root or clusters_root()).resolve() / check_name(name)
-        survivors = _kill_all(home)
+        survivors = kill_all(home)
         existed = home.exists()
         for entry in home.iterdir() if existed else ():
             if keep_logs and entry.name == "logs":
@@ -247,7 +252,7 @@ class LocalCluster:
                 ComponentStatus(
                     name=name,
                     state="running" if alive else "dead" if record else "absent",
-                    port=self._instance.ports[name],
+                    port=self._instance.ports.get(name, 0),
                     pid=record.pid if record and alive else 0,
                     rss=record.rss if record else 0,
                     cpu_seconds=record.cpu_seconds if record else 0.0,
@@ -363,15 +368,3 @@ class LocalCluster:
 
 def _specs(source: Nodes) -> Sequence[topology.NodeSpec]:
     return topology.load(Path(source)) if isinstance(source, str | Path) else source
-
-
-def _kill_all(home: Path) -> bool:
-    """SIGKILL every process of the instance in *home*, by mark and by record; whether there was any marked one."""
-    survivors = processes.kill_marked(str(home))
-    records: list[ProcessRecord] = []
-    for path in (home / "processes").glob("*.json"):
-        # A damaged record has nothing to tell; the mark above found its process.
-        with contextlib.suppress(ClusterError):
-            records.append(ProcessRecord.load(path))
-    processes.stop(records)
-    return bool(survivors)

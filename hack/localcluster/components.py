@@ -38,6 +38,8 @@ class Options:
     """Whether kube-controller-manager runs; without it, no service accounts, endpoints or garbage collection."""
     kwok: bool = True
     """Whether KWOK runs."""
+    kubelets: int = 0
+    """Number of real nodes."""
     priority_and_fairness: bool = True
     """API Priority and Fairness; when off, the plain limits on requests in flight apply."""
     max_requests_inflight: int = 3000
@@ -126,7 +128,9 @@ def apiserver_args(layout: Layout, ports: Mapping[str, int], options: Options) -
         # The kubernetes Service would need an endpoint, and loopback is not a valid one.
         "--endpoint-reconciler-type=none",
         "--service-cluster-ip-range=10.96.0.0/12",
-        "--authorization-mode=RBAC",
+        # A kubelet reads what its own pods name and nothing else.
+        f"--authorization-mode={'Node,RBAC' if options.kubelets else 'RBAC'}",
+        *(["--enable-admission-plugins=NodeRestriction"] if options.kubelets else []),
         "--anonymous-auth=false",
         f"--token-auth-file={layout.tokens}",
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
@@ -171,7 +175,7 @@ def controller_manager_args(layout: Layout, ports: Mapping[str, int], options: O
         "--concurrent-gc-syncs=40",
         "--concurrent-namespace-syncs=20",
         # KWOK reports rarely, so that thousands of heartbeats do not drown a benchmark: no node is dead for that.
-        "--node-monitor-grace-period=1h",
+        *([] if options.kubelets else ["--node-monitor-grace-period=1h"]),
         *options.controller_manager_args,
     ]
 

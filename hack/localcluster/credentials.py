@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +45,11 @@ def new_service_account_key() -> str:
     return f"-----BEGIN EC PRIVATE KEY-----\n{base64.encodebytes(der).decode()}-----END EC PRIVATE KEY-----\n"
 
 
-def write_tokens(path: Path) -> dict[str, str]:
-    """Write a fresh static token file for `USERS` to *path*; return the token of each user."""
-    tokens = {user: secrets.token_urlsafe(24) for user in USERS}
-    lines = [f'{tokens[user]},{user},{user},"{",".join(groups)}"' for user, groups in USERS.items()]
+def write_tokens(path: Path, nodes: Iterable[str] = ()) -> dict[str, str]:
+    """Write a fresh static token file for `USERS` and the kubelets of *nodes* to *path*; return each user's token."""
+    users = {**USERS, **{f"system:node:{name}": ("system:nodes",) for name in nodes}}
+    tokens = {user: secrets.token_urlsafe(24) for user in users}
+    lines = [f'{tokens[user]},{user},{user},"{",".join(groups)}"' for user, groups in users.items()]
     write_private(path, "\n".join(lines) + "\n")
     return tokens
 

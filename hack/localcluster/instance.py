@@ -9,10 +9,12 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from hack.localcluster import components, credentials, ports
 from hack.localcluster.components import Layout, Options
 from hack.localcluster.errors import ClusterError
+from hack.localcluster.kubelets import names
 from hack.localcluster.processes import ProcessRecord
 
 
@@ -40,7 +42,7 @@ class Instance:
             (home / directory).mkdir(exist_ok=True)
         made.layout.pki.chmod(0o700)
         credentials.write_private(made.layout.service_account_key, credentials.new_service_account_key())
-        credentials.write_tokens(made.layout.tokens)
+        credentials.write_tokens(made.layout.tokens, [node.name for node in made.nodes])
         made.save()
         return made
 
@@ -97,7 +99,13 @@ class Instance:
             "kube-scheduler": self.options.scheduler,
             "kwok": self.options.kwok,
         }
-        return [name for name in components.PORTS if wanted.get(name, True)]
+        parts = [f"{part}-{node.number}" for part in names.PARTS for node in self.nodes]
+        return [*(name for name in components.PORTS if wanted.get(name, True)), *parts]
+
+    @property
+    def nodes(self) -> list[names.Node]:
+        """Its real nodes."""
+        return names.nodes(self.layout.home, self.options.kubelets)
 
     def record(self, component: str) -> ProcessRecord | None:
         """Record of the last start of *component*, None if it was never started."""
@@ -143,6 +151,8 @@ class Instance:
         for component in ("kube-controller-manager", "kube-scheduler", "kwok"):
             user = component if component in credentials.USERS else f"system:{component}"
             self.write_kubeconfig(self.layout.component_kubeconfig(component), user=user, token=self.token(user))
+        for node in self.nodes:
+            self.write_kubeconfig(node.kubeconfig, user=node.user, token=self.token(node.user))
 
     def write_kubeconfig(self, path: Path, *, user: str, token: str) -> None:
         """Write a kubeconfig of this API server for *user* with *token* to *path*."""
@@ -158,11 +168,20 @@ class Instance:
 
 def reserved_ports(root: Path) -> set[int]:
     """Ports of all instances below *root*, running or not: a stopped one may come back."""
-    found: set[int] = set()
+    return {port for found in _reserved(root) for port in found["ports"]}
+
+
+def reserved_addresses(root: Path) -> set[str]:
+    """Addresses of the API servers of all instances below *root*, running or not."""
+    return {found["address"] for found in _reserved(root)}
+
+
+def _reserved(root: Path) -> Iterator[dict[str, Any]]:
+    """Address and ports of the instances below *root* that can be read."""
     for path in root.glob("*/instance.json"):
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            found.update(json.loads(path.read_text())["ports"].values())
-    return found
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            document = json.loads(path.read_text())
+            yield {"address": document["options"]["bind_address"], "ports": set(document["ports"].values())}
 
 
 @contextlib.contextmanager

@@ -9,6 +9,8 @@ from pathlib import Path
 from hack.localcluster import components, processes, tools
 from hack.localcluster.errors import ClusterError
 from hack.localcluster.instance import Instance
+from hack.localcluster.kubelets import packages
+from hack.localcluster.kubelets import processes as nodes
 from hack.localcluster.processes import ProcessRecord
 from hack.localcluster.rest import Api
 
@@ -49,12 +51,20 @@ class Launcher:
     def start_all(self) -> None:
         """Start every component that does not run and return when all are ready."""
         # Building may take minutes, so all of it happens before the first process starts.
-        self._tools = tools.ensure([*self._instance.components, "kubectl"], report=self._report)
+        wanted = [name for name in self._instance.components if name in components.PORTS]
+        real = nodes.TOOLS if self._instance.nodes else ()
+        self._tools = tools.ensure([*wanted, *real, "kubectl"], report=self._report)
         begun = time.monotonic()
-        first = [name for name in self._instance.components if name in ("etcd", "kube-apiserver")]
+        if self._instance.nodes:
+            nodes.prepare(self._instance)
+        first = [name for name in wanted if name in ("etcd", "kube-apiserver")]
         for component in first:
             self.start([component])
-        self.start([name for name in self._instance.components if name not in first])
+        last = [name for name in self._instance.components if name.startswith("kubelet-")]
+        self.start([name for name in self._instance.components if name not in (*first, *last)])
+        if self._instance.nodes:
+            nodes.load_pause(self._instance, self.tool("pause"))
+            self.start(last)
         if self._instance.options.controller_manager:
             api = self.admin()
             account = "/api/v1/namespaces/default/serviceaccounts/default"
@@ -71,13 +81,14 @@ class Launcher:
         spawned = [(name, *self._spawn(name)) for name in names if not self._instance.alive(name)]
         for name, first, offset in spawned:
             record = self._wait_or_move(name, first, offset)
-            self._report(f"{name} is ready (pid {record.pid}, port {self._instance.ports[name]})")
+            port = self._instance.ports.get(name)
+            self._report(f"{name} is ready (pid {record.pid}{f', port {port}' if port else ''})")
 
     def _wait_or_move(self, component: str, record: ProcessRecord, offset: int) -> ProcessRecord:
         """Wait until *component* is ready, on another port if its own is taken; return the record of what runs now."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                self._wait(component, self._probe(component), record=record, offset=offset)
+                self._wait(component, self._probe(component, offset), record=record, offset=offset)
                 break
             except _PortTakenError:
                 # The port of an API server that ran before is in kubeconfigs out there, so it is never changed.
@@ -96,23 +107,35 @@ class Launcher:
             layout.config(component).write_text(text)
         log = layout.log(component)
         offset = log.stat().st_size if log.exists() else 0
-        arguments = components.arguments(component, layout, instance.ports, instance.options)
         record = processes.spawn(
             component,
-            [str(self.tool(component)), *arguments],
+            self._command(component),
             mark=instance.mark,
             log=log,
             record=layout.record(component),
             cwd=layout.home,
             die_with_parent=self._die_with_parent,
+            env={"PATH": packages.search_path()},
         )
         return record, offset
+
+    def _command(self, component: str) -> list[str]:
+        instance = self._instance
+        part = nodes.node_of(instance, component)
+        if part:
+            return nodes.command(instance, *part, kubelet=self.tool("kubelet"))
+        arguments = components.arguments(component, instance.layout, instance.ports, instance.options)
+        return [str(self.tool(component)), *arguments]
 
     def admin(self) -> Api:
         """A connection to the API server as the administrator."""
         return Api(self._instance.server, token=self._instance.token("admin"), ca_file=self._instance.layout.authority)
 
-    def _probe(self, component: str) -> Callable[[], bool]:
+    def _probe(self, component: str, offset: int) -> Callable[[], bool]:
+        part = nodes.node_of(self._instance, component)
+        if part:
+            log = self._instance.layout.log(component)
+            return lambda: nodes.ready(*part, api=self.admin(), log=log, offset=offset)
         port = self._instance.ports[component]
         if component == "kube-apiserver":
             return self._apiserver_ready

@@ -50,12 +50,13 @@ TOOLS: Mapping[str, Tool] = {
         Tool(name="kubectl", package="k8s.io/kubernetes/cmd/kubectl"),
         Tool(name="kwok", package="sigs.k8s.io/kwok/cmd/kwok", module=MODULES / "kwok"),
         Tool(name="kubelet", package="k8s.io/kubernetes/cmd/kubelet"),
+        Tool(name="pause", package="berth.dev/pause", module=MODULES / "pause"),
     )
 }
 """Every program that can be built, by name."""
 
 STANDARD = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok")
-"""What a local cluster needs; the kubelet, only needed for real nodes, is built on request."""
+"""What a local cluster needs; the kubelet and what its pods need, for real nodes alone, are built on request."""
 
 
 def pinned_version(package_module: str, module_file: Path) -> str:

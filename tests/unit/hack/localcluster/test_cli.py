@@ -75,6 +75,15 @@ def test_a_missing_cluster_is_named(command: str, capsys: pytest.CaptureFixture[
     assert "hack/cluster: there is no cluster 'berth' in" in capsys.readouterr().err
 
 
+def test_real_nodes_without_root_are_refused_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert cli.main(["up", "--kubelets", "3"]) == 1
+    assert "hack/cluster: real nodes need root" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_half_made_cluster_is_listed_as_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "half").mkdir()
     assert cli.main(["list"]) == 0

@@ -64,6 +64,10 @@ def test_flags(component: str, flag: str, value: str) -> None:
             "false",
             id="APF off",
         ),
+        pytest.param(Options(kubelets=1), "kube-apiserver", "authorization-mode", "Node,RBAC", id="kubelets' rights"),
+        pytest.param(
+            Options(kubelets=1), "kube-apiserver", "enable-admission-plugins", "NodeRestriction", id="own node alone"
+        ),
         pytest.param(Options(max_requests_inflight=7), "kube-apiserver", "max-requests-inflight", "7", id="reads"),
         pytest.param(
             Options(max_mutating_requests_inflight=7),
@@ -86,6 +90,12 @@ def test_flags(component: str, flag: str, value: str) -> None:
 )
 def test_options_change_flags(options: Options, component: str, flag: str, value: str) -> None:
     assert flags(component, options)[flag] == value
+
+
+@pytest.mark.parametrize(("kubelets", "grace"), [(0, "1h"), (3, None)], ids=["simulated nodes", "real nodes"])
+def test_real_nodes_are_lost_after_the_usual_time(kubelets: int, grace: str | None) -> None:
+    found = flags("kube-controller-manager", Options(kubelets=kubelets))
+    assert found.get("node-monitor-grace-period") == grace
 
 
 def test_unknown_component() -> None:

@@ -32,6 +32,22 @@ def test_instances_do_not_share_ports_even_before_they_listen(made: Instance, tm
     assert instance.reserved_ports(tmp_path) == {*made.ports.values(), *other.ports.values()}
 
 
+def test_addresses_of_stopped_instances_are_reserved_and_damage_is_passed_over(made: Instance, tmp_path: Path) -> None:
+    for name, content in {"none": "{}", "list": "[]", "no-json": "{", "text": '{"options": 1, "ports": 2}'}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "instance.json").write_text(content)
+    assert instance.reserved_addresses(tmp_path) == {"127.0.0.1"}
+    assert instance.reserved_ports(tmp_path) == set(made.ports.values())
+
+
+def test_every_kubelet_has_a_token_of_its_own(tmp_path: Path) -> None:
+    made = Instance.create(tmp_path, Options(kubelets=2))
+    lines = made.layout.tokens.read_text().splitlines()
+    for name in ("node-1", "node-2"):
+        assert f'{made.token(f"system:node:{name}")},system:node:{name},system:node:{name},"system:nodes"' in lines
+    assert made.token("system:node:node-1") != made.token("system:node:node-2")
+
+
 def test_a_new_port_is_saved(made: Instance) -> None:
     before = made.ports["kwok"]
     assert made.new_port("kwok") != before
@@ -46,6 +62,12 @@ def test_a_new_port_is_saved(made: Instance) -> None:
             Options(scheduler=True), "etcd kube-apiserver kube-controller-manager kube-scheduler kwok", id="scheduler"
         ),
         pytest.param(Options(kwok=False, controller_manager=False), "etcd kube-apiserver", id="bare"),
+        pytest.param(
+            Options(kwok=False, kubelets=2),
+            "etcd kube-apiserver kube-controller-manager "
+            "containerd-1 containerd-2 service-relay-1 service-relay-2 kubelet-1 kubelet-2",
+            id="real nodes",
+        ),
     ],
 )
 def test_components(tmp_path: Path, options: Options, expected: str) -> None:
