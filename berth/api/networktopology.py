@@ -126,6 +126,12 @@ class NetworkTopologyStatus(ApiModel):
     data_time: Timestamp | None = Field(
         default=None, description="When the newest measurement behind the costs was made."
     )
+    source: str | None = Field(
+        default=None,
+        description=(
+            "What the computed costs come from: probereports, prometheus, configmap or userdefined. Unset: nothing."
+        ),
+    )
     conditions: tuple[Condition, ...] = Field(
         default=(),
         description=(

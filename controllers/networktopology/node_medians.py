@@ -42,6 +42,8 @@ class PairFigures:
     """most that counted, in microseconds"""
     samples: int
     """pairs of nodes that counted"""
+    nodes: int
+    """nodes that measured them"""
     age: float
     """seconds since the newest was measured"""
 
@@ -129,5 +131,6 @@ def _of_pair(nodes: list[_NodeFigure]) -> PairFigures:
         minimum=min(figures),
         maximum=max(figures),
         samples=len(samples),
+        nodes=len(nodes),
         age=min(item.age for item in samples),
     )

@@ -157,11 +157,12 @@ class Reconciler:
             return
         places = self._nodes.places
         this = _Pass(key, raw, topology.status, places)
-        source, reading, basis = await self._sources.read(key, topology, places)
+        source, reading, basis, choice = await self._sources.read(key, topology, places)
         if not reading.settled:
             self._queue.add(key, delay=PENDING_DELAY if reading.state is SourceState.PENDING else UNREADABLE_DELAY)
             if reading.state is SourceState.FAILED:
-                await self._write_status(this, [source.availability(reading, "")], data_time=this.status.data_time)
+                status, update = this.status, source.availability(reading, "")
+                await self._write_status(this, [update], data_time=status.data_time, source=status.source)
             return
         with metrics.COMPUTE_SECONDS.time():
             # In a thread: a large topology must not hold up watches and the renewal of the Lease.
@@ -188,7 +189,7 @@ class Reconciler:
             # Measurements grow old without an event.
             self._queue.add(key, delay=AGING_DELAY)
             measured = write_pacing.data_time(this.status.data_time, measured)
-        await self._write_status(this, [available, computed, whole], data_time=measured)
+        await self._write_status(this, [available, computed, whole], data_time=measured, source=choice)
 
     async def _write_weights(
         self, this: _Pass, computation: Computation, computed: ConditionUpdate, *, paced: bool
@@ -229,7 +230,7 @@ class Reconciler:
         return ConditionUpdate(CONDITION_WEIGHTS_COMPUTED, False, "WriteRefused", problem)
 
     async def _write_status(
-        self, this: _Pass, updates: Sequence[ConditionUpdate], *, data_time: datetime | None
+        self, this: _Pass, updates: Sequence[ConditionUpdate], *, data_time: datetime | None, source: str | None
     ) -> None:
         """Apply the status if it differs, and tell in Events what is new in it."""
         wanted = next_status(
@@ -240,6 +241,7 @@ class Reconciler:
             names=[item["name"] for item in this.weights],
             calculated=ownership(this.metadata.get("managedFields", ())).time,
             measured=data_time,
+            source=source,
             now=datetime.now(UTC),
         ).to_api()
         if wanted == this.status.to_api():
@@ -267,4 +269,5 @@ class Reconciler:
             status = NetworkTopologyStatus()
         self._sources.forget(key)
         update = ConditionUpdate(CONDITION_WEIGHTS_COMPUTED, False, "InvalidNetworkTopology", str(error))
-        await self._write_status(_Pass(key, raw, status, self._nodes.places), [update], data_time=None)
+        this = _Pass(key, raw, status, self._nodes.places)
+        await self._write_status(this, [update], data_time=None, source=status.source)

@@ -25,6 +25,7 @@ def next_status(
     names: Sequence[str],
     calculated: datetime | None,
     measured: datetime | None,
+    source: str | None,
     now: datetime,
 ) -> NetworkTopologyStatus:
     """Return the status with updated conditions; equal to ``current`` when nothing has changed.
@@ -37,6 +38,7 @@ def next_status(
         names: names of the weight sets in the spec.
         calculated: when the computed weight sets last changed.
         measured: when the newest measurement was published.
+        source: name of the source of the costs, as the annotation has it.
         now: time of a condition whose status changes.
     """
     return NetworkTopologyStatus(
@@ -47,5 +49,6 @@ def next_status(
         weight_sets=listed([shortened(name, LONGEST_NAME) for name in names]),
         weight_calculation_time=calculated,
         data_time=measured,
+        source=source or None,
         conditions=conditions.apply(current.conditions, updates, observed_generation=generation, now=now),
     )

@@ -121,6 +121,24 @@ def test_reports_come_before_a_configmap_unless_the_annotation_says_otherwise(co
     costs.wait_zones("Dijkstra", NEAR)
 
 
+def test_the_first_reports_of_a_rollout_move_nothing(costs: Costs, reports: Reports) -> None:
+    costs.create(user_defined(zones=ZONE_COSTS), configmap="")
+    costs.wait_reason("SourceAvailable", "UserDefined")  # those of the test before are gone here too
+    reports.write(only=("n-1", "n-3"))
+    source = costs.wait_reason("SourceAvailable", "TooFewProbeReports")
+    assert "2 of 8 nodes report, and 2 nodes or more measure 1 of 6 pairs of zones" in source["message"]
+    assert "until then costs come from UserDefined" in source["message"]
+    costs.wait_zones("Dijkstra", ZONE_COSTS)
+    reports.write()
+    costs.wait_zones("Dijkstra", NEAR)
+    costs.wait_reason("SourceAvailable", "ProbeReportsRead")
+    reports.write(only=("n-1", "n-3"))
+    costs.kubectl("delete", "probereports", "n-2", "n-4", "n-5", "n-6", "n-7", "n-8")
+    name = "ProbeReports of 2 nodes"
+    topology = costs.wait(lambda found: condition(found, "SourceAvailable")["message"] == name, what="two are left")
+    assert topology["status"]["source"] == "probereports"
+
+
 def test_a_node_that_reports_nonsense_moves_nothing(costs: Costs, reports: Reports) -> None:
     reports.write()
     costs.create()

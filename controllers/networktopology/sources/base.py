@@ -21,6 +21,7 @@ from controllers.networktopology.places import Places
 from controllers.networktopology.sources.prometheus_server import PrometheusServer
 
 if TYPE_CHECKING:
+    from controllers.networktopology.sources.coverage import Coverage
     from controllers.networktopology.sources.probe_measurements import Report
 
 UNREACHABLE: Final = 2**62
@@ -124,6 +125,8 @@ class SourceState(Enum):
     """others of its namespace are read instead, of which there are too many"""
     EMPTY = "Empty"
     """it exists and has no usable sample"""
+    TOO_FEW = "TooFew"
+    """it has samples, of too little of the cluster to begin with"""
     READ = "Read"
     """it has samples"""
 
@@ -142,6 +145,8 @@ class Reading:
     """those between regions and between zones, of a source that works them out itself"""
     continuous: bool = False
     """whether it measures all the time, so that small changes are not news"""
+    coverage: Coverage | None = None
+    """what of the cluster is measured, of a source that is not used until it is enough"""
     stated: StatedCosts | None = None
     """costs between places, of a source that does not measure"""
     time: datetime | None = None

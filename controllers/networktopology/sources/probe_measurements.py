@@ -17,6 +17,7 @@ from berth.kube.resources import Resource
 from controllers.networktopology.node_medians import MAX_AGE, latencies, pair_figures
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import UNREACHABLE, Measurement, Percentile, Reading, SourceState
+from controllers.networktopology.sources.coverage import coverage
 
 CLOCK_TOLERANCE: Final = 60.0
 """Seconds by which a node's clock may be ahead."""
@@ -103,6 +104,7 @@ def read_reports(reports: Iterable[Report], places: Places, *, percentile: Perce
         peers = {peer.node: peer for peer in report.status.peers if peer.node != origin}
         unknown += (f"{origin} to {node}" for node in peers if node not in places.nodes)
         gathered.add(origin, (peer for node, peer in sorted(peers.items()) if node in places.nodes))
+    zone_figures = pair_figures(gathered.measurements, places.zone_of)
     answered = any(item.microseconds < UNREACHABLE for item in gathered.measurements)
     return Reading(
         state=SourceState.READ if answered else SourceState.EMPTY if there else SourceState.MISSING,
@@ -110,9 +112,10 @@ def read_reports(reports: Iterable[Report], places: Places, *, percentile: Perce
         measurements=tuple(gathered.measurements),
         latencies=(
             latencies(pair_figures(gathered.measurements, places.region_of_node)),
-            latencies(pair_figures(gathered.measurements, places.zone_of)),
+            latencies(zone_figures),
         ),
         continuous=True,
+        coverage=coverage(gathered.measurements, zone_figures, places),
         time=gathered.time,
         malformed=tuple(gathered.malformed),
         unknown_nodes=tuple(unknown),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import ClassVar, Final
 
@@ -16,7 +16,7 @@ import structlog
 
 from berth.api.conditions import ConditionUpdate
 from berth.api.labels import WEIGHTS_NETPERF
-from berth.api.networktopology import NetworkTopology
+from berth.api.networktopology import ANNOTATION_SOURCE, NetworkTopology
 from berth.api.text import counted
 from berth.kube.client import TRANSPORT_ERRORS
 from berth.kube.errors import ApiError
@@ -86,11 +86,12 @@ class ProbeReports(ClusterWideSource):
         self._news = asyncio.Event()
 
     @classmethod
-    def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:  # noqa: ARG003
+    def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:
         """Return what the reports say; manifests alone have none."""
         if published.now is None:
             return Reading(SourceState.MISSING, NAME)
-        return read_reports(published.reports, places, percentile=published.percentile, now=published.now)
+        reading = read_reports(published.reports, places, percentile=published.percentile, now=published.now)
+        return _begun(topology, reading)
 
     async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Reading:
         """Return what the reports say now, and tell of changes for ``key`` from now on."""
@@ -109,7 +110,7 @@ class ProbeReports(ClusterWideSource):
         if mostly_old and topology.weight_set(WEIGHTS_NETPERF) is not None:
             # Costs that were measured stay while it is not known whether agents have stopped or could not write.
             return Reading(SourceState.FAILED, NAME, detail="most are of before the API server could be reached")
-        return reading
+        return _begun(topology, reading)
 
     def _listen(self, reflector: Reflector[Report]) -> float | None:
         """Return since when the API server has been heard without a break, in monotonic seconds."""
@@ -147,6 +148,12 @@ class ProbeReports(ClusterWideSource):
             case SourceState.MISSING:
                 text = f"There are no ProbeReports; run the node agents, or name another source; {instead}"
                 return available(False, "NoProbeReports", text)
+            case SourceState.TOO_FEW:
+                text = (
+                    f"{reading.name} are too few to begin with: {reading.coverage}; costs come from them from nine "
+                    f"tenths of either on, or at once with the annotation {ANNOTATION_SOURCE}: {self.choice}; {instead}"
+                )
+                return available(False, "TooFewProbeReports", text)
             case SourceState.EMPTY if reading.stale:
                 text = f"No ProbeReport is of the last 15 minutes; see whether the node agents run; {instead}"
                 return available(False, "ProbeReportsStale", text)
@@ -225,6 +232,18 @@ class ProbeReports(ClusterWideSource):
         if reflector is None or reflector.healthy:
             return None
         return f"no response from the API server for {reflector.age:.0f} s"
+
+
+def _begun(topology: NetworkTopology, reading: Reading) -> Reading:
+    """Return the reading as one that is not used yet, while too little is measured to begin with.
+
+    What a NetworkTopology has its costs from is in its status, so that a controller that is restarted goes on.
+    """
+    choice = ProbeReports.choice
+    begun = choice in (topology.status.source, topology.metadata.annotations.get(ANNOTATION_SOURCE))
+    if begun or not reading.usable or reading.coverage is None or reading.coverage.enough:
+        return reading
+    return replace(reading, state=SourceState.TOO_FEW)
 
 
 def _left_out(reading: Reading) -> str:

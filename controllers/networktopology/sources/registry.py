@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from berth.api.errors import FieldProblem
 from berth.api.networktopology import ANNOTATION_SOURCE, NetworkTopology
@@ -68,6 +68,19 @@ def read_without_following(
     return reading
 
 
+class Chosen(NamedTuple):
+    """Where the costs of a NetworkTopology come from."""
+
+    told: Source
+    """source that should give them; its condition is shown"""
+    reading: Reading
+    """what that source says"""
+    basis: Reading
+    """reading that costs are computed from"""
+    choice: str
+    """name of the source of that reading, as the annotation has it; empty if it gives no costs"""
+
+
 class Sources:
     """The sources of all NetworkTopologies."""
 
@@ -84,12 +97,10 @@ class Sources:
         around = Surroundings(context, client, changed, settings)
         self._sources = [kind(around) for kind in kinds]
 
-    async def read(
-        self, key: TopologyKey, topology: NetworkTopology, places: Places
-    ) -> tuple[Source, Reading, Reading]:
-        """Return the source that should give the costs, what it says, and the reading that costs are computed from.
+    async def read(self, key: TopologyKey, topology: NetworkTopology, places: Places) -> Chosen:
+        """Return where the costs come from.
 
-        What is pending or failed is returned as both: nothing may be concluded from what would stand in for it.
+        What is pending or failed is told and basis alike: nothing may be concluded from what would stand in for it.
         """
         chain = candidates(topology, self._sources)
         read: list[tuple[Source, Reading]] = []
@@ -101,7 +112,7 @@ class Sources:
         *before, last = read
         told = next((item for item in before if not _passed_over(*item, topology)), last)
         source, reading = told if last[1].settled else last
-        return source, reading, last[1]
+        return Chosen(source, reading, last[1], last[0].choice if last[1].usable else "")
 
     def forget(self, key: TopologyKey) -> None:
         """Stop following whatever is followed for a NetworkTopology."""

@@ -81,7 +81,11 @@ def test_reports_of_the_cluster_count_as_in_the_controller(annotation: str, cost
     raw = raw_topology(STATED, configmap="perf")
     raw["metadata"]["annotations"] = {"berth.dev/source": annotation} if annotation else {}
     maps = {f"{raw['metadata']['namespace']}/perf": {key("a", "b"): "0.3"}}
-    reports = [msgspec.convert(probe_report("n-a", probed_peer("n-b", 850), probed_peer("gone", 1)), Report)]
+    peers = {"n-a": ("n-b", "n-c", "gone"), "n-b": ("n-a", "n-c"), "n-c": ("n-a", "n-b")}
+    reports = [
+        msgspec.convert(probe_report(node, *(probed_peer(name, 850) for name in others)), Report)
+        for node, others in peers.items()
+    ]
     document = forecast(raw, NODES, maps, reports=reports, now=datetime.now(UTC))
     assert zone_costs(document, "NetperfCosts")["a", "b"] == cost
 

@@ -58,7 +58,7 @@ async def test_the_status_tells_the_age_of_the_measurements() -> None:
     world = World(raw_topology(STATED), reading=reading)
     assert await world.reconciler.reconcile(KEY)
     assert world.weights == ["UserDefined", "Dijkstra", "NetperfCosts"]
-    assert world.status["dataTime"] == MEASURED_AT
+    assert (world.status["dataTime"], world.status["source"]) == (MEASURED_AT, "configmap")
 
 
 async def test_an_object_without_a_spec_states_nothing() -> None:
@@ -107,12 +107,13 @@ async def test_nothing_is_concluded_from_an_unsettled_source(
     state: SourceState, delay: float, parts: list[str]
 ) -> None:
     raw = raw_topology(STATED, OLD, managedFields=owned("Dijkstra"))
-    world = World({**raw, "status": {"dataTime": MEASURED_AT}}, reading=Reading(state, NAME, detail="not allowed"))
+    status = {"dataTime": MEASURED_AT, "source": "configmap"}
+    world = World({**raw, "status": status}, reading=Reading(state, NAME, detail="not allowed"))
     assert await world.reconciler.reconcile(KEY)
     assert world.delays == [delay]
     assert world.parts == parts
     assert world.weights == ["UserDefined", "Dijkstra"]
-    assert world.status["dataTime"] == MEASURED_AT
+    assert (world.status["dataTime"], world.status["source"]) == (MEASURED_AT, "configmap")
     assert set(world.reasons) <= {"SourceAvailable"}
 
 

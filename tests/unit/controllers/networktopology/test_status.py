@@ -40,6 +40,7 @@ class TestNextStatus:
             names=names,
             calculated=NOW,
             measured=None,
+            source="userdefined",
             now=now,
         )
 
@@ -52,6 +53,7 @@ class TestNextStatus:
             "zones": 2,
             "weightSets": "UserDefined, Dijkstra",
             "weightCalculationTime": "2026-01-31T12:00:00Z",
+            "source": "userdefined",
             "conditions": [],
         }
         assert [item.type for item in status.conditions] == ["SourceAvailable", "WeightsComputed", "Complete"]

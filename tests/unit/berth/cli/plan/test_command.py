@@ -89,7 +89,8 @@ def test_measured_costs_are_those_of_a_controller_that_was_started_likewise(
 @pytest.mark.parametrize(("allowed", "cost"), [(True, 784.0), (False, 20.0)], ids=["measured", "not-allowed"])
 def test_the_clusters_reports_give_a_new_topology_its_costs(allowed: bool, cost: float, tmp_path: Path) -> None:
     nodes = [plans.node(f"n{number}", region=f"r{number}", zone=f"z{number}", cpu="1") for number in (1, 2)]
-    items = {"/nodes": nodes, "/probereports": [probe_report("n1", probed_peer("n2", 78_400))]}
+    reports = [probe_report(name, probed_peer(peer, 78_400)) for name, peer in (("n1", "n2"), ("n2", "n1"))]
+    items = {"/nodes": nodes, "/probereports": reports}
 
     def answer(request: Request) -> Answer:
         found = [listed for path, listed in items.items() if request.path.partition("?")[0].endswith(path)]

@@ -11,15 +11,17 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from berth.api.networktopology import NetworkTopology
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
 from controllers.networktopology.sources import probereports as subject
 from controllers.networktopology.sources.base import Reading, SourceState, Surroundings, TopologyKey
+from controllers.networktopology.sources.coverage import Coverage
 from controllers.networktopology.sources.probe_measurements import Report
 from controllers.networktopology.sources.probereports import ProbeReports
-from tests.support.topologies import places, probe_report, probed_peer, topology, weight_set
+from tests.support.topologies import places, probe_report, probed_peer, raw_topology, weight_set
 
 KEY = TopologyKey("shop", "net")
 PLACES = places(n1="r/A", n2="r/B", n3="r/B")
@@ -28,6 +30,11 @@ PLACES = places(n1="r/A", n2="r/B", n3="r/B")
 def report() -> Report:
     """One of this moment: after a quarter of an hour it is stale, and a run of all tests takes longer."""
     return msgspec.convert(probe_report("n1", probed_peer("n2", 850)), Report)
+
+
+def begun(*weights: dict[str, Any]) -> NetworkTopology:
+    """NetworkTopology that has its costs from reports already."""
+    return NetworkTopology.parse({**raw_topology(*weights), "status": {"source": "probereports"}})
 
 
 class Watch:
@@ -86,7 +93,8 @@ class World:
         await asyncio.sleep(0)
 
     async def read(self, name: str = "net", *weights: dict[str, Any]) -> Reading:
-        return await self.source.read(TopologyKey("shop", name), topology(*weights), PLACES)
+        """Read for a NetworkTopology that has its costs from reports already."""
+        return await self.source.read(TopologyKey("shop", name), begun(*weights), PLACES)
 
 
 Make = Callable[..., World]
@@ -340,6 +348,13 @@ async def test_changes_make_those_due_that_are_served(make: Make) -> None:
             "ProbeReportsUnreadable",
             "not allowed",
             id="chosen and no right",
+        ),
+        pytest.param(
+            Reading(SourceState.TOO_FEW, "ProbeReports of 1 node", coverage=Coverage(1, 8, 0, 6)),
+            False,
+            "TooFewProbeReports",
+            "ProbeReports of 1 node are too few to begin with: 1 of 8 nodes report, and",
+            id="too few",
         ),
         pytest.param(
             Reading(SourceState.EMPTY, "R", stale=7),

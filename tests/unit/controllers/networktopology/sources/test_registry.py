@@ -196,10 +196,11 @@ async def test_it_follows_only_what_names_it(gone: bool) -> None:
 async def test_the_first_source_that_is_named_is_read() -> None:
     both = topology(configmap="netperf")
     both.metadata.annotations["toy"] = "3"
-    named, reading, basis = await sources(print).read(KEY, both, TWO_ZONES)
+    named, reading, basis, choice = await sources(print).read(KEY, both, TWO_ZONES)
     assert isinstance(named, Toy)
     assert reading is basis
     assert basis.measurements == (Measurement("n1", "n2", 300),)
+    assert choice == Toy.choice
 
 
 @pytest.mark.parametrize(
@@ -243,23 +244,24 @@ class Automatic(Toy):
 
 
 @pytest.mark.parametrize(
-    ("state", "choice", "told", "basis"),
+    ("state", "choice", "told", "basis", "used_choice"),
     [
-        pytest.param("Missing", "", UserDefined, "UserDefined", id="passed over without a word"),
-        pytest.param("Missing", "automatic", Automatic, "UserDefined", id="missed, for it was chosen"),
-        pytest.param("Empty", "", Automatic, "UserDefined", id="there and of no use: told"),
-        pytest.param("Read", "", Automatic, "Automatic", id="used"),
-        pytest.param("Pending", "", Automatic, "Automatic", id="pending: nothing may stand in for it"),
-        pytest.param("Failed", "", Automatic, "Automatic", id="unreadable: nothing may stand in for it"),
+        pytest.param("Missing", "", UserDefined, "UserDefined", "userdefined", id="passed over without a word"),
+        pytest.param("Missing", "automatic", Automatic, "UserDefined", "userdefined", id="missed, for it was chosen"),
+        pytest.param("Empty", "", Automatic, "UserDefined", "userdefined", id="there and of no use: told"),
+        pytest.param("Read", "", Automatic, "Automatic", "automatic", id="used"),
+        pytest.param("TooFew", "", Automatic, "UserDefined", "userdefined", id="too few to begin with: told"),
+        pytest.param("Pending", "", Automatic, "Automatic", "", id="pending: nothing may stand in for it"),
+        pytest.param("Failed", "", Automatic, "Automatic", "", id="unreadable: nothing may stand in for it"),
     ],
 )
 async def test_what_is_told_of_a_source_that_nobody_named(
-    state: str, choice: str, told: type[Source], basis: str
+    state: str, choice: str, told: type[Source], basis: str, used_choice: str
 ) -> None:
     context, client = cast(ComponentContext, None), cast(ApiClient, None)
     several = Sources(context, client=client, changed=print, kinds=(Automatic, UserDefined))
     net = topology(weight_set("UserDefined", zones={"A>B": 9}))
     net.metadata.annotations.update({"toy": state, ANNOTATION_SOURCE: choice})
-    source, reading, used = await several.read(KEY, net, TWO_ZONES)
-    assert (type(source), used.name) == (told, basis)
+    source, reading, used, chosen = await several.read(KEY, net, TWO_ZONES)
+    assert (type(source), used.name, chosen) == (told, basis, used_choice)
     assert reading.settled == used.settled
