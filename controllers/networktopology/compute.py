@@ -141,8 +141,9 @@ def _gather(
     found: dict[Pair, int] = {}
     for origin, row in paths:
         for destination, cost in sorted(wanted(origin, row).items()):
-            if (origin, destination) not in cut:
-                found[origin, destination] = min(cost, MAX_COST)
+            pair = (origin, destination)
+            if pair not in cut:
+                found[pair] = min(cost, MAX_COST)
         if len(found) > MAX_COSTS:
             raise TooManyPlacesError
     return found

@@ -43,14 +43,15 @@ class CostGraph:
         Raises:
             ValueError: a cost is negative.
         """
-        self._links: dict[str, dict[str, int]] = {
-            place: {} for place in sorted({end for pair in links for end in pair})
-        }
-        for (origin, destination), cost in sorted(links.items()):
+        rows: dict[str, dict[str, int]] = {}
+        for (origin, destination), cost in links.items():
             if cost < 0:
                 raise ValueError(f"cost of {origin} to {destination} is {cost}; costs are 0 or more")
+            row = rows.setdefault(origin, {})
             if origin != destination:
-                self._links[origin][destination] = cost
+                row[destination] = cost
+        places = sorted(set(rows).union(*rows.values()))
+        self._links: dict[str, dict[str, int]] = {place: dict(sorted(rows.get(place, {}).items())) for place in places}
 
     @property
     def places(self) -> tuple[str, ...]:

@@ -35,6 +35,8 @@ class Places:
     """zones that nodes carry, sorted"""
     region_of: Mapping[str, str] = field(default_factory=dict)
     """zone to region, for zones with a node that carries both labels"""
+    zones_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """region to those zones, sorted"""
     unlabelled: tuple[str, ...] = ()
     """nodes without a region or a zone label, sorted"""
     split_zones: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -53,11 +55,15 @@ class Places:
                 counts = votes.setdefault(place.zone, {})
                 counts[place.region] = counts.get(place.region, 0) + 1
         region_of = {zone: _winner(counts) for zone, counts in sorted(votes.items())}
+        members: dict[str, list[str]] = {}
+        for zone, region in region_of.items():
+            members.setdefault(region, []).append(zone)
         return cls(
             nodes=dict(nodes),
             regions=tuple(sorted({place.region for place in nodes.values() if place.region})),
             zones=tuple(sorted({place.zone for place in nodes.values() if place.zone})),
             region_of=region_of,
+            zones_of={region: tuple(zones) for region, zones in members.items()},
             unlabelled=tuple(sorted(name for name, place in nodes.items() if not (place.region and place.zone))),
             split_zones={zone: tuple(sorted(counts)) for zone, counts in sorted(votes.items()) if len(counts) > 1},
         )
@@ -77,15 +83,13 @@ class Places:
         region = self.region_of.get(zone)
         if region is None:
             return costs
-        same = (region, None)
-        return {other: cost for other, cost in costs.items() if self.region_of.get(other) in same}
+        # Looked up, for in a large cluster most costs are to other regions.
+        others = [*self.zones_of[region], *(costs.keys() - self.region_of.keys())]
+        return {other: costs[other] for other in sorted(others) if other in costs}
 
     def zone_pairs(self) -> list[tuple[str, str]]:
         """Return the ordered pairs of different zones inside one region, sorted."""
-        members: dict[str, list[str]] = {}
-        for zone in sorted(self.region_of):
-            members.setdefault(self.region_of[zone], []).append(zone)
-        return sorted(pair for zones in members.values() for pair in _ordered_pairs(zones))
+        return sorted(pair for zones in self.zones_of.values() for pair in _ordered_pairs(zones))
 
     def region_pairs(self) -> list[tuple[str, str]]:
         """Return the ordered pairs of different regions, sorted."""
@@ -96,5 +100,5 @@ def _winner(counts: Mapping[str, int]) -> str:
     return min(counts, key=lambda region: (-counts[region], region))
 
 
-def _ordered_pairs(places: tuple[str, ...] | list[str]) -> list[tuple[str, str]]:
+def _ordered_pairs(places: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(origin, destination) for origin in places for destination in places if origin != destination]

@@ -19,4 +19,7 @@ MAX_MEASURED_COST: Final = 10_000
 
 def to_cost(microseconds: int, unit: int) -> int:
     """Return the cost of a latency; ``unit`` is the microseconds that cost 1."""
-    return min(max(MINIMUM_COST, -(microseconds // -unit)), MAX_MEASURED_COST)
+    cost = -(microseconds // -unit)
+    if cost < MINIMUM_COST:
+        return MINIMUM_COST
+    return min(cost, MAX_MEASURED_COST)

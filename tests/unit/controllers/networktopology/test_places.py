@@ -32,6 +32,7 @@ def test_places_of_nodes() -> None:
     assert places.region_of == {"a": "eu", "b": "us", "c": "eu"}
     assert places.region_pairs() == [("eu", "us"), ("us", "eu")]
     assert places.zone_pairs() == [("a", "c"), ("c", "a")]
+    assert places.region_of == {zone: region for region, zones in places.zones_of.items() for zone in zones}
     assert (places.unlabelled, dict(places.split_zones)) == ((), {})
 
 
