@@ -115,7 +115,7 @@ def error_from_response(status: int, body: bytes, retry_after: str | None) -> Ap
         status=status,
         reason=reason or f"HTTP{status}",
         message=message or "the server sent no explanation",
-        retry_after=_seconds(retry_after),
+        retry_after=retry_after_seconds(retry_after),
         stated=stated,
         about=(details.kind, details.name),
     )
@@ -135,7 +135,7 @@ def error_from_event(body: bytes | msgspec.Raw) -> ApiError:
         status=parsed.code or 410,
         reason=parsed.reason or "Error",
         message=parsed.message,
-        retry_after=_seconds(str(wait)) or None,
+        retry_after=retry_after_seconds(str(wait)) or None,
     )
 
 
@@ -166,7 +166,8 @@ def readable(body: bytes) -> Iterator[None]:
         raise unreadable(200, body, str(error) or repr(error)) from error
 
 
-def _seconds(retry_after: str | None) -> float | None:
+def retry_after_seconds(retry_after: str | None) -> float | None:
+    """Seconds that a Retry-After header asks for, :data:`MAX_RETRY_AFTER` at the most; None for a date, or nothing."""
     try:
         seconds = float(retry_after) if retry_after else math.nan
     except ValueError:  # the form with a date

@@ -3,19 +3,24 @@
 Handlers need no more, and kopf keeps every object that it lists as dicts for seconds: a hundred of a megabyte were a
 gigabyte, and held the process up until its Lease was lost. Something nested too deeply to be decoded, and anybody may
 create that, would end kopf whenever it lists or watches the kind.
+
+kopf waits as long as it is asked to after 429, were it days, and ends where it is asked to wait until a date.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from http import HTTPStatus
 from typing import Any, Self, cast
 
 import aiohttp
 import msgspec
 from aiohttp.connector import Connection
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from berth.kube.decoding import at_any_depth
+from berth.kube.errors import retry_after_seconds
 
 
 class _Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -51,6 +56,18 @@ class _List(msgspec.Struct, rename="camel", omit_defaults=True):
     kind: str | None = None
 
 
+class _Error(msgspec.Struct):
+    """What kopf reads of a metav1.Status."""
+
+    code: int = 0
+
+
+class _ErrorEvent(msgspec.Struct):
+    """The last line of a watch that the API server gives up."""
+
+    object: _Error
+
+
 class _Event(msgspec.Struct):
     """A line of a watch."""
 
@@ -60,6 +77,7 @@ class _Event(msgspec.Struct):
 
 _LIST = msgspec.json.Decoder(_List)
 _EVENT = msgspec.json.Decoder(_Event)
+_ERROR_EVENT = msgspec.json.Decoder(_ErrorEvent)
 
 
 class MetadataResponse(aiohttp.ClientResponse):
@@ -70,6 +88,14 @@ class MetadataResponse(aiohttp.ClientResponse):
         await super().start(connection)
         self.content = cast("aiohttp.StreamReader", _MetadataLines(self.content))
         return self
+
+    @property
+    def headers(self) -> CIMultiDictProxy[str]:
+        """The headers, of a refusal with a wait that is bounded and a number; its body's wait counts only without."""
+        headers = CIMultiDict(super().headers)
+        if self.status == HTTPStatus.TOO_MANY_REQUESTS:
+            headers["Retry-After"] = f"{retry_after_seconds(headers.get('Retry-After')) or 0:g}"
+        return CIMultiDictProxy(headers)
 
     async def json(self, **_: Any) -> Any:
         """Read the body as JSON, whatever type it states.
@@ -113,7 +139,11 @@ def _read(body: bytes) -> Any:
 def _reduced(line: bytes) -> bytes:
     try:
         event = _EVENT.decode(line)
+        if event.type != "ERROR":
+            return msgspec.json.encode(event)
+        code = _ERROR_EVENT.decode(line).object.code
     except ValueError:  # whoever reads the line says so
         return line
-    # The object of an error is a metav1.Status, of which kopf reads more.
-    return line if event.type == "ERROR" else msgspec.json.encode(event)
+    # Kopf lists again after 410, and ends with any other: every kind would be listed for it. Left out, it is the end of
+    # a watch like others, and the next goes on where it was.
+    return line if code in (0, HTTPStatus.GONE) else b""

@@ -78,6 +78,25 @@ async def test_of_a_watch_is_read_which_object_it_is(line: Any, read: Any) -> No
 
 
 @pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        pytest.param(410, True, id="expired"),
+        pytest.param(None, True, id="none stated"),
+        pytest.param(500, False, id="trouble"),
+        pytest.param(504, False, id="timeout"),
+        pytest.param(429, False, id="overloaded"),
+    ],
+)
+async def test_of_errors_in_a_watch_kopf_sees_those_that_end_the_version(code: int | None, told: bool) -> None:
+    """With any other it would end, and list every kind again."""
+    line = as_json({"type": "ERROR", "object": {**STATUS, "code": code} if code else {"metadata": {}}})
+    with api_server(lambda _: Answer(200, line + b"\n")) as server:
+        async with aiohttp.ClientSession(response_class=MetadataResponse) as session, session.get(server.url) as answer:
+            chunks = b"".join([chunk async for chunk in answer.content.iter_chunked(2**20)])
+    assert chunks == (line if told else b"") + b"\n"
+
+
+@pytest.mark.parametrize(
     "body",
     [
         pytest.param(b"<html>nicht verf\xfcgbar</html>", id="another encoding"),
@@ -104,3 +123,30 @@ async def test_every_line_of_a_watch_is_read_at_any_depth(size: int) -> None:
             assert answer.content.at_eof()
     assert [read[0], *read[2:]] == [PLAIN, b"", b"<html>", PLAIN, b""]
     assert json.loads(read[1]) == CUT
+
+
+@pytest.mark.parametrize(
+    ("status", "stated", "waits"),
+    [
+        pytest.param(429, "2", 2, id="seconds"),
+        pytest.param(429, "0.5", 0, id="less than one"),
+        pytest.param(429, "999999", 60, id="days"),
+        pytest.param(429, "inf", 60, id="for ever"),
+        pytest.param(429, "Wed, 21 Oct 2027 07:28:00 GMT", 0, id="a date"),
+        pytest.param(429, "-1", 0, id="negative"),
+        pytest.param(429, None, 0, id="in the body alone, which counts only without a header"),
+        pytest.param(503, "999999", None, id="no 429, for which kopf has pauses of its own"),
+    ],
+)
+async def test_kopf_waits_no_longer_than_others(status: int, stated: str | None, waits: int | None) -> None:
+    body = as_json({**STATUS, "code": status, "details": {"retryAfterSeconds": 999999}})
+    headers = {"Retry-After": stated} if stated else {}
+    with api_server(lambda _: Answer(status, body, headers)) as server:
+        async with aiohttp.ClientSession(response_class=MetadataResponse) as session, session.get(server.url) as answer:
+            with pytest.raises(APIError) as refused:
+                await check_response(answer)
+    if waits is None:
+        assert refused.value.headers["Retry-After"] == stated
+    else:
+        # As kopf reads it.
+        assert int(float(refused.value.headers["Retry-After"])) == waits
