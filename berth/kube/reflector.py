@@ -35,7 +35,8 @@ log = structlog.get_logger(__name__)
 
 CHANGES = ("ADDED", "MODIFIED", "DELETED")
 """Types of watch events that carry an object."""
-
+MAX_FRUITLESS = 3
+"""Watches in a row that may break off before a line was whole; after one more everything is listed, which may work."""
 
 T = TypeVar("T", bound=HasMetadata)
 
@@ -115,6 +116,7 @@ class Reflector(Generic[T]):
         self._batch_handlers: list[Callable[[], None]] = []
         self._version = ""
         self._broken = False
+        self._fruitless = 0
         self._failures = 0
         self._last_contact: float | None = None
         self._counts: dict[str, int] = {}
@@ -163,13 +165,14 @@ class Reflector(Generic[T]):
         try:
             if self._broken and self._version:
                 pages = self._client.list_pages(self.resource, **self._selection, limit=1)
-                if await went_back(pages, self._version):
-                    self._version = ""
+                if self._fruitless > MAX_FRUITLESS or await went_back(pages, self._version):
+                    self._version, self._fruitless = "", 0
             if not self._version:
                 await self._list()
             self._broken = False
             await self._follow()
         except ApiError as error:
+            self._fruitless = 0
             if error.expired or (self._failures >= 3 and error.status != 429):
                 # A server that answers and yet refuses the watch again and again may not know the version. One that is
                 # overloaded knows it, and a list is the last thing that it needs.
@@ -268,7 +271,7 @@ class Reflector(Generic[T]):
             silence_seconds=self._silence_seconds,
         )
         started = time.monotonic()
-        heard = False
+        self._fruitless += 1
         try:
             async with aclosing(chunks):
                 async for lines in chunks:
@@ -279,13 +282,13 @@ class Reflector(Generic[T]):
                                 self._apply(line)
                     finally:
                         self._end_batch()
-                    heard = True
+                    self._fruitless = 0
                     if time.monotonic() - started >= 1.0:  # a server that lets go at once is not to be hammered
                         self._failures = 0
         except aiohttp.ConnectionTimeoutError:
             raise  # a server that was not reached says nothing about the version
         except TimeoutError:
-            if not heard:
+            if self._fruitless:
                 self._version = ""
             raise
         WATCH_RESTARTS.labels(plural, "ended").inc()

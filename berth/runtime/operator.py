@@ -39,6 +39,7 @@ from berth.kube.resources import Resource
 from berth.runtime.loop_executor import LoopExecutor
 from berth.runtime.metadata_response import MetadataResponse
 from berth.runtime.server_name import request_class
+from berth.runtime.watch_ages import WatchAges
 
 if TYPE_CHECKING:
     import kopf
@@ -60,64 +61,13 @@ STALE_SECONDS = 180.0
 """Seconds without a live watch after which health fails."""
 STOP_SECONDS = 5.0
 """Seconds that kopf gets to stop, below the grace period of a pod."""
+MAX_HASTY = 4
+"""Watches in a row that end at once before everything is listed again: where none comes through, lists may."""
 RETRY_KIND = 5.0
 """Seconds between looks whether a kind is installed."""
 ASK_SECONDS = 15.0
 """Seconds after its start by which kopf has asked for every kind that the API server announces."""
 _NOT_LISTED_YET = "first list not complete"
-
-
-class WatchAges:
-    """How long ago the API server last kept up the watch of a kind; times are seconds of one monotonic clock.
-
-    The answer to a new watch is a sign of life, unless the watch before it had to be given up: the API server, which
-    ends every watch after :data:`WATCH_SECONDS`, had been silent, and an answer that nothing follows proves nothing.
-    """
-
-    def __init__(self) -> None:
-        """Start without any watch."""
-        self._alive: dict[str, float] = {}
-        self._answered: dict[str, float] = {}
-        self._silent: set[str] = set()
-        self._broken: set[str] = set()
-
-    def requested(self, kind: str, now: float) -> None:
-        """Note that a watch is asked for, hence that the one before it has ended."""
-        answered = self._answered.pop(kind, None)
-        if answered is not None:
-            lasted = now - answered
-            overdue = lasted > (WATCH_SECONDS + SILENT_SECONDS) / 2
-            (self._silent.add if overdue else self._silent.discard)(kind)
-            if overdue or lasted < WATCH_SECONDS - 1:
-                self._broken.add(kind)
-
-    def answered(self, kind: str, now: float) -> None:
-        """Note that the API server has begun to answer a watch."""
-        self._answered[kind] = now
-        if kind not in self._silent:
-            self._alive[kind] = now
-
-    def doubt(self, kind: str) -> None:
-        """Note that it is not known whether a watch may go on after it was broken off."""
-        self._broken.add(kind)
-
-    def was_broken(self, kind: str) -> bool:
-        """Whether a watch has ended otherwise than by its time; told once."""
-        broken = kind in self._broken
-        self._broken.discard(kind)
-        return broken
-
-    def forget(self, kind: str) -> None:
-        """Note that a kind is not watched any more, as if it never had been."""
-        self._alive.pop(kind, None)
-        self._answered.pop(kind, None)
-        self._silent.discard(kind)
-        self._broken.discard(kind)
-
-    def age(self, kind: str, now: float) -> float | None:
-        """Return the seconds since the last sign of life; None before the first one."""
-        alive = self._alive.get(kind)
-        return None if alive is None else now - alive
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +94,12 @@ class Operator:
         """Prepare; :meth:`run` does the work."""
         self._followers: tuple[_Follower, ...] = ()
         self._changed = asyncio.Event()
-        self._ages = WatchAges()
+        self._ages = WatchAges(lasts=WATCH_SECONDS, silent=SILENT_SECONDS)
         self._asked: set[str] = set()
-        self._page = LIST_PAGE
+        self._pages: dict[str, int] = {}  # by kind, of lists that have expired and not been read since
+        self._looks: dict[str, asyncio.Future[None]] = {}  # by kind, whether the API server has gone back
         self._generation: int | None = None
+        self._settings: kopf.OperatorSettings
         self._connection: Connection
         self._main: asyncio.AbstractEventLoop
 
@@ -273,7 +225,8 @@ class Operator:
         settings.networking.error_backoffs = (0.1, 0.2, 0.5, 1, 1, 2, 2, 3, 5)  # an API server restarts in seconds
         settings.queueing.exit_timeout = 0.1  # handlers only pass keys on, there is nothing to wait for
         settings.watching.reconnect_backoff = 0.5
-        settings.watching.chunk_size = self._page
+        self._settings = settings
+        self._set_page()
         settings.watching.server_timeout = WATCH_SECONDS
         settings.watching.inactivity_timeout = SILENT_SECONDS
         try:
@@ -314,7 +267,13 @@ class Operator:
     ) -> None:
         self._asked.add(params.url.name)
         if _watches(params.url):
-            self._ages.requested(params.url.name, time.monotonic())
+            self._pages.pop(params.url.name, None)  # it has been read
+            self._set_page()
+            hasty = self._ages.requested(params.url.name, time.monotonic())
+            if hasty:  # kopf itself goes on at once, and never lists
+                if hasty % MAX_HASTY == 0:
+                    self._main.call_soon_threadsafe(self._changed.set)
+                await asyncio.sleep(backoff(hasty))
 
     async def _request_answered(
         self, _session: aiohttp.ClientSession, _context: SimpleNamespace, params: aiohttp.TraceRequestEndParams
@@ -325,20 +284,31 @@ class Operator:
                 answer = f"{status} {params.response.reason}"
                 self._main.call_soon_threadsafe(follower.lose, _refused(follower.kind, status, answer))
         if status == 410 and "continue" in params.url.query:
-            self._page *= PAGE_GROWTH  # it took too long, page by page; kopf ends with it and is started anew
+            # It took too long, page by page; kopf ends with it and is started anew.
+            self._pages[params.url.name] = int(params.url.query["limit"]) * PAGE_GROWTH
         if status != 200:
             return
         broken = self._ages.was_broken(params.url.name)
         if _watches(params.url):
             self._ages.answered(params.url.name, time.monotonic())
-            for follower in followers[:1] if broken else ():
+            if broken and followers:
                 version = params.url.query.get("resourceVersion", "")
-                asyncio.run_coroutine_threadsafe(self._list_anew_if_gone_back(follower, version), self._main)
+                self._main.call_soon_threadsafe(self._look_back, followers[0], version)
             return
         if "continue" in params.url.query:  # a later page shows the cluster as it was at the first
             return
         for follower in followers:
             self._main.call_soon_threadsafe(follower.listed)
+
+    def _set_page(self) -> None:
+        self._settings.watching.chunk_size = max(self._pages.values(), default=LIST_PAGE)
+
+    def _look_back(self, follower: _Follower, version: str) -> None:
+        """Have a look at whether a watch may go on from a version; one at a time."""
+        kind = follower.kind.plural
+        if kind not in self._looks:
+            self._looks[kind] = asyncio.ensure_future(self._list_anew_if_gone_back(follower, version))
+            self._looks[kind].add_done_callback(lambda _: self._looks.pop(kind))
 
     async def _list_anew_if_gone_back(self, follower: _Follower, version: str) -> None:
         """Start kopf anew if a watch goes on from a version that the API server does not have any more."""

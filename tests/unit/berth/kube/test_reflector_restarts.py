@@ -157,3 +157,34 @@ async def test_a_watch_that_was_broken_off_goes_on_unless_the_server_has_gone_ba
     assert limits == [str(LIST_PAGE), "1", *[str(LIST_PAGE)] * (lists - 1)]
     assert watched == ["7", "9" if lists == 1 else now]
     assert set(reflector.objects) == {"ns/early" if lists == 1 else "ns/late"}
+
+
+@pytest.mark.parametrize("error", [None, aiohttp.ClientPayloadError("cut")], ids=["ended early", "cut"])
+async def test_where_no_watch_comes_through_everything_is_listed_again(
+    monkeypatch: pytest.MonkeyPatch, error: Exception | None
+) -> None:
+    """As behind a proxy that cuts every watch within the first line."""
+    monkeypatch.setattr(reflector_module, "backoff", lambda *_, **__: 0.0)
+    watched = 0
+
+    async def chunks(*_: object, **__: object) -> AsyncGenerator[list[bytes], None]:
+        nonlocal watched
+        watched += 1
+        if error is not None:
+            raise error
+        return
+        yield []
+
+    def answer(_: Request) -> Answer:
+        item = {"metadata": {"namespace": "ns", "name": "late" if watched else "early", "uid": "u"}}
+        return Answer(200, {"metadata": {"resourceVersion": "9"}, "items": [item]})
+
+    with api_server(answer) as server:
+        async with ApiClient(server.connection()) as client:
+            monkeypatch.setattr(client, "watch_chunks", chunks)
+            reflector = Reflector(client, CONFIGMAPS)
+            async with running(reflector.run()):
+                await until(lambda: set(reflector.objects) == {"ns/late"}, what="the later object")
+        limits = [request.path.rpartition("limit=")[2] for request in server.requests]
+    # Not before it is certain that watches do not come through.
+    assert limits[:5] == [str(LIST_PAGE), *["1"] * reflector_module.MAX_FRUITLESS, str(LIST_PAGE)]

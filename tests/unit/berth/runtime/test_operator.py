@@ -18,94 +18,16 @@ from berth.kube.client import ApiClient
 from berth.kube.connection import Connection, load_connection
 from berth.kube.events import EventRecorder
 from berth.kube.resources import APP_GROUPS
+from berth.runtime import operator as operator_module
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
-from berth.runtime.operator import LIST_PAGE, SILENT_SECONDS, WATCH_SECONDS, Operator, WatchAges
+from berth.runtime.operator import LIST_PAGE, SILENT_SECONDS, WATCH_SECONDS, Operator
 from tests.support.api_server import Answer, Request, api_server, refusal
 from tests.support.kube import running, until
 
 CERTIFICATE = Path(__file__).resolve().parents[3] / "data" / "server-certificate"
 
 AGENT = "berth-operator"
-
-Step = tuple[str, float]
-
-
-@pytest.mark.parametrize(
-    ("steps", "now", "age"),
-    [
-        pytest.param([], 50.0, None, id="no watch yet"),
-        pytest.param([("requested", 0.0)], 50.0, None, id="never answered"),
-        pytest.param([("requested", 0.0), ("answered", 1.0)], 50.0, 49.0, id="the first answer"),
-        pytest.param(
-            [("requested", 0.0), ("answered", 1.0), ("requested", 61.0), ("answered", 62.0)],
-            70.0,
-            8.0,
-            id="ended by the server in time",
-        ),
-        pytest.param(
-            [("requested", 0.0), ("answered", 1.0), ("requested", 71.0), ("answered", 72.0)],
-            80.0,
-            79.0,
-            id="given up as silent: the next answer proves nothing",
-        ),
-        pytest.param(
-            [(step, 71.0 * number) for number in range(3) for step in ("requested", "answered")],
-            200.0,
-            200.0,
-            id="silent again and again",
-        ),
-        pytest.param(
-            [
-                ("requested", 0.0),
-                ("answered", 1.0),
-                ("requested", 71.0),
-                ("answered", 72.0),
-                ("requested", 132.0),
-                ("answered", 133.0),
-            ],
-            140.0,
-            7.0,
-            id="silent, then ended in time",
-        ),
-        pytest.param(
-            [("requested", 0.0), ("answered", 1.0), ("requested", 20.0), ("requested", 150.0), ("answered", 151.0)],
-            160.0,
-            9.0,
-            id="cut, and answered after a long outage",
-        ),
-    ],
-)
-def test_age_of_a_watch(steps: list[Step], now: float, age: float | None) -> None:
-    ages = WatchAges()
-    for step, at in steps:
-        getattr(ages, step)("pods", at)
-    assert ages.age("pods", now) == age
-
-
-@pytest.mark.parametrize(
-    ("steps", "broken"),
-    [
-        pytest.param([("requested", 0.0), ("answered", 1.0)], False, id="the first"),
-        pytest.param([("requested", 0.0), ("answered", 1.0), ("requested", 61.0)], False, id="ended in time"),
-        pytest.param([("requested", 0.0), ("answered", 1.0), ("requested", 31.0)], True, id="cut"),
-        pytest.param([("requested", 0.0), ("answered", 1.0), ("requested", 71.0)], True, id="given up as silent"),
-        pytest.param(
-            [("requested", 0.0), ("answered", 1.0), ("requested", 9.0), ("requested", 10.0)], True, id="twice"
-        ),
-    ],
-)
-def test_a_watch_that_was_broken_off_is_told_once(steps: list[Step], broken: bool) -> None:
-    ages = WatchAges()
-    for step, at in steps:
-        getattr(ages, step)("pods", at)
-    assert [ages.was_broken("pods"), ages.was_broken("pods"), ages.was_broken("nodes")] == [broken, False, False]
-
-
-def test_kinds_do_not_vouch_for_each_other() -> None:
-    ages = WatchAges()
-    ages.answered("pods", 5.0)
-    assert ages.age("nodes", 6.0) is None
 
 
 def test_the_server_ends_a_watch_before_it_counts_as_silent() -> None:
@@ -116,18 +38,6 @@ def test_a_process_that_follows_nothing_does_not_load_kopf() -> None:
     look = "import sys; import controllers.placement.controller, berth.runtime.process; print('kopf' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", look], check=True, capture_output=True, text=True)
     assert answer.stdout == "False\n"
-
-
-def test_a_kind_that_is_followed_no_more_has_no_age_and_a_clean_slate() -> None:
-    ages = WatchAges()
-    for at in (0.0, 71.0, 142.0):
-        ages.requested("pods", at)
-        ages.answered("pods", at)
-    ages.forget("pods")
-    assert ages.age("pods", 150.0) is None
-    ages.requested("pods", 300.0)
-    ages.answered("pods", 300.0)
-    assert ages.age("pods", 301.0) == 1.0
 
 
 async def test_the_certificate_has_to_have_the_name_of_the_kubeconfig() -> None:
@@ -226,3 +136,52 @@ async def test_a_watch_that_was_broken_off_is_listed_anew_where_the_server_has_g
 
     await followed_until(LIST_PAGE + 4, tmp_path, answer)
     assert set(watches) <= {"9", "8"}
+
+
+async def test_pages_are_small_again_once_a_list_has_been_read(tmp_path: Path) -> None:
+    """Else one hour in which lists expired would have each later one read in pages of a gigabyte."""
+    lists: list[int] = []
+    watches: list[None] = []
+
+    def answer(request: Request) -> Answer:
+        url = URL(request.path)
+        if url.query.get("watch") == "true":
+            watches.append(None)
+            return Answer(200, b'{"type": "ERROR", "object": {"kind": "Status", "code": 410}}\n')
+        if url.path.endswith(APP_GROUPS.plural) and request.headers["user-agent"] == AGENT:
+            if "continue" not in url.query:
+                lists.append(int(url.query["limit"]))
+            elif len(lists) == 1:
+                return refusal(410, "Expired")
+            if len(watches) == 1:
+                item = {"metadata": {"name": "again", "namespace": "shop", "uid": "a"}}
+                return Answer(200, {"metadata": {"resourceVersion": "10"}, "items": [item]})
+        return appgroups_in_pages(request)
+
+    await followed_until(LIST_PAGE + 4, tmp_path, answer)
+    assert lists[:3] == [LIST_PAGE, 4 * LIST_PAGE, LIST_PAGE]
+
+
+async def test_a_server_that_ends_every_watch_at_once_is_not_hammered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one behind a proxy that cuts every watch within the first line: lists tell what watches do not."""
+    paused: list[int] = []
+
+    def pause(attempt: int, **_: float) -> float:
+        paused.append(attempt)
+        return 0.0
+
+    monkeypatch.setattr(operator_module, "backoff", pause)
+
+    def answer(request: Request) -> Answer:
+        url = URL(request.path)
+        if url.query.get("watch") == "true":
+            return Answer(200, b'{"type": "ADDED", "object": {"meta')
+        if paused and url.path.endswith(APP_GROUPS.plural) and request.headers["user-agent"] == AGENT:
+            item = {"metadata": {"name": "late", "namespace": "shop", "uid": "l"}}
+            return Answer(200, {"metadata": {"resourceVersion": "9"}, "items": [item]})
+        return appgroups_in_pages(request)
+
+    await followed_until(LIST_PAGE + 4, tmp_path, answer)
+    assert paused[:4] == [1, 2, 3, operator_module.MAX_HASTY]
