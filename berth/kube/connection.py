@@ -74,7 +74,7 @@ class Connection:
         return self.configuration.proxy or None
 
     def ssl_context(self) -> ssl.SSLContext:
-        """The TLS settings, made once: reading certificates is slow.
+        """The TLS settings, made once: reading certificates is slow, and files of a kubeconfig's data are gone then.
 
         Raises:
             ConnectionConfigError: a certificate or key cannot be read or does not belong together.
@@ -136,7 +136,7 @@ class Connection:
             self._reloaded_at = now
             fresh = await self.another()
             self.configuration, self.impersonation = fresh.configuration, fresh.impersonation
-            self._ssl = None
+            self._ssl = fresh._ssl
             self.generation += 1
             return True
 

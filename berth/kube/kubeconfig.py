@@ -7,23 +7,41 @@ kubernetes_asyncio reads them, and runs their credential plugins. It brings mode
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import yaml
-from kubernetes_asyncio import config as kube_config
 from kubernetes_asyncio.client import Configuration
-from kubernetes_asyncio.config import ConfigException
+from kubernetes_asyncio.config import ConfigException, kube_config
 from yarl import URL
 
 from berth.kube.connection import Connection, ConnectionConfigError
 from berth.kube.proxies import SCHEMES, proxy_for
 
+_files: ContextVar[list[Path]] = ContextVar("files")
+"""Files written for the kubeconfig that is being read."""
+
+
+def _short_lived_file(_: kube_config.FileOrData, content: str | bytes) -> str:
+    """Write data of a certificate or key, which OpenSSL reads from files alone; returns the path."""
+    descriptor, name = tempfile.mkstemp(prefix="berth-")
+    _files.get().append(Path(name))
+    with open(descriptor, "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+    return name
+
+
+# Its own files are there until the process ends, or for good where it is killed, and become more whenever a credential
+# plugin is asked.
+kube_config.FileOrData._create_temp_file_with_content = _short_lived_file  # type: ignore[assignment, method-assign]
+
 
 async def from_kubeconfig(path: str | None, context: str | None) -> Connection:
-    """Read a kubeconfig.
+    """Read a kubeconfig, with its certificates: of those that are data in it no file stays behind.
 
     Args:
         path: file, or several separated by ``:``, which are merged as kubectl does; None: ~/.kube/config.
@@ -32,6 +50,19 @@ async def from_kubeconfig(path: str | None, context: str | None) -> Connection:
     Raises:
         ConnectionConfigError: it is gone or unusable; the text says what to do about it.
     """
+    token = _files.set([])
+    try:
+        connection = await _read(path, context)
+        if _files.get():
+            connection.ssl_context()
+        return connection
+    finally:
+        for file in _files.get():
+            file.unlink(missing_ok=True)
+        _files.reset(token)
+
+
+async def _read(path: str | None, context: str | None) -> Connection:
     path = path or _default_kubeconfig()
     configuration = Configuration()
     try:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import json
+import ssl
 import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +16,8 @@ import pytest
 
 from berth.kube.connection import ConnectionConfigError, load_connection
 from tests.support.kubeconfigs import config, connect, forget_environment, written
+
+CERTIFICATES = Path(__file__).resolve().parents[3] / "data" / "client-certificate"
 
 
 @pytest.fixture(autouse=True)
@@ -130,3 +138,82 @@ class TestImpersonation:
         """A string for a list would be a group for each of its letters."""
         with pytest.raises(ConnectionConfigError, match=f"kubeconfig .*: .*{problem}"):
             await connect(tmp_path, user={"token": "t", **field})
+
+
+AUTHORITY, CERTIFICATE, KEY = (CERTIFICATES / name for name in ("ca.crt", "client.crt", "client.key"))
+
+
+def data(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+def left(directory: Path) -> list[Path]:
+    return list(directory.iterdir())
+
+
+def stated(certificate: Path, key: Path) -> dict[str, Any]:
+    """A user with a certificate in the kubeconfig itself."""
+    return {"client-certificate-data": data(certificate), "client-key-data": data(key)}
+
+
+def plugin(certificate: Path, key: Path) -> dict[str, Any]:
+    """A user whose credential plugin answers with a certificate."""
+    status = {"clientCertificateData": certificate.read_text(), "clientKeyData": key.read_text()}
+    answer = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status}
+    command = ["-c", f"print({json.dumps(answer)!r})"]
+    return {"exec": {"apiVersion": answer["apiVersion"], "command": sys.executable, "args": command}}
+
+
+class TestDataOfCertificates:
+    @pytest.fixture(autouse=True)
+    def temporary(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """Where temporary files are."""
+        directory = tmp_path / "temporary"
+        directory.mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(directory))
+        return directory
+
+    @pytest.mark.parametrize(
+        "user",
+        [
+            pytest.param(
+                {"client-certificate-data": data(CERTIFICATE), "client-key-data": data(KEY)}, id="as they are"
+            ),
+            pytest.param(plugin(CERTIFICATE, KEY), id="of a plugin"),
+        ],
+    )
+    async def test_they_are_read_and_leave_no_file(self, tmp_path: Path, temporary: Path, user: dict[str, Any]) -> None:
+        """A process that is killed would leave the key of its user behind."""
+        made = await connect(tmp_path, cluster={"certificate-authority-data": data(AUTHORITY)}, user=user)
+        assert left(temporary) == []
+        (authority,) = made.ssl_context().get_ca_certs()
+        assert authority["subject"] == ((("commonName", "berth test authority"),),)
+        before = made.ssl_context()
+        await made.reload()
+        assert left(temporary) == []
+        assert made.ssl_context() is not before
+        assert len(made.ssl_context().get_ca_certs()) == 1
+
+    @pytest.mark.parametrize(
+        "user",
+        [
+            pytest.param(stated(AUTHORITY, KEY), id="as they are"),
+            pytest.param(plugin(AUTHORITY, KEY), id="of a plugin"),
+        ],
+    )
+    async def test_those_that_do_not_belong_together_leave_none_either(
+        self, tmp_path: Path, temporary: Path, user: dict[str, Any]
+    ) -> None:
+        with pytest.raises(ConnectionConfigError, match=r"certificates are unusable: .*; check certificate-authority"):
+            await connect(tmp_path, user=user)
+        assert left(temporary) == []
+
+    def test_threads_that_read_the_same_at_once_keep_out_of_each_others_way(self, tmp_path: Path) -> None:
+        """The Lease of each component has a connection of its own."""
+        path = written(tmp_path / "k", config(user=stated(CERTIFICATE, KEY)))
+
+        def read(_: int) -> ssl.SSLContext:
+            return asyncio.run(load_connection(kubeconfig=path)).ssl_context()
+
+        with ThreadPoolExecutor(8) as threads:
+            assert len(set(threads.map(read, range(40)))) == 40
