@@ -60,10 +60,15 @@ class OptionalLists:
         self.unread: list[str] = []
         """plural names of what may not be listed"""
 
-    async def read(self, resource: Resource[T], *, namespace: str | None = None) -> list[T]:
-        """All objects of a kind; none of one that the cluster does not know, or that may not be listed."""
+    async def read(self, resource: Resource[T], **selection: Any) -> list[T]:
+        """All objects of a kind; none of one that the cluster does not know, or that may not be listed.
+
+        Args:
+            resource: the kind.
+            selection: which of them, as ``ApiClient.list_all`` takes it.
+        """
         try:
-            return await list_or_nothing(self._client, resource, namespace=namespace)
+            return await list_or_nothing(self._client, resource, **selection)
         except ApiError as error:
             if error.status != 403:
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -55,5 +56,5 @@ def event(reason: str, note: str, *, minutes: float = 1, reporter: str = "berth.
     }  # fmt: skip
 
 
-def explained(pod: Pod, *events: Any) -> dict[str, Any]:
-    return pod_document(pod, events, schedulers=["berth-scheduler"], now=NOW)
+def explained(pod: Pod, *events: Any, unread: Sequence[str] = ()) -> dict[str, Any]:
+    return pod_document(pod, events, schedulers=["berth-scheduler"], now=NOW, unread=unread)

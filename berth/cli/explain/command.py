@@ -14,7 +14,7 @@ import typer
 
 from berth.cli.commands import CLUSTER_ERRORS, UnreadableFileError, cluster_problem, fail, read_file
 from berth.cli.explain.types import TypeAndName
-from berth.cli.listing import USER_AGENT
+from berth.cli.listing import USER_AGENT, OptionalLists
 from berth.cli.output import Output, colored, print_document
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
@@ -53,7 +53,7 @@ def explain_pod(
     """Show the chosen node with each term of its cost, the runners-up, and what was rejected by which filter.
 
     For a pod without a node: what it waits for. The answer comes from the pod's annotation berth.dev/decision, its
-    Events and its conditions.
+    Events and its conditions; who may not list Events is told so, and the rest.
 
     Exit status: 0 explained, 2 no such pod, or the cluster cannot be read.
     """
@@ -61,9 +61,11 @@ def explain_pod(
 
     async def look(client: ApiClient, namespace: str) -> dict[str, Any]:
         pod = await _get(client, PODS, name, namespace, "pods")
-        events = await client.list_all(EVENTS, namespace=namespace, field_selector=f"regarding.name={name}")
+        lists = OptionalLists(client)
+        events = await lists.read(EVENTS, namespace=namespace, field_selector=f"regarding.name={name}")
         events = [event for event in events if (event.get("regarding") or {}).get("kind") == "Pod"]
-        return dict(command.pod_document(pod, events, schedulers=_names(profiles), now=datetime.now(UTC)))
+        now, unread = datetime.now(UTC), lists.unread
+        return dict(command.pod_document(pod, events, schedulers=_names(profiles), now=now, unread=unread))
 
     document = _run(look, kubeconfig=kubeconfig, context=context, namespace=namespace)
     _print(document, output, command.pod_page)

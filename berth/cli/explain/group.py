@@ -9,7 +9,7 @@ from typing import Any
 
 from berth.api.labels import LABEL_APPGROUP
 from berth.cli.explain.group_reading import GroupFacts
-from berth.cli.explain.pod import event_rows, parse_time, pod_document
+from berth.cli.explain.pod import UNREAD_EVENTS, event_rows, parse_time, pod_document
 from berth.cli.figures import group_figures, price_fields
 from berth.kube.custom_object import decoded
 from berth.kube.objects import CustomObject, Pod, Service
@@ -37,7 +37,7 @@ _UNREAD = {
     "nodes": "what calls cost, and what the group survives, are left out",
     "networktopologies": "what calls cost, and what the group survives, are left out",
     "services": "pods are taken to call every replica",
-    "events": "what was said of late is left out",
+    "events": UNREAD_EVENTS,
 }
 """What is missing in an explanation made without the right to list something."""
 
@@ -63,7 +63,10 @@ def group_document(
     for pod in own:
         members.update(pod, node=pod.spec.node_name)
     places = node_places(list(facts.nodes))
-    rows = [_pod(pod, places, told.get(pod.metadata.uid, ()), schedulers=schedulers, now=now) for pod in own]
+    unread = [name for name in facts.unread if name == "events"]
+    rows = [
+        _pod(pod, places, told.get(pod.metadata.uid, ()), schedulers=schedulers, now=now, unread=unread) for pod in own
+    ]
     rows.sort(key=lambda row: (group.index.get(row["selector"], len(group.index) + 1), row["name"]))
     document: dict[str, Any] = {
         "kind": KIND,
@@ -149,8 +152,9 @@ def _pod(
     *,
     schedulers: Collection[str],
     now: datetime,
+    unread: Collection[str],
 ) -> dict[str, Any]:
-    explained = pod_document(pod, events, schedulers=schedulers, now=now)
+    explained = pod_document(pod, events, schedulers=schedulers, now=now, unread=unread)
     place = places.get(pod.spec.node_name, Place())
     row = {
         "name": pod.metadata.name,

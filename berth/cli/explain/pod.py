@@ -22,8 +22,17 @@ REPORTER = "berth.dev/placement"
 """Who writes our Events."""
 
 
+UNREAD_EVENTS = "what was said of late is left out"
+"""What is missing in an explanation made without the right to list Events."""
+
+
 def pod_document(
-    pod: Pod, events: Iterable[Mapping[str, Any]], *, schedulers: Collection[str], now: datetime
+    pod: Pod,
+    events: Iterable[Mapping[str, Any]],
+    *,
+    schedulers: Collection[str],
+    now: datetime,
+    unread: Collection[str] = (),
 ) -> dict[str, Any]:
     """Explain one pod.
 
@@ -32,6 +41,7 @@ def pod_document(
         events: Events about it, as the API server has them (events.k8s.io/v1).
         schedulers: scheduler names that are Berth's.
         now: for ages.
+        unread: plural names of what may not be listed; Events, if any.
     """
     told = event_rows(events, uid=pod.metadata.uid, now=now)
     decision, problem = read_annotation(pod)
@@ -47,7 +57,7 @@ def pod_document(
     place = membership(pod.metadata.labels)
     if place is not None:
         document["appGroup"], document["selector"] = place.appgroup, place.workload
-    state, message = _state(pod, decision, problem, told, schedulers=schedulers)
+    state, message = _state(pod, decision, problem, told, schedulers=schedulers, silent=not unread)
     document["state"], document["message"] = state, message
     if decision is not None:
         document["decision"] = decision
@@ -63,6 +73,7 @@ def pod_document(
             "message": condition.message,
         }
     document["events"] = told
+    document["unread"] = [{"resource": name, "effect": UNREAD_EVENTS} for name in unread]
     return document
 
 
@@ -84,14 +95,16 @@ def _state(
     told: list[dict[str, Any]],
     *,
     schedulers: Collection[str],
+    silent: bool,
 ) -> tuple[str, str]:
-    """One word and one sentence."""
+    """One word and one sentence; without Events Berth is silent, unless they were not read."""
     name, node = pod.spec.scheduler_name, pod.spec.node_name
     if problem:
         return "unexplained", problem
     if decision is not None:
         others = f", planned together with {decision['plannedWith'] - 1} others" if _together(decision) else ""
-        return "placed", f"placed on node {node or decision.get('node', '?')}{others}"
+        leaving = "; it is being deleted" if pod.metadata.deletion_timestamp is not None else ""
+        return "placed", f"placed on node {node or decision.get('node', '?')}{others}{leaving}"
     if name not in schedulers and not any(row["reporter"] == REPORTER for row in told):
         where = f" on node {node}" if node else ""
         return "foreign", (
@@ -105,6 +118,8 @@ def _state(
         )
     if pod.finished:
         return "unexplained", "the pod has ended without ever having had a node"
+    if pod.metadata.deletion_timestamp is not None:
+        return "unexplained", "the pod is being deleted, and gets no node any more"
     if pod.spec.scheduling_gates:
         gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
         return "pending", f"waits until its scheduling gates are removed: {gates}"
@@ -114,6 +129,8 @@ def _state(
     latest = next((row for row in told if row["reporter"] == REPORTER), None)
     if latest is not None:
         return "pending", f"{latest['reason']}: {latest['message']}"
+    if not silent:
+        return "pending", "what Berth said about the pod is in its Events, which you may not list"
     return "pending", (
         "Berth has not said anything about the pod in the last hour; check that `berth run placement` is running and "
         f"has a profile for schedulerName {name}"

@@ -42,7 +42,7 @@ def pod_page(document: Mapping[str, Any], *, width: int, color: bool = False) ->
     elif "podScheduled" in document:
         condition = document["podScheduled"]
         rows.append(("PodScheduled", f"{condition['status']} {condition['reason']}".strip()))
-    page.fields(rows)
+    page.fields(rows + unread_fields(document))
     if decision is not None:
         _nodes(page, decision)
     rejected = document.get("rejected") or []

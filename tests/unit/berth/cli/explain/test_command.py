@@ -13,6 +13,7 @@ from berth.cli.commands import cluster_problem
 from berth.cli.main import app, kubectl_app
 from berth.kube.connection import ConnectionConfigError
 from berth.kube.errors import ApiError
+from tests.support.api_server import Answer, Request, api_server, refusal
 
 
 @pytest.fixture
@@ -63,6 +64,21 @@ def test_an_empty_name_is_refused_before_anything_is_asked(kind: str, dead: str)
 
 def test_a_name_is_needed() -> None:
     assert CliRunner().invoke(app, ["explain", "pod"]).exit_code == 2
+
+
+def test_a_pod_is_explained_without_the_right_to_list_events(tmp_path: Path) -> None:
+    def answer(request: Request) -> Answer:
+        if "/events" in request.path:
+            return refusal(403, "Forbidden")
+        metadata = {"name": "web", "namespace": "shop", "uid": "u"}
+        return Answer(200, {"metadata": metadata, "spec": {"schedulerName": "berth-scheduler"}, "status": {}})
+
+    with api_server(answer) as server:
+        arguments = ["explain", "pod/web", "-n", "shop", "--kubeconfig", server.kubeconfig(tmp_path)]
+        result = CliRunner().invoke(kubectl_app, arguments, env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.stderr
+    assert "Pod shop/web: pending" in result.stdout
+    assert "events: you may not list them; what was said of late is left out" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from berth.cli.explain.pod import event_rows, read_annotation
+from berth.cli.explain.tables import pod_page
 from berth.kube.objects import Pod, PodCondition
 from berth.scheduling.annotations import write_rejections
 from berth.scheduling.decision import Failure
@@ -23,6 +24,12 @@ def test_a_placed_pod_is_explained_by_its_annotation_alone() -> None:
     assert document["network"]["ageSeconds"] == 300
 
 
+def test_a_placed_pod_that_is_being_deleted_is_said_to_be() -> None:
+    document = explained(decided(deleted(pod(on="n1"))))
+    assert document["state"] == "placed"
+    assert document["message"].endswith("others; it is being deleted")
+
+
 FAILED = "0/9 nodes are available: 9 Insufficient cpu."
 
 
@@ -31,6 +38,11 @@ def failed(pod: Pod) -> dict[str, Any]:
     failure = Failure(pod, nodes=9, rejections=(Rejection("NodeResourcesFit", "Insufficient cpu", 9),))
     metadata = {"annotations": {"berth.dev/rejections": write_rejections(failure)}}
     return dict(event("FailedScheduling", failure.message, metadata=metadata))
+
+
+def deleted(pod: Pod) -> Pod:
+    pod.metadata.deletion_timestamp = "2026-01-01T00:00:00Z"
+    return pod
 
 
 @pytest.mark.parametrize(
@@ -89,6 +101,13 @@ def failed(pod: Pod) -> dict[str, Any]:
             id="bound",
         ),
         pytest.param(pod(phase="Failed"), [], "unexplained", "ended without ever having had a node", id="ended"),
+        pytest.param(
+            deleted(pod()),
+            [event("FailedScheduling", FAILED)],
+            "unexplained",
+            "is being deleted, and gets no node",
+            id="deleted",
+        ),
     ],
 )
 def test_a_pod_without_a_decision(subject: Pod, events: list[Any], state: str, said: str) -> None:
@@ -175,3 +194,19 @@ def test_events_of_an_earlier_pod_of_the_same_name_are_left_out() -> None:
 def test_age_and_count_of_an_event(fields: dict[str, Any], age: int, count: int) -> None:
     [row] = event_rows([event("R", "m", **fields)], uid="", now=NOW)
     assert (row["ageSeconds"], row["count"]) == (age, count)
+
+
+@pytest.mark.parametrize(
+    ("subject", "state", "said"),
+    [
+        pytest.param(pod(), "pending", "in its Events, which you may not list", id="waiting"),
+        pytest.param(decided(pod(on="n1")), "placed", "placed on node n1, planned together", id="placed"),
+    ],
+)
+def test_without_events_the_rest_is_told(subject: Pod, state: str, said: str) -> None:
+    document = explained(subject, unread=["events"])
+    assert document["state"] == state
+    assert said in document["message"]
+    assert document["unread"] == [{"resource": "events", "effect": "what was said of late is left out"}]
+    assert "events: you may not list them; what was said of late is left out" in pod_page(document, width=200)
+    assert "Not read" not in pod_page(explained(subject), width=200)
