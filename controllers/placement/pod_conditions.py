@@ -132,17 +132,10 @@ class PodConditions:
 
     async def _write(self, pod: Pod, why: _Why) -> bool:
         """Write the condition; False if the pod is gone or bound, or changes all the time."""
-        condition = {
-            "type": CONDITION,
-            "status": "False",
-            "reason": why.reason,
-            "message": why.message,
-            "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        }
         # The uid leaves a namesake alone that was created in the meantime, the version a pod that was bound since.
         for _ in range(MAX_CONFLICTS):
             metadata = {"uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version}
-            body = {"metadata": metadata, "status": {"conditions": [condition]}}
+            body = {"metadata": metadata, "status": {"conditions": [_condition(pod, why)]}}
             try:
                 await self._client.strategic_patch(
                     PODS, pod.metadata.name, body, namespace=pod.metadata.namespace, subresource="status"
@@ -157,3 +150,11 @@ class PodConditions:
                 return False
             pod = current
         return False
+
+
+def _condition(pod: Pod, why: _Why) -> dict[str, str]:
+    """What to merge into the pod's condition; its time stays while its status does."""
+    condition = {"type": CONDITION, "status": "False", "reason": why.reason, "message": why.message}
+    if not any(known.type == CONDITION and known.status == "False" for known in pod.status.conditions):
+        condition["lastTransitionTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return condition

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from berth.kube.resources import PODS
 from controllers.placement.binder import Binder, BindOutcome
 from controllers.placement.pod_conditions import CONDITION, UNSCHEDULABLE, PodConditions, _Why
 from hack.localcluster import LocalCluster
-from tests.support.kube import client_of
+from tests.support.kube import client_of, running
 
 
 @pytest.fixture
@@ -45,14 +46,14 @@ async def written(client: ApiClient, pod: Pod, *messages: str) -> list[tuple[str
     writer = PodConditions(client)
     for message in messages:
         writer.unschedulable(pod, message)
-    running = asyncio.create_task(writer.run())
+    task = asyncio.create_task(writer.run())
     try:
         async with asyncio.timeout(20):
             while not await conditions(client, pod) or writer._waiting:
                 await asyncio.sleep(0.02)
     finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
     return await conditions(client, pod)
 
 
@@ -92,3 +93,18 @@ async def test_what_the_pod_says_already_is_not_written(client: ApiClient, waiti
     writer = PodConditions(client)
     writer.unschedulable(current, "no room")
     assert not writer._waiting
+
+
+async def test_another_reason_leaves_the_time_at_which_the_pod_began_to_wait(client: ApiClient, waiting: Pod) -> None:
+    where: dict[str, Any] = {"namespace": waiting.metadata.namespace}
+    began = {"type": CONDITION, "status": "False", "reason": "x", "lastTransitionTime": "2020-02-02T20:20:20Z"}
+    body = {"status": {"conditions": [began]}}
+    await client.strategic_patch(PODS, waiting.metadata.name, body, subresource="status", **where)
+    writer = PodConditions(client)
+    writer.unschedulable(waiting, "no cpu")
+    async with running(writer.run()), asyncio.timeout(20):
+        while await conditions(client, waiting) != [("False", UNSCHEDULABLE, "no cpu")]:
+            await asyncio.sleep(0.02)
+    raw = await client.get(PODS.raw, waiting.metadata.name, **where)
+    [condition] = [each for each in raw["status"]["conditions"] if each["type"] == CONDITION]
+    assert condition["lastTransitionTime"] == began["lastTransitionTime"]

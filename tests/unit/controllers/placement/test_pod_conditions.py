@@ -91,6 +91,43 @@ class Answering:
         return self.current
 
 
+class Taking:
+    """A client that refuses the first write with a Conflict, shows this pod, and takes the next."""
+
+    def __init__(self, current: Pod) -> None:
+        self.current = current
+        self.written: list[dict[str, str]] = []
+
+    async def strategic_patch(self, *arguments: Any, **_: object) -> None:
+        self.written.append(arguments[2]["status"]["conditions"][0])
+        if len(self.written) == 1:
+            raise ApiError(status=409, reason="Conflict", message="changed")
+
+    async def get(self, *_: object, **__: object) -> Pod:
+        return self.current
+
+
+@pytest.mark.parametrize(
+    ("before", "current", "timed"),
+    [
+        pytest.param(lone("a"), lone("a"), [True, True], id="the first"),
+        pytest.param(
+            having(lone("a"), "False", "no memory"), having(lone("a"), "False", "x"), [False] * 2, id="another"
+        ),
+        pytest.param(having(lone("a"), "True", "x"), lone("a"), [True, True], id="it was true"),
+        pytest.param(lone("a"), having(lone("a"), "False", "x"), [True, False], id="there by now"),
+    ],
+)
+async def test_the_time_of_a_condition_is_that_of_its_status(before: Pod, current: Pod, timed: list[bool]) -> None:
+    """How long a pod has been waiting is read from it."""
+    client = Taking(current)
+    conditions = PodConditions(cast("ApiClient", client))
+    conditions.unschedulable(before, "no cpu")
+    async with running(conditions.run()):
+        await until(lambda: len(client.written) == 2, what="the second write")
+    assert ["lastTransitionTime" in written for written in client.written] == timed
+
+
 def namesake() -> Pod:
     pod = lone("a")
     pod.metadata.uid = "another"
