@@ -16,7 +16,8 @@ from hack.localcluster import tools
 from hack.localcluster.cluster import LocalCluster
 from hack.localcluster.components import Options
 from hack.localcluster.errors import ClusterError
-from hack.localcluster.kubelets import packages
+from hack.localcluster.kubelets import berth_image, packages
+from hack.localcluster.kubelets.names import MOST_NODES
 
 DEFAULT_NAME = "berth"
 """Instance that a command means when no name is given."""
@@ -59,10 +60,10 @@ def parser() -> argparse.ArgumentParser:
     )
     up.add_argument(
         "--kubelets",
-        type=int,
+        type=_count,
         default=0,
         metavar="N",
-        help="N real nodes, each with a kubelet and a containerd in a network namespace of its own; needs root",
+        help=f"N real nodes (at most {MOST_NODES}), each a kubelet and a containerd in a network namespace; needs root",
     )
     up.add_argument("--without-kwok", action="store_true", help="do not run KWOK: simulated pods stay Pending")
     up.add_argument(
@@ -104,6 +105,9 @@ def parser() -> argparse.ArgumentParser:
     nodes.add_argument("-f", "--nodes-file", type=Path, required=True, metavar="FILE", help="topology file")
     nodes.add_argument("--delete", action="store_true", help="delete these nodes instead")
 
+    image = _command(commands, "image", "make Berth's image of this environment and import it on the real nodes")
+    image.add_argument("--tag", default=berth_image.TAG, help="name and tag of the image (default: %(default)s)")
+
     _command(commands, "bin", "print the directory of the tools, for PATH", named=False)
     _command(commands, "kubeconfig", "print the path of an instance's kubeconfig")
     logs = _command(commands, "logs", "print a component's log, or the paths of all logs")
@@ -118,6 +122,12 @@ def parser() -> argparse.ArgumentParser:
         "tool", nargs="*", metavar="TOOL", help=f"tools to build (default: {' '.join(tools.STANDARD)}; also kubelet)"
     )
     return root
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) > MOST_NODES:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to {MOST_NODES}")
+    return int(text)
 
 
 def _command(commands: Any, name: str, description: str, *, named: bool = True) -> argparse.ArgumentParser:
@@ -258,6 +268,17 @@ def _kubectl(args: argparse.Namespace) -> int:
     os.execv(kubectl, [str(kubectl), f"--kubeconfig={cluster.kubeconfig}", *args.arguments])
 
 
+def _image(args: argparse.Namespace) -> int:
+    cluster = LocalCluster.open(args.name)
+    if not cluster.options.kubelets:
+        raise ClusterError(f"cluster {cluster.name} has no real nodes: start one with hack/cluster up --kubelets 3")
+    archive = cluster.layout.home / "berth.tar"
+    berth_image.write(archive, args.tag)
+    cluster.load_images([archive])
+    _say(f"{args.tag} is on {cluster.options.kubelets} nodes")
+    return 0
+
+
 def _bin(_args: argparse.Namespace) -> int:
     print(tools.ensure(["kubectl"], report=_say)["kubectl"].parent)
     return 0
@@ -284,6 +305,7 @@ _COMMANDS = {
     "kubeconfig": _kubeconfig,
     "logs": _logs,
     "kubectl": _kubectl,
+    "image": _image,
     "bin": _bin,
     "build": _build,
 }

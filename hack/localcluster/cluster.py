@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -16,6 +17,7 @@ from hack.localcluster import processes, topology
 from hack.localcluster.components import Layout, Options
 from hack.localcluster.errors import ClusterError
 from hack.localcluster.instance import Instance, locked
+from hack.localcluster.kubelets import images
 from hack.localcluster.kubelets import processes as real_nodes
 from hack.localcluster.launch import Launcher
 from hack.localcluster.paths import check_name, clusters_root
@@ -118,6 +120,11 @@ class LocalCluster:
         with locked(home):
             if Instance.exists(home):
                 instance = Instance.load(home)
+                if chosen.kubelets not in (0, instance.options.kubelets):
+                    raise ClusterError(
+                        f"cluster {home.name} has {instance.options.kubelets} real nodes, not {chosen.kubelets}: "
+                        "remove it first, or start it without a number"
+                    )
                 if chosen.scheduler and not instance.options.scheduler:
                     instance.options = replace(
                         instance.options, scheduler=True, scheduler_config=chosen.scheduler_config
@@ -326,6 +333,15 @@ class LocalCluster:
         note = f", {len(existing)} existed already" if existing else ""
         self._report(f"created {len(made)} nodes in {time.monotonic() - begun:.1f} s{note}")
         return made
+
+    def load_images(self, archives: Sequence[Path]) -> None:
+        """Import the images in *archives*, as of `docker save`, on every real node.
+
+        Raises:
+            ClusterError: containerd refuses one.
+        """
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda node: images.load(node, archives), self._instance.nodes))
 
     def delete_nodes(self, source: Nodes) -> list[str]:
         """Delete the nodes of *source*; return the names of those that were there."""

@@ -131,6 +131,8 @@ def apiserver_args(layout: Layout, ports: Mapping[str, int], options: Options) -
         # A kubelet reads what its own pods name and nothing else.
         f"--authorization-mode={'Node,RBAC' if options.kubelets else 'RBAC'}",
         *(["--enable-admission-plugins=NodeRestriction"] if options.kubelets else []),
+        # No name service knows the names of real nodes, by which it would ask for logs.
+        *(["--kubelet-preferred-address-types=InternalIP"] if options.kubelets else []),
         "--anonymous-auth=false",
         f"--token-auth-file={layout.tokens}",
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local",

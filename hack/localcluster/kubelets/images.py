@@ -8,6 +8,7 @@ import json
 import platform
 import subprocess
 import tarfile
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from hack.localcluster.kubelets.names import Node
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-def write_archive(path: Path, *, tag: str, layer: bytes, config: Mapping[str, Any]) -> None:
+def write_archive(path: Path, *, tag: str, layer: Path, config: Mapping[str, Any]) -> None:
     """Write an image as `docker save` does.
 
     Args:
@@ -29,7 +30,8 @@ def write_archive(path: Path, *, tag: str, layer: bytes, config: Mapping[str, An
         layer: its files, an uncompressed tar.
         config: its ``config``: ``Entrypoint``, ``User`` and so on.
     """
-    digest = hashlib.sha256(layer).hexdigest()
+    with layer.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
     description = {
         "architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()),
         "os": "linux",
@@ -38,26 +40,24 @@ def write_archive(path: Path, *, tag: str, layer: bytes, config: Mapping[str, An
     }
     manifest = [{"Config": "config.json", "RepoTags": [tag], "Layers": ["layer.tar"]}]
     with tarfile.open(path, "w") as archive:
-        for name, content in (
-            ("manifest.json", json.dumps(manifest).encode()),
-            ("config.json", json.dumps(description).encode()),
-            ("layer.tar", layer),
-        ):
+        for name, document in (("manifest.json", manifest), ("config.json", description)):
+            text = json.dumps(document).encode()
             entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text))
+        archive.add(layer, "layer.tar")
 
 
 def write_pause(path: Path, program: Path) -> None:
     """Write the image of the container that holds a pod's namespaces: nothing but *program*."""
-    layer = io.BytesIO()
-    with tarfile.open(fileobj=layer, mode="w") as files:
-        entry = tarfile.TarInfo("pause")
-        content = program.read_bytes()
-        entry.size, entry.mode = len(content), 0o755
-        files.addfile(entry, io.BytesIO(content))
-    config = {"Entrypoint": ["/pause"], "User": "65535:65535"}
-    write_archive(path, tag=PAUSE_IMAGE, layer=layer.getvalue(), config=config)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".image-") as scratch:
+        layer = Path(scratch) / "layer.tar"
+        with tarfile.open(layer, "w") as files:
+            entry = files.gettarinfo(program, "pause")
+            entry.mode = 0o755
+            with program.open("rb") as content:
+                files.addfile(entry, content)
+        write_archive(path, tag=PAUSE_IMAGE, layer=layer, config={"Entrypoint": ["/pause"], "User": "65535:65535"})
 
 
 def ctr(node: Node, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -16,6 +16,9 @@ PARTS = ("containerd", "service-relay", "kubelet")
 PREFIX = 24
 """Length of the prefix of an instance's network."""
 
+MOST_NODES = 50
+"""Real nodes of an instance at most."""
+
 REGION = "local"
 """Region of all real nodes."""
 

@@ -72,7 +72,13 @@ def ensure(*, report: Callable[[str], None]) -> None:
     report(f"unpacking {', '.join(missing)} into {unpacked()}")
     unpacked().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=unpacked().parent, prefix=".debian-") as scratch:
-        _run(["apt-get", "download", "--quiet", *missing], Path(scratch))
+        download = ["apt-get", "download", "--quiet", *missing]
+        try:
+            _run(download, Path(scratch))
+        except ClusterError:
+            # A fresh machine has no lists of packages yet.
+            _run(["apt-get", "update", "--quiet"], Path(scratch))
+            _run(download, Path(scratch))
         for archive in Path(scratch).glob("*.deb"):
             _run(["dpkg-deb", "--extract", str(archive), str(unpacked())], Path(scratch))
 

@@ -13,7 +13,7 @@ import pytest
 from hack.localcluster import cli
 
 SCRIPT = Path(__file__).resolve().parents[4] / "hack" / "cluster"
-COMMANDS = ["up", "down", "status", "list", "nodes", "bin", "kubeconfig", "logs", "kubectl", "build"]
+COMMANDS = ["up", "down", "status", "list", "nodes", "image", "bin", "kubeconfig", "logs", "kubectl", "build"]
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +44,9 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         pytest.param(["start"], id="unknown command"),
         pytest.param(["nodes"], id="nodes without file"),
         pytest.param(["up", "--nodes", "24"], id="unknown flag"),
+        pytest.param(["up", "--kubelets", "-1"], id="fewer real nodes than none"),
+        pytest.param(["up", "--kubelets", "51"], id="too many real nodes"),
+        pytest.param(["up", "--kubelets", "three"], id="real nodes in words"),
     ],
 )
 def test_wrong_usage_exits_with_2(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,7 +72,7 @@ def test_without_any_cluster(
     assert capsys.readouterr() == (out, err)
 
 
-@pytest.mark.parametrize("command", ["status", "kubeconfig", "logs", "kubectl"])
+@pytest.mark.parametrize("command", ["status", "kubeconfig", "logs", "kubectl", "image"])
 def test_a_missing_cluster_is_named(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([command]) == 1
     assert "hack/cluster: there is no cluster 'berth' in" in capsys.readouterr().err

@@ -68,6 +68,9 @@ def test_flags(component: str, flag: str, value: str) -> None:
         pytest.param(
             Options(kubelets=1), "kube-apiserver", "enable-admission-plugins", "NodeRestriction", id="own node alone"
         ),
+        pytest.param(
+            Options(kubelets=1), "kube-apiserver", "kubelet-preferred-address-types", "InternalIP", id="logs by address"
+        ),
         pytest.param(Options(max_requests_inflight=7), "kube-apiserver", "max-requests-inflight", "7", id="reads"),
         pytest.param(
             Options(max_mutating_requests_inflight=7),

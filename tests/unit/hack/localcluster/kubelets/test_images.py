@@ -26,7 +26,9 @@ def contents(path: Path) -> tuple[dict[str, Any], dict[str, Any], bytes]:
 
 
 def test_the_layer_is_named_by_its_digest(tmp_path: Path) -> None:
-    images.write_archive(tmp_path / "a.tar", tag="example/a:1", layer=b"layer", config={"Entrypoint": ["/a"]})
+    (tmp_path / "layer").write_bytes(b"layer")
+    config = {"Entrypoint": ["/a"]}
+    images.write_archive(tmp_path / "a.tar", tag="example/a:1", layer=tmp_path / "layer", config=config)
     manifest, description, layer = contents(tmp_path / "a.tar")
     assert manifest["RepoTags"] == ["example/a:1"]
     assert layer == b"layer"
@@ -40,7 +42,8 @@ def test_architectures_have_the_names_of_images(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: str, name: str
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: machine)
-    images.write_archive(tmp_path / "a.tar", tag="a:1", layer=b"", config={})
+    (tmp_path / "layer").touch()
+    images.write_archive(tmp_path / "a.tar", tag="a:1", layer=tmp_path / "layer", config={})
     assert contents(tmp_path / "a.tar")[1]["architecture"] == name
 
 

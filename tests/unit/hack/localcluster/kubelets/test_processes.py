@@ -63,6 +63,12 @@ def test_real_and_simulated_nodes_do_not_mix(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("capable")
+def test_an_instance_keeps_its_number_of_real_nodes(instance: Instance) -> None:
+    with pytest.raises(ClusterError, match="cluster one has 2 real nodes, not 3: remove it first"):
+        LocalCluster.start("one", root=instance.layout.home.parent, options=Options(kubelets=3))
+
+
+@pytest.mark.usefixtures("capable")
 def test_everything_is_there_before_a_process_starts(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
     monkeypatch.setattr(network, "create", lambda _home, gateway, nodes: made.append(f"{len(nodes)} at {gateway}"))
