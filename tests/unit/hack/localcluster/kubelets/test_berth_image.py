@@ -115,7 +115,7 @@ def test_the_python_of_the_image_is_where_it_is_here(layer: dict[str, tarfile.Ta
     assert layer["opt/berth/bin/python"].linkname == str(Path(sys.executable).resolve())
 
 
-@pytest.mark.parametrize("part", ["agent"])
+@pytest.mark.parametrize("part", ["controllers", "agent"])
 def test_deploy_names_this_image(part: str) -> None:
     kustomization = yaml.safe_load((REPOSITORY / "deploy" / part / "kustomization.yaml").read_text())
     (image,) = kustomization["images"]
