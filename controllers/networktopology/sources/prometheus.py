@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import ClassVar, Final
 
 import structlog
@@ -34,6 +34,7 @@ from controllers.networktopology.sources.base import (
 from controllers.networktopology.sources.cluster_wide import ClusterWideSource
 from controllers.networktopology.sources.prometheus_answer import PrometheusError, Series, read_series
 from controllers.networktopology.sources.prometheus_server import PrometheusServer
+from controllers.networktopology.sources.steady_clock import Present, SteadyClock
 
 log = structlog.get_logger(__name__)
 
@@ -49,9 +50,8 @@ class _Vector:
     """What was last answered."""
 
     series: list[Series]
-    time: datetime
-    moment: float
-    """of the monotonic clock"""
+    present: Present
+    """when it came"""
 
 
 class Prometheus(ClusterWideSource):
@@ -68,6 +68,7 @@ class Prometheus(ClusterWideSource):
         self._started = time.monotonic()
         self._cached: tuple[_Vector, Places, Reading] | None = None
         self._one_at_a_time = asyncio.Lock()
+        self._clock = SteadyClock()
 
     @classmethod
     def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:  # noqa: ARG003
@@ -81,7 +82,7 @@ class Prometheus(ClusterWideSource):
         if server is None:
             return Reading(SourceState.MISSING, NAME)
         vector = self._vector
-        if time.monotonic() - (self._started if vector is None else vector.moment) >= MAX_AGE:
+        if time.monotonic() - (self._started if vector is None else vector.present.moment) >= MAX_AGE:
             stale = 0 if vector is None else len(vector.series)
             return Reading(SourceState.EMPTY, NAME, stale=stale, detail=self._problem)
         if vector is None and not self._problem:
@@ -92,8 +93,12 @@ class Prometheus(ClusterWideSource):
             return Reading(SourceState.FAILED if measured else SourceState.EMPTY, NAME, detail=self._problem)
         async with self._one_at_a_time:
             if self._cached is None or self._cached[:2] != (vector, places):
+
+                def at(now: datetime) -> Reading:
+                    return read_series(vector.series, places, query=server.query, now=now)
+
                 # In a thread: a hundred thousand pairs take a second.
-                found = await asyncio.to_thread(read_series, vector.series, places, query=server.query, now=vector.time)
+                found = await asyncio.to_thread(self._clock.read, vector.present, at)
                 self._cached = vector, places, found
             return replace(self._cached[2], detail=self._problem)
 
@@ -142,7 +147,7 @@ class Prometheus(ClusterWideSource):
             if not before:
                 log.warning("no answer from Prometheus", reason=self._problem)
         else:
-            self._vector, self._problem = _Vector(series, datetime.now(UTC), time.monotonic()), ""
+            self._vector, self._problem = _Vector(series, self._clock.present()), ""
             metrics.PROMETHEUS_QUERIES.labels("answered").inc()
             if before:
                 log.info("Prometheus answers again")

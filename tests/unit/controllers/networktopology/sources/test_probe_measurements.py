@@ -80,6 +80,18 @@ def test_a_clock_that_is_a_little_ahead_is_believed() -> None:
     assert read(report("n1", peer("n2", age=-30))).measurements == (Measurement("n1", "n2", 850, 0.0),)
 
 
+@pytest.mark.parametrize("wrong", [-3600.0, 3600.0], ids=["an hour behind", "an hour ahead"])
+def test_a_node_whose_clock_is_wrong_moves_no_cost(wrong: float) -> None:
+    where = places(a1="r/A", a2="r/A", a3="r/A", b1="r/B")
+    honest = [report(node, peer("b1", figure)) for node, figure in (("a1", 850), ("a2", 860))]
+    late = report("a3", peer("b1", 59_000_000, age=30.0 - wrong))
+    found = read_reports([*honest, late], where, percentile="p90", now=NOW)
+    alone = read_reports(honest, where, percentile="p90", now=NOW)
+    assert found.latencies == alone.latencies
+    assert found.measurements == alone.measurements
+    assert (len(found.malformed), found.stale) == ((1, 0) if wrong > 0 else (0, 1))
+
+
 def test_a_report_of_a_node_that_is_gone_is_left_out() -> None:
     found = read(report("gone", peer("n1")), report("n1", peer("n2")))
     assert found.unknown_nodes == ("gone",)

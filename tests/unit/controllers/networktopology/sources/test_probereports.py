@@ -202,6 +202,12 @@ def old() -> Report:
     return msgspec.convert(probe_report("n2", *[probed_peer(name, 850, time=time) for name in ("n1", "n3")]), Report)
 
 
+def waiting() -> Report:
+    """One of before an outage of five minutes; its agent could not write since."""
+    time = datetime.now(UTC) - timedelta(minutes=10)
+    return msgspec.convert(probe_report("n1", probed_peer("n2", 850, time=time)), Report)
+
+
 MEASURED = weight_set("NetperfCosts", zones={"A>B": 9})
 
 
@@ -211,6 +217,7 @@ MEASURED = weight_set("NetperfCosts", zones={"A>B": 9})
         pytest.param([old], [MEASURED], 60.0, SourceState.FAILED, id="all are old"),
         pytest.param([old, report], [MEASURED], 60.0, SourceState.FAILED, id="the first agent has written again"),
         pytest.param([report], [MEASURED], 60.0, SourceState.READ, id="none is old"),
+        pytest.param([waiting], [MEASURED], 60.0, SourceState.READ, id="it was away for five minutes"),
         pytest.param([old], [MEASURED], 0.0, SourceState.EMPTY, id="all are old still"),
         pytest.param([old, report], [MEASURED], 0.0, SourceState.READ, id="most agents have gone"),
         pytest.param([old], [], 60.0, SourceState.EMPTY, id="no measured costs that could stay"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
@@ -23,9 +24,11 @@ from controllers.networktopology.sources.prometheus import Prometheus
 from controllers.networktopology.sources.prometheus_answer import Pair, PrometheusError, Series
 from controllers.networktopology.sources.prometheus_presets import own_query
 from controllers.networktopology.sources.prometheus_server import PrometheusServer
+from controllers.networktopology.sources.steady_clock import SteadyClock
 from tests.support.topologies import places, topology, weight_set
 
 PLACES = places(n1="r/A", n2="r/B")
+START = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 SETTINGS = SourceSettings("p90", PrometheusServer("http://prometheus:9090", own_query("q", "seconds", "node")))
 
 
@@ -38,22 +41,26 @@ class World:
         self.asked = 0
         self.told: list[TopologyKey] = []
         self.now = 1000.0
+        self.jump = timedelta()
         monkeypatch.setattr(subject.prometheus_http, "ask", self._answer)
         monkeypatch.setattr(subject, "POLL_SECONDS", 0.0)
         monkeypatch.setattr(subject, "time", self)
         self.source = Prometheus(
             Surroundings(cast(ComponentContext, None), cast(ApiClient, None), self.told.append, settings)
         )
+        self.source._clock = SteadyClock(lambda: self.true_time() + self.jump, self.monotonic)
 
     def monotonic(self) -> float:
         return self.now
+
+    def true_time(self) -> datetime:
+        return START + timedelta(seconds=self.now)
 
     async def _answer(self, _: PrometheusServer) -> list[Series]:
         self.asked += 1
         if self.problem:
             raise PrometheusError(self.problem)
-        moment = subject.datetime.now(subject.UTC).timestamp()
-        return [Series(Pair("n1", "n2"), (moment, self.figure))]
+        return [Series(Pair("n1", "n2"), (self.true_time().timestamp(), self.figure))]
 
     async def ask(self) -> None:
         assert SETTINGS.prometheus is not None
@@ -157,6 +164,27 @@ async def test_what_an_answer_is_worth(world: World, figure: str, state: SourceS
     await world.ask()
     reading = await world.read()
     assert (reading.state, world.says(reading)[1]) == (state, reason)
+
+
+@pytest.mark.parametrize("minutes", [15, -15], ids=["ahead", "back"])
+async def test_a_jump_of_the_controllers_clock_and_back_throws_nothing_away(world: World, minutes: int) -> None:
+    await world.ask()
+    for world.jump in (timedelta(minutes=minutes), timedelta()):
+        for _ in range(3):
+            world.now += 30
+            await world.ask()
+            reading = await world.read()
+            assert world.says(reading) == (True, "PrometheusRead", "Prometheus (query)")
+
+
+async def test_a_clock_that_was_wrong_when_the_controller_started_may_be_set(world: World) -> None:
+    world.jump = timedelta(hours=1)
+    world.source._clock = SteadyClock(lambda: world.true_time() + world.jump, world.monotonic)
+    await world.ask()
+    assert (await world.read()).state is SourceState.EMPTY
+    world.jump = timedelta()
+    await world.ask()
+    assert (await world.read()).state is SourceState.READ
 
 
 def test_what_is_left_out_is_told(world: World) -> None:

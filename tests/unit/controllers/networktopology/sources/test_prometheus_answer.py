@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controllers.networktopology.compute import compute
 from controllers.networktopology.sources.base import Measurement, Reading, SourceState
 from controllers.networktopology.sources.prometheus_answer import (
     Pair,
@@ -42,6 +43,17 @@ def test_a_vector_gives_measurements_in_microseconds() -> None:
     )
     assert (found.name, found.time, found.continuous) == ("Prometheus (query)", NOW, True)
     assert found.malformed == found.unknown_nodes == ()
+
+
+@pytest.mark.parametrize("cut", [[], [series("a1", "b1", "NaN")]], ids=["gone from the answer", "not a number"])
+def test_a_pair_without_an_answer_is_missing_and_not_cut(cut: list[dict[str, Any]]) -> None:
+    """A meter that has just started gives the same as a network that is cut."""
+    found = read(series("a1", "c1", "0.002"), series("b1", "c1", "0.003"), *cut)
+    assert found.latencies is not None
+    assert found.latencies[1].cut == frozenset()
+    sets = compute(found, PLACES).sets
+    assert sets["Dijkstra"].zones == {("A", "B"): 50, ("B", "A"): 50}
+    assert sets["NetperfCosts"].zones == {}
 
 
 @pytest.mark.parametrize(
