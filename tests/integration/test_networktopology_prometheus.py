@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from berth.api.labels import LABEL_REGION
+from berth.cli.main import kubectl_app
 from hack.harness.cluster import Kubectl
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
@@ -85,7 +87,7 @@ def costs(plane: LocalCluster, prometheus: ApiServer, tmp_path: Path) -> Iterato
 
 
 def test_figures_become_weights_and_stand_while_the_server_is_away(
-    costs: Costs, meter: Meter, prometheus: ApiServer
+    costs: Costs, meter: Meter, prometheus: ApiServer, plane: LocalCluster
 ) -> None:
     costs.publish(n1_n3=44)
     costs.create(user_defined(zones=ZONE_COSTS))
@@ -99,6 +101,12 @@ def test_figures_become_weights_and_stand_while_the_server_is_away(
     costs.wait_zones("Dijkstra", {"Z1>Z2": 44})
     costs.kubectl("annotate", "nt", "net", "--overwrite", "berth.dev/source=prometheus")
     costs.wait_zones("Dijkstra", NEAR)
+    assert costs.get()["status"]["source"] == "prometheus"
+    arguments = ["topology", "net", "-n", costs.kubectl.namespace, "--kubeconfig", str(plane.kubeconfig)]
+    page = " ".join(CliRunner().invoke(kubectl_app, arguments).stdout.split())
+    assert "Round trips with Prometheus alone" in page
+    assert "Newest data" in page
+    assert "Z1 Z2 9" in page
     meter.away = True
     source = costs.wait_reason("SourceAvailable", "PrometheusUnreadable")
     assert "status 503, unavailable: starting; what it said last counts" in source["message"]

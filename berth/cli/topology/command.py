@@ -35,8 +35,9 @@ def topology(
 ) -> None:
     """Show what it costs to talk between all zones, and the round trips that it was worked out from.
 
-    Costs are those that placement reads. Round trips are worked out from the ProbeReports as they are now, as the
-    networktopology controller does it: median of the 90th percentiles, least, most, pairs of nodes, age of the newest.
+    Costs are those that placement reads. Where they come from ProbeReports, round trips are worked out from these as
+    they are now, as the networktopology controller does it: median of the 90th percentiles, least, most, pairs of
+    nodes, age of the newest. Of other sources the age of the newest data is shown.
 
     Exit status: 0 shown, 2 no such NetworkTopology, or the cluster cannot be read.
     """
@@ -52,7 +53,7 @@ def topology(
             read = documents.parsed(choose(there, name, namespace or connection.namespace))
             nodes = {node.metadata.name: node.metadata.labels for node in await client.list_all(NODES)}
             lists = OptionalLists(client)
-            reports = await lists.read(PROBE_REPORTS)
+            reports = await lists.read(PROBE_REPORTS) if documents.has_figures(read) else []
         return documents.topology_document(read, nodes, reports, now=datetime.now(UTC), unread=lists.unread)
 
     try:

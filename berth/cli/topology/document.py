@@ -1,14 +1,15 @@
 """The costs between all zones with the measurements behind them, as one document. No I/O.
 
-Costs are those of the object, as placement reads them. The figures behind them are not stored anywhere: they are worked
-out from the ProbeReports by the functions that the controller uses.
+Costs are those of the object, as placement reads them. The figures behind them are not stored in it: where costs come
+from ProbeReports they are worked out from these by the functions that the controller uses. What other sources measured
+is with these sources alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from berth.api.base import format_timestamp
 from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_NETPERF, WEIGHTS_USER_DEFINED
@@ -18,9 +19,22 @@ from berth.network.costs import NetworkCosts, Place, read_costs
 from controllers.networktopology.node_medians import PairFigures, pair_figures
 from controllers.networktopology.places import NodePlace, Places
 from controllers.networktopology.sources.base import UNREACHABLE
+from controllers.networktopology.sources.configmap import ConfigMaps
 from controllers.networktopology.sources.probe_measurements import Report, read_reports
+from controllers.networktopology.sources.probereports import ProbeReports
+from controllers.networktopology.sources.prometheus import Prometheus
+from controllers.networktopology.sources.userdefined import UserDefined
 
 Pair = tuple[str, str]
+
+REPORTS: Final = ProbeReports.choice
+"""Source whose figures are shown."""
+_ELSEWHERE: Final[Mapping[str, str]] = {
+    Prometheus.choice: "with Prometheus alone: ask it for the controller's query",
+    ConfigMaps.choice: "in the ConfigMap alone, by pairs of nodes",
+    UserDefined.choice: "none: the costs are stated",
+}
+"""Where the round trips behind costs of other sources are."""
 
 
 def parsed(found: CustomObject) -> NetworkTopology:
@@ -30,6 +44,11 @@ def parsed(found: CustomObject) -> NetworkTopology:
         berth.api.errors.InvalidObjectError: it does not fit its kind.
     """
     return NetworkTopology.parse(found.document(api_version=API_VERSION, kind=KIND))
+
+
+def has_figures(topology: NetworkTopology) -> bool:
+    """Return whether the round trips behind the costs are in ProbeReports, as far as the object says."""
+    return topology.status.source in (None, REPORTS)
 
 
 def topology_document(
@@ -45,12 +64,12 @@ def topology_document(
     Args:
         topology: the NetworkTopology.
         nodes: labels by node name.
-        reports: all ProbeReports; their 90th percentiles are shown.
+        reports: all ProbeReports; their 90th percentiles are shown if costs come from them.
         now: the present, for ages.
         unread: plural names of what may not be listed: ProbeReports can be done without.
     """
     places = Places.of({name: NodePlace.of(labels) for name, labels in nodes.items()})
-    read = read_reports(reports, places, percentile="p90", now=now)
+    read = read_reports(reports if has_figures(topology) else (), places, percentile="p90", now=now)
     figures = pair_figures(read.measurements, places.zone_of)
     costs = read_costs(topology)
     direct = _direct(topology)
@@ -60,6 +79,10 @@ def topology_document(
     for condition in status.conditions:
         if condition.type == CONDITION_SOURCE_AVAILABLE:
             document["source"] = {"reason": condition.reason, "message": condition.message}
+    if status.source is not None:
+        document["costsFrom"] = status.source
+    if not has_figures(topology):
+        document["roundTrips"] = _ELSEWHERE.get(status.source or "", "unknown to this version")
     document["weightSets"] = list(costs.weight_sets)
     if status.data_time is not None:
         document["dataTime"] = format_timestamp(status.data_time)

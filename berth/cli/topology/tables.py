@@ -16,7 +16,7 @@ UNKNOWN: Final = "?"
 SAME: Final = "."
 """In the matrix: one zone and itself."""
 _PADDING: Final = 3
-_COLUMNS: Final = ("FROM", "TO", "COST", "P90 MS", "MIN MS", "MAX MS", "SAMPLES", "AGE", "NOTE")
+_FIGURES: Final = ("P90 MS", "MIN MS", "MAX MS", "SAMPLES", "AGE")
 
 
 def topology_page(document: Mapping[str, Any], *, width: int, color: bool = False) -> str:
@@ -26,6 +26,8 @@ def topology_page(document: Mapping[str, Any], *, width: int, color: bool = Fals
     rows = [("Costs", ", ".join(document["weightSets"]) or "none")]
     if "source" in document:
         rows.append(("Source", f"{document['source']['reason']}: {document['source']['message']}"))
+    if "roundTrips" in document:
+        rows.append(("Round trips", document["roundTrips"]))
     if "dataAgeSeconds" in document:
         rows.append(("Newest data", f"{age_text(max(0, document['dataAgeSeconds']))} old"))
     page.fields([*rows, *unread_fields(document)])
@@ -36,11 +38,13 @@ def topology_page(document: Mapping[str, Any], *, width: int, color: bool = Fals
     page.heading("COST FROM ROW TO COLUMN")
     _matrix(page, zones, pairs, width)
     page.line(f"* worked out from other pairs, r that of the regions, {UNKNOWN} not known")
+    figures = "roundTrips" not in document
     if len(pairs) <= MAX_PAIRS:
         page.heading("PAIRS")
-        page.table(_COLUMNS, [_pair(pair) for pair in pairs], fold=("NOTE",))
+        columns = ("FROM", "TO", "COST", *(_FIGURES if figures else ()), "NOTE")
+        page.table(columns, [_pair(pair, figures=figures) for pair in pairs], fold=("NOTE",))
     else:
-        page.line(f"{_summary(pairs)}; -o json has each of the {counted(len(pairs), 'pair')}")
+        page.line(f"{_summary(pairs, figures=figures)}; -o json has each of the {counted(len(pairs), 'pair')}")
     return page.text()
 
 
@@ -67,14 +71,19 @@ def _cell(pair: Mapping[str, Any]) -> str:
     return f"{pair['cost']}{'r' if pair['level'] == 'region' else ''}{'*' if pair['derived'] else ''}"
 
 
-def _pair(pair: Mapping[str, Any]) -> tuple[str, ...]:
+def _pair(pair: Mapping[str, Any], *, figures: bool) -> tuple[str, ...]:
+    cost = str(pair["cost"]) if "cost" in pair else UNKNOWN
+    shown = _figures(pair) if figures else ()
+    return (pair["origin"], pair["destination"], cost, *shown, _note(pair))
+
+
+def _figures(pair: Mapping[str, Any]) -> tuple[str, ...]:
     times = tuple(
         f"{pair[name] / 1000:.2f}" if name in pair else "-"
         for name in ("p90Microseconds", "minMicroseconds", "maxMicroseconds")
     )
     age = age_text(pair["ageSeconds"]) if "ageSeconds" in pair else "-"
-    cost = str(pair["cost"]) if "cost" in pair else UNKNOWN
-    return (pair["origin"], pair["destination"], cost, *times, str(pair.get("samples", "-")), age, _note(pair))
+    return (*times, str(pair.get("samples", "-")), age)
 
 
 def _note(pair: Mapping[str, Any]) -> str:
@@ -88,8 +97,11 @@ def _note(pair: Mapping[str, Any]) -> str:
     return ", ".join(notes)
 
 
-def _summary(pairs: Sequence[Mapping[str, Any]]) -> str:
-    measured = sum("samples" in pair for pair in pairs)
+def _summary(pairs: Sequence[Mapping[str, Any]], *, figures: bool) -> str:
     derived = sum(bool(pair.get("derived")) for pair in pairs)
     unknown = sum("cost" not in pair for pair in pairs)
-    return f"{measured} measured, {derived} worked out from others, {unknown} not known"
+    if figures:
+        known = f"{sum('samples' in pair for pair in pairs)} measured"
+    else:
+        known = f"{len(pairs) - derived - unknown} direct"
+    return f"{known}, {derived} worked out from others, {unknown} not known"

@@ -92,6 +92,32 @@ def test_measurements_are_worked_out_from_the_reports() -> None:
     assert pair(found, "b", "c") == {}
 
 
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        pytest.param("prometheus", "with Prometheus alone", id="Prometheus"),
+        pytest.param("configmap", "in the ConfigMap alone", id="a ConfigMap"),
+        pytest.param("userdefined", "the costs are stated", id="stated"),
+        pytest.param("later", "unknown to this version", id="a source of a later version"),
+    ],
+)
+def test_round_trips_that_costs_do_not_come_from_are_not_shown(source: str, says: str) -> None:
+    """There may be reports all the same: too few to begin with, or not chosen."""
+    reports = [probe_report("n-a", peer("n-b", 850))]
+    found = document(weight_set("NetperfCosts", zones={"a>b": 9}), reports=reports, source=source)
+    assert found["costsFrom"] == source
+    assert says in found["roundTrips"]
+    assert pair(found, "a", "b") == {"cost": 9, "level": "zone", "derived": False}
+
+
+@pytest.mark.parametrize("status", [{}, {"source": "probereports"}], ids=["not said", "reports"])
+def test_round_trips_of_reports_are_shown(status: dict[str, str]) -> None:
+    found = document(reports=[probe_report("n-a", peer("n-b", 850))], **status)
+    assert pair(found, "a", "b")["samples"] == 1
+    assert found.get("costsFrom") == status.get("source")
+    assert "roundTrips" not in found
+
+
 def test_what_does_not_count_for_costs_is_not_shown() -> None:
     reports = [probe_report("n-a", peer("n-b", age=900), peer("gone")), probe_report("gone", peer("n-a"))]
     assert all("samples" not in item for item in document(reports=reports)["pairs"])

@@ -85,6 +85,19 @@ def test_many_zones_are_summed_up() -> None:
     assert "1 measured, 1 worked out from others, 1 not known; -o json has each of the 870 pairs" in text
 
 
+@pytest.mark.parametrize(
+    ("zones", "shown"), [(3, "zone-0 zone-1 101 by way of others"), (30, "869 direct, 1 worked out")]
+)
+def test_costs_without_round_trips_show_what_there_is(zones: int, shown: str) -> None:
+    found = document(zones, costsFrom="prometheus", roundTrips="with Prometheus alone", dataAgeSeconds=20)
+    found["pairs"][0]["derived"] = True
+    text = " ".join(topology_page(found, width=110).split())
+    assert "Round trips with Prometheus alone Newest data 20s old" in text
+    assert shown in text
+    assert "P90 MS" not in text
+    assert "measured" not in text
+
+
 @pytest.mark.parametrize("zones", [0, 1])
 def test_fewer_than_two_zones(zones: int) -> None:
     assert "Fewer than two zones have nodes." in topology_page(document(zones, weightSets=[]), width=110)
