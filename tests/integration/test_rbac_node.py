@@ -14,6 +14,7 @@ from berth.api.probereport import API_VERSION, KIND
 from hack.harness.cluster import REPOSITORY, eventually
 from hack.localcluster import LocalCluster
 from hack.localcluster.rest import Api
+from tests.support.agent_tokens import agent_api
 
 NAMESPACE = "berth-system"
 ACCOUNT = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/berth-node"
@@ -52,28 +53,8 @@ def agent(secured: LocalCluster) -> Iterator[Agent]:
     api, opened = secured.api(), []
 
     def connect(node: str | None) -> Api:
-        spec: dict[str, Any] = {"expirationSeconds": 3600}
-        if node is not None:
-            pod = {
-                "metadata": {"name": f"on-{node}"},
-                "spec": {
-                    "nodeName": node,
-                    "serviceAccountName": "berth-node",
-                    "containers": [{"name": "agent", "image": "berth"}],
-                },
-            }
-            made = api.request("POST", f"/api/v1/namespaces/{NAMESPACE}/pods", pod)
-            metadata = made["metadata"]
-            spec["boundObjectRef"] = {
-                "kind": "Pod",
-                "apiVersion": "v1",
-                "name": metadata["name"],
-                "uid": metadata["uid"],
-            }
-        answer = api.request("POST", f"{ACCOUNT}/token", {"spec": spec})
-        client = secured.api(token=answer["status"]["token"])
-        opened.append(client)
-        return client
+        opened.append(agent_api(secured, node, namespace=NAMESPACE))
+        return opened[-1]
 
     eventually(lambda: api.healthy(ACCOUNT), what="service account")
     yield connect
