@@ -29,6 +29,7 @@ from berth.kube.meta import HasMetadata, object_key
 from berth.kube.metrics import CACHED_OBJECTS, HANDLER_FAILURES, UNREADABLE, WATCH_AGE, WATCH_EVENTS, WATCH_RESTARTS
 from berth.kube.objects import Pod
 from berth.kube.resources import Resource, version_number
+from berth.kube.watch_lines import EVENT_DECODER, IDENTITY_DECODER
 
 log = structlog.get_logger(__name__)
 
@@ -50,26 +51,6 @@ class _Selection(TypedDict):
     label_selector: str | None
     field_selector: str | None
 
-
-class _WatchEvent(msgspec.Struct):
-    type: str
-    object: msgspec.Raw
-
-
-class _Identity(msgspec.Struct, rename="camel"):
-    """What is read of bookmarks, and of objects whose other fields cannot be read."""
-
-    name: str = ""
-    namespace: str = ""
-    resource_version: str = ""
-
-
-class _Identified(msgspec.Struct):
-    metadata: _Identity
-
-
-_EVENT_DECODER = msgspec.json.Decoder(_WatchEvent)
-_IDENTITY_DECODER = msgspec.json.Decoder(_Identified)
 
 _running: dict[str, list[Reflector[Any]]] = {}
 """Running reflectors by resource, for the gauges: one process may follow a resource in several namespaces."""
@@ -141,6 +122,20 @@ class Reflector(Generic[T]):
     def healthy(self) -> bool:
         """False once the server has been silent for too long: the copy can no longer be trusted."""
         return self.age < self._stale_after
+
+    def offer(self, item: T) -> bool:
+        """Take in an object that was read by itself, if the watch has yet to show it; return whether it was taken.
+
+        One from which the watch is on or that it is beyond is known, or has been deleted since.
+        """
+        key, version = object_key(item.metadata), version_number(item.metadata.resource_version)
+        if not self._version or key in self.objects or version <= version_number(self._version):
+            return False
+        if self._interning is not None:
+            self._interning(cast("Pod", item))
+        self._change(key, None, item)
+        self._end_batch()
+        return True
 
     async def run(self) -> None:
         """Follow for ever; ends only by cancellation."""
@@ -240,7 +235,7 @@ class Reflector(Generic[T]):
 
     def _unreadable(self, raw: msgspec.Raw, error: ValueError) -> str:
         """Report an object that does not decode (one odd object must not stop the rest); returns its key."""
-        key = object_key(_IDENTITY_DECODER.decode(raw).metadata)
+        key = object_key(IDENTITY_DECODER.decode(raw).metadata)
         UNREADABLE.labels(self.resource.plural).inc()
         log.error("object left out, it cannot be read", resource=self.resource.plural, object=key, error=str(error))
         return key
@@ -340,7 +335,7 @@ class Reflector(Generic[T]):
                 410, because what happened in between is unknown.
             ValueError: the line is no watch event.
         """
-        event = _EVENT_DECODER.decode(line)
+        event = EVENT_DECODER.decode(line)
         self._counts[event.type] = self._counts.get(event.type, 0) + 1
         if event.type == "ERROR":
             raise error_from_event(event.object)
@@ -352,7 +347,7 @@ class Reflector(Generic[T]):
             else:
                 self._apply_object(event.type, item)
                 return
-        version = _IDENTITY_DECODER.decode(event.object).metadata.resource_version
+        version = IDENTITY_DECODER.decode(event.object).metadata.resource_version
         if event.type == "BOOKMARK":
             if 0 <= version_number(version) < version_number(self._version):
                 message = f"the server is at version {version}, behind {self._version}"

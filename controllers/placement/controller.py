@@ -21,6 +21,7 @@ from berth.scheduling.settling import SettlingWindow
 from controllers.placement.binder import Binder
 from controllers.placement.binding_cycle import BindingCycle
 from controllers.placement.event_handlers import EventHandlers
+from controllers.placement.group_lookup import GroupLookup
 from controllers.placement.group_metrics import GroupMetrics
 from controllers.placement.metrics import PENDING
 from controllers.placement.planning_thread import PlanningThread
@@ -83,6 +84,9 @@ class PlacementController:
             deferring=self.planning.deferring,
         )
         self.watches = self.handlers.watches(client)
+        schedulers = frozenset(profile.scheduler_name for profile in self.configuration.profiles)
+        self._lookup = GroupLookup(client, self.watches["appgroups"], schedulers=schedulers)
+        self.watches["pods"].add_handler(self._lookup.on_pod)
         self.binding = BindingCycle(
             self.cache,
             self.queue,
@@ -109,7 +113,8 @@ class PlacementController:
             watch.add_batch_handler(self._changed.set)
             self._context.watch(f"placement {name}", watch)
         watching = (watch.run() for watch in self.watches.values())
-        await run_together(*watching, self._schedule(), self.binding.run(), self._conditions.run(), self.groups.run())
+        parts = (self.binding, self._conditions, self.groups, self._lookup)
+        await run_together(*watching, self._schedule(), *(part.run() for part in parts))
 
     async def _schedule(self) -> None:
         """Schedule one entry after another, and wait for changes in between."""

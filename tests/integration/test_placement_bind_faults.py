@@ -262,3 +262,21 @@ def test_watches_that_are_cut_all_the_time(
     assert history.moved() == {}
     assert over_committed(own_cluster) == []
     assert controller.running
+
+
+def test_an_application_is_placed_although_the_watch_of_appgroups_says_nothing(
+    own_cluster: LocalCluster, controller: ControllerProcess, proxy: FaultProxy
+) -> None:
+    """As where large AppGroups of others come first: it is read by itself, and its pods are planned together."""
+    before = controller.metric("berth_watch_events_total", resource="appgroups", type="ADDED")
+    silence = proxy.add(Fault.SILENCE, method="GET", path=r"/apis/appgroup\.diktyo\.x-k8s\.io/v1alpha1/appgroups")
+    proxy.cut_watches()
+    proxy.wait_hits(silence, 1)
+    stage = _stage(own_cluster)
+    for number in range(PODS // 2):
+        stage.pod(f"member-{number}", group="shop", workload=f"w{number}")
+    stage.wait_bound(*(f"member-{number}" for number in range(PODS // 2)))
+    assert controller.metric("berth_watch_events_total", resource="appgroups", type="ADDED") == before
+    assert {stage.decision(f"member-{number}")["plannedWith"] for number in range(PODS // 2)} == {PODS // 2}
+    proxy.clear()
+    proxy.cut_watches()

@@ -367,3 +367,41 @@ def test_pods_are_decoded_to_their_struct(closed_client: ApiClient) -> None:
     }
     pods._apply(msgspec.json.encode({"type": "ADDED", "object": body}))
     assert pods.objects["ns/p"].spec.node_name == "n1"
+
+
+@pytest.mark.parametrize(
+    ("known", "at", "version", "changes"),
+    [
+        pytest.param(False, "5", "7", [(ADDED, "a", "u1", "7")], id="the watch has yet to show it"),
+        pytest.param(False, "7", "7", [], id="deleted since: the watch has shown it in this version"),
+        pytest.param(False, "9", "7", [], id="deleted since: the watch is beyond it"),
+        pytest.param(True, "5", "7", [], id="known in another version"),
+        pytest.param(False, "", "7", [], id="not listed yet"),
+        pytest.param(False, "5", "odd", [], id="a version that cannot be compared"),
+    ],
+)
+def test_an_object_read_by_itself_is_taken_before_the_watch_shows_it(
+    reflector: Reflector[ConfigMap], *, known: bool, at: str, version: str, changes: Seen
+) -> None:
+    if known:
+        reflector._replace({"ns/a": config_map("a", version="1")})
+    reflector._version = at
+    seen = followed(reflector)
+    ends: list[int] = []
+    reflector.add_batch_handler(lambda: ends.append(1))
+    assert reflector.offer(config_map("a", version=version)) is bool(changes)
+    assert seen == changes
+    assert len(ends) == len(changes)
+    assert reflector._version == at
+
+
+@pytest.mark.parametrize("end", [[DELETED], [MODIFIED, DELETED]], ids=["deleted", "changed and deleted"])
+def test_what_was_taken_early_goes_on_as_the_watch_says(reflector: Reflector[ConfigMap], end: list[ChangeType]) -> None:
+    reflector._version = "5"
+    reflector.offer(config_map("a", version="7"))
+    seen = followed(reflector)
+    reflector._apply(line("ADDED", resourceVersion="7"))
+    for number, kind in enumerate(end):
+        reflector._apply(line(kind.name, resourceVersion=str(8 + number)))
+    assert [change for change, *_ in seen] == [MODIFIED, *end]
+    assert reflector.objects == {}

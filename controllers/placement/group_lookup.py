@@ -1,0 +1,86 @@
+"""AppGroups that waiting pods name and the watch has not shown yet, read one by one.
+
+The API server sends the changes of a kind one after another, and takes a third of a second for an AppGroup of a
+megabyte: a few tenants that edit such keep everybody's new AppGroups back for seconds, and their pods with them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import structlog
+from cachetools import TTLCache
+
+from berth.api.labels import membership
+from berth.kube.client import TRANSPORT_ERRORS, ApiClient
+from berth.kube.errors import ApiError
+from berth.kube.objects import CustomObject, Pod
+from berth.kube.reflector import Reflector
+from berth.kube.resources import APP_GROUPS
+from berth.network.groups import GroupKey
+from berth.runtime.workqueue import WorkQueue
+
+log = structlog.get_logger(__name__)
+
+DELAY: Final = 0.2
+"""Seconds after the first pod at which an AppGroup is looked for; mostly the watch has shown it by then."""
+TRIES: Final = 5
+"""How often one is looked for, after twice the time each: 0.2, 0.4, 0.8, 1.6 and 3.2 seconds."""
+WORKERS: Final = 8
+"""AppGroups looked for at once; of one namespace, a quarter."""
+_REMEMBERED: Final = 10_000
+_REMEMBER_SECONDS: Final = 60.0
+
+
+class GroupLookup:
+    """Looks for AppGroups, each a few times; after a minute pods may ask for it again."""
+
+    def __init__(self, client: ApiClient, watch: Reflector[CustomObject], *, schedulers: frozenset[str]) -> None:
+        """Prepare without I/O.
+
+        Args:
+            client: open API client.
+            watch: the copy of all AppGroups, which is given what is found.
+            schedulers: names of the schedulers whose pods count.
+        """
+        self._client = client
+        self._watch = watch
+        self._schedulers = schedulers
+        self._tries: TTLCache[GroupKey, int] = TTLCache(_REMEMBERED, _REMEMBER_SECONDS)
+        self._queue: WorkQueue[GroupKey] = WorkQueue(lambda key: key.namespace)
+
+    def on_pod(self, _: Pod | None, pod: Pod | None) -> None:
+        """Have the AppGroup of a waiting pod looked for if it is not known."""
+        if pod is None or pod.spec.node_name or pod.spec.scheduler_name not in self._schedulers:
+            return
+        named = membership(pod.metadata.labels)
+        if named is None:
+            return
+        key = GroupKey(pod.metadata.namespace, named.appgroup)
+        if not self._known(key) and key not in self._tries:
+            self._again(key, 0)
+
+    async def run(self) -> None:
+        """Look for them until cancelled."""
+        await self._queue.run(self._look, workers=WORKERS)
+
+    def _known(self, key: GroupKey) -> bool:
+        return f"{key.namespace}/{key.name}" in self._watch.objects
+
+    def _again(self, key: GroupKey, tries: int) -> None:
+        self._tries[key] = tries
+        if tries < TRIES:
+            self._queue.add(key, delay=DELAY * 2**tries)
+
+    async def _look(self, key: GroupKey) -> bool:
+        if not self._known(key):
+            try:
+                found = await self._client.get(APP_GROUPS, key.name, namespace=key.namespace)
+            except (ApiError, ValueError, *TRANSPORT_ERRORS) as error:
+                # The watch will show it, if it is there.
+                log.debug("AppGroup not found by itself", appgroup=str(key), error=str(error))
+                self._again(key, self._tries.get(key, TRIES) + 1)
+                return False
+            self._watch.offer(found)
+        self._tries.pop(key, None)
+        return False
