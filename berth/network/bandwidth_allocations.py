@@ -39,6 +39,8 @@ class GroupBandwidth:
         """pods that are charged, by workload, what they were admitted with, and node"""
         self._near: set[str] = set()
         """called workloads whose Service keeps some calls near"""
+        self._by_place: dict[str, Counter[Places]] | None = None
+        """bit/s between places by called workload; None until somebody asks"""
 
     @property
     def calls(self) -> bool:
@@ -87,12 +89,19 @@ class GroupBandwidth:
             if not self._usage[dependency]:
                 del self._usage[dependency]
             total.update(taken)
+            if self._by_place is not None:
+                add(self._by_place.setdefault(dependency, Counter()), self._between(dependency, demand, places))
         for dependency in anew:
             total.subtract(self._usage.pop(dependency, {}))
             self._near.discard(dependency)
-            if usage := self._taken(dependency, demand_towards(group, callers, dependency), places):
+            everybody = demand_towards(group, callers, dependency)
+            if usage := self._taken(dependency, everybody, places):
                 self._usage[dependency] = usage
                 total.update(usage)
+            if self._by_place is not None:
+                self._by_place.pop(dependency, None)
+                if between := self._between(dependency, everybody, places):
+                    self._by_place[dependency] = between
         return total
 
     def pairs(self, group: Group | None) -> Counter[NodePair]:
@@ -105,13 +114,26 @@ class GroupBandwidth:
         return total
 
     def places(self, group: Group | None) -> Counter[Places]:
-        """bit/s between two places, summed up now."""
-        callers, places = self._members.callers(self._key), self._members.places(self._key)
+        """bit/s between two places; followed from the first time on that somebody asks."""
+        if self._by_place is None:
+            callers, places = self._members.callers(self._key), self._members.places(self._key)
+            found = (
+                (end, self._between(end, demand_towards(group, callers, end), places)) for end in self.all_ends(group)
+            )
+            self._by_place = {dependency: usage for dependency, usage in found if usage}
         total: Counter[Places] = Counter()
-        for dependency in self.all_ends(group):
-            calls = self._calls(dependency, demand_towards(group, callers, dependency), places)
-            total.update(place_usage(calls.bundles(self._routes.zone), self._routes.place))
+        for usage in self._by_place.values():
+            total.update(usage)
         return total
+
+    def forget_places(self) -> None:
+        """Nodes are in other places than they were."""
+        self._by_place = None
+
+    def _between(self, dependency: str, demand: Demand[str], places: WorkloadPlaces) -> Counter[Places]:
+        if not demand:
+            return Counter()
+        return place_usage(self._calls(dependency, demand, places).bundles(self._routes.zone), self._routes.place)
 
     def _recount(
         self, group: Group | None, workload: str, callers: Callers
@@ -196,7 +218,8 @@ class BandwidthAllocations:
         self._changed.update(self._routed)
         if any(self._place(node) != place for node, place in self._place_of.items()):
             self._place_of.clear()
-            for key in self._books:
+            for key, book in self._books.items():
+                book.forget_places()
                 self._places.note(key, calls=True)
 
     def refresh(self, groups: Mapping[GroupKey, Group]) -> None:

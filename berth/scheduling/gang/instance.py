@@ -15,6 +15,7 @@ from berth.scheduling.gang.budget import UNLIMITED, Budget
 from berth.scheduling.gang.problem import NodeCosts
 
 if TYPE_CHECKING:
+    from berth.scheduling.gang.links import LinkModel
     from berth.scheduling.gang.problem import Application, Infrastructure, Weights
     from berth.scheduling.gang.state import InfrastructureState
 
@@ -51,6 +52,10 @@ class Instance:
         self.peer_nodes: Ints
         """int32[J' - J], node of each row behind the components: those that hold placed peers."""
         self._compile_edges(application)
+        links = state.infrastructure.links
+        narrow = links is not None and self.has_traffic and bool((state.link_free < self.traffic.sum() / 2).any())
+        self.links: LinkModel | None = links if narrow else None
+        """Those of the infrastructure; None where each carries all calls together, so that none rules anything out."""
         self.separate: Bools | None = None
         """bool[J', J'], symmetric: may not share a node; None when there is no such pair."""
         if application.separate.size:

@@ -61,6 +61,13 @@ class LinkModel:
         """Return the link indices that traffic between nodes of two locations uses, whichever nodes these are."""
         return self.by_location.get((here, there), self.by_location.get((there, here), ()))
 
+    def among(self, nodes: Indices, location: Ints, links: Indices) -> Indices:
+        """Return those of `links` that traffic between some of `nodes` uses."""
+        places = np.unique(location[nodes]).tolist()
+        used = {link for here in places for there in places for link in self.between(here, there)}
+        used.update(link for node in nodes.tolist() for link in self.by_node.get(node, ()))
+        return np.array([link for link in links.tolist() if link in used], dtype=np.intp)
+
     def incidence(self, nodes: Ints, location: Ints, among: Indices) -> Bools:
         """Return bool[K, K, P']: does traffic between the k-th and the l-th of `nodes` use the p-th link of `among`?"""
         count = len(nodes)

@@ -99,7 +99,7 @@ class PlacementState:
         open_to_it = guarded if named is None else np.where(named, spare, guarded)
         short = short_of_bandwidth(homes, demand, free=open_to_it, peers_free=guarded)
         yield reasons.BANDWIDTH, reasons.TOO_LITTLE_BANDWIDTH, short
-        links = infrastructure.links
+        links = instance.links
         if links is not None:
             free = (self.link + instance.slack * links.capacity).tolist()
             path, kind = partial(links.path, location=where), links.kinds(where)
@@ -158,7 +158,7 @@ class PlacementState:
     def _add(self, component: int, node: int, sign: float) -> None:
         """Change the free amounts by what `component` uses on `node`."""
         instance = self.instance
-        links, location = instance.infrastructure.links, instance.infrastructure.location
+        links, location = instance.links, instance.infrastructure.location
         self.free[node] += sign * instance.requests[component]
         for peer in self._peers(component).tolist():
             home, amount = int(self._where[peer]), float(instance.traffic[component, peer])

@@ -128,8 +128,8 @@ class _View:
         feasible &= spread
 
     def _unlimited(self) -> bool:
-        infrastructure = self.instance.infrastructure
-        return infrastructure.links is None and bool(np.isposinf(infrastructure.bandwidth_capacity).all())
+        instance = self.instance
+        return instance.links is None and bool(np.isposinf(instance.infrastructure.bandwidth_capacity).all())
 
     def _reject_by_bandwidth(self, components: Indices, feasible: Bools) -> None:
         """Clear the nodes that lack bandwidth, one by one: taking a component away frees bandwidth elsewhere too."""

@@ -84,7 +84,7 @@ class SearchState:
         instance, columns = self.instance, self.columns
         state, infrastructure, weights = instance.state, instance.infrastructure, instance.weights
         shape = (instance.size, len(columns))
-        links = infrastructure.links
+        links = instance.links
         self.traffic: Floats | None = None
         """float64[J', J'], bandwidth demand; None when there is none, or when it is neither limited nor charged."""
         if instance.has_traffic:
@@ -117,13 +117,12 @@ class SearchState:
             self.limits = (origin, target, instance.limit[origin, target])
         self.paths: Floats | None = None
         if links is not None and self.traffic is not None:
-            # Links that carry all traffic of the application cannot overflow, and there may be thousands.
-            tight = np.flatnonzero(state.link_free < self.traffic.sum() / 2)
+            # There may be thousands, most of which carry all traffic of the application.
+            where, tight = infrastructure.location, np.flatnonzero(state.link_free < self.traffic.sum() / 2)
+            tight = links.among(columns, where, tight)
             if tight.size:
-                paths = links.incidence(columns.astype(np.int32), infrastructure.location, tight)
-                used = paths.any(axis=(0, 1))
-                self.paths = paths[:, :, used].astype(np.float64)
-                self.link: Floats = (state.link_free + instance.slack * links.capacity)[tight[used]]
+                self.paths = links.incidence(columns.astype(np.int32), where, tight).astype(np.float64)
+                self.link: Floats = (state.link_free + instance.slack * links.capacity)[tight]
 
     def place(self, component: int, column: int) -> None:
         """Put `component` on the node of `column`."""

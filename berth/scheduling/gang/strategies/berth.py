@@ -73,7 +73,7 @@ def berth(instance: Instance, *, partial: bool) -> Indices:
 
 def _entangled(instance: Instance) -> bool:
     """Return whether rules between components can lead a greedy into a dead end that only backtracking leaves."""
-    return instance.limit is not None or instance.separate is not None or instance.infrastructure.links is not None
+    return instance.limit is not None or instance.separate is not None or instance.links is not None
 
 
 def _attempts(candidate_nodes: CandidateNodes) -> Iterator[Iterable[Indices]]:

@@ -61,6 +61,8 @@ class Bandwidth:
             usage: Floats = everybody * (
                 callers * (total - endpoints) + endpoints * (callers.sum(axis=-1, keepdims=True) - callers)
             )
+            if not self._links.width:
+                return usage
             return np.concatenate([usage, self._links.usage(everybody, callers, endpoints)], axis=-1)
         if routing is Routing.SAME_NODE:
             callers = callers * (endpoints == 0)
@@ -75,6 +77,8 @@ class Bandwidth:
         spilled = callers * ~served[..., place]
         far = everybody * (spilled * (total - endpoints) + endpoints * (spilled.sum(axis=-1, keepdims=True) - spilled))
         near += far
+        if not self._links.width:
+            return near
         links = self._links.usage_near(inside, callers, endpoints) + self._links.usage(everybody, spilled, endpoints)
         return np.concatenate([near, links], axis=-1)
 
@@ -102,7 +106,7 @@ class Bandwidth:
         usage = self.usage()
         fixed = usage - sum(self._usage(e, self._x[e.caller], self._x[e.callee]) for e in edges)
         result: Floats = np.empty(size)
-        step = max(1, CHUNK // size)
+        step = max(1, CHUNK // (size + self._links.width))
         for start in range(0, size, step):
             rows = np.arange(start, min(size, start + step))
             counts = np.repeat(self._x[workload][None, :], len(rows), axis=0)

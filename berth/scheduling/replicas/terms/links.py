@@ -25,17 +25,19 @@ class Links:
         kept = [(link, pairs) for link, pairs in zip(tight, between, strict=True) if pairs]
         self.free: Floats = np.array([link.free for link, _ in kept], dtype=np.float64)
         """float64[P], bit/s left of each"""
-        used = sorted({pair for _, pairs in kept for pair in pairs})
-        ends = np.array(used, dtype=np.int64).reshape(-1, 2)
+        used = {pair: row for row, pair in enumerate(sorted({pair for _, pairs in kept for pair in pairs}))}
+        ends = np.array(list(used), dtype=np.int64).reshape(-1, 2)
+        self.width = len(used)
+        """Q, pairs of locations that some link is between"""
         self._first: Ints = ends[:, 0]
         self._second: Ints = ends[:, 1]
-        """int64[Q], both ends of each pair of locations that some link is between"""
+        """int64[Q], both ends of each of these pairs"""
         self._apart: Floats = (self._first != self._second).astype(np.float64)
-        self._table: Floats = np.zeros((len(used), len(kept)))
-        """float64[Q, P], 1 where traffic between a pair uses a link"""
-        for column, (_, pairs) in enumerate(kept):
-            for pair in pairs:
-                self._table[used.index(pair), column] = 1.0
+        self._rows: Ints = np.array([used[pair] for _, pairs in kept for pair in pairs], dtype=np.int64)
+        """rows of the pairs that use each link, link after link"""
+        counts = [len(pairs) for _, pairs in kept]
+        self._starts: Ints = np.cumsum([0, *counts[:-1]]) if counts else np.zeros(0, dtype=np.int64)
+        """int64[P], where those of each link begin"""
         self._incidence = model.incidence
         self._service: Ints = model.service_of[self._first]
         self._one_service: Floats = (self._service == model.service_of[self._second]).astype(np.float64)
@@ -48,13 +50,16 @@ class Links:
             callers: float64[..., K].
             endpoints: float64[..., K].
         """
-        taken: Floats = (share * self._pairs(callers, endpoints)) @ self._table
-        return taken
+        return self._by_link(share * self._pairs(callers, endpoints))
 
     def usage_near(self, share: Floats, callers: Floats, endpoints: Floats) -> Floats:
         """The same if calls stay in their service zone; `share` is float64[..., S], 0 where a zone has no endpoint."""
         near = share[..., self._service] * self._one_service
-        taken: Floats = (near * self._pairs(callers, endpoints)) @ self._table
+        return self._by_link(near * self._pairs(callers, endpoints))
+
+    def _by_link(self, amounts: Floats) -> Floats:
+        """float64[..., P], what is taken of each link by all pairs of locations, float64[..., Q]."""
+        taken: Floats = np.add.reduceat(amounts[..., self._rows], self._starts, axis=-1)
         return taken
 
     def _pairs(self, callers: Floats, endpoints: Floats) -> Floats:

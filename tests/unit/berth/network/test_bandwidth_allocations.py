@@ -278,6 +278,7 @@ def test_ledger_equals_recomputation(
             book.put(name, node, admitted)
             if refresh:
                 book.nodes()
+                assert book.bandwidth.places is book.bandwidth.places  # followed from here on
     # What somebody was admitted with counts where the AppGroup has no such edge too.
     others = (GroupEdge(*names, 0, math.inf) for names in (("b", "a"), ("c", "a"), ("c", "b")))
     pairs = group_bandwidth(pod_edges(replace(shop, edges=(*shop.edges, *others)), to_all.members.of(shop.key)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from berth.scheduling.gang import Application, InfrastructureState, NodeCosts, PlacedPeers, Weights
+from berth.scheduling.gang import Application, InfrastructureState, LinkModel, NodeCosts, PlacedPeers, Weights
 from berth.scheduling.gang.instance import Instance
 from tests.support.gang import app, nodes
 
@@ -39,6 +39,22 @@ def test_separation_is_symmetric_and_absent_without_pairs() -> None:
     assert instance.separate is not None
     assert np.argwhere(instance.separate).tolist() == [[0, 2], [2, 0]]
     assert Instance(InfrastructureState(nodes(9)), app(1), Weights()).separate is None
+
+
+@pytest.mark.parametrize(
+    ("application", "free", "looked_at"),
+    [
+        pytest.param(app(1, 1, edges=[(0, 1)], bandwidth=5), 4.0, True, id="too-narrow"),
+        pytest.param(app(1, 1, edges=[(0, 1)], bandwidth=5), 5.0, False, id="carries-everything"),
+        pytest.param(app(1, 1, edges=[(0, 1), (1, 0)], bandwidth=[3, 2]), 4.0, True, id="both-directions-add-up"),
+        pytest.param(app(1, placed_peers=PlacedPeers.of([0], [1], bandwidth=5)), 4.0, True, id="placed-peer"),
+        pytest.param(app(1, 1, edges=[(0, 1)]), -1.0, False, id="no-bandwidth"),
+    ],
+)
+def test_links_count_where_they_may_be_too_narrow(application: Application, free: float, looked_at: bool) -> None:
+    links = LinkModel(("up",), np.array([9.0]), np.array([free]), by_location={(0, 1): (0,)})
+    infrastructure = nodes(9, 9, location=[0, 1], location_cost=[[1.0, 9.0], [9.0, 1.0]], links=links)
+    assert (Instance(InfrastructureState(infrastructure), application, Weights()).links is not None) is looked_at
 
 
 class TestNodeCosts:

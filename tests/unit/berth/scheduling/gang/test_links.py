@@ -42,6 +42,19 @@ def test_nodes_with_a_link_of_their_own_are_a_kind_of_their_own() -> None:
     assert apart.kinds(WHERE).tolist() == WHERE.tolist()
 
 
+@pytest.mark.parametrize(
+    ("nodes", "links", "used"),
+    [
+        pytest.param([0, 1, 2], [0, 1], [0, 1], id="all"),
+        pytest.param([1, 2], [0, 1], [1], id="no-node-with-a-link-of-its-own"),
+        pytest.param([0, 2], [0, 1], [0], id="one-location"),
+        pytest.param([0, 1], [1], [1], id="of-some"),
+    ],
+)
+def test_links_that_some_nodes_use(nodes: list[int], links: list[int], used: list[int]) -> None:
+    assert LINKS.among(np.array(nodes), WHERE, np.array(links)).tolist() == used
+
+
 class TestLinks:
     @pytest.mark.parametrize(
         ("first", "second", "path"),
