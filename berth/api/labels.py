@@ -54,6 +54,8 @@ WEIGHTS_NETPERF: Final = "NetperfCosts"
 """Weight set computed from the measurements in the ConfigMap that ``spec.configmapName`` names."""
 WEIGHTS_DIJKSTRA: Final = "Dijkstra"
 """Weight set of shortest-path costs."""
+WEIGHTS_ALLOCATED: Final = "BandwidthAllocated"
+"""Weight set of what placed calls take of links; it holds no costs."""
 
 
 class Membership(NamedTuple):

@@ -54,7 +54,10 @@ class Cost(ApiModel):
     )
     bandwidth_allocated: QuantityText | None = Field(
         default=None,
-        description="Bandwidth that placed dependencies use, in bit/s. Kept as it is; Berth does not write it.",
+        description=(
+            "Bandwidth that placed dependencies take, in bit/s. Berth writes it into the set BandwidthAllocated alone, "
+            "and reads it nowhere."
+        ),
     )
     is_allowed: bool | None = Field(
         default=None, description="Whether the two places may communicate. False: there is no link, whatever its cost."
@@ -91,7 +94,10 @@ class WeightSet(ApiModel):
     """A named set of costs."""
 
     name: str = Field(
-        description="Name of the set. UserDefined is written by people; Dijkstra and NetperfCosts are computed."
+        description=(
+            "Name of the set. UserDefined is written by people; Dijkstra and NetperfCosts are computed; "
+            "BandwidthAllocated says what is taken of links with a bandwidthCapacity."
+        )
     )
     topology_list: tuple[Topology, ...] = Field(description="Costs by level.", json_schema_extra={**_ATOMIC})
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_ALLOCATED
 from berth.api.networktopology import NetworkTopology, iter_costs
 from berth.api.quantity import read_quantity
 
@@ -50,7 +50,7 @@ def read_budgets(topology: NetworkTopology, weight_sets: Sequence[str]) -> dict[
     stated: dict[tuple[str, str, str], int] = {}
     for name in weight_sets:
         weights = topology.weight_set(name)
-        if weights is None:
+        if weights is None or name == WEIGHTS_ALLOCATED:  # that repeats what others state
             continue
         for key in (LABEL_REGION, LABEL_ZONE):
             for origin, destination, cost in iter_costs(weights, key):

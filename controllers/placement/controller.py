@@ -18,6 +18,7 @@ from berth.scheduling.cycle import SchedulingCycle
 from berth.scheduling.queue import SchedulingQueue
 from berth.scheduling.queue_entry import QueueEntry
 from berth.scheduling.settling import SettlingWindow
+from controllers.placement.allocation_writer import AllocationWriter
 from controllers.placement.binder import Binder
 from controllers.placement.binding_cycle import BindingCycle
 from controllers.placement.event_handlers import EventHandlers
@@ -87,6 +88,9 @@ class PlacementController:
         schedulers = frozenset(profile.scheduler_name for profile in self.configuration.profiles)
         self._lookup = GroupLookup(client, self.watches["appgroups"], schedulers=schedulers)
         self.watches["pods"].add_handler(self._lookup.on_pod)
+        self._allocations = AllocationWriter(
+            client, self.cache, self.configuration, idle=self.planning.idle, synced=self._synced
+        )
         self.binding = BindingCycle(
             self.cache,
             self.queue,
@@ -113,13 +117,17 @@ class PlacementController:
             watch.add_batch_handler(self._changed.set)
             self._context.watch(f"placement {name}", watch)
         watching = (watch.run() for watch in self.watches.values())
-        parts = (self.binding, self._conditions, self.groups, self._lookup)
+        parts = (self.binding, self._conditions, self.groups, self._lookup, self._allocations)
         await run_together(*watching, self._schedule(), *(part.run() for part in parts))
+
+    async def _synced(self) -> None:
+        """Wait until every watch has listed its objects."""
+        for watch in self.watches.values():
+            await watch.synced.wait()
 
     async def _schedule(self) -> None:
         """Schedule one entry after another, and wait for changes in between."""
-        for watch in self.watches.values():
-            await watch.synced.wait()
+        await self._synced()
         settle_memory()
         state = self.cache.state
         log.info("placing", nodes=state.node_count, pods=state.pod_count, waiting=len(self.queue))

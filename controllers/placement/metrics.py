@@ -30,6 +30,9 @@ BIND_SECONDS = Histogram(
     "Time from a decision to its confirmed binding.",
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
+ALLOCATION_WRITES = Counter(
+    "berth_placement_allocation_writes_total", "Writes of bandwidthAllocated into NetworkTopologies.", ["outcome"]
+)
 BINDINGS = Counter("berth_placement_bindings_total", "Bindings by outcome.", ["outcome"])
 EDGE_COST = Histogram(
     "berth_placement_edge_cost",

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from berth.api.labels import ANNOTATION_ADMITTED_BANDWIDTH, RESOURCE_BANDWIDTH
+from controllers.placement import allocation_writer, link_usage
+from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.placing import BARE, Stage, chain, configuration, profile
+from tests.support.placing import BARE, InProcess, Stage, chain, configuration, profile
 
 
 @pytest.fixture(scope="module")
@@ -88,4 +90,53 @@ def test_a_full_link_keeps_pods_waiting_until_its_capacity_is_raised(own_cluster
         assert stage.bound() == {}
         stage.links(z1_z2="1G")
         assert stage.wait_bound() == {"a": "n1", "b": "n2"}
+    stage.close()
+
+
+def test_what_is_taken_of_a_link_is_written_beside_what_people_state(
+    own_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name in ((allocation_writer, "LOOK_SECONDS"), (allocation_writer, "WRITE_SECONDS")):
+        monkeypatch.setattr(module, name, 0.1)
+    monkeypatch.setattr(link_usage, "WRITE_SECONDS", 0.1)
+    stage = Stage(own_cluster)
+    stage.nodes("n1", zone="z1")
+    stage.nodes("n2", zone="z2")
+    stage.links(z1_z2="1G")
+    stage.apply(chain("a", "b", minBandwidth="100M"))
+
+    def shown() -> list[str]:
+        sets = {item["name"]: item for item in stage.topology()["spec"]["weights"]}
+        assert "bandwidthAllocated" not in json.dumps(sets["UserDefined"])
+        levels = sets.get("BandwidthAllocated", {}).get("topologyList", [])
+        return [
+            cost["bandwidthAllocated"] for level in levels for row in level["originList"] for cost in row["costList"]
+        ]
+
+    def wait(amount: str) -> None:
+        eventually(shown, accept=lambda found: found == [amount, amount], what=f"{amount} bit/s taken of the link")
+
+    def pod(workload: str, node: str, **fields: object) -> None:
+        selector = {"kubernetes.io/hostname": stage.node(node)}
+        stage.pod(workload, group="shop", workload=workload, nodeSelector=selector, **fields)
+
+    with InProcess(own_cluster.kubeconfig, profile(waitSeconds=0), timeout=30):
+        wait("0")
+        pod("a", "n1")
+        pod("b", "n2")
+        stage.wait_bound("a", "b")
+        wait("100000000")
+        stage.links(z1_z2="2G")  # an apply of people conflicts with nothing
+        wait("100000000")
+        stage.delete_pod("b")
+        wait("0")
+    stage.delete_pod("a")
+    with InProcess(own_cluster.kubeconfig, profile(waitSeconds=0), timeout=30):
+        pod("a", "n1")
+        pod("b", "n2")
+        wait("100000000")
+        stage.delete_group("shop")
+        # What was admitted stays charged.
+        stage.links(z1_z2="3G")
+        wait("100000000")
     stage.close()

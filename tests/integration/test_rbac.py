@@ -172,7 +172,6 @@ ONLY = {
     ("", "persistentvolumes", "", "patch"): "placement",
     ("", "persistentvolumeclaims", "", "patch"): "placement",
     ("", "configmaps", "", "list"): "networktopology",
-    ("networktopology.diktyo.x-k8s.io", "networktopologies", "", "patch"): "networktopology",
     ("networktopology.diktyo.x-k8s.io", "networktopologies", "status", "patch"): "networktopology",
     ("appgroup.diktyo.x-k8s.io", "appgroups", "status", "patch"): "appgroup",
 }

@@ -185,6 +185,11 @@ class Stage:
         path = f"{_PLURALS[document['kind']].format(self.name)}/{name}?fieldManager=test&force=true"
         self._request("PATCH", path, body, content_type="application/apply-patch+yaml")
 
+    def topology(self) -> dict[str, Any]:
+        """The NetworkTopology `net` of the stage as it is now."""
+        found: dict[str, Any] = self._request("GET", f"{_PLURALS[networktopology.KIND].format(self.name)}/net")
+        return found
+
     def delete_group(self, name: str) -> None:
         """Delete an AppGroup."""
         self._request("DELETE", f"{_PLURALS[appgroup.KIND].format(self.name)}/{name}")

@@ -64,6 +64,10 @@ class TopologyTable:
             if not names:
                 del self._names[namespace]
 
+    def objects(self) -> list[CustomObject]:
+        """All that can be used, as the watch has them."""
+        return list(self._topologies.values())
+
     def costs_for(self, namespace: str, profile: Profile) -> NetworkCosts:
         """Network costs that an application of this namespace is placed with; the same object until they change."""
         key = self.serving(namespace, profile)

@@ -1,0 +1,159 @@
+"""Writes into NetworkTopologies what placed calls take of their links: what is placed, summed up anew each time.
+
+It stands in a weight set of its own, by server-side apply, so that it is nobody else's. Lists of costs are atomic:
+whoever wrote a field into a set of other people would own their list.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Final
+
+import msgspec
+import structlog
+
+from berth.api.errors import InvalidObjectError
+from berth.api.labels import WEIGHTS_ALLOCATED
+from berth.api.networktopology import API_VERSION, KIND, NetworkTopology
+from berth.kube.client import TRANSPORT_ERRORS, ApiClient
+from berth.kube.custom_object import decoded
+from berth.kube.errors import ApiError
+from berth.kube.meta import ObjectMeta
+from berth.kube.objects import CustomObject
+from berth.kube.resources import NETWORK_TOPOLOGIES
+from berth.network.link_budgets import PlacePair, read_budgets, taken
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.configuration import PlacementConfiguration
+from controllers.placement.link_usage import (
+    FIELD_MANAGER,
+    WRITE_SECONDS,
+    Usage,
+    read_usage,
+    seconds_between,
+    shown,
+    weight_sets,
+)
+from controllers.placement.metrics import ALLOCATION_WRITES
+
+log = structlog.get_logger(__name__)
+
+LOOK_SECONDS: Final = 5.0
+"""Seconds between two looks."""
+SHARE: Final = 0.1
+"""Part of the time that reading changed NetworkTopologies takes at the most: tenants may edit large ones all day."""
+PAUSE: Final = 0.2
+"""Seconds after each write: one pod that is placed concerns the NetworkTopologies of all namespaces."""
+
+
+class _Written(msgspec.Struct):
+    metadata: ObjectMeta
+
+
+@dataclass(slots=True)
+class _Known:
+    """A NetworkTopology as it was read, or written, last."""
+
+    uid: str
+    generation: int
+    budgets: Usage
+    """what its links may carry; nothing where it states no capacity"""
+    says: Mapping[PlacePair, int] | None
+    """what it says is taken; None where that is not in our form"""
+    time: float = float("-inf")
+    """when it was written, or a write failed, on the cache's clock"""
+
+
+@dataclass(slots=True)
+class AllocationWriter:
+    """Keeps bandwidthAllocated of all NetworkTopologies that state a bandwidthCapacity."""
+
+    client: ApiClient
+    """open API client"""
+    cache: Cache
+    """the cluster, and what placed calls take"""
+    configuration: PlacementConfiguration
+    """whose weight sets state capacities"""
+    idle: Callable[[], Awaitable[None]]
+    """waits until the cache belongs to the event loop"""
+    synced: Callable[[], Awaitable[None]]
+    """waits until the cache has seen the cluster: half of its pods take half of the links"""
+    _known: dict[tuple[str, str], _Known] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Follow changes until cancelled."""
+        await self.synced()
+        while True:
+            try:
+                await self.refresh()
+            except Exception:
+                # Placement must go on, and the next look starts from what is there.
+                log.exception("allocated bandwidth not written")
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def refresh(self) -> None:
+        """Look at all NetworkTopologies once, and write what differs and is due."""
+        await self.idle()
+        objects = {(obj.metadata.namespace, obj.metadata.name): obj for obj in self.cache.topologies.objects()}
+        usage = taken(self.cache.bandwidth().places)
+        self._known = {key: known for key, known in self._known.items() if key in objects}
+        for key, obj in objects.items():
+            known = await self._read(key, obj)
+            now = shown(known.budgets, usage)
+            between = WRITE_SECONDS if known.says is None else seconds_between(known.budgets, known.says, now)
+            if between is not None and self.cache.clock() - known.time >= between:
+                await self._write(obj, known, now)
+
+    async def _read(self, key: tuple[str, str], obj: CustomObject) -> _Known:
+        """What is known of an object; it is read where its spec is a newer one."""
+        known, meta = self._known.get(key), obj.metadata
+        if known is not None and known.uid == meta.uid and known.generation >= meta.generation:
+            return known
+        began = perf_counter()
+        # In a thread: that of a megabyte must not hold up watches and the renewal of the Lease.
+        budgets, says = await asyncio.to_thread(self._stated, obj)
+        time = known.time if known is not None and known.uid == meta.uid else float("-inf")
+        found = self._known[key] = _Known(meta.uid, meta.generation, budgets, says, time)
+        await asyncio.sleep((perf_counter() - began) * (1 / SHARE - 1))
+        return found
+
+    def _stated(self, obj: CustomObject) -> tuple[Usage, Mapping[PlacePair, int] | None]:
+        names = [name for profile in self.configuration.profiles for name in profile.weight_sets]
+        try:
+            topology = NetworkTopology.parse(obj.document(api_version=API_VERSION, kind=KIND))
+        except InvalidObjectError:
+            return {}, {}
+        if all(item.name == WEIGHTS_ALLOCATED for item in topology.spec.weights):
+            return {}, {}  # an apply of nothing would remove the whole list, which must be there
+        budgets = read_budgets(topology, tuple(dict.fromkeys(names)))
+        return budgets, read_usage(decoded(obj.spec).get("weights") or [], budgets)
+
+    async def _write(self, obj: CustomObject, known: _Known, usage: Mapping[PlacePair, int]) -> None:
+        """Apply what is taken; a set of ours that has nothing to say any more goes."""
+        meta = obj.metadata
+        body: dict[str, Any] = {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            # The uid keeps it from creating an object that was deleted meanwhile.
+            "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
+            "spec": {"weights": weight_sets(known.budgets, usage)},
+        }
+        known.time = self.cache.clock()
+        try:
+            answer = await self.client.apply(
+                NETWORK_TOPOLOGIES, meta.name, body, field_manager=FIELD_MANAGER, namespace=meta.namespace
+            )
+        except (ApiError, *TRANSPORT_ERRORS) as error:
+            ALLOCATION_WRITES.labels("failed").inc()
+            if not (isinstance(error, ApiError) and (error.not_found or error.conflict)):
+                name = f"{meta.namespace}/{meta.name}"
+                log.warning("allocated bandwidth not written", topology=name, error=str(error) or repr(error))
+        else:
+            ALLOCATION_WRITES.labels("written").inc()
+            known.says = usage
+            generation = msgspec.json.decode(answer, type=_Written).metadata.generation
+            if generation == known.generation + 1:
+                known.generation = generation  # our own write is no news
+        await asyncio.sleep(PAUSE)
