@@ -122,7 +122,9 @@ def arrivals(
     return found
 
 
-def short_on_arrival(found: Sequence[Arrival], *, location: Ints, zone: Ints, free: Amounts, alive: Bools) -> Bools:
+def short_on_arrival(
+    found: Sequence[Arrival], *, location: Ints, zone: Ints, free: Amounts, alive: Bools, request: int = 0
+) -> Bools:
     """Return bool[N], the nodes on which the pod would have some node's calls exceed its budget.
 
     Args:
@@ -131,6 +133,7 @@ def short_on_arrival(found: Sequence[Arrival], *, location: Ints, zone: Ints, fr
         zone: int[L], zone of each location, -1 without one.
         free: int64[N], bit/s that the pod, and its peers, may take of each node's budget.
         alive: bool[N], nodes to look at.
+        request: bit/s that the pod takes of its node's budget beside its calls.
 
     A budget that is overdrawn already takes a pod that adds nothing to it.
     """
@@ -139,8 +142,10 @@ def short_on_arrival(found: Sequence[Arrival], *, location: Ints, zone: Ints, fr
     peers = np.array(sorted(set[int]().union(*(each.nodes for each in found))), dtype=np.intp)
     changes = [_Changes(each, _zone_of(at)) for each in found]
 
-    def over(node: int, amount: int) -> bool:
-        return amount > 0 and min(amount, _MOST) > free[node].item()
+    own_free = free - request
+
+    def over(node: int, amount: int, left: Amounts = free) -> bool:
+        return amount > 0 and min(amount, _MOST) > left[node].item()
 
     for number in np.unique(at[alive]).tolist():
         here = alive & (at == number)
@@ -154,11 +159,15 @@ def short_on_arrival(found: Sequence[Arrival], *, location: Ints, zone: Ints, fr
         if full:
             short |= here
         elif own > 0:
-            short |= here & (free < min(own, _MOST))
+            short |= here & (own_free < min(own, _MOST))
         # Beside peers the pod takes no more of anybody than on a node of its own.
         for slot in peers[short[peers] & here[peers]].tolist():
             short[slot] = any(
-                over(node, sum(c.planned[node] + part.on(slot, node) for c, part in zip(changes, parts, strict=True)))
+                over(
+                    node,
+                    sum(c.planned[node] + part.on(slot, node) for c, part in zip(changes, parts, strict=True)),
+                    own_free if node == slot else free,
+                )
                 for node in {*full, slot}
             )
     return short

@@ -41,6 +41,7 @@ from berth.scheduling.gang.strategies import DEFAULT, REPLICAS
 from berth.scheduling.planning import JointPlan, Planning
 from berth.scheduling.plugins import PLUGINS
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
+from berth.scheduling.plugins.node_bandwidth import requested_bandwidth
 from berth.scheduling.queue_entry import pod_order
 from berth.scheduling.replica_plan.one_of_each import gang_engine_does
 from berth.scheduling.replica_plan.planner import ReplicaPlanner
@@ -221,7 +222,8 @@ class Planner:
         """Plan in counts where the profile says so, the rest batch after batch; returns who gets no node.
 
         Pods with rules about other pods are checked once these are assumed, and moved if need be; so are those left
-        too little room by the plan, made of floats, and all where Services keep calls near, of which it knows nothing.
+        too little room by the plan, made of floats, those that request bandwidth, which calls of the plan take as
+        well, and all where Services keep calls near, of which it knows nothing.
         """
         group, budget = joint.group, joint.budget
         failures: list[Failure] = []
@@ -258,7 +260,8 @@ class Planner:
             infrastructure.observe(application)
             for decision in decisions_of(group, batch, answer, infrastructure.infrastructure.names):
                 info, slot = self._state.info(decision.pod), self._state.node_index[decision.node]
-                if near or depends_on_others(info) or not fits(self._state, infrastructure.exact, slot, info.template):
+                alone = not (near or depends_on_others(info) or requested_bandwidth(info.template))
+                if not alone or not fits(self._state, infrastructure.exact, slot, info.template):
                     held.append(decision)
                 else:
                     self._cache.assume(decision.pod, decision.node)

@@ -12,6 +12,7 @@ MAX_NETWORK_COST_EXCEEDED = "node(s) exceeded maxNetworkCost towards a placed de
 BANDWIDTH = "Bandwidth"
 TOO_LITTLE_BANDWIDTH = "node(s) had too little bandwidth for the pod's dependencies"
 LINK_TOO_NARROW = "node(s) had a link with too little bandwidth for the pod's dependencies"
+LINK_TAKEN_BY_CALLS = "node(s) had too little bandwidth for the pod's request beside the calls of others"
 
 NODE_PORTS = "NodePorts"
 PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"

@@ -12,6 +12,7 @@ from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
 from berth.scheduling.plugins.max_unit import MaxUnit
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
 from berth.scheduling.plugins.node_affinity import NodeAffinity
+from berth.scheduling.plugins.node_bandwidth import NodeBandwidth
 from berth.scheduling.plugins.node_declared_features import NodeDeclaredFeatures
 from berth.scheduling.plugins.node_name import NodeName
 from berth.scheduling.plugins.node_ports import NodePorts
@@ -51,6 +52,7 @@ PLUGINS: list[type[Plugin]] = [
     NodeDeclaredFeatures,
     NodeResourcesBalancedAllocation,
     RecentlyRejected,
+    NodeBandwidth,
     NetworkOverhead,
     MaxUnit,
     UsageThreshold,

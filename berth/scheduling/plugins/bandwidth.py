@@ -9,6 +9,7 @@ from berth.network.arrival import over_links_on_arrival, short_on_arrival
 from berth.network.peers import over_links, short_of_bandwidth
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 from berth.scheduling.framework.reasons import BANDWIDTH, TOO_LITTLE_BANDWIDTH
+from berth.scheduling.plugins.node_bandwidth import requested_bandwidth
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,9 +34,10 @@ class Bandwidth(FilterPlugin):
         if model.links is None and not exact.limited.any():
             return ()
         free = exact.bandwidth_free if cycle.names_nodes else exact.bandwidth_free - exact.bandwidth_kept
+        request = requested_bandwidth(cycle.pod.template)
         if cycle.arrivals:
-            return _routed(cycle, infrastructure, free)
-        short = short_of_bandwidth(edges.nodes, edges.bandwidth, free=free, peers_free=free)
+            return _routed(cycle, infrastructure, free, request)
+        short = short_of_bandwidth(edges.nodes, edges.bandwidth, free=free - request, peers_free=free)
         rejected = [RejectedNodes(TOO_LITTLE_BANDWIDTH, short)]
         if model.links is not None:
             over = over_links(
@@ -50,10 +52,14 @@ class Bandwidth(FilterPlugin):
         return rejected
 
 
-def _routed(cycle: CycleState, infrastructure: InfrastructureState, free: Amounts) -> Sequence[RejectedNodes]:
+def _routed(
+    cycle: CycleState, infrastructure: InfrastructureState, free: Amounts, request: int
+) -> Sequence[RejectedNodes]:
     """The same where Services keep some of the calls near."""
     model, alive = infrastructure.infrastructure, cycle.cluster.alive
-    short = short_on_arrival(cycle.arrivals, location=model.location, zone=model.zone, free=free, alive=alive)
+    short = short_on_arrival(
+        cycle.arrivals, location=model.location, zone=model.zone, free=free, alive=alive, request=request
+    )
     rejected = [RejectedNodes(TOO_LITTLE_BANDWIDTH, short)]
     if model.links is not None:
         over = over_links_on_arrival(

@@ -22,6 +22,7 @@ from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.exact import WIDEST
 from berth.scheduling.gang.problem import Weights
 from berth.scheduling.gang.state import InfrastructureState
+from berth.scheduling.plugins.node_bandwidth import requested_bandwidth
 from berth.scheduling.replica_plan.places import failure_zones, placed_replicas
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
 from berth.scheduling.replica_plan.prices import kept_endpoints, objective_prices
@@ -124,7 +125,8 @@ def pose(
             group, weights.network, costs, spread, pod_sets, rules, kept_endpoints(routing, pod_sets, placed)
         ),
     )
-    return Question(problem, pod_sets, judged=carried)
+    requested = any(requested_bandwidth(pods.template) for pods in pod_sets)
+    return Question(problem, pod_sets, judged=carried or requested)
 
 
 def _bandwidth_counts(edges: Iterable[GroupEdge], infrastructure: InfrastructureState) -> bool:

@@ -22,8 +22,8 @@ TOPICS_WITH_OPINIONS = ["taints", "node-affinity", "pod-affinity", "spread", "re
 
 
 def test_default_weights_are_kube_schedulers() -> None:
-    own = {"network", "price"}  # set by the profile
-    scores = [plugin for plugin in framework().plugins if isinstance(plugin, ScorePlugin) and plugin.term not in own]
+    own = {"NetworkOverhead", "ResourceCost", "NodeBandwidth"}
+    scores = [plugin for plugin in framework().plugins if isinstance(plugin, ScorePlugin) and plugin.name not in own]
     assert {score.name: score.score_weight for score in scores} == {
         "TaintToleration": 3,
         "NodeAffinity": 2,
