@@ -292,6 +292,14 @@ class PlacementConfiguration(_Model):
         ),
     )
 
+    count_cni_bandwidth: bool = Field(
+        default=False,
+        description=(
+            "Whether the annotations kubernetes.io/ingress-bandwidth and egress-bandwidth of pods, the wider of the "
+            "two, count as a request of network.aware.com/bandwidth, on nodes that have it."
+        ),
+    )
+
     @model_validator(mode="after")
     def _unique_names(self) -> Self:
         names = [profile.scheduler_name for profile in self.profiles]

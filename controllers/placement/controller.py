@@ -12,6 +12,7 @@ import yaml
 
 from berth.kube.memory import settle_memory
 from berth.runtime.component import ComponentContext, run_together
+from berth.scheduling.cache import ClusterState
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration, parse_configuration
 from berth.scheduling.cycle import SchedulingCycle
@@ -67,7 +68,8 @@ class PlacementController:
         self._context = context
         self.configuration = load_configuration(settings.config)
         client, record = context.client, context.recorder.record
-        self.cache = Cache(clock=time.monotonic)
+        counted = self.configuration.count_cni_bandwidth
+        self.cache = Cache(clock=time.monotonic, state=ClusterState(count_annotations=counted))
         self.queue = SchedulingQueue(clock=time.monotonic, groups=self.cache.groups, idle_share=IDLE_SHARE)
         self._changed = asyncio.Event()
         self.planning = PlanningThread()

@@ -17,6 +17,7 @@ from berth.kube.objects import CustomObject, Namespace, Node, Pod, Service
 from berth.kube.reflector import Handler, Reflector
 from berth.kube.resources import Resource
 from berth.network.groups import GroupKey, relaxed
+from berth.scheduling.cache.bandwidth_annotations import annotated_bandwidth
 from berth.scheduling.cache.cache import REJECTION_SECONDS, Cache
 from berth.scheduling.cache.nodes import node_settings
 from berth.scheduling.cache.state import PodRecord
@@ -129,6 +130,9 @@ class EventHandlers:
             planned = cache.update_pod(pod)
         if waits and ours:
             queue.add(pod, EntryKey.of(pod, joined))
+            if old is None or old.metadata.annotations != pod.metadata.annotations:
+                for problem in annotated_bandwidth(pod.metadata.annotations)[1]:
+                    self._record(events.bad_bandwidth(pod, problem))
         elif not planned:
             queue.delete(uid)
             self._conditions.forget(uid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from berth.api.appgroup import API_VERSION, KIND
+from berth.api.errors import FieldProblem
 from berth.api.labels import ANNOTATION_REJECTIONS
 from berth.kube.events import Note, Reference
 from berth.kube.objects import Node, Pod
@@ -61,6 +62,11 @@ def rejected_by_node(pod: Pod, *, seconds: float) -> Note:
         f"pods of the same owner avoid this node for {seconds:.0f} s"
     )
     return Note(_pod(pod), "RejectedByNode", message, SCHEDULING, warning=True)
+
+
+def bad_bandwidth(pod: Pod, problem: FieldProblem) -> Note:
+    """A limit of the CNI bandwidth plugin in a pod's annotations cannot be read."""
+    return Note(_pod(pod), "BadAnnotation", f"pod {pod.key}: {problem}", SCHEDULING, warning=True)
 
 
 def bad_annotation(node: Node, problem: str) -> Note:

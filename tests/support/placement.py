@@ -15,6 +15,7 @@ from berth.api.labels import (
 from berth.kube.objects import CustomObject, Node, Pod
 from berth.network.costs import NetworkCosts
 from berth.network.groups import Group
+from berth.scheduling.cache import ClusterState
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import Outcome
@@ -107,9 +108,10 @@ class Lab:
     profile: Profile = field(default_factory=Profile)
     costs: NetworkCosts = ZONE_COSTS
     clock: Clock = field(default_factory=Clock)
+    counts_annotations: bool = False
 
     def __post_init__(self) -> None:
-        self.cache = Cache(clock=self.clock)
+        self.cache = Cache(clock=self.clock, state=ClusterState(count_annotations=self.counts_annotations))
         for node in self.nodes:
             self.cache.update_node(node)
         self.planner = Planner(self.cache, self.profile)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import msgspec
 
 from berth.api.errors import FieldPath, FieldProblem, InvalidFieldError
+from berth.api.labels import RESOURCE_BANDWIDTH
+from berth.scheduling.cache.bandwidth_annotations import annotated_bandwidth
 from berth.scheduling.cache.memo import Memo, digest
 from berth.scheduling.cache.requests import SCORING_DEFAULTS, pod_requests, resize_infeasible
 from berth.scheduling.cache.terms import (
@@ -86,6 +88,8 @@ class PodTemplateInfo:
     """Topology spread constraints with ScheduleAnyway."""
     problems: tuple[FieldProblem, ...]
     """Fields that cannot be understood; such a pod is never placed."""
+    annotated_bandwidth: int = 0
+    """bit/s that annotations of the CNI bandwidth plugin add to its request of the node's link, where these count."""
 
     def terms_of(self, kind: TermKind) -> tuple[AffinityTerm, ...]:
         """The terms of one kind, possibly none."""
@@ -105,8 +109,9 @@ class PodInfo:
 class PodTemplateCache:
     """Compiles pods, remembering the templates used last."""
 
-    def __init__(self) -> None:
-        """Begin without templates."""
+    def __init__(self, *, count_annotations: bool = False) -> None:
+        """Begin without templates; with `count_annotations`, those of the CNI bandwidth plugin count as requests."""
+        self._count_annotations = count_annotations
         self._templates: Memo[PodTemplateInfo] = Memo(TEMPLATE_BYTES)
         # Pods with labels of their own have a template each, but share these parts of it.
         self._requests: Memo[Part[Requests]] = Memo(PART_BYTES)
@@ -145,9 +150,11 @@ class PodTemplateCache:
                 spec.host_network,
             )
         )
-        return self._templates.get(amounts + rest, lambda key: self._compile(pod, key, amounts))
+        annotated = annotated_bandwidth(pod.metadata.annotations)[0] if self._count_annotations else 0
+        fields = amounts + rest + (self._encoder.encode(annotated) if annotated else b"")
+        return self._templates.get(fields, lambda key: self._compile(pod, key, amounts, annotated))
 
-    def _compile(self, pod: Pod, key: bytes, amounts: bytes) -> PodTemplateInfo:
+    def _compile(self, pod: Pod, key: bytes, amounts: bytes, annotated: int) -> PodTemplateInfo:
         spec, namespace, labels = pod.spec, pod.metadata.namespace, pod.metadata.labels
         affinity = spec.affinity
         node_affinity = affinity.node_affinity if affinity is not None else None
@@ -179,6 +186,7 @@ class PodTemplateCache:
             hard_spread=hard,
             soft_spread=soft,
             problems=(*no_requests, *no_terms, *no_spread),
+            annotated_bandwidth=max(0, annotated - dict(requests).get(RESOURCE_BANDWIDTH, 0)),
         )
 
 

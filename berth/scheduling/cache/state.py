@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from berth.api.labels import RESOURCE_BANDWIDTH
 from berth.scheduling.cache.nodes import NodeTable
 from berth.scheduling.cache.pod_templates import PodInfo, PodTemplateCache, PodTemplateInfo
 from berth.scheduling.cache.pods import PodIndex
@@ -61,15 +62,15 @@ class ClusterState:
     valid until the next node event; slots where ``alive`` is False hold no node.
     """
 
-    def __init__(self) -> None:
-        """Begin with an empty cluster."""
+    def __init__(self, *, count_annotations: bool = False) -> None:
+        """Begin with an empty cluster; `count_annotations` as :class:`PodTemplateCache` has it."""
         self.nodes = NodeTable()
         """Slots, resources, labels and taints."""
         self.pods = PodIndex()
         """Groups, affinity terms, host ports and claims in use."""
         self.volumes = VolumeTable()
         """Volumes, claims, classes and CSI nodes."""
-        self.templates = PodTemplateCache()
+        self.templates = PodTemplateCache(count_annotations=count_annotations)
         """Compiled pod templates."""
         self.selection = NodeSelection(self.nodes)
         """Which nodes a pod's selectors and tolerations admit, remembered per template."""
@@ -255,11 +256,18 @@ class ClusterState:
             (columns[name], amount) for name, amount in template.requests if name in columns and name != "pods"
         )
 
+    def _charges(self, template: PodTemplateInfo) -> tuple[tuple[int, int], ...]:
+        """What a pod takes of its node: its requests and, of the node's link, what its annotations add."""
+        column = self.nodes.resources.get(RESOURCE_BANDWIDTH)
+        if not template.annotated_bandwidth or column is None:
+            return self._amounts(template)
+        return (*self._amounts(template), (column, template.annotated_bandwidth))
+
     def _charge_anew(self) -> None:
         """Nodes have other resources than before: what pods request of them counts, or no longer does."""
         self.nodes.clear_charges()
         for record in self._records.values():
-            record.amounts = self._amounts(record.template)
+            record.amounts = self._charges(record.template)
             slot = self.nodes.index.get(record.node_name)
             if slot is not None:
                 self.nodes.charge(slot, record.amounts, record.template.scoring_requests, 1)
@@ -279,7 +287,7 @@ class ClusterState:
             key=pod.key,
             template=template,
             node_name=node_name,
-            amounts=self._amounts(template),
+            amounts=self._charges(template),
             claims=claim_keys(pod),
             disks=disk_uses(pod) if pod.spec.volumes else (),
             terminating=pod.metadata.deletion_timestamp is not None,

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def requested_bandwidth(template: PodTemplateInfo) -> int:
-    """bit/s that a pod requests of its node's link."""
-    return dict(template.requests).get(RESOURCE_BANDWIDTH, 0)
+    """bit/s that a pod requests of its node's link, by annotations of the CNI plugin too where these count."""
+    return dict(template.requests).get(RESOURCE_BANDWIDTH, 0) + template.annotated_bandwidth
 
 
 class NodeBandwidth(FilterPlugin, ScorePlugin):

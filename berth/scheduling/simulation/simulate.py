@@ -15,6 +15,7 @@ from typing import get_args
 from berth.kube.objects import Namespace, Node, ObjectMeta, Pod
 from berth.network.costs import NetworkCosts
 from berth.network.groups import GroupKey
+from berth.scheduling.cache import ClusterState
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.volumes import StorageObject
 from berth.scheduling.configuration import PlacementConfiguration
@@ -101,7 +102,8 @@ class _Planner(CycleListener):
         self._configuration = configuration
         self._all_pods = all_pods
         self._progress = progress
-        self._cache = Cache(clock=self._clock)
+        counted = configuration.count_cni_bandwidth
+        self._cache = Cache(clock=self._clock, state=ClusterState(count_annotations=counted))
         self._queue = SchedulingQueue(clock=self._clock, groups=self._cache.groups)
         self._cycle = SchedulingCycle(self._cache, self._queue, configuration, self, timer=self._clock)
         self._why: dict[str, Message] = {}

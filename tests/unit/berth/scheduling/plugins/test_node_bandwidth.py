@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from berth.kube.objects import Pod
+from berth.scheduling.cache.bandwidth_annotations import EGRESS
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import Outcome
 from berth.scheduling.framework.reasons import LINK_TAKEN_BY_CALLS
@@ -116,3 +118,56 @@ def test_the_emptier_link_is_the_better(pod: Any, scores: list[float] | None) ->
     else:
         assert found is not None
         assert found[[small.cache.state.node_index[name] for name in ("n1", "n2", "n3")]].tolist() == scores
+
+
+class TestAnnotations:
+    """Limits of the CNI bandwidth plugin, where they count as requests."""
+
+    def lab(self, *, count: bool = True) -> Lab:
+        small = Lab([zoned("n1", **link("100M")), zoned("n2")], counts_annotations=count)
+        small.see(self.pod("there", "70M", on="n1"))
+        return small
+
+    def pod(self, name: str, limit: str, **arguments: Any) -> Pod:
+        pod = lone(name, **arguments)
+        pod.metadata.annotations = {EGRESS: limit}
+        return pod
+
+    @pytest.mark.parametrize(
+        ("limit", "own", "count", "fits"),
+        [
+            pytest.param("30M", {}, True, True, id="just-fits"),
+            pytest.param("31M", {}, True, False, id="too-much"),
+            pytest.param("31M", {}, False, True, id="not-counted"),
+            pytest.param("fast", {}, True, True, id="no-bandwidth"),
+            pytest.param("5M", link("30M"), True, True, id="the-greater-of-request-and-annotation"),
+            pytest.param("31M", link("30M"), True, False, id="the-annotation-is-greater"),
+        ],
+    )
+    def test_beside_one_of_70m_of_100m(self, limit: str, own: dict[str, Any], count: bool, fits: bool) -> None:
+        small = self.lab(count=count)
+        new = self.pod("new", limit, spec={"nodeSelector": {"kubernetes.io/hostname": "n1"}}, **own)
+        assert small.place_alone(new).complete is fits
+
+    def test_a_node_without_the_resource_has_no_limit(self) -> None:
+        assert where(self.lab().place_alone(self.pod("new", "1P"))) == {"new": "n2"}
+
+    def test_requests_of_others_find_what_is_left(self) -> None:
+        outcome = self.lab().place_alone(lone("new", **link("31M")))
+        assert reasons(outcome)["Insufficient network.aware.com/bandwidth"] == 2
+
+    def test_what_goes_gives_back(self) -> None:
+        small = self.lab()
+        small.cache.delete_pod(self.pod("there", "70M", on="n1"))
+        column = small.cache.state.resources["network.aware.com/bandwidth"]
+        assert small.cache.state.used[:, column].tolist() == [0, 0]
+
+    @pytest.mark.parametrize("strategy", STRATEGIES)
+    def test_pods_of_one_plan_count_too(self, strategy: str) -> None:
+        profile = Profile.model_validate({"gang": {"strategy": strategy}})
+        small = Lab([zoned(name, **link("100M")) for name in ("n1", "n2")], profile, counts_annotations=True)
+        shop = small.group(group_object("shop", *chain("x", "y")))
+        pods = [member("x0", "x"), member("y0", "y")]
+        for pod in pods:
+            pod.metadata.annotations = {EGRESS: "60M"}
+        assert set(where(small.place(shop, *pods)).values()) == {"n1", "n2"}

@@ -1,0 +1,50 @@
+"""Limits of the CNI bandwidth plugin that cannot be read are told on their pods, which are placed all the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from berth.kube.objects import Pod
+from berth.scheduling.cache.bandwidth_annotations import EGRESS, INGRESS
+from tests.support.desk import Desk
+from tests.support.placement import lone
+
+OTHERS = {"schedulerName": "default-scheduler"}
+
+
+def limited(text: str, **arguments: object) -> Pod:
+    pod = lone("p", **arguments)
+    pod.metadata.annotations = {INGRESS: text, EGRESS: "10M"}
+    return pod
+
+
+def test_a_bad_limit_is_told_once_and_the_pod_is_placed(desk: Desk) -> None:
+    for _ in range(2):
+        desk.pods(limited("fast"))
+    assert desk.said.reasons == ["BadAnnotation"]
+    note = desk.said.notes[0]
+    assert (note.regarding.kind, note.regarding.name, note.warning) == ("Pod", "p", True)
+    assert "default/p" in note.message
+    assert INGRESS in note.message
+    assert "write a quantity of bit/s from 1k to 1P" in note.message
+    (found,) = desk.decide()
+    assert found.decision.pod.metadata.annotations == {INGRESS: "fast", EGRESS: "10M"}
+
+
+def test_an_edit_is_told_again(desk: Desk) -> None:
+    for text in ("fast", "faster", "5M"):
+        desk.pods(limited(text))
+    assert desk.said.reasons == ["BadAnnotation", "BadAnnotation"]
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(limited("5M"), id="sound"),
+        pytest.param(limited("fast", on="n1"), id="has-a-node"),
+        pytest.param(limited("fast", spec=OTHERS), id="of-another-scheduler"),
+    ],
+)
+def test_nothing_is_said_of(desk: Desk, pod: Pod) -> None:
+    desk.pods(pod)
+    assert desk.said.reasons == []
