@@ -209,6 +209,18 @@ class Link(_Model):
         return self
 
 
+class BandwidthRisk(_Model):
+    """Parameters of CheckRiskNodeBandwidth, as the sig-scheduling KEP 260 names them."""
+
+    safe_variance_margin: float = Field(default=1.0, ge=0, description="Factor of the standard deviation.")
+    safe_variance_sensitivity: float = Field(
+        default=2.0, ge=0, description="Root of the standard deviation: the higher, the more small deviations count."
+    )
+    risk_threshold: float = Field(
+        default=0.75, ge=0, le=1, description="Nodes of a higher risk take no pod that needs bandwidth."
+    )
+
+
 class Profile(_Model):
     """How the pods of one scheduler name are placed."""
 
@@ -261,6 +273,13 @@ class Profile(_Model):
         description=(
             "Share of a node that pods may fill unless their node selector or affinity names the node; the node "
             "annotation berth.dev/usage-threshold overrides it."
+        ),
+    )
+    check_risk_node_bandwidth: BandwidthRisk | None = Field(
+        default=None,
+        description=(
+            "Parameters of the filter CheckRiskNodeBandwidth, by what node agents measure; {} for its defaults. Unset: "
+            "the filter is off."
         ),
     )
     links: list[Link] = Field(default_factory=list, description="Physical links shared by several pairs of nodes.")

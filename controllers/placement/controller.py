@@ -25,6 +25,7 @@ from controllers.placement.binding_cycle import BindingCycle
 from controllers.placement.event_handlers import EventHandlers
 from controllers.placement.group_lookup import GroupLookup
 from controllers.placement.group_metrics import GroupMetrics
+from controllers.placement.link_reports import LinkReports
 from controllers.placement.metrics import PENDING
 from controllers.placement.planning_thread import PlanningThread
 from controllers.placement.pod_conditions import PodConditions
@@ -93,6 +94,9 @@ class PlacementController:
         self._allocations = AllocationWriter(
             client, self.cache, self.configuration, idle=self.planning.idle, synced=self._synced
         )
+        self._link_reports: LinkReports | None = None
+        if any(profile.check_risk_node_bandwidth is not None for profile in self.configuration.profiles):
+            self._link_reports = LinkReports(client, self.cache.link_use, deferring=self.planning.deferring)
         self.binding = BindingCycle(
             self.cache,
             self.queue,
@@ -120,7 +124,8 @@ class PlacementController:
             self._context.watch(f"placement {name}", watch)
         watching = (watch.run() for watch in self.watches.values())
         parts = (self.binding, self._conditions, self.groups, self._lookup, self._allocations)
-        await run_together(*watching, self._schedule(), *(part.run() for part in parts))
+        reports = [self._link_reports.run()] if self._link_reports is not None else []
+        await run_together(*watching, self._schedule(), *(part.run() for part in parts), *reports)
 
     async def _synced(self) -> None:
         """Wait until every watch has listed its objects."""

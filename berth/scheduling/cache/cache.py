@@ -33,6 +33,7 @@ from berth.network.edges import Routes
 from berth.network.groups import Group, GroupKey, read_group
 from berth.network.members import GroupMembers
 from berth.network.routing import Routing
+from berth.scheduling.cache.link_use import LinkUseTable
 from berth.scheduling.cache.services import ServiceTable
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.topologies import TopologyTable
@@ -62,6 +63,8 @@ class Cache:
     """compiled AppGroups"""
     topologies: TopologyTable = field(default_factory=TopologyTable)
     """NetworkTopologies, and the costs that applications are placed with"""
+    link_use: LinkUseTable = field(init=False)
+    """what was measured on the nodes' links"""
     routes: Routes = field(init=False)
     """where calls go"""
     bandwidth_allocations: BandwidthAllocations = field(init=False)
@@ -73,6 +76,7 @@ class Cache:
 
     def __post_init__(self) -> None:
         """Create what depends on other fields."""
+        self.link_use = self.state.link_use = LinkUseTable(self.clock)
         self.routes = Routes(self._routing, self._zone, self._place)
         self.bandwidth_allocations = BandwidthAllocations(self.members, self.routes)
         self._rejections = TTLCache(MAX_REJECTIONS, ttl=REJECTION_SECONDS, timer=self.clock, getsizeof=len)

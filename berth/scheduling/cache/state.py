@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from berth.kube.objects import Namespace, Node, Pod
     from berth.scheduling.cache.columns import Ids, Mask
+    from berth.scheduling.cache.link_use import LinkUseTable
     from berth.scheduling.cache.nodes import Amount
     from berth.scheduling.cache.pod_templates import TermKind
     from berth.scheduling.cache.term_index import TermEntry
@@ -74,6 +75,8 @@ class ClusterState:
         """Compiled pod templates."""
         self.selection = NodeSelection(self.nodes)
         """Which nodes a pod's selectors and tolerations admit, remembered per template."""
+        self.link_use: LinkUseTable | None = None
+        """What was measured on the nodes' links; None where nobody follows that."""
         self.static_version = 0
         """Grows when a node appears, goes, or changes in anything but its resources that plugins read."""
         self._records: dict[str, PodRecord] = {}

@@ -13,6 +13,7 @@ BANDWIDTH = "Bandwidth"
 TOO_LITTLE_BANDWIDTH = "node(s) had too little bandwidth for the pod's dependencies"
 LINK_TOO_NARROW = "node(s) had a link with too little bandwidth for the pod's dependencies"
 LINK_TAKEN_BY_CALLS = "node(s) had too little bandwidth for the pod's request beside the calls of others"
+RISKY_BANDWIDTH = "node(s) had a link that is likely to be too busy for the pod's bandwidth"
 
 NODE_PORTS = "NodePorts"
 PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from berth.scheduling.plugins.bandwidth import Bandwidth
+from berth.scheduling.plugins.check_risk_node_bandwidth import CheckRiskNodeBandwidth
 from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
 from berth.scheduling.plugins.max_unit import MaxUnit
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
@@ -53,6 +54,7 @@ PLUGINS: list[type[Plugin]] = [
     NodeResourcesBalancedAllocation,
     RecentlyRejected,
     NodeBandwidth,
+    CheckRiskNodeBandwidth,
     NetworkOverhead,
     MaxUnit,
     UsageThreshold,
