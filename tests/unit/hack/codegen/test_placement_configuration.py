@@ -9,7 +9,7 @@ def test_it_has_every_field_of_every_model() -> None:
     text = page()
     assert {model.__name__ for model in models()} == {
         "PlacementConfiguration", "Profile", "GangSettings", "ObjectiveWeights", "TopologyReference", "Link",
-        "PodTopologySpreadSettings", "DefaultConstraint",
+        "PodTopologySpreadSettings", "DefaultConstraint", "BandwidthRisk",
     }  # fmt: skip
     for model in models():
         for field in model.model_fields.values():
