@@ -6,6 +6,7 @@ Left out: the cluster itself (test_kubelets.py).
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,9 @@ import pytest
 from hack.harness.cluster import REPOSITORY, eventually
 from hack.localcluster import LocalCluster, Options
 from hack.localcluster.kubelets import berth_image
-from tests.support.real_nodes import require_real_nodes
+from hack.localcluster.kubelets.configuration import PAUSE_IMAGE
+from tests.support.placing import Stage, chain
+from tests.support.real_nodes import delayed, require_real_nodes
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -142,3 +145,94 @@ def test_controllers_are_admitted_where_pods_must_be_restricted(deployed: LocalC
     assert "berth-node" in warning
     for name in CONTROLLERS:
         assert f"berth-{name}" not in warning
+
+
+# What is measured, and what it does to placement
+
+TOPOLOGIES = "/apis/networktopology.diktyo.x-k8s.io/v1alpha1"
+HOLDING = {
+    "name": "main",
+    "image": PAUSE_IMAGE,
+    "imagePullPolicy": "Never",
+    "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
+}
+MILLISECONDS = 25
+FAR = 200
+"""Cost that 20 ms have: less than the delay, and two hundred times what a link between namespaces costs."""
+
+
+@pytest.fixture(scope="module")
+def stage(deployed: LocalCluster) -> Iterator[Stage]:
+    """A namespace with a NetworkTopology of what is measured, and what its applications cost in three zones."""
+    stage = Stage(deployed)
+    stage.apply(
+        {
+            "apiVersion": "networktopology.diktyo.x-k8s.io/v1alpha1",
+            "kind": "NetworkTopology",
+            "metadata": {"name": "net"},
+            "spec": {"configmapName": "", "weights": []},
+        }
+    )
+    yield stage
+    # The server has closed a connection that was idle for long.
+    stage.api.close()
+    stage.close()
+
+
+def zone_costs(stage: Stage) -> dict[tuple[str, str], int]:
+    """Costs between zones by the shortest paths over what is measured."""
+    topology = get(stage.cluster, f"{TOPOLOGIES}/namespaces/{stage.name}/networktopologies/net")
+    return {
+        (origin["origin"], cost["destination"]): cost["networkCost"]
+        for weights in topology["spec"]["weights"]
+        if weights["name"] == "Dijkstra"
+        for level in weights["topologyList"]
+        if level["topologyKey"] == "topology.kubernetes.io/zone"
+        for origin in level["originList"]
+        for cost in origin["costList"]
+    }
+
+
+def far_zones(stage: Stage) -> set[str]:
+    """Zones that are far from every other."""
+    costs = zone_costs(stage)
+    zones = set(NODES.values())
+    return {one for one in zones if all(costs.get((one, other), 0) >= FAR for other in zones - {one})}
+
+
+def all_near(stage: Stage) -> bool:
+    """Whether costs between all zones are known and small."""
+    costs = zone_costs(stage)
+    return len(costs) == len(NODES) * (len(NODES) - 1) and max(costs.values()) < FAR
+
+
+def place_application(stage: Stage, name: str) -> str:
+    """Zone to which the caller of an application goes whose other workload must be in local-a, where it must not be."""
+    stage.api.close()
+    stage.apply(chain("web", "db", name=name))
+    elsewhere = {"key": "topology.kubernetes.io/zone", "operator": "NotIn", "values": ["local-a"]}
+    affinity = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [elsewhere]}]}
+        }
+    }
+    here = {"topology.kubernetes.io/zone": "local-a"}
+    stage.pod(f"{name}-db", group=name, workload="db", nodeSelector=here, containers=[HOLDING])
+    stage.pod(f"{name}-web", group=name, workload="web", nodeSelector={}, affinity=affinity, containers=[HOLDING])
+    return NODES[stage.wait_bound(f"{name}-db", f"{name}-web")[f"{name}-web"]]
+
+
+def test_a_delay_shows_in_the_costs_within_a_minute_and_moves_the_next_application(stage: Stage) -> None:
+    eventually(lambda: all_near(stage), what="costs of an idle network", timeout=240.0)
+    first = place_application(stage, "first")
+    (node,) = (name for name, zone in NODES.items() if zone == first)
+    (other,) = set(NODES.values()) - {"local-a", first}
+    with delayed(stage.cluster, node, MILLISECONDS):
+        begun = time.monotonic()
+        eventually(lambda: far_zones(stage) == {first}, what=f"{first} being far", timeout=60.0)
+        print(f"the delay shows after {time.monotonic() - begun:.0f} s")
+        assert place_application(stage, "second") == other
+    begun = time.monotonic()
+    # The 90th percentile of a window of 90 s forgets the delay when nine tenths of the window are over.
+    eventually(lambda: all_near(stage), what="costs as they were", timeout=240.0)
+    print(f"its end shows after {time.monotonic() - begun:.0f} s")
