@@ -8,8 +8,8 @@ claim's annotation ``volume.kubernetes.io/selected-node``.
 
 What happens when input is missing:
 
-* no AppGroup of the name in the pod's label: it is looked for (``group_lookup``); the pod waits ``gang.waitSeconds`` and
-  is then placed alone;
+* no AppGroup of the name in the pod's label: it is looked for (``group_lookup``); the pod waits
+  ``gang.waitSeconds`` and is then placed alone;
 * no NetworkTopology: network costs are unknown, placement falls back to resources and says so;
 * an unknown cost between two places counts as 100, the source's figure for "no cost known";
 * a claim that is not bound within ten minutes of a decision: the room is given back and the pod planned again;
