@@ -17,6 +17,12 @@ fresh_cluster
     (``nodes=``, ``scheduler=``, ...) and ``crds=False`` to leave the kinds out; removed at the end of the test.
 module_cluster
     Module. The same factory, its clusters living until the module's end.
+eight_nodes
+    Module. A control plane without KWOK, with the eight nodes of `tests.support.costs`.
+networktopology_controller
+    Module. The networktopology controller that leads in `eight_nodes`; tests that need it say so with ``usefixtures``.
+costs
+    Function. `Costs` of a fresh namespace in `eight_nodes`, whichever controller runs there.
 
 The logs of every component stay in pytest's temporary directory, whose path a failing start names;
 ``BERTH_KEEP_CLUSTERS=1`` leaves the clusters of fixtures running for a look around.
@@ -36,7 +42,9 @@ from typing import Any
 import pytest
 
 from hack.harness.cluster import DEMO_TOPOLOGY, Kubectl, eventually, install_crds
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
+from tests.support.costs import Costs, create_nodes
 
 _numbers = itertools.count(1)
 
@@ -115,3 +123,32 @@ def module_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callabl
     """Factory of clusters that live as long as the module."""
     with _clusters(tmp_path_factory.mktemp("clusters")) as start:
         yield start
+
+
+@pytest.fixture(scope="module")
+def eight_nodes(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
+    """A control plane with eight nodes."""
+    cluster = module_cluster(kwok=False)
+    create_nodes(cluster)
+    return cluster
+
+
+@pytest.fixture(scope="module")
+def networktopology_controller(
+    eight_nodes: LocalCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControllerProcess]:
+    """The networktopology controller, working."""
+    directory = tmp_path_factory.mktemp("controller")
+    with ControllerProcess.start(
+        ["networktopology"], kubeconfig=eight_nodes.kubeconfig, directory=directory
+    ) as process:
+        yield process.wait_leader().wait_ready()
+
+
+@pytest.fixture
+def costs(eight_nodes: LocalCluster) -> Iterator[Costs]:
+    """A namespace of the test's own for a NetworkTopology."""
+    name = f"t-{secrets.token_hex(5)}"
+    eight_nodes.kubectl("create", "namespace", name)
+    yield Costs(Kubectl(eight_nodes, name))
+    eight_nodes.kubectl("delete", "namespace", name, "--wait=false")

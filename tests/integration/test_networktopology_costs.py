@@ -9,14 +9,12 @@ test_networktopology_sharing.py).
 from __future__ import annotations
 
 import json
-import secrets
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
-from hack.harness.cluster import REPOSITORY, Kubectl, eventually
+from hack.harness.cluster import REPOSITORY, eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.costs import (
@@ -32,32 +30,9 @@ from tests.support.costs import (
     user_defined,
 )
 
+pytestmark = pytest.mark.usefixtures("networktopology_controller")
+
 UPSTREAM = sorted((REPOSITORY / "tests" / "data" / "upstream").glob("networktopology-*.yaml"))
-
-
-@pytest.fixture(scope="module")
-def plane(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A control plane with eight nodes."""
-    cluster = module_cluster(kwok=False)
-    create_nodes(cluster)
-    return cluster
-
-
-@pytest.fixture(scope="module")
-def controller(plane: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProcess]:
-    """The controller under test."""
-    directory = tmp_path_factory.mktemp("controller")
-    with ControllerProcess.start(["networktopology"], kubeconfig=plane.kubeconfig, directory=directory) as process:
-        yield process.wait_leader().wait_ready()
-
-
-@pytest.fixture
-def costs(plane: LocalCluster, controller: ControllerProcess) -> Iterator[Costs]:
-    """A namespace of the test's own, with the controller running."""
-    name = f"t-{secrets.token_hex(5)}"
-    plane.kubectl("create", "namespace", name)
-    yield Costs(Kubectl(plane, name))
-    plane.kubectl("delete", "namespace", name, "--wait=false")
 
 
 def test_stated_costs_become_path_costs(costs: Costs) -> None:
@@ -185,31 +160,31 @@ def test_another_configmap_is_named(costs: Costs) -> None:
     costs.wait_zones("Dijkstra", {"Z1>Z2": 3})
 
 
-def test_a_node_that_moves_gives_new_weights(costs: Costs, plane: LocalCluster) -> None:
+def test_a_node_that_moves_gives_new_weights(costs: Costs, eight_nodes: LocalCluster) -> None:
     costs.publish(n1_n4=4)
     costs.create()
     costs.wait_zones("Dijkstra", {"Z1>Z2": 4})
     try:
-        plane.kubectl("label", "node", "n-4", "--overwrite", f"{LABEL_ZONE}=Z9")
+        eight_nodes.kubectl("label", "node", "n-4", "--overwrite", f"{LABEL_ZONE}=Z9")
         topology = costs.wait_zones("Dijkstra", {"Z1>Z9": 4})
         assert topology["status"]["zones"] == 5
-        plane.kubectl("label", "node", "n-4", f"{LABEL_ZONE}-")
+        eight_nodes.kubectl("label", "node", "n-4", f"{LABEL_ZONE}-")
         topology = costs.wait(lambda found: "Dijkstra" not in names(found), what="no cost without the label")
         assert "Nodes without a region or zone label: n-4;" in condition(topology, "Complete")["message"]
     finally:
-        plane.kubectl("label", "node", "n-4", "--overwrite", f"{LABEL_ZONE}=Z2")
+        eight_nodes.kubectl("label", "node", "n-4", "--overwrite", f"{LABEL_ZONE}=Z2")
     costs.wait_zones("Dijkstra", {"Z1>Z2": 4})
 
 
-def test_a_node_that_comes_and_goes_is_counted(costs: Costs, plane: LocalCluster) -> None:
+def test_a_node_that_comes_and_goes_is_counted(costs: Costs, eight_nodes: LocalCluster) -> None:
     costs.create(user_defined(REGION_COSTS, ZONE_COSTS), configmap="")
     costs.wait_names("UserDefined", "Dijkstra")
-    create_nodes(plane, {"n-new": ("us-west-1", "Z5")})
+    create_nodes(eight_nodes, {"n-new": ("us-west-1", "Z5")})
     try:
         topology = costs.wait(lambda found: found["status"]["nodeCount"] == 9, what="nine nodes")
         assert "Z1 and Z5, Z2 and Z5" in condition(topology, "Complete")["message"]
     finally:
-        plane.kubectl("delete", "node", "n-new")
+        eight_nodes.kubectl("delete", "node", "n-new")
     topology = costs.wait(lambda found: found["status"]["nodeCount"] == 8, what="eight nodes")
     assert condition(topology, "Complete")["status"] == "True"
 
@@ -243,15 +218,16 @@ def test_kubectl_get_reads_well(costs: Costs) -> None:
     assert "MeasurementsRead   Computed   MissingCosts" in wide
 
 
-def test_metrics_name_what_is_missing(costs: Costs, controller: ControllerProcess) -> None:
+def test_metrics_name_what_is_missing(costs: Costs, networktopology_controller: ControllerProcess) -> None:
     costs.publish(n1_n3=4, n3_n1="x", n99_n1=1)
     costs.create()
     costs.wait_names("Dijkstra", "NetperfCosts")
     labels = {"namespace": costs.kubectl.namespace}
-    assert controller.metric("berth_networktopology_measurements", **labels) == 1
-    assert controller.metric("berth_networktopology_unusable_measurements", **labels) == 2
-    assert controller.metric("berth_networktopology_missing_pairs", **labels, level="zone") == 3
+    assert networktopology_controller.metric("berth_networktopology_measurements", **labels) == 1
+    assert networktopology_controller.metric("berth_networktopology_unusable_measurements", **labels) == 2
+    assert networktopology_controller.metric("berth_networktopology_missing_pairs", **labels, level="zone") == 3
     costs.kubectl("delete", "nt", "net")
     eventually(
-        lambda: costs.kubectl.namespace not in controller.get("/metrics")[1], what="series of a deleted object are gone"
+        lambda: costs.kubectl.namespace not in networktopology_controller.get("/metrics")[1],
+        what="series of a deleted object are gone",
     )

@@ -7,8 +7,7 @@ own, because reports are about the whole cluster.
 from __future__ import annotations
 
 import json
-import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,32 +16,18 @@ from typer.testing import CliRunner
 
 from berth.api.labels import LABEL_REGION
 from berth.cli.main import kubectl_app
-from hack.harness.cluster import Kubectl, eventually
+from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.costs import EIGHT_NODES, ZONE_COSTS, Costs, condition, create_nodes, table, user_defined
+from tests.support.costs import EIGHT_NODES, ZONE_COSTS, Costs, condition, table, user_defined
 from tests.support.topologies import probe_report, probed_peer
+
+pytestmark = pytest.mark.usefixtures("networktopology_controller")
 
 NEAR = {"Z1>Z2": 9, "Z2>Z1": 9, "Z3>Z4": 12, "Z4>Z3": 12}
 FAR = {"us-east-1>us-west-1": 784, "us-west-1>us-east-1": 784}
 SAME_ZONE, OTHER_REGION = 300, 78_400
 BETWEEN_ZONES = {"us-west-1": 850, "us-east-1": 1150}
-
-
-@pytest.fixture(scope="module")
-def plane(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A control plane with eight nodes."""
-    cluster = module_cluster(kwok=False)
-    create_nodes(cluster)
-    return cluster
-
-
-@pytest.fixture(scope="module")
-def controller(plane: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProcess]:
-    """The controller under test."""
-    directory = tmp_path_factory.mktemp("controller")
-    with ControllerProcess.start(["networktopology"], kubeconfig=plane.kubeconfig, directory=directory) as process:
-        yield process.wait_leader().wait_ready()
 
 
 class Reports:
@@ -78,19 +63,10 @@ class Reports:
 
 
 @pytest.fixture
-def reports(plane: LocalCluster) -> Iterator[Reports]:
+def reports(eight_nodes: LocalCluster) -> Iterator[Reports]:
     """No reports before, none after."""
-    yield Reports(plane)
-    plane.kubectl("delete", "probereports", "--all")
-
-
-@pytest.fixture
-def costs(plane: LocalCluster, controller: ControllerProcess) -> Iterator[Costs]:
-    """A namespace of the test's own, with the controller running."""
-    name = f"t-{secrets.token_hex(5)}"
-    plane.kubectl("create", "namespace", name)
-    yield Costs(Kubectl(plane, name))
-    plane.kubectl("delete", "namespace", name, "--wait=false")
+    yield Reports(eight_nodes)
+    eight_nodes.kubectl("delete", "probereports", "--all")
 
 
 def test_reports_become_weights_and_what_people_stated_stays(costs: Costs, reports: Reports) -> None:
@@ -178,7 +154,7 @@ def test_reports_that_are_too_old_give_way_and_say_so(costs: Costs, reports: Rep
 
 
 def test_figures_that_hardly_differ_are_no_reason_to_write_weights(
-    costs: Costs, reports: Reports, controller: ControllerProcess
+    costs: Costs, reports: Reports, networktopology_controller: ControllerProcess
 ) -> None:
     reports.write()
     costs.create()
@@ -187,7 +163,7 @@ def test_figures_that_hardly_differ_are_no_reason_to_write_weights(
     before = costs.get()["spec"]
 
     def passes() -> float:
-        return controller.metric("berth_networktopology_compute_seconds_count")
+        return networktopology_controller.metric("berth_networktopology_compute_seconds_count")
 
     begun = passes()
     reports.write(n1_n3=910, n2_n3=920, n3_n1=930, n4_n1=940)
@@ -195,11 +171,13 @@ def test_figures_that_hardly_differ_are_no_reason_to_write_weights(
     assert costs.get()["spec"] == before
 
 
-def test_the_matrix_shows_costs_and_what_was_measured(costs: Costs, reports: Reports, plane: LocalCluster) -> None:
+def test_the_matrix_shows_costs_and_what_was_measured(
+    costs: Costs, reports: Reports, eight_nodes: LocalCluster
+) -> None:
     reports.write(n1_n3=2_000)
     costs.create()
     costs.wait_zones("Dijkstra", NEAR)
-    arguments = ["topology", "net", "-n", costs.kubectl.namespace, "--kubeconfig", str(plane.kubeconfig)]
+    arguments = ["topology", "net", "-n", costs.kubectl.namespace, "--kubeconfig", str(eight_nodes.kubeconfig)]
     document = json.loads(CliRunner().invoke(kubectl_app, [*arguments, "-o", "json"]).stdout)
     assert [zone["name"] for zone in document["zones"]] == ["Z3", "Z4", "Z1", "Z2"]
     (pair,) = [item for item in document["pairs"] if (item["origin"], item["destination"]) == ("Z1", "Z2")]

@@ -5,9 +5,8 @@ The server speaks Prometheus's API over HTTPS and wants a token; answers of a re
 
 from __future__ import annotations
 
-import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,11 +14,10 @@ from typer.testing import CliRunner
 
 from berth.api.labels import LABEL_REGION
 from berth.cli.main import kubectl_app
-from hack.harness.cluster import Kubectl
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.api_server import Answer, ApiServer, Request, api_server
-from tests.support.costs import EIGHT_NODES, ZONE_COSTS, Costs, create_nodes, table, user_defined
+from tests.support.costs import EIGHT_NODES, ZONE_COSTS, Costs, table, user_defined
 from tests.support.prometheus import answer, series
 
 CERTIFICATE = Path(__file__).resolve().parents[1] / "data" / "server-certificate"
@@ -49,14 +47,6 @@ class Meter:
 
 
 @pytest.fixture(scope="module")
-def plane(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A control plane with eight nodes."""
-    cluster = module_cluster(kwok=False)
-    create_nodes(cluster)
-    return cluster
-
-
-@pytest.fixture(scope="module")
 def meter() -> Meter:
     """What the server says."""
     return Meter()
@@ -70,24 +60,21 @@ def prometheus(meter: Meter) -> Iterator[ApiServer]:
 
 
 @pytest.fixture
-def costs(plane: LocalCluster, prometheus: ApiServer, tmp_path: Path) -> Iterator[Costs]:
-    """A namespace of the test's own, with a controller that knows the server."""
+def costs(costs: Costs, eight_nodes: LocalCluster, prometheus: ApiServer, tmp_path: Path) -> Iterator[Costs]:
+    """Those of conftest.py, with a controller that knows the server."""
     token = tmp_path / "token"
     token.write_text("secret\n")
     arguments = ["--prometheus-url", prometheus.url, "--prometheus-preset", "cilium"]
     arguments += ["--prometheus-token-file", str(token), "--prometheus-ca-file", str(CERTIFICATE / "server.crt")]
-    name = f"t-{secrets.token_hex(5)}"
-    plane.kubectl("create", "namespace", name)
     with ControllerProcess.start(
-        ["networktopology"], kubeconfig=plane.kubeconfig, directory=tmp_path, arguments=arguments
+        ["networktopology"], kubeconfig=eight_nodes.kubeconfig, directory=tmp_path, arguments=arguments
     ) as process:
         process.wait_leader().wait_ready()
-        yield Costs(Kubectl(plane, name))
-    plane.kubectl("delete", "namespace", name, "--wait=false")
+        yield costs
 
 
 def test_figures_become_weights_and_stand_while_the_server_is_away(
-    costs: Costs, meter: Meter, prometheus: ApiServer, plane: LocalCluster
+    costs: Costs, meter: Meter, prometheus: ApiServer, eight_nodes: LocalCluster
 ) -> None:
     costs.publish(n1_n3=44)
     costs.create(user_defined(zones=ZONE_COSTS))
@@ -102,7 +89,7 @@ def test_figures_become_weights_and_stand_while_the_server_is_away(
     costs.kubectl("annotate", "nt", "net", "--overwrite", "berth.dev/source=prometheus")
     costs.wait_zones("Dijkstra", NEAR)
     assert costs.get()["status"]["source"] == "prometheus"
-    arguments = ["topology", "net", "-n", costs.kubectl.namespace, "--kubeconfig", str(plane.kubeconfig)]
+    arguments = ["topology", "net", "-n", costs.kubectl.namespace, "--kubeconfig", str(eight_nodes.kubeconfig)]
     page = " ".join(CliRunner().invoke(kubectl_app, arguments).stdout.split())
     assert "Round trips with Prometheus alone" in page
     assert "Newest data" in page

@@ -43,32 +43,15 @@ LONGEST_LIFE = 1.2
 Start = Callable[..., ControllerProcess]
 
 
-@pytest.fixture(scope="module")
-def plane(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A control plane with eight nodes."""
-    cluster = module_cluster(kwok=False)
-    create_nodes(cluster)
-    return cluster
-
-
 @pytest.fixture
-def costs(plane: LocalCluster) -> Iterator[Costs]:
-    """A namespace of the test's own; no controller runs yet."""
-    name = f"t-{secrets.token_hex(5)}"
-    plane.kubectl("create", "namespace", name)
-    yield Costs(Kubectl(plane, name))
-    plane.kubectl("delete", "namespace", name, "--wait=false")
-
-
-@pytest.fixture
-def start(plane: LocalCluster, tmp_path: Path) -> Iterator[Start]:
+def start(eight_nodes: LocalCluster, tmp_path: Path) -> Iterator[Start]:
     """Starts controllers, which end with the test."""
     started: list[ControllerProcess] = []
 
     def run(kubeconfig: Path | None = None) -> ControllerProcess:
         process = ControllerProcess.start(
             ["networktopology"],
-            kubeconfig=kubeconfig or plane.kubeconfig,
+            kubeconfig=kubeconfig or eight_nodes.kubeconfig,
             directory=tmp_path,
             arguments=["--no-leader-elect"],
         )
@@ -196,7 +179,7 @@ RIGHTS = [
 
 
 @pytest.fixture
-def limited(plane: LocalCluster, costs: Costs, tmp_path: Path) -> Path:
+def limited(eight_nodes: LocalCluster, costs: Costs, tmp_path: Path) -> Path:
     """Kubeconfig of an account with the rights of the controller but for ConfigMaps."""
     name = f"limited-{secrets.token_hex(3)}"
     subject = {"kind": "ServiceAccount", "name": "limited", "namespace": costs.kubectl.namespace}
@@ -218,7 +201,7 @@ def limited(plane: LocalCluster, costs: Costs, tmp_path: Path) -> Path:
         },
     ]
     costs.kubectl.apply(*objects)
-    return plane.service_account_kubeconfig(costs.kubectl.namespace, "limited", path=tmp_path / "limited")
+    return eight_nodes.service_account_kubeconfig(costs.kubectl.namespace, "limited", path=tmp_path / "limited")
 
 
 def test_a_configmap_that_may_not_be_read_changes_nothing_and_is_said(
@@ -240,7 +223,7 @@ def test_a_configmap_that_may_not_be_read_changes_nothing_and_is_said(
 
 
 @pytest.fixture
-def report(plane: LocalCluster) -> Iterator[Callable[[float], None]]:
+def report(eight_nodes: LocalCluster) -> Iterator[Callable[[float], None]]:
     """Has all nodes report 0.85 ms to each other, measured so many seconds ago; no reports are left."""
 
     def write(age: float) -> None:
@@ -251,10 +234,10 @@ def report(plane: LocalCluster) -> Iterator[Callable[[float], None]]:
         ]
         document = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
         for arguments in ((), ("--subresource=status",)):
-            plane.kubectl("apply", "--server-side", "--force-conflicts", *arguments, "-f", "-", input=document)
+            eight_nodes.kubectl("apply", "--server-side", "--force-conflicts", *arguments, "-f", "-", input=document)
 
     yield write
-    plane.kubectl("delete", "probereports", "--all")
+    eight_nodes.kubectl("delete", "probereports", "--all")
 
 
 def test_measured_costs_stay_when_agents_could_not_report_for_long(
@@ -299,7 +282,9 @@ def test_many_objects_each_with_a_configmap_of_its_own(costs: Costs, start: Star
     process.stop()
 
 
-def test_another_path_algorithm_takes_over(costs: Costs, plane: LocalCluster, start: Start, tmp_path: Path) -> None:
+def test_another_path_algorithm_takes_over(
+    costs: Costs, eight_nodes: LocalCluster, start: Start, tmp_path: Path
+) -> None:
     costs.publish(n1_n5=10, n5_n3=6)
     costs.create(user_defined(REGION_COSTS))
     first = start()
@@ -307,7 +292,7 @@ def test_another_path_algorithm_takes_over(costs: Costs, plane: LocalCluster, st
     first.stop()
     arguments = ["--no-leader-elect", "--path-algorithm", "BellmanFord"]
     with ControllerProcess.start(
-        ["networktopology"], kubeconfig=plane.kubeconfig, directory=tmp_path, arguments=arguments
+        ["networktopology"], kubeconfig=eight_nodes.kubeconfig, directory=tmp_path, arguments=arguments
     ):
         after = costs.wait(
             lambda found: sorted(names(found)) == ["BellmanFord", "NetperfCosts", "UserDefined"], what="takeover"
@@ -315,10 +300,10 @@ def test_another_path_algorithm_takes_over(costs: Costs, plane: LocalCluster, st
         assert table(after, "BellmanFord") == table(before, "Dijkstra") == {"Z1>Z2": 16}
 
 
-def test_an_unknown_path_algorithm_is_refused(plane: LocalCluster, tmp_path: Path) -> None:
+def test_an_unknown_path_algorithm_is_refused(eight_nodes: LocalCluster, tmp_path: Path) -> None:
     process = ControllerProcess.start(
         ["networktopology"],
-        kubeconfig=plane.kubeconfig,
+        kubeconfig=eight_nodes.kubeconfig,
         directory=tmp_path,
         arguments=["--path-algorithm", "Magic"],
     )

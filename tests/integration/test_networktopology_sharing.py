@@ -6,49 +6,24 @@ What people wrote is compared as text. Left out: what is computed (test_networkt
 from __future__ import annotations
 
 import json
-import secrets
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from controllers.networktopology.weights import FIELD_MANAGER
-from hack.harness.cluster import Kubectl, eventually
+from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.costs import REGION_COSTS, ZONE_COSTS, Costs, create_nodes, names, table, user_defined
+from tests.support.costs import REGION_COSTS, ZONE_COSTS, Costs, names, table, user_defined
 from tests.support.topologies import weight_set
+
+pytestmark = pytest.mark.usefixtures("networktopology_controller")
 
 BANDWIDTHS: dict[str, Any] = {
     "us-west-1>us-east-1": {"networkCost": 20, "bandwidthCapacity": "1Gi", "bandwidthAllocated": "250M"},
     "us-east-1>us-west-1": {"networkCost": 22, "bandwidthCapacity": 10_000_000_000},
 }
 MINE = weight_set("Nightly", zones={"Z1>Z2": 77})
-
-
-@pytest.fixture(scope="module")
-def plane(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A control plane with eight nodes."""
-    cluster = module_cluster(kwok=False)
-    create_nodes(cluster)
-    return cluster
-
-
-@pytest.fixture(scope="module")
-def controller(plane: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProcess]:
-    """The controller under test."""
-    directory = tmp_path_factory.mktemp("controller")
-    with ControllerProcess.start(["networktopology"], kubeconfig=plane.kubeconfig, directory=directory) as process:
-        yield process.wait_leader().wait_ready()
-
-
-@pytest.fixture
-def costs(plane: LocalCluster, controller: ControllerProcess) -> Iterator[Costs]:
-    """A namespace of the test's own, with the controller running."""
-    name = f"t-{secrets.token_hex(5)}"
-    plane.kubectl("create", "namespace", name)
-    yield Costs(Kubectl(plane, name))
-    plane.kubectl("delete", "namespace", name, "--wait=false")
 
 
 def text_of(topology: dict[str, Any], *wanted: str) -> list[str]:
@@ -146,27 +121,27 @@ def test_only_the_computed_sets_are_owned(costs: Costs) -> None:
     assert list(ours["fieldsV1"]["f:spec"]["f:weights"]) == ['k:{"name":"Dijkstra"}']
 
 
-def test_our_own_writes_cause_no_further_writes(costs: Costs, controller: ControllerProcess) -> None:
+def test_our_own_writes_cause_no_further_writes(costs: Costs, networktopology_controller: ControllerProcess) -> None:
     costs.publish(n1_n3=4)
     costs.create(user_defined(REGION_COSTS))
     before = costs.wait_settled("UserDefined", "Dijkstra", "NetperfCosts")
-    written = writes(controller)
+    written = writes(networktopology_controller)
     # An annotation starts a pass of the same kind as an echo of our own write; it must end without a write.
-    passes = controller.metric("berth_networktopology_reconcile_seconds_count")
+    passes = networktopology_controller.metric("berth_networktopology_reconcile_seconds_count")
     costs.kubectl("annotate", "nt", "net", "touched=yes")
     eventually(
-        lambda: controller.metric("berth_networktopology_reconcile_seconds_count"),
+        lambda: networktopology_controller.metric("berth_networktopology_reconcile_seconds_count"),
         accept=lambda count: count > passes,
         what="a pass after the annotation",
     )
     after = costs.get()
-    assert writes(controller) == written
+    assert writes(networktopology_controller) == written
     assert after["spec"] == before["spec"]
     assert after["status"] == before["status"]
 
 
 def test_a_configmap_that_is_written_again_unchanged_causes_no_write(
-    costs: Costs, controller: ControllerProcess
+    costs: Costs, networktopology_controller: ControllerProcess
 ) -> None:
     costs.publish(n1_n3=4)
     costs.create()
@@ -177,7 +152,7 @@ def test_a_configmap_that_is_written_again_unchanged_causes_no_write(
     costs.kubectl("create", "-f", "-", input=json.dumps(renamed(costs.manifest(configmap="other"), "second")))
     eventually(lambda: costs.kubectl.get("nt", "second"), accept=lambda found: "status" in found, what="second status")
     assert costs.version() == before["metadata"]["resourceVersion"]
-    assert controller.running
+    assert networktopology_controller.running
 
 
 def renamed(manifest: dict[str, Any], name: str) -> dict[str, Any]:
@@ -199,10 +174,10 @@ def test_two_objects_share_one_configmap(costs: Costs) -> None:
     )
 
 
-def test_a_write_that_the_api_server_refuses_is_said(costs: Costs, plane: LocalCluster) -> None:
+def test_a_write_that_the_api_server_refuses_is_said(costs: Costs, eight_nodes: LocalCluster) -> None:
     # A policy of the cluster stands for whatever an administrator may forbid.
     name = costs.kubectl.namespace
-    plane.kubectl("label", "namespace", name, f"policy={name}")
+    eight_nodes.kubectl("label", "namespace", name, f"policy={name}")
     rule = {"expression": "!object.spec.weights.exists(w, w.name == 'Dijkstra')", "message": "no computed costs here"}
     kind = {
         "apiGroups": ["networktopology.diktyo.x-k8s.io"],
