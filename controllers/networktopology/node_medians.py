@@ -60,7 +60,7 @@ def weight_of(age: float) -> float:
     1 up to :data:`FRESH_AGE`, then (900 - age) / 570, 0 at the limit. Those of agents that work weigh the same, or the
     median of two would be now the one and now the other.
     """
-    return min(1.0, max(0.0, (MAX_AGE - age) / (MAX_AGE - FRESH_AGE)))
+    return 1.0 if age <= FRESH_AGE else max(0.0, (MAX_AGE - age) / (MAX_AGE - FRESH_AGE))
 
 
 def pair_figures(measurements: Iterable[Measurement], place_of: Callable[[str], str]) -> dict[Pair, PairFigures]:
@@ -70,12 +70,15 @@ def pair_figures(measurements: Iterable[Measurement], place_of: Callable[[str], 
         measurements: round trips between nodes.
         place_of: place of a node, empty when it has none; such measurements and those inside a place are left out.
     """
+    samples = list(measurements)
+    # Nodes are few where measurements are many.
+    place = {node: place_of(node) for node in {end for item in samples for end in (item.origin, item.destination)}}
     found: dict[Pair, dict[str, list[Measurement]]] = {}
-    for item in measurements:
-        start, end = place_of(item.origin), place_of(item.destination)
+    for item in samples:
+        start, end = place[item.origin], place[item.destination]
         if start and end and start != end and item.age < MAX_AGE:
             found.setdefault((start, end), {}).setdefault(item.origin, []).append(item)
-    nodes = {pair: [_of_node(samples) for samples in rows.values()] for pair, rows in found.items()}
+    nodes = {pair: [_of_node(row) for row in rows.values()] for pair, rows in found.items()}
     figures: dict[Pair, PairFigures] = {}
     for pair in sorted({*nodes, *((end, start) for start, end in nodes)}):
         back = (pair[1], pair[0])

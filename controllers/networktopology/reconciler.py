@@ -35,7 +35,7 @@ from controllers.networktopology.compute import Computation, compute
 from controllers.networktopology.conditions import CONDITIONS, complete, weights_computed
 from controllers.networktopology.nodes import NodeWatch
 from controllers.networktopology.places import Places
-from controllers.networktopology.sources.base import SourceState, TopologyKey
+from controllers.networktopology.sources.base import Latencies, Reading, SourceState, TopologyKey
 from controllers.networktopology.sources.registry import Sources, choice_problems
 from controllers.networktopology.status import next_status
 from controllers.networktopology.weights import FIELD_MANAGER, needs_write, ownership, weight_sets
@@ -89,6 +89,15 @@ class _Pass:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What was computed last from latencies that a source works out once for all."""
+
+    latencies: tuple[Latencies, Latencies]
+    places: Places
+    computation: Computation
+
+
 class Reconciler:
     """Does the passes."""
 
@@ -123,6 +132,8 @@ class Reconciler:
         self._queue = queue
         self._versions = versions
         self._compute = partial(compute, algorithm=algorithm, cost_unit=cost_unit)
+        self._shared: _Shared | None = None
+        self._one_at_a_time = asyncio.Lock()
 
     async def reconcile(self, key: TopologyKey) -> bool:
         """Bring a NetworkTopology up to date and return whether it exists.
@@ -164,9 +175,7 @@ class Reconciler:
                 status, update = this.status, source.availability(reading, "")
                 await self._write_status(this, [update], data_time=status.data_time, source=status.source)
             return
-        with metrics.COMPUTE_SECONDS.time():
-            # In a thread: a large topology must not hold up watches and the renewal of the Lease.
-            computation = await asyncio.to_thread(self._compute, basis, places)
+        computation = await self._computed(basis, places)
         metrics.measure(
             key,
             measurements=len(reading.measurements),
@@ -190,6 +199,22 @@ class Reconciler:
             self._queue.add(key, delay=AGING_DELAY)
             measured = write_pacing.data_time(this.status.data_time, measured)
         await self._write_status(this, [available, computed, whole], data_time=measured, source=choice)
+
+    async def _computed(self, basis: Reading, places: Places) -> Computation:
+        """Return what follows from a reading, worked out once for all whose costs come from the same latencies."""
+        if basis.latencies is None:
+            return await self._compute_in_thread(basis, places)
+        async with self._one_at_a_time:
+            shared = self._shared
+            if shared is None or shared.latencies is not basis.latencies or shared.places is not places:
+                computation = await self._compute_in_thread(basis, places)
+                shared = self._shared = _Shared(basis.latencies, places, computation)
+            return shared.computation
+
+    async def _compute_in_thread(self, basis: Reading, places: Places) -> Computation:
+        with metrics.COMPUTE_SECONDS.time():
+            # In a thread: a large topology must not hold up watches and the renewal of the Lease.
+            return await asyncio.to_thread(self._compute, basis, places)
 
     async def _write_weights(
         self, this: _Pass, computation: Computation, computed: ConditionUpdate, *, paced: bool

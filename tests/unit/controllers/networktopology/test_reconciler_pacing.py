@@ -8,7 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from controllers.networktopology import reconciler as subject
-from tests.support.topologies import measured, raw_topology, weight_set
+from controllers.networktopology.compute import compute
+from controllers.networktopology.sources.base import Latencies, Reading
+from tests.support.topologies import measured, places, raw_topology, weight_set
 from tests.support.topology_passes import KEY, MEASURED_AT, World, owned
 
 
@@ -41,6 +43,27 @@ class TestContinuousMeasurements:
         assert subject.AGING_DELAY in world.delays
         others = [found for found in world.delays if found != subject.AGING_DELAY]
         assert others == ([] if delay is None else [pytest.approx(delay, abs=3)])
+
+    async def test_latencies_that_a_source_works_out_once_are_computed_once(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        latencies = Latencies({}), Latencies({("A", "B"): 10_000})
+        reading = replace(measured(n1_n2=100), continuous=True, latencies=latencies)
+        calls: list[Reading] = []
+        monkeypatch.setattr(
+            subject, "compute", lambda basis, places, **how: calls.append(basis) or compute(basis, places, **how)
+        )
+        world = World(raw_topology(), reading=reading)
+        for _ in range(3):
+            world.reading = replace(reading, detail="as Prometheus has it while there is no new answer")
+            assert await world.reconciler.reconcile(KEY)
+        assert len(calls) == 1
+        assert world.weights == ["Dijkstra", "NetperfCosts"]
+        world.reading = replace(reading, latencies=(Latencies({}), Latencies({("A", "B"): 20_000})))
+        assert await world.reconciler.reconcile(KEY)
+        world.reconciler._nodes._places = places(n1="r/A", n2="r/B", n3="r/C")
+        assert await world.reconciler.reconcile(KEY)
+        assert len(calls) == 3
 
     async def test_the_time_of_data_moves_by_the_minute(self) -> None:
         world = self.world(100, written=datetime.now(UTC))
