@@ -109,7 +109,8 @@ class ProbeReports(ClusterWideSource):
             return Reading(SourceState.PENDING, NAME)
         reading = await self._latest(reflector, places)
         mostly_old = reading.stale > len(reading.measurements) and time.monotonic() - since < SETTLE_SECONDS
-        if mostly_old and topology.weight_set(WEIGHTS_NETPERF) is not None:
+        ours = topology.weight_set(WEIGHTS_NETPERF) is not None and topology.status.source in (None, self.choice)
+        if mostly_old and ours:
             # Costs that were measured stay while it is not known whether agents have stopped or could not write.
             return Reading(SourceState.FAILED, NAME, detail="most are of before the API server could be reached")
         return _begun(topology, reading)
