@@ -7,10 +7,11 @@ import os
 import platform
 import sys
 
-from bench.networktopology import compute, live, reports
+from bench.networktopology import compute, live, paths, reports
 
 SIZES = (1000, 5000)
 REPORTING = ((1000, 12), (5000, 30), (5000, 200))
+GRAPHS = ((200, 39_800), (1000, 9_000), (5000, 50_000))
 
 
 def main() -> None:
@@ -31,6 +32,12 @@ def main() -> None:
     for nodes, zones in REPORTING:
         told = reports.measure(nodes, zones, rounds=options.rounds, seed=nodes)
         print(f"| {told.nodes} | {told.zones} | {told.measurements} | {told.read:.0f} | {told.compute:.0f} |")
+    print("\n| places | links | paths | CPU ms | by Dijkstra from all places, CPU ms |")
+    print("|---|---|---|---|---|")
+    for places, links in GRAPHS:
+        way = paths.measure(places, links, seed=places)
+        outcome = "computed" if way.computed else "too many"
+        print(f"| {way.places} | {way.links} | {outcome} | {way.spent:.0f} | {way.every:.0f} |")
     if options.no_live:
         return
     print("\n| nodes | measurements | start to weights s | ConfigMap to weights ms, median | slowest | RSS MiB |")
