@@ -35,7 +35,15 @@ from tests.support.topics import TOPICS
 PER_TOPIC = {0: 12, 1: 13, 2: 8}
 """Most situations per topic with no, exactly one, and several feasible nodes."""
 UNTESTABLE = {"UnsupportedFeatures", "NodeName", "NodeDeclaredFeatures"}
-BERTHS = {"RecentlyRejected", "NetworkOverhead", "MaxUnit", "UsageThreshold", "Bandwidth"}
+BERTHS = {
+    "RecentlyRejected",
+    "NetworkOverhead",
+    "MaxUnit",
+    "UsageThreshold",
+    "Bandwidth",
+    "NodeBandwidth",
+    "CheckRiskNodeBandwidth",
+}
 """Rules that kube-scheduler does not have."""
 KUBE_SCHEDULERS = [
     rule.name
