@@ -72,15 +72,21 @@ lint: .venv manifests-check ## style, types, import contracts, layout of the tre
 
 # -- tests ----------------------------------------------------------------------------------------------------------
 
-TESTS ?= tests
+# Unit tests share nothing, so that each processor takes files of its own; those of a cluster share it.
+UNIT := -m pytest -n auto --dist loadfile tests/unit
 
 .PHONY: test
-test: lint tools ## everything CI runs: linters, then unit, integration and end-to-end tests (TESTS=path for a part)
+test: lint tools ## everything CI runs: linters, then unit, end-to-end and integration tests (TESTS=path for a part)
+ifdef TESTS
 	$(BIN)/python -m pytest $(TESTS)
+else
+	$(BIN)/python $(UNIT)
+	$(BIN)/python -m pytest tests/e2e tests/integration
+endif
 
 .PHONY: unit
-unit: .venv ## the unit tests alone: no cluster, a minute
-	$(BIN)/python -m pytest tests/unit
+unit: .venv ## the unit tests alone: no cluster, a few minutes
+	$(BIN)/python $(UNIT)
 
 # -- benchmarks -----------------------------------------------------------------------------------------------------
 

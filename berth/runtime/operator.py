@@ -194,6 +194,10 @@ class Operator:
             changed.cancel()
             stop.set()
             await asyncio.wait({ended}, timeout=STOP_SECONDS)
+            looks = [*self._looks.values()]  # what kopf asked for last
+            for look in looks:
+                look.cancel()
+            await asyncio.gather(*looks, return_exceptions=True)
 
     async def _lose_unasked(self) -> None:
         """Give up what kopf does not ask for: a kind that was just installed is served before it is announced."""
