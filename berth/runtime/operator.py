@@ -97,6 +97,7 @@ class Operator:
         self._ages = WatchAges(lasts=WATCH_SECONDS, silent=SILENT_SECONDS)
         self._asked: set[str] = set()
         self._pages: dict[str, int] = {}  # by kind, of lists that have expired and not been read since
+        self._ended = False
         self._looks: dict[str, asyncio.Future[None]] = {}  # by kind, whether the API server has gone back
         self._generation: int | None = None
         self._settings: kopf.OperatorSettings
@@ -149,6 +150,16 @@ class Operator:
     async def run(self) -> None:
         """Run kopf for ever as soon as something is to be followed; ends by cancellation only."""
         self._main = asyncio.get_running_loop()
+        try:
+            await self._run_again_and_again()
+        finally:
+            self._ended = True
+            looks = [*self._looks.values()]
+            for look in looks:
+                look.cancel()
+            await asyncio.gather(*looks, return_exceptions=True)
+
+    async def _run_again_and_again(self) -> None:
         failures = 0
         while True:
             self._changed.clear()
@@ -194,10 +205,6 @@ class Operator:
             changed.cancel()
             stop.set()
             await asyncio.wait({ended}, timeout=STOP_SECONDS)
-            looks = [*self._looks.values()]  # what kopf asked for last
-            for look in looks:
-                look.cancel()
-            await asyncio.gather(*looks, return_exceptions=True)
 
     async def _lose_unasked(self) -> None:
         """Give up what kopf does not ask for: a kind that was just installed is served before it is announced."""
@@ -310,7 +317,7 @@ class Operator:
     def _look_back(self, follower: _Follower, version: str) -> None:
         """Have a look at whether a watch may go on from a version; one at a time."""
         kind = follower.kind.plural
-        if kind not in self._looks:
+        if kind not in self._looks and not self._ended:  # kopf's thread may outlast the operator
             self._looks[kind] = asyncio.ensure_future(self._list_anew_if_gone_back(follower, version))
             self._looks[kind].add_done_callback(lambda _: self._looks.pop(kind))
 
