@@ -78,7 +78,7 @@ def expected(round_trips: reference.RoundTrips, places: Places) -> Costs:
     of_zone = {name: place.zone for name, place in places.nodes.items()}
     for key, place_of in ((LABEL_REGION, of_region), (LABEL_ZONE, of_zone)):
         links = reference.direct(round_trips, place_of)
-        for name, lengths in (("NetperfCosts", links), ("Dijkstra", reference.cheapest(links))):
+        for name, lengths in (("NetperfCosts", links), ("Dijkstra", {**reference.cheapest(links), **links})):
             for (origin, destination), cost in reference.costs(lengths).items():
                 if key == LABEL_REGION or places.region_of[origin] == places.region_of[destination]:
                     found[name, key, origin, destination] = cost

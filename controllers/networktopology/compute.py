@@ -6,8 +6,9 @@ are given inside a region only: between zones of different regions the region co
 reads it, so a region's cost never turns into a detour between two of its own zones. A zone whose region is not
 known, because no node carries it yet, counts as inside the region of the zones that its stated links reach.
 Measured latencies are added up in microseconds and become costs at the end, so that paths are
-rounded once. Places that were measured and do not reach each other have no cost: a path through others
-is no way for their traffic.
+rounded once. Paths fill in for pairs that nobody measured: packets go the way they go, however short the round trips to
+a third place, so that a measured pair keeps its measure, and one that was measured and does not reach each other has
+no cost. What people state are prices, of which the cheapest path is the sum.
 """
 
 from __future__ import annotations
@@ -42,6 +43,14 @@ class Costs:
     def __bool__(self) -> bool:
         """Return whether there is any cost."""
         return bool(self.regions or self.zones)
+
+    def replaced_by(self, others: Costs) -> Costs:
+        """Return these costs with those of others in the place of the same pairs; others have no pairs of their own."""
+        regions, zones = (
+            {pair: theirs.get(pair, cost) for pair, cost in ours.items()}
+            for ours, theirs in ((self.regions, others.regions), (self.zones, others.zones))
+        )
+        return Costs(regions, zones)
 
     def scaled(self, unit: int) -> Costs:
         """Return the costs of latencies in microseconds, of which ``unit`` cost 1."""
@@ -92,7 +101,7 @@ def compute(
         direct = Costs(between_regions.known, _inside_regions(zones, places))
     cheapest = _cheapest(ALGORITHMS[algorithm], regions, zones, places, cut)
     if cheapest:
-        sets[algorithm] = cheapest if direct is None else cheapest.scaled(cost_unit)
+        sets[algorithm] = cheapest if direct is None else cheapest.replaced_by(direct).scaled(cost_unit)
     if direct:
         sets[WEIGHTS_NETPERF] = direct.scaled(cost_unit)
     known_regions = _links(regions) if cheapest is None else cheapest.regions

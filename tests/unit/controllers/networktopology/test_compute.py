@@ -30,6 +30,7 @@ EIGHT_NODES = places(
     n8="us-east-1/Z4",
 )
 THREE_ZONES = places(n1="r/A", n2="r/B", n3="r/C")
+FOUR_REGIONS = places(n1="r1/A", n2="r2/B", n3="r3/C", n4="r4/D")
 
 
 def compute(net: NetworkTopology, reading: Reading, where: Places, *, algorithm: str = WEIGHTS_DIJKSTRA) -> Computation:
@@ -113,9 +114,26 @@ class TestMeasurements:
         assert (found.basis, found.measured) == ("ConfigMap shop/netperf", True)
 
     def test_only_the_path_costs_are_filled(self) -> None:
-        found = compute(topology(), measured(n1_n2=3, n2_n3=3, n1_n3=10), THREE_ZONES)
+        found = compute(topology(), measured(n1_n2=3, n2_n3=3), THREE_ZONES)
         assert found.sets["Dijkstra"].zones == {("A", "B"): 3, ("A", "C"): 6, ("B", "C"): 3}
-        assert found.sets["NetperfCosts"].zones == {("A", "B"): 3, ("A", "C"): 10, ("B", "C"): 3}
+        assert found.sets["NetperfCosts"].zones == {("A", "B"): 3, ("B", "C"): 3}
+
+    def test_a_measured_pair_keeps_its_measure_however_short_the_way_by_others(self) -> None:
+        """Packets between A and C do not go by way of B because that were shorter."""
+        found = compute(topology(), measured(n1_n2=3, n2_n3=3, n1_n3=10), THREE_ZONES)
+        assert found.sets["Dijkstra"] == found.sets["NetperfCosts"]
+        assert found.sets["Dijkstra"].zones == {("A", "B"): 3, ("A", "C"): 10, ("B", "C"): 3}
+
+    def test_a_measured_pair_of_regions_keeps_its_measure(self) -> None:
+        found = compute(topology(), measured(n1_n2=3, n2_n3=3, n1_n3=10, n3_n4=1), FOUR_REGIONS)
+        assert found.sets["Dijkstra"].regions == {
+            ("r1", "r2"): 3,
+            ("r1", "r3"): 10,
+            ("r1", "r4"): 7,
+            ("r2", "r3"): 3,
+            ("r2", "r4"): 4,
+            ("r3", "r4"): 1,
+        }
 
     def test_a_latency_of_0_costs_1(self) -> None:
         assert compute(topology(), measured(n1_n2=0), THREE_ZONES).sets["Dijkstra"].zones == {("A", "B"): 1}
@@ -197,7 +215,7 @@ def test_nothing_to_compute_gives_no_set(reading: Reading, basis: str) -> None:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_set_bears_the_name_of_the_algorithm(algorithm: str) -> None:
-    found = compute(topology(), measured(n1_n2=3, n2_n3=3, n1_n3=10), THREE_ZONES, algorithm=algorithm)
+    found = compute(topology(), measured(n1_n2=3, n2_n3=3), THREE_ZONES, algorithm=algorithm)
     assert list(found.sets) == [algorithm, "NetperfCosts"]
     assert found.sets[algorithm].zones["A", "C"] == 6
 
