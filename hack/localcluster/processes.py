@@ -68,7 +68,7 @@ class ProcessRecord:
 
     @property
     def alive(self) -> bool:
-        """Whether that very process still runs (a zombie does not count)."""
+        """Whether any thread of that very process still runs."""
         return start_stamp(self.pid) == self.started
 
     @property
@@ -104,13 +104,16 @@ def _boot_id() -> str:
 
 
 def start_stamp(pid: int) -> str | None:
-    """Stamp that tells this process from any other of the same pid, before or after; None for none, or a zombie."""
+    """Stamp that tells this process from any other of the same pid, before or after; None for none, or an ended one."""
     if pid <= 0:
         return None
     if (_PROC / "self/stat").exists():
         fields = _stat_fields(pid)
+        # The first thread may end before the others, which hold the sockets of all: it is a zombie that counts them.
+        if not fields or (fields[0] in "ZX" and int(fields[17]) <= 1):
+            return None
         # Start times count from boot, so the boot belongs to the identity.
-        return f"{_boot_id()}/{fields[19]}" if fields and fields[0] not in "ZX" else None
+        return f"{_boot_id()}/{fields[19]}"
     answer = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
     state, _, started = answer.stdout.strip().partition(" ")
     return started.strip() if started and not state.startswith("Z") else None

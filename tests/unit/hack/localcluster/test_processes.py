@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -13,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from hack.localcluster import ClusterError, ProcessRecord, processes
+from hack.localcluster import ClusterError, ProcessRecord, ports, processes
 
 SLEEP = ["/bin/sleep", "600"]
+SYS_EXIT = {"x86_64": 60, "aarch64": 93}
+"""Numbers of the system call that ends one thread."""
 Spawn = Callable[..., ProcessRecord]
 
 
@@ -104,6 +107,25 @@ def test_a_zombie_is_not_alive() -> None:
     with subprocess.Popen(["/bin/true"]) as child:
         wait_until(lambda: processes.start_stamp(child.pid) is None)
         assert (Path("/proc") / str(child.pid)).exists()
+
+
+def test_a_process_is_alive_until_its_last_thread_has_ended(spawn: Spawn, tmp_path: Path) -> None:
+    """After SIGKILL the first thread is often a zombie while others still hold the sockets of all."""
+    only_the_first_thread_ends = (
+        "import ctypes, signal, socket, threading\n"
+        "listener = socket.create_server(('127.0.0.1', 0))\n"
+        "threading.Thread(target=signal.pause).start()\n"
+        "print(listener.getsockname()[1], flush=True)\n"
+        f"ctypes.CDLL(None).syscall({SYS_EXIT[platform.machine()]}, 0)\n"
+    )
+    record = spawn(sys.executable, "-c", only_the_first_thread_ends, name="threads")
+    wait_until(lambda: " Z " in Path(f"/proc/{record.pid}/stat").read_text())
+    port = int((tmp_path / "logs" / "threads.log").read_text())
+    assert record.alive
+    assert not ports.is_free(port)
+    processes.stop([record])
+    assert not record.alive
+    assert ports.is_free(port)
 
 
 @pytest.mark.parametrize("pid", [pytest.param(0, id="0"), pytest.param(-1, id="-1"), pytest.param(2**30, id="unused")])
