@@ -66,14 +66,14 @@ def test_commands_are_those_of_the_project_in_the_images_python() -> None:
 @pytest.fixture
 def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, tarfile.TarInfo]:
     """Entries of a layer of three files, one of them a link, in a directory for its owner alone."""
-    secret = tmp_path / "root"
+    secret = tmp_path / "private"
     secret.mkdir(mode=0o700)
     for name, mode in {"module.py": 0o600, "program": 0o700}.items():
         (secret / name).write_text(name)
         (secret / name).chmod(mode)
         os.utime(secret / name, (1.5e9, 1.5e9))
     (secret / "link.so").symlink_to("module.py")
-    files = {PurePosixPath("/root/lib") / name: secret / name for name in ("module.py", "program", "link.so")}
+    files = {PurePosixPath("/private/lib") / name: secret / name for name in ("module.py", "program", "link.so")}
     monkeypatch.setattr(berth_image, "copied", lambda: files)
     berth_image.write_layer(tmp_path / "layer.tar")
     with tarfile.open(tmp_path / "layer.tar") as archive:
@@ -83,9 +83,9 @@ def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, tarfile.
 @pytest.mark.parametrize(
     ("name", "mode"),
     [
-        pytest.param("root", 0o755, id="directory of root's"),
-        pytest.param("root/lib/module.py", 0o644, id="module"),
-        pytest.param("root/lib/program", 0o755, id="program"),
+        pytest.param("private", 0o755, id="directory that only its owner may enter"),
+        pytest.param("private/lib/module.py", 0o644, id="module"),
+        pytest.param("private/lib/program", 0o755, id="program"),
         pytest.param("opt/berth/bin/berth", 0o755, id="command"),
         pytest.param("opt/berth/pyvenv.cfg", 0o644, id="file that is written"),
         pytest.param("tmp", 0o1777, id="temporary files"),
@@ -96,12 +96,12 @@ def test_everybody_may_read_and_root_owns(layer: dict[str, tarfile.TarInfo], nam
 
 
 def test_a_link_is_in_the_image_as_the_file(layer: dict[str, tarfile.TarInfo]) -> None:
-    entry = layer["root/lib/link.so"]
+    entry = layer["private/lib/link.so"]
     assert (entry.isreg(), entry.size) == (True, len("module.py"))
 
 
 def test_times_stay_so_that_compiled_modules_count(layer: dict[str, tarfile.TarInfo]) -> None:
-    assert layer["root/lib/module.py"].mtime == 1.5e9
+    assert layer["private/lib/module.py"].mtime == 1.5e9
 
 
 def test_directories_come_before_what_is_in_them(layer: dict[str, tarfile.TarInfo]) -> None:
