@@ -82,7 +82,9 @@ class ProberProcess:
             _write(process, self._order)
             while True:
                 try:
-                    line = await asyncio.wait_for(lines.readline(), self._silence)
+                    # Not asyncio.wait_for: that of Python 3.11 swallows a cancellation that meets what it waits for.
+                    async with asyncio.timeout(self._silence):
+                        line = await lines.readline()
                     if not line:
                         return rounds, f"exit status {await process.wait()}"
                     measured = decode_round(line)

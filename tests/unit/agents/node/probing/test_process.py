@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from asyncio import StreamReader
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -112,6 +113,24 @@ async def test_an_order_reaches_a_running_process() -> None:
 
     await kept.until(two_rounds)
     assert [set(measured.samples) for measured in kept.rounds] == [set(), {"new"}]
+
+
+async def test_cancelling_counts_at_the_moment_of_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Kept(f"{ROUND}\nimport sys; sys.stdin.read()")
+    readline = StreamReader.readline
+
+    async def cancelled_when_it_has_read(reader: StreamReader) -> bytes:
+        line = await readline(reader)
+        task.cancel()
+        return line
+
+    monkeypatch.setattr(StreamReader, "readline", cancelled_when_it_has_read)
+    task = asyncio.create_task(kept.process.run())
+    try:
+        await asyncio.wait([task], timeout=10)
+        assert task.cancelled()
+    finally:
+        task.cancel()
 
 
 async def test_cancelling_ends_the_process() -> None:
