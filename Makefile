@@ -72,8 +72,10 @@ lint: .venv manifests-check ## style, types, import contracts, layout of the tre
 
 # -- tests ----------------------------------------------------------------------------------------------------------
 
-# Unit tests share nothing, so that each processor takes files of its own; those of a cluster share it.
+# Each processor takes files of its own. Integration tests have a cluster for each process, whose files share it; more
+# than four would rather need memory than save time. Those from end to end take names and ports that the README states.
 UNIT := -m pytest -n auto --dist loadfile tests/unit
+INTEGRATION := -m pytest -n auto --maxprocesses 4 --dist loadfile tests/integration
 
 .PHONY: test
 test: lint tools ## everything CI runs: linters, then unit, end-to-end and integration tests (TESTS=path for a part)
@@ -81,7 +83,8 @@ ifdef TESTS
 	$(BIN)/python -m pytest $(TESTS)
 else
 	$(BIN)/python $(UNIT)
-	$(BIN)/python -m pytest tests/e2e tests/integration
+	$(BIN)/python -m pytest tests/e2e
+	$(BIN)/python $(INTEGRATION)
 endif
 
 .PHONY: unit
