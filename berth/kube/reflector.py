@@ -312,12 +312,14 @@ class Reflector(Generic[T]):
         self._apply_object(event.type, event.object)
 
     def _apply_object(self, kind: str, item: T) -> None:
-        """Take in an object that was added, modified or deleted."""
+        """Take in an object that was added, modified or deleted, unless a later one was taken in by :meth:`offer`."""
         if self._interning is not None and kind != "DELETED":
             self._interning(cast("Pod", item))
         key = object_key(item.metadata)
-        known = self.objects.get(key)
-        if kind == "DELETED":
+        known, version = self.objects.get(key), version_number(item.metadata.resource_version)
+        if known is not None and 0 <= version < version_number(known.metadata.resource_version):
+            pass  # a copy that went back would have pods planned by it
+        elif kind == "DELETED":
             if known is not None:
                 self._change(key, item if item.metadata.uid == known.metadata.uid else known, None)
         elif known is not None and known.metadata.uid != item.metadata.uid:

@@ -21,8 +21,8 @@ def config_map(version: str) -> ConfigMap:
     return ConfigMap(metadata=ObjectMeta(name="a", namespace="ns", uid="u1", resource_version=version))
 
 
-def line(kind: ChangeType, version: str) -> bytes:
-    metadata = {"namespace": "ns", "name": "a", "uid": "u1", "resourceVersion": version}
+def line(kind: ChangeType, version: str, uid: str = "u1") -> bytes:
+    metadata = {"namespace": "ns", "name": "a", "uid": uid, "resourceVersion": version}
     return msgspec.json.encode({"type": kind.value, "object": {"metadata": metadata}})
 
 
@@ -75,3 +75,26 @@ def test_what_was_taken_early_goes_on_as_the_watch_says(reflector: Reflector[Con
         reflector._apply(line(kind, str(8 + number)))
     assert [change for change, _ in seen] == [MODIFIED, *end]
     assert reflector.objects == {}
+
+
+@pytest.mark.parametrize(
+    ("lines", "changes"),
+    [
+        pytest.param([line(ADDED, "6")], [], id="made"),
+        pytest.param([line(ADDED, "6", "u0"), line(DELETED, "6", "u0")], [], id="one of before, made and deleted"),
+        pytest.param([line(ADDED, "6"), line(DELETED, "9")], [(DELETED, "9")], id="deleted since it was read"),
+        pytest.param([line(ADDED, "6"), line(MODIFIED, "9")], [(MODIFIED, "9")], id="edited since it was read"),
+        pytest.param([line(ADDED, "odd")], [(MODIFIED, "odd")], id="what cannot be compared counts as it comes"),
+    ],
+)
+def test_what_was_before_one_that_was_taken_early_is_not_told_after_it(
+    reflector: Reflector[ConfigMap], lines: list[bytes], changes: Seen
+) -> None:
+    """Pods would be planned by an older spec, or as if there were none, until the watch has caught up."""
+    reflector._version = "5"
+    reflector.offer(config_map("7"))
+    seen = followed(reflector)
+    for each in lines:
+        reflector._apply(each)
+    assert seen == changes
+    assert reflector._version == msgspec.json.decode(lines[-1])["object"]["metadata"]["resourceVersion"]
