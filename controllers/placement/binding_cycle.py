@@ -29,7 +29,7 @@ from berth.scheduling.queue import SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey
 from controllers.placement import events
 from controllers.placement.binder import Binder, BindOutcome, BindResult
-from controllers.placement.claims import VolumeError
+from controllers.placement.claims import VolumeError, Written
 from controllers.placement.metrics import BIND_SECONDS, BINDINGS, UNBOUND
 from controllers.placement.volume_binder import VolumeBinder
 
@@ -196,7 +196,7 @@ class BindingCycle:
         else:
             self._apart(item, self.wait_for_volumes(item, written))
 
-    async def wait_for_volumes(self, item: Assumed, written: dict[str, int]) -> None:
+    async def wait_for_volumes(self, item: Assumed, written: Written) -> None:
         """Wait until the claims of a pod are bound: then it is its turn again."""
         try:
             await self._volumes.wait(item.decision.pod, item.decision.node, written)

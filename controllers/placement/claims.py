@@ -8,6 +8,7 @@ provisioner) has completed the binding of every claim.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from berth.kube.objects import PersistentVolume, PersistentVolumeClaim, Pod
@@ -24,15 +25,41 @@ class VolumeError(Exception):
     """The claims cannot be bound for this node; the text says why."""
 
 
-def unfinished(pod: Pod, node: str, state: ClusterState, *, written: dict[str, int]) -> str:
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The resourceVersions as of which storage objects have what we wrote into them; older copies mean nothing.
+
+    A later copy without it means that it was taken back. So does any copy, by its version -1 here, once the watch has
+    shown it: after an etcd restore versions are given anew.
+    """
+
+    claims: dict[str, int] = field(default_factory=dict)
+    """by claim (``namespace/name``): annotated with the node, or that was found"""
+    volumes: dict[str, int] = field(default_factory=dict)
+    """by name of the volume: reserved"""
+    reserved: dict[str, str] = field(default_factory=dict)
+    """claim by name of the volume that is reserved for it"""
+
+    def note_shown(self, node: str, state: ClusterState) -> None:
+        """Note what the watches have shown by now."""
+        for key in self.claims:
+            claim = state.volumes.claims.get(key)
+            if claim is not None and claim.metadata.annotations.get(SELECTED_NODE) == node:
+                self.claims[key] = -1
+        for name, key in self.reserved.items():
+            volume, claim = state.volumes.volumes.get(name), state.volumes.claims.get(key)
+            if volume is not None and claim is not None and claimed_by(volume, claim):
+                self.volumes[name] = -1
+
+
+def unfinished(pod: Pod, node: str, state: ClusterState, *, written: Written) -> str:
     """What the claims of a pod that is to run on `node` still wait for, empty when all have a volume it reaches.
 
     Args:
         pod: the pod.
         node: name of the chosen node.
         state: what the watches have shown so far.
-        written: resourceVersion of each claim (``namespace/name``) as of our own write of its annotation: an older
-            copy without the annotation means nothing, a newer one means that the provisioner gave up.
+        written: what we wrote. A claim that has lost the annotation is one that the provisioner gave up.
 
     Raises:
         VolumeError: they will not be bound for this node.
@@ -49,8 +76,9 @@ def unfinished(pod: Pod, node: str, state: ClusterState, *, written: dict[str, i
             selected = claim.metadata.annotations.get(SELECTED_NODE)
             if selected is not None and selected != node:
                 raise VolumeError(f"claim {key} is being provisioned for node {selected}")
-            if selected is None and key in written and version_number(claim.metadata.resource_version) > written[key]:
+            if selected is None and _later(claim, written.claims.get(key)):
                 raise VolumeError(f"the provisioner of claim {key} could not serve node {node}")
+            _check_reserved(key, claim, state, written)
             waiting = waiting or f"claim {key} is not bound yet"
             continue
         volume = state.volumes.volumes.get(claim.spec.volume_name)
@@ -59,6 +87,20 @@ def unfinished(pod: Pod, node: str, state: ClusterState, *, written: dict[str, i
         elif not volume_nodes(volume, state)[slot]:
             raise VolumeError(f"claim {key} got volume {volume.metadata.name}, which node {node} cannot reach")
     return waiting
+
+
+def _check_reserved(key: str, claim: PersistentVolumeClaim, state: ClusterState, written: Written) -> None:
+    """Raise VolumeError if a volume that was reserved for an unbound claim is so no more."""
+    for name in (name for name, reserved_for in written.reserved.items() if reserved_for == key):
+        volume = state.volumes.volumes.get(name)
+        if volume is None:
+            raise VolumeError(f"volume {name} for claim {key} was deleted")
+        if not claimed_by(volume, claim) and _later(volume, written.volumes[name]):
+            raise VolumeError(f"volume {name} is not reserved for claim {key} any more")
+
+
+def _later(item: PersistentVolume | PersistentVolumeClaim, version: int | None) -> bool:
+    return version is not None and version_number(item.metadata.resource_version) > version
 
 
 def selection_patch(claim: PersistentVolumeClaim, node: str) -> dict[str, Any]:

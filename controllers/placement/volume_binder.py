@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -23,7 +23,7 @@ from berth.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, v
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.volume_matching import unbound_claims, volume_plan
 from berth.scheduling.cache.volumes import SELECTED_NODE, StorageObject, claim_keys, claimed_by, fully_bound
-from controllers.placement.claims import VolumeError, reservation_patch, selection_patch, unfinished
+from controllers.placement.claims import VolumeError, Written, reservation_patch, selection_patch, unfinished
 
 log = structlog.get_logger(__name__)
 
@@ -77,10 +77,8 @@ class VolumeBinder:
         for uid in self._following.get((kind, key), ()):
             self._waiting[uid].changed.set()
 
-    async def claim(self, pod: Pod, node: str) -> dict[str, int]:
+    async def claim(self, pod: Pod, node: str) -> Written:
         """Write which volumes a pod's claims are to have, for a node; a few requests, and :meth:`wait` is to follow.
-
-        Returns the version of each claim as of our annotation.
 
         Raises:
             VolumeError: the claims cannot be bound for that node, or the API server refuses it or does not answer.
@@ -92,7 +90,7 @@ class VolumeBinder:
         except TRANSPORT_ERRORS as error:
             raise VolumeError(f"volumes cannot be claimed: {str(error) or repr(error)}") from error
 
-    async def wait(self, pod: Pod, node: str, written: dict[str, int]) -> None:
+    async def wait(self, pod: Pod, node: str, written: Written) -> None:
         """Wait until the claims of a pod are bound, after :meth:`claim`.
 
         Raises:
@@ -116,11 +114,11 @@ class VolumeBinder:
             if self._waiting.get(uid) is waiter:
                 self._leave(uid)
 
-    def _follow(self, pod: Pod, node: str, waiter: _Waiter) -> None:
-        """Note what a pod waits for: its claims, the volumes that they have by now, and its node."""
+    def _follow(self, pod: Pod, node: str, waiter: _Waiter, *, reserved: Iterable[str]) -> None:
+        """Note what a pod waits for: its claims, the volumes reserved for them or that they have, and its node."""
         claims = claim_keys(pod)
         known = [claim for key in claims if (claim := self._state.volumes.claims.get(key)) is not None]
-        objects: set[_Object] = {(Node, node)}
+        objects: set[_Object] = {(Node, node), *((PersistentVolume, name) for name in reserved)}
         objects |= {(PersistentVolumeClaim, key) for key in claims}
         objects |= {(PersistentVolume, claim.spec.volume_name) for claim in known if claim.spec.volume_name}
         for one in waiter.follows - objects:
@@ -139,22 +137,22 @@ class VolumeBinder:
         if not self._following[followed]:
             del self._following[followed]
 
-    async def _write(self, pod: Pod, node: str) -> dict[str, int]:
+    async def _write(self, pod: Pod, node: str) -> Written:
         try:
             plan = volume_plan(pod, self._state, node)
         except LookupError as error:
             raise VolumeError(str(error)) from error
+        written = Written(reserved=plan.reserve)
         for volume_name, key in sorted(plan.reserve.items()):
             with _named(f"volume {volume_name} for claim {key}"):
-                await self._reserve(volume_name, key)
-        written: dict[str, int] = {}
+                written.volumes[volume_name] = await self._reserve(volume_name, key)
         for key in plan.provision:
             with _named(f"claim {key}"):
-                written[key] = await self._select(key, node)
+                written.claims[key] = await self._select(key, node)
         return written
 
-    async def _reserve(self, volume_name: str, key: str) -> None:
-        """Set the volume's claimRef to the claim."""
+    async def _reserve(self, volume_name: str, key: str) -> int:
+        """Set the volume's claimRef to the claim; returns the version as of which that is written."""
         claim = self._claim(key)
         volume = self._state.volumes.volumes.get(volume_name)
         for attempt in range(MAX_CONFLICTS):
@@ -164,14 +162,14 @@ class VolumeBinder:
                 raise VolumeError(f"volume {volume_name} was taken by another claim than {key}")
             patch = reservation_patch(volume, claim)
             if patch is None:
-                return
+                return version_number(volume.metadata.resource_version)
             try:
-                await self._client.merge_patch(PERSISTENT_VOLUMES, volume_name, patch)
+                answer = await self._client.merge_patch(PERSISTENT_VOLUMES, volume_name, patch)
             except ApiError as error:
                 if not error.conflict:
                     raise
             else:
-                return
+                return _version(answer, PersistentVolume)
             await asyncio.sleep(backoff(attempt))
             volume = await self._client.get(PERSISTENT_VOLUMES, volume_name)
         raise VolumeError(f"volume {volume_name} keeps changing")
@@ -196,9 +194,7 @@ class VolumeBinder:
                 if not error.conflict:
                     raise
             else:
-                with readable(answer):
-                    written = ObjectDecoder(PersistentVolumeClaim).decode(answer)
-                return version_number(written.metadata.resource_version)
+                return _version(answer, PersistentVolumeClaim)
             await asyncio.sleep(backoff(attempt))
             fresh = await self._client.get(
                 PERSISTENT_VOLUME_CLAIMS, claim.metadata.name, namespace=claim.metadata.namespace
@@ -214,7 +210,7 @@ class VolumeBinder:
             raise VolumeError(f"claim {key} was deleted")
         return claim
 
-    async def _wait(self, pod: Pod, node: str, waiter: _Waiter, *, written: dict[str, int]) -> None:
+    async def _wait(self, pod: Pod, node: str, waiter: _Waiter, *, written: Written) -> None:
         while True:
             waiter.changed.clear()
             await self._idle()
@@ -222,9 +218,16 @@ class VolumeBinder:
                 raise VolumeError("the pod has ended or was deleted")
             if not unfinished(pod, node, self._state, written=written):
                 return
+            written.note_shown(node, self._state)
             if self._waiting.get(pod.metadata.uid) is waiter:
-                self._follow(pod, node, waiter)
+                self._follow(pod, node, waiter, reserved=written.reserved)
             await waiter.changed.wait()
+
+
+def _version(answer: bytes, kind: type[PersistentVolume] | type[PersistentVolumeClaim]) -> int:
+    """Version of a storage object as the API server returns it after a write."""
+    with readable(answer):
+        return version_number(ObjectDecoder(kind).decode(answer).metadata.resource_version)
 
 
 @contextmanager

@@ -90,7 +90,7 @@ class TestVolumes:
         """What the volume binder says; it is told here instead of asking an API server."""
         problems: list[str] = []
 
-        async def wait(_pod: Pod, _node: str, _written: dict[str, int]) -> None:
+        async def wait(_pod: Pod, _node: str, _written: object) -> None:
             if problems:
                 raise VolumeError(problems[0])
 

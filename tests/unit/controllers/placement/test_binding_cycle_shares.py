@@ -156,7 +156,7 @@ class Provisioner:
             await asyncio.Event().wait()
         return {}
 
-    async def wait(self, _pod: Pod, _node: str, _written: dict[str, int]) -> None:
+    async def wait(self, _pod: Pod, _node: str, _written: object) -> None:
         await asyncio.Event().wait()
 
 

@@ -19,6 +19,7 @@ from berth.scheduling.cache.volumes import BIND_COMPLETED, SELECTED_NODE
 from controllers.placement.claims import (
     BOUND_BY_CONTROLLER,
     VolumeError,
+    Written,
     reservation_patch,
     selection_patch,
     unfinished,
@@ -28,11 +29,13 @@ from tests.support.placement import Lab, lone, zoned
 HOST = "kubernetes.io/hostname"
 
 
-def volume(name: str, node: str, *, size: str = "10Gi", ref: ClaimReference | None = None) -> PersistentVolume:
+def volume(
+    name: str, node: str, *, size: str = "10Gi", version: int = 7, ref: ClaimReference | None = None
+) -> PersistentVolume:
     terms = [{"matchExpressions": [{"key": HOST, "operator": "In", "values": [node]}]}]
     made = msgspec.convert(
         {
-            "metadata": {"name": name, "uid": f"pv-{name}", "resourceVersion": "7"},
+            "metadata": {"name": name, "uid": f"pv-{name}", "resourceVersion": str(version)},
             "spec": {
                 "capacity": {"storage": size},
                 "accessModes": ["ReadWriteOnce"],
@@ -124,7 +127,7 @@ class TestUnfinished:
     )
     def test_waits(self, lab: Lab, known: list[Any], written: dict[str, int], waits_for: str) -> None:
         know(lab, *known)
-        assert unfinished(user("p", "c"), "n1", lab.cache.state, written=written) == waits_for
+        assert unfinished(user("p", "c"), "n1", lab.cache.state, written=Written(claims=written)) == waits_for
 
     @pytest.mark.parametrize(
         ("known", "written", "problem"),
@@ -139,16 +142,76 @@ class TestUnfinished:
     def test_fails(self, lab: Lab, known: list[Any], written: dict[str, int], problem: str) -> None:
         know(lab, *known)
         with pytest.raises(VolumeError, match=problem):
-            unfinished(user("p", "c"), "n1", lab.cache.state, written=written)
+            unfinished(user("p", "c"), "n1", lab.cache.state, written=Written(claims=written))
 
     def test_one_failure_outweighs_waiting(self, lab: Lab) -> None:
         know(lab, claim("a"), claim("b", **{SELECTED_NODE: "n3"}))
         with pytest.raises(VolumeError, match="provisioned for node n3"):
-            unfinished(user("p", "a", "b"), "n1", lab.cache.state, written={})
+            unfinished(user("p", "a", "b"), "n1", lab.cache.state, written=Written())
+
+    def test_an_annotation_that_was_shown_and_is_missing_in_an_older_version_was_lost(self, lab: Lab) -> None:
+        """As after an etcd restore, from which the claim comes as it was before our write."""
+        written = Written(claims={"default/c": 5})
+        know(lab, claim("c", version=5, **{SELECTED_NODE: "n1"}))
+        written.note_shown("n1", lab.cache.state)
+        know(lab, claim("c", version=4))
+        with pytest.raises(VolumeError, match="could not serve node n1"):
+            unfinished(user("p", "c"), "n1", lab.cache.state, written=written)
 
     def test_a_deleted_node(self, lab: Lab) -> None:
         with pytest.raises(VolumeError, match="node gone was deleted"):
-            unfinished(user("p", "c"), "gone", lab.cache.state, written={})
+            unfinished(user("p", "c"), "gone", lab.cache.state, written=Written())
+
+
+RESERVED = ClaimReference(namespace="default", name="c", uid="pvc-c")
+
+
+class TestReservedVolumes:
+    """The claim waits for a volume that we have reserved for it, in version 8."""
+
+    WAITS = "claim default/c is not bound yet"
+
+    def unfinished(self, lab: Lab, *, shown: bool = False) -> str:
+        written = Written(volumes={"v1": 8}, reserved={"v1": "default/c"})
+        if shown:
+            know(lab, volume("v1", "n1", ref=RESERVED))
+            written.note_shown("n1", lab.cache.state)
+            know(lab, volume("v1", "n1"))
+        return unfinished(user("p", "c"), "n1", lab.cache.state, written=written)
+
+    @pytest.mark.parametrize(
+        ("seen", "problem"),
+        [
+            pytest.param(volume("v1", "n1"), "", id="our write is not seen"),
+            pytest.param(volume("v1", "n1", version=9, ref=RESERVED), "", id="reserved"),
+            pytest.param(None, "volume v1 for claim default/c was deleted", id="deleted"),
+            pytest.param(
+                volume("v1", "n1", version=9), "volume v1 is not reserved for claim default/c any more", id="taken back"
+            ),
+            pytest.param(
+                volume("v1", "n1", version=9, ref=ClaimReference(namespace="other", name="d", uid="u")),
+                "volume v1 is not reserved for claim default/c any more",
+                id="another claim's",
+            ),
+        ],
+    )
+    def test_one_that_is_lost_is_not_waited_for(self, lab: Lab, seen: PersistentVolume | None, problem: str) -> None:
+        know(lab, claim("c"), *([seen] if seen is not None else []))
+        if not problem:
+            assert self.unfinished(lab) == self.WAITS
+            return
+        with pytest.raises(VolumeError, match=problem):
+            self.unfinished(lab)
+
+    def test_a_bound_claim_needs_none(self, lab: Lab) -> None:
+        know(lab, claim("c", bound_to="v2"), volume("v2", "n1"))
+        assert self.unfinished(lab) == ""
+
+    def test_one_that_was_shown_and_is_free_in_an_older_version_was_lost(self, lab: Lab) -> None:
+        """As after an etcd restore."""
+        know(lab, claim("c"))
+        with pytest.raises(VolumeError, match="not reserved for claim default/c any more"):
+            self.unfinished(lab, shown=True)
 
 
 class TestPatches:

@@ -14,7 +14,7 @@ from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.volumes import StorageObject
 from controllers.placement import volume_binder
-from controllers.placement.claims import VolumeError, unfinished
+from controllers.placement.claims import VolumeError, Written, unfinished
 from controllers.placement.volume_binder import VolumeBinder
 from tests.support.placement import Clock, lone, zoned
 from tests.support.volumes import NOW, WAIT, claim, storage_class, using, volume
@@ -128,13 +128,43 @@ async def test_ends_when_the_volume_is_seen_after_its_claim(cache: Cache, binder
     await task
 
 
+class Server:
+    """Answers writes with the object in version 8."""
+
+    async def merge_patch(self, *_: object, **__: object) -> bytes:
+        return b'{"metadata":{"resourceVersion":"8"}}'
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["deleted", "taken back"])
+async def test_ends_when_the_volume_reserved_for_the_claim_is_lost(gone: bool) -> None:
+    cache = Cache(clock=Clock())
+    cache.update_node(zoned("n1"))
+    free = volume("v")
+    for item in (storage_class(WAIT), claim("c"), free):
+        cache.update_storage(item)
+    cache.update_pod(POD)
+    cache.state.assume(POD, "n1")
+    binder = VolumeBinder(cast("ApiClient", Server()), cache.state, idle=no_plan)
+    task = await begin(binder)
+    if gone:
+        cache.delete_storage(free)
+        binder.storage_changed(free)
+    else:
+        taken = volume("v", for_claim="another")
+        taken.metadata.resource_version = "9"
+        see(cache, binder, taken)
+    with pytest.raises(VolumeError, match="was deleted" if gone else "not reserved for claim default/c any more"):
+        await asyncio.wait_for(task, 1)
+    assert (binder._waiting, binder._following) == ({}, {})
+
+
 async def test_what_no_pod_waits_for_has_nobody_checked(
     cache: Cache, binder: VolumeBinder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others' storage objects are as many as others like; each check reads all claims of a pod."""
     checks: list[str] = []
 
-    def counted(pod: Pod, node: str, state: ClusterState, *, written: dict[str, int]) -> str:
+    def counted(pod: Pod, node: str, state: ClusterState, *, written: Written) -> str:
         checks.append(pod.metadata.name)
         return unfinished(pod, node, state, written=written)
 
