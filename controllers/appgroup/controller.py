@@ -33,7 +33,7 @@ class AppGroupController:
         self._queue: WorkQueue[GroupKey] = WorkQueue(lambda key: key.namespace)
         pods = GroupPods()
         versions: SeenVersions[GroupKey] = SeenVersions(self._news)
-        self._large = LargeStatuses(gone=self._queue.add)
+        self._large = LargeStatuses(elsewhere=self._queue.add)
         self._reconciler = Reconciler(
             client=context.client, recorder=context.recorder, pods=pods, versions=versions, large=self._large
         )

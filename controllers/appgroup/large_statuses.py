@@ -24,15 +24,15 @@ class LargeStatuses:
     """The AppGroups known to be large; namespaces have their turns here too."""
 
     def __init__(
-        self, *, gone: Callable[[GroupKey], None], sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self, *, elsewhere: Callable[[GroupKey], None], sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
         """Start without any.
 
         Args:
-            gone: told of one that turned out not to exist.
+            elsewhere: has one worked on elsewhere that turned out not to exist, or is small by its turn.
             sleep: lets seconds pass.
         """
-        self._gone = gone
+        self._elsewhere = elsewhere
         self._sleep = sleep
         self._large: set[GroupKey] = set()
         self._queue: WorkQueue[GroupKey] = WorkQueue(lambda key: key.namespace)
@@ -58,11 +58,14 @@ class LargeStatuses:
         """Call ``work``, which returns whether the AppGroup exists, for each whose turn it is; ends by cancellation."""
 
         async def one(key: GroupKey) -> bool:
+            if key not in self:  # two passes of one AppGroup at once would be two writes
+                self._elsewhere(key)
+                return False
             begun = time.monotonic()
             exists = await work(key)
             if not exists:
                 self.discard(key)
-                self._gone(key)
+                self._elsewhere(key)
             await self._sleep(min(PAUSE * (time.monotonic() - begun), LAST_PAUSE))
             return exists
 

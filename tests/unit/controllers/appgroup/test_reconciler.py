@@ -33,7 +33,7 @@ class World:
         self.notes: list[Note] = []
         self.versions: SeenVersions[GroupKey] = SeenVersions(lambda _: None)
         self.asked: list[str] = []
-        self.large = LargeStatuses(gone=lambda _: None)
+        self.large = LargeStatuses(elsewhere=lambda _: None)
         self.reconciler = Reconciler(
             client=cast(ApiClient, self),
             recorder=cast(EventRecorder, self),
