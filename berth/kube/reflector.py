@@ -29,7 +29,7 @@ from berth.kube.meta import HasMetadata, object_key
 from berth.kube.metrics import CACHED_OBJECTS, HANDLER_FAILURES, UNREADABLE, WATCH_AGE, WATCH_EVENTS, WATCH_RESTARTS
 from berth.kube.objects import Pod
 from berth.kube.resources import Resource, version_number
-from berth.kube.watch_lines import EVENT_DECODER, IDENTITY_DECODER
+from berth.kube.watch_lines import EVENT_DECODER, IDENTITY_DECODER, key_of
 
 log = structlog.get_logger(__name__)
 
@@ -224,6 +224,8 @@ class Reflector(Generic[T]):
         """Add one object of a list to `fresh`; one that cannot be read stays as it was known."""
         try:
             item = self._decoder.decode(raw)
+            if not item.metadata.name:
+                raise ValueError("it has no name")
         except ValueError as error:
             key = self._unreadable(raw, error)
             if key in self.objects:
@@ -235,7 +237,7 @@ class Reflector(Generic[T]):
 
     def _unreadable(self, raw: msgspec.Raw, error: ValueError) -> str:
         """Report an object that does not decode (one odd object must not stop the rest); returns its key."""
-        key = object_key(IDENTITY_DECODER.decode(raw).metadata)
+        key = key_of(raw)
         UNREADABLE.labels(self.resource.plural).inc()
         log.error("object left out, it cannot be read", resource=self.resource.plural, object=key, error=str(error))
         return key

@@ -6,6 +6,8 @@ from typing import Final
 
 import msgspec
 
+from berth.kube.meta import object_key
+
 
 class WatchEvent(msgspec.Struct):
     """A line of a watch, its object not decoded."""
@@ -33,3 +35,11 @@ EVENT_DECODER: Final = msgspec.json.Decoder(WatchEvent)
 """Decodes a line."""
 IDENTITY_DECODER: Final = msgspec.json.Decoder(Identified)
 """Decodes its object."""
+
+
+def key_of(item: msgspec.Raw) -> str:
+    """Return ``namespace/name`` of an object that cannot be read; empty where it does not even have a name."""
+    try:
+        return object_key(IDENTITY_DECODER.decode(item).metadata)
+    except ValueError:
+        return ""

@@ -21,6 +21,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from berth.kube.decoding import at_any_depth
 from berth.kube.errors import retry_after_seconds
+from berth.kube.reflector import CHANGES
 
 
 class _Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -35,9 +36,14 @@ class _Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
 class _Object(msgspec.Struct, rename="camel", omit_defaults=True):
     """An object, or a bookmark."""
 
-    metadata: _Metadata
+    metadata: _Metadata | None = None
     api_version: str | None = None
     kind: str | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it says which object it is, in which version; of any other kopf ends."""
+        return self.metadata is not None and bool(self.metadata.name and self.metadata.resource_version)
 
 
 class _ListMetadata(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -51,7 +57,7 @@ class _List(msgspec.Struct, rename="camel", omit_defaults=True):
     """Objects, or a page of them."""
 
     metadata: _ListMetadata
-    items: list[_Object]
+    items: list[_Object | None] | None
     api_version: str | None = None
     kind: str | None = None
 
@@ -72,7 +78,7 @@ class _Event(msgspec.Struct):
     """A line of a watch."""
 
     type: str
-    object: _Object
+    object: _Object | None
 
 
 _LIST = msgspec.json.Decoder(_List)
@@ -131,7 +137,9 @@ class _MetadataLines:
 
 def _read(body: bytes) -> Any:
     try:
-        return msgspec.to_builtins(_LIST.decode(body))
+        page = _LIST.decode(body)
+        page.items = [item for item in page.items or () if item is not None and item.whole]
+        return msgspec.to_builtins(page)
     except ValueError:  # no list of objects, no JSON or no UTF-8
         return json.loads(body.decode(errors="replace"))
 
@@ -140,7 +148,8 @@ def _reduced(line: bytes) -> bytes:
     try:
         event = _EVENT.decode(line)
         if event.type != "ERROR":
-            return msgspec.json.encode(event)
+            odd = event.object is None or (event.type in CHANGES and not event.object.whole)
+            return b"" if odd else msgspec.json.encode(event)
         code = _ERROR_EVENT.decode(line).object.code
     except ValueError:  # whoever reads the line says so
         return line

@@ -281,6 +281,15 @@ class TestUnreadableObjects:
         reflector._take(msgspec.Raw(msgspec.json.encode(msgspec.json.decode(line("ADDED", name="b"))["object"])), fresh)
         assert set(fresh) == ({"ns/a", "ns/b"} if known else {"ns/b"})
 
+    @pytest.mark.parametrize(
+        "odd", ["null", "[]", "{}", '{"metadata":null}', '{"metadata":{"name":5}}', '{"metadata":{"namespace":"ns"}}']
+    )
+    def test_in_a_list_without_a_name(self, reflector: Reflector[ConfigMap], odd: str) -> None:
+        before = self.count()
+        fresh: dict[str, ConfigMap] = {}
+        reflector._take(msgspec.Raw(odd.encode()), fresh)
+        assert (fresh, self.count()) == ({}, before + 1)
+
     def count(self) -> float:
         return REGISTRY.get_sample_value("berth_unreadable_objects_total", {"resource": "configmaps"}) or 0.0
 

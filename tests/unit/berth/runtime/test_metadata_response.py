@@ -30,6 +30,10 @@ STATUS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failu
 DISCOVERY = {"kind": "APIResourceList", "groupVersion": "g/v1", "resources": [{"name": "appgroups", "verbs": ["list"]}]}
 
 
+ODD: list[Any] = [None, {}, {"metadata": None}, {"metadata": {"uid": "u"}}, {"metadata": {"name": "no version"}}]
+"""Objects that are none, or lack what every object has."""
+
+
 def as_json(value: Any) -> bytes:
     return json.dumps(value).encode()
 
@@ -49,6 +53,13 @@ def as_json(value: Any) -> bytes:
             as_json({**PAGE, "items": [{"metadata": KEY, "spec": 1}]}).replace(b": 1}", b":" + DEEP + b"}"),
             {**PAGE, "items": [{"metadata": KEY}]},
             id="a list with an object that is nested deeply",
+        ),
+        pytest.param(as_json({**PAGE, "items": None}), {**PAGE, "items": []}, id="a list whose objects are null"),
+        pytest.param(as_json(PAGE), PAGE, id="a list without objects"),
+        pytest.param(
+            as_json({**PAGE, "items": [*ODD, OBJECT]}),
+            {**PAGE, "items": [{"metadata": KEY}]},
+            id="objects of which nobody can tell which ones they are are left out",
         ),
         pytest.param(as_json(STATUS), STATUS, id="a refusal"),
         pytest.param(as_json(DISCOVERY), DISCOVERY, id="what kinds there are"),
@@ -75,6 +86,15 @@ async def test_of_a_watch_is_read_which_object_it_is(line: Any, read: Any) -> No
         async with aiohttp.ClientSession(response_class=MetadataResponse) as session, session.get(server.url) as answer:
             chunks = b"".join([chunk async for chunk in answer.content.iter_chunked(2**20)])
     assert json.loads(chunks) == {"type": line["type"], "object": read}
+
+
+@pytest.mark.parametrize("odd", ODD, ids=["null", "empty", "metadata null", "no name", "no version"])
+async def test_events_of_odd_objects_are_left_out(odd: Any) -> None:
+    lines = [as_json({"type": kind, "object": each}) for kind in ("ADDED", "DELETED") for each in (odd, OBJECT)]
+    with api_server(lambda _: Answer(200, b"\n".join([*lines, b""]))) as server:
+        async with aiohttp.ClientSession(response_class=MetadataResponse) as session, session.get(server.url) as answer:
+            chunks = b"".join([chunk async for chunk in answer.content.iter_chunked(2**20)])
+    assert [json.loads(each)["object"] for each in chunks.split()] == [{"metadata": KEY}] * 2
 
 
 @pytest.mark.parametrize(
