@@ -40,9 +40,9 @@ class Written:
     reserved: dict[str, str] = field(default_factory=dict)
     """claim by name of the volume that is reserved for it"""
 
-    def note_shown(self, node: str, state: ClusterState) -> None:
-        """Note what the watches have shown by now."""
-        for key in self.claims:
+    def note_shown(self, pod: Pod, node: str, state: ClusterState) -> None:
+        """Note what the watches have shown by now of a pod's claims, also what another process has written."""
+        for key in claim_keys(pod):
             claim = state.volumes.claims.get(key)
             if claim is not None and claim.metadata.annotations.get(SELECTED_NODE) == node:
                 self.claims[key] = -1

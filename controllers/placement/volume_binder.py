@@ -218,7 +218,7 @@ class VolumeBinder:
                 raise VolumeError("the pod has ended or was deleted")
             if not unfinished(pod, node, self._state, written=written):
                 return
-            written.note_shown(node, self._state)
+            written.note_shown(pod, node, self._state)
             if self._waiting.get(pod.metadata.uid) is waiter:
                 self._follow(pod, node, waiter, reserved=written.reserved)
             await waiter.changed.wait()

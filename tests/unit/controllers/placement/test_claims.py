@@ -149,11 +149,14 @@ class TestUnfinished:
         with pytest.raises(VolumeError, match="provisioned for node n3"):
             unfinished(user("p", "a", "b"), "n1", lab.cache.state, written=Written())
 
-    def test_an_annotation_that_was_shown_and_is_missing_in_an_older_version_was_lost(self, lab: Lab) -> None:
-        """As after an etcd restore, from which the claim comes as it was before our write."""
-        written = Written(claims={"default/c": 5})
+    @pytest.mark.parametrize("claims", [{"default/c": 5}, {}], ids=["ours", "another process's"])
+    def test_an_annotation_that_was_shown_and_is_missing_in_an_older_version_was_lost(
+        self, lab: Lab, claims: dict[str, int]
+    ) -> None:
+        """As after an etcd restore, from which the claim comes as it was before the write."""
+        written = Written(claims=dict(claims))
         know(lab, claim("c", version=5, **{SELECTED_NODE: "n1"}))
-        written.note_shown("n1", lab.cache.state)
+        written.note_shown(user("p", "c"), "n1", lab.cache.state)
         know(lab, claim("c", version=4))
         with pytest.raises(VolumeError, match="could not serve node n1"):
             unfinished(user("p", "c"), "n1", lab.cache.state, written=written)
@@ -175,7 +178,7 @@ class TestReservedVolumes:
         written = Written(volumes={"v1": 8}, reserved={"v1": "default/c"})
         if shown:
             know(lab, volume("v1", "n1", ref=RESERVED))
-            written.note_shown("n1", lab.cache.state)
+            written.note_shown(user("p", "c"), "n1", lab.cache.state)
             know(lab, volume("v1", "n1"))
         return unfinished(user("p", "c"), "n1", lab.cache.state, written=written)
 
