@@ -25,7 +25,7 @@ import structlog
 
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError, readable
-from berth.kube.resources import LEASES
+from berth.kube.resources import LEASES, version_number
 
 log = structlog.get_logger(__name__)
 
@@ -68,7 +68,10 @@ class LeaseTiming:
 
 
 class LeadershipLost(Exception):  # noqa: N818 - an outcome, named as Kubernetes names it
-    """The Lease could not be renewed in time, or somebody else has it; the work it protects was told to stop."""
+    """The Lease could not be renewed in time, or somebody else has it, or the API server has another history.
+
+    The work that it protects was told to stop.
+    """
 
 
 def _now() -> str:
@@ -131,7 +134,8 @@ class LeaseLock:
         """Renew for ever; the Lease counts as held no longer when this ends.
 
         Raises:
-            LeadershipLost: at the deadline, or as soon as somebody else is seen to hold the Lease.
+            LeadershipLost: at the deadline, or as soon as somebody else is seen to hold the Lease, or one of our
+                renewals to be missing, as after an etcd restore.
         """
         started = self._sent
         try:
@@ -211,9 +215,18 @@ class LeaseLock:
                 return None
             raise
         version = lease["metadata"]["resourceVersion"]
+        self._check_history(version)
         if version != self._observed_version:
             self._observed_version, self._observed_at = version, boot_clock()
         return lease
+
+    def _check_history(self, version: str) -> None:
+        """End leadership where a renewal is missing: watches may go on and leave out what is in the new history."""
+        if self.held and 0 <= version_number(version) < version_number(self._observed_version):
+            raise LeadershipLost(
+                f"the API server shows lease {self._namespace}/{self._name} at version {version}, "
+                f"after version {self._observed_version}: it was restored from a backup"
+            )
 
     def _spec(self, *, transitions: int, acquired: str) -> dict[str, Any]:
         # The times are for people: nothing of Berth compares them with anything.
@@ -231,6 +244,7 @@ class LeaseLock:
             version = lease["metadata"]["resourceVersion"]
             if lease["spec"]["holderIdentity"] != self._identity:
                 raise ValueError("not the Lease as it was written")
+        self._check_history(version)
         self._lease = lease
         self._observed_version, self._observed_at = version, boot_clock()
 

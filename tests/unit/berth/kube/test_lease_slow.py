@@ -116,6 +116,43 @@ def test_a_server_that_is_away_is_not_asked_more_often_than_it_would_be(monkeypa
     assert run_in_virtual_time(lead) <= TIMING.renew_deadline / TIMING.retry_period
 
 
+def test_another_history_ends_leadership_as_soon_as_a_renewal_is_missing_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """etcd was restored from a backup that is a few writes old, and may be beyond them by the time that it is asked."""
+
+    async def lead(clock: Callable[[], float]) -> float:
+        monkeypatch.setattr(lease_module, "boot_clock", clock)
+        server = Server()
+        lock = candidate(server, "me", repeat((0.0, 0.0)))
+        await lock.acquire()
+        backup = server.lease
+        keeper = asyncio.ensure_future(lock.keep())
+        await asyncio.sleep(5)
+        server.lease, server.version, restored = backup, 100, clock()
+        with pytest.raises(LeadershipLost, match="the API server shows lease ns/berth at version 1, after version 3"):
+            await keeper
+        assert not lock.held
+        return clock() - restored
+
+    assert run_in_virtual_time(lead) <= 2 * TIMING.retry_period
+
+
+def test_a_lease_that_goes_back_before_it_is_held_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def take(clock: Callable[[], float]) -> bool:
+        monkeypatch.setattr(lease_module, "boot_clock", clock)
+        server = Server()
+        server.version = 50
+        server.write({"metadata": {}, "spec": {"holderIdentity": "another", "leaseDurationSeconds": 15}})
+        lock = candidate(server, "me", repeat((0.0, 0.0)))
+        waiting = asyncio.ensure_future(lock.acquire())
+        await asyncio.sleep(5)
+        server.lease, server.version = None, 10
+        server.write({"metadata": {}, "spec": {"holderIdentity": "another", "leaseDurationSeconds": 15}})
+        await waiting
+        return lock.held
+
+    assert run_in_virtual_time(take)
+
+
 WAYS = st.lists(st.tuples(st.floats(0, 4), st.floats(0, 4)), max_size=30)
 
 
