@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any, cast
 
 import pytest
@@ -14,7 +15,7 @@ from berth.kube.reflector import Reflector
 from berth.kube.resources import APP_GROUPS
 from berth.network.groups import GroupKey
 from berth.runtime import workqueue
-from controllers.placement.group_lookup import DELAY, TRIES, GroupLookup
+from controllers.placement.group_lookup import DELAY, MOST, PAUSE, TRIES, GroupLookup
 from tests.support.placement import chain, group_object, lone, member
 
 SHOP = GroupKey("default", "shop")
@@ -31,7 +32,12 @@ class World:
         self.server: dict[str, CustomObject] = {}
         self.asked: list[str] = []
         self.delays: list[float] = []
-        self.lookup = GroupLookup(cast("ApiClient", self), self.watch, schedulers=SCHEDULERS)
+        self.pauses: list[float] = []
+        self.now = 100.0
+        self.lookup = GroupLookup(cast("ApiClient", self), self.watch, schedulers=SCHEDULERS, sleep=self.sleep)
+        real = time.monotonic
+        monkeypatch.setattr(asyncio.BaseEventLoop, "time", lambda _: real())
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
         add = workqueue.WorkQueue.add
 
         def at_once(queue: Any, key: GroupKey, *, delay: float = 0.0) -> None:
@@ -39,6 +45,9 @@ class World:
             add(queue, key)
 
         monkeypatch.setattr(workqueue.WorkQueue, "add", at_once)
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
 
     def store(self, version: str = "5") -> CustomObject:
         found = group_object("shop", *chain("a", "b"))
@@ -48,6 +57,7 @@ class World:
 
     async def get(self, _kind: object, name: str, *, namespace: str) -> CustomObject:
         self.asked.append(f"{namespace}/{name}")
+        self.now += 0.01
         if self.error is not None:
             raise self.error
         if name not in self.server:
@@ -134,3 +144,31 @@ async def test_one_that_was_found_and_deleted_is_looked_for_again(world: World) 
     world.watch.objects.clear()
     await world.run(member("b", "b"))
     assert world.asked == ["default/shop"] * 2
+
+
+async def test_one_that_was_deleted_since_is_looked_for_again(world: World) -> None:
+    """It may have been made anew."""
+    world.store()
+    world.watch._version = "9"
+    await world.run(member("a", "a"))
+    assert (len(world.asked), world.watch.objects) == (TRIES, {})
+
+
+async def test_what_is_not_found_is_followed_by_pauses(world: World) -> None:
+    """One tenant's pods could have the API server asked for what is not there all the time."""
+    world.store()
+    await world.run(member("a", "a"), member("b", "a", group="missing"))
+    assert world.pauses == pytest.approx([PAUSE * 0.01] * TRIES)
+
+
+async def test_of_one_namespace_so_many_wait_and_of_others_too(world: World) -> None:
+    pods = [member(f"p{number}", "a", group=f"g{number}") for number in range(MOST + 100)]
+    for pod in pods:
+        world.lookup.on_pod(None, pod)
+    assert len(world.lookup._queue) == MOST
+    await world.run(member("theirs", "a", namespace="other"))
+    assert world.asked.count("other/shop") == TRIES
+    assert len(world.asked) == (MOST + 1) * TRIES
+    assert (world.lookup._tries, world.lookup._waiting) == ({}, {})
+    await world.run(pods[-1])
+    assert len(world.asked) == (MOST + 2) * TRIES
