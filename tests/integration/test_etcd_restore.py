@@ -14,6 +14,7 @@ from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.appgroups import AppGroups
 from tests.support.backups import Backup
+from tests.support.faults import Fault, FaultProxy
 from tests.support.placing import BARE, Stage, chain
 
 CONTROLLERS = ["placement", "appgroup", "networktopology"]
@@ -66,3 +67,41 @@ def test_what_comes_after_a_restore_is_placed_and_reported(
         eventually(lambda: order("later"), accept=lambda names: names == ["x", "y"], timeout=60, what="a new AppGroup")
         eventually(lambda: order("shop"), accept=lambda names: names == ["queue", "web"], timeout=60, what="an edit")
         assert controllers.running
+
+
+def test_a_history_that_is_beyond_that_of_the_watches_is_noticed_by_the_lease(
+    fresh_cluster: Callable[..., LocalCluster], tmp_path: Path
+) -> None:
+    """The API server is reached only when its versions have passed those of before: watches would go on."""
+    cluster = fresh_cluster(**BARE)
+    stage = Stage(cluster)
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/{stage.name}/leases/berth-placement"
+    arguments = ["--lease-namespace", stage.name, "--lease-duration", "60"]
+
+    def placing(kubeconfig: Path) -> ControllerProcess:
+        return ControllerProcess.start(["placement"], kubeconfig=kubeconfig, directory=tmp_path, arguments=arguments)
+
+    def renewed() -> str:
+        return str(stage.api.request("GET", lease)["spec"]["renewTime"])
+
+    stage.nodes("n1")
+    with FaultProxy(cluster, directory=tmp_path) as proxy, placing(proxy.kubeconfig) as controller:
+        controller.wait_leader().wait_ready()
+        backup = Backup(cluster, tmp_path)
+        stage.api.close()
+        before = renewed()
+        eventually(renewed, accept=lambda time: time != before, what="a renewal that the backup does not have")
+        stage.pod("unmade")
+        stage.wait_bound("unmade")
+        unreached = proxy.add(Fault.RESET, method="GET", path=r"(?!.*/leases/).*")
+        backup.restore()
+        stage.api.close()
+        stage.pod("missed")
+        for number in range(100):
+            body = {"metadata": {"name": f"c{number}"}}
+            stage.api.request("POST", f"/api/v1/namespaces/{stage.name}/configmaps", body)
+        proxy.release(unreached)
+        eventually(lambda: controller.running, accept=lambda running: not running, timeout=60, what="its end")
+        assert "it was restored from a backup" in controller.tail()
+    with placing(Path(cluster.kubeconfig)):
+        stage.wait_bound("missed", timeout=60)
