@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
@@ -62,6 +62,12 @@ class _Pass:
     raw: dict[str, Any]
     status: NetworkTopologyStatus
     places: Places
+    generation: int = field(init=False)
+    """generation of the object that the pass is about: as it was read, or with our own weights in it"""
+
+    def __post_init__(self) -> None:
+        """Begin with the object as it was read."""
+        self.generation = self.present
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -70,7 +76,7 @@ class _Pass:
         return found
 
     @property
-    def generation(self) -> int:
+    def present(self) -> int:
         """Generation of the object as the API server has it."""
         return int(self.metadata.get("generation", 0))
 
@@ -241,6 +247,8 @@ class Reconciler:
         answer = await self._versions.writing(this.key, write, generation=this.generation + 1)
         metrics.WRITES.labels("weights").inc()
         this.raw = ObjectDecoder(NETWORK_TOPOLOGIES.raw.type).decode(answer)
+        # Somebody else's edit in between is for the next pass: nothing was computed of it.
+        this.generation = min(this.present, this.generation + 1)
         regarding = Reference.to(this.raw)
         note = events.weights_updated(regarding, computed) if wanted else events.weights_removed(regarding, owned)
         self._recorder.record(note)

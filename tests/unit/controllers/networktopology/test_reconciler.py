@@ -53,6 +53,25 @@ async def test_weights_and_status_are_written_once() -> None:
     assert world.delays == []
 
 
+@pytest.mark.parametrize("edits", [0, 1, 3])
+async def test_a_status_is_of_what_was_read_although_somebody_edits_the_object_meanwhile(edits: int) -> None:
+    """Placement would take weights of the spec before for those of the present one, and wait for no others."""
+
+    class Edited(World):
+        def _written(self, part: str, body: dict[str, Any]) -> bytes:
+            answer = super()._written(part, body)
+            if part == "weights" and self.raw is not None:
+                self.raw["metadata"]["generation"] += 1 + edits
+                answer = msgspec.json.encode(self.raw)
+            return answer
+
+    raw = raw_topology(STATED)
+    world = Edited({**raw, "metadata": {**raw["metadata"], "generation": 4}})
+    assert await world.reconciler.reconcile(KEY)
+    assert world.parts == ["weights", "status"]
+    assert {item["observedGeneration"] for item in world.status["conditions"]} == {5}
+
+
 async def test_the_status_tells_the_age_of_the_measurements() -> None:
     reading = replace(measured(n1_n2=5, n2_n1=6), time=datetime.fromisoformat(MEASURED_AT))
     world = World(raw_topology(STATED), reading=reading)
