@@ -248,8 +248,9 @@ class BindingCycle:
             self._record(events.bind_failed(decision, result.problem))
             self._requeue(decision.pod)
         elif result.outcome is BindOutcome.GONE:
-            # The pod's own event may come later and will not find the room taken: wake those who wait for it now.
-            self._cache.forget(decision.pod)
+            # The pod's own event ends its wait. It may come later and will not find the room taken: wake those who wait
+            # for it now.
+            self._requeue(decision.pod)
             self._queue.move_all_to_active()
         # ELSEWHERE: the pod's own event moves it in the cache; until then its room here stays taken.
 

@@ -83,6 +83,14 @@ class TestOutcomes:
         desk.lose("pods", assumed.decision.pod)
         assert [found.decision.pod.metadata.name for found in desk.decide()] == ["next"]
 
+    def test_gone_that_the_watch_goes_on_showing_waits_for_its_backoff(self, desk: Desk) -> None:
+        """A 404 may be wrong, and a pod that nobody plans any more would wait for ever."""
+        assumed = desk.place(lone("p", cpu="1"))
+        desk.controller.binding.settle(assumed, BindResult(BindOutcome.GONE))
+        assert (desk.said.reasons, occupied(desk), waiting(desk)) == ([], {}, ["p"])
+        (entry,) = desk.queue.entries()
+        assert entry.due == entry.not_before
+
 
 class TestVolumes:
     @pytest.fixture
