@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from berth.scheduling.replicas.model import Model
-from berth.scheduling.replicas.problem import Bools, Floats, Ints
+from berth.scheduling.replicas.problem import Bools, Counts, Floats, Ints
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity
 from berth.scheduling.replicas.terms.affinity import PreferredAffinityTerm, RequiredAffinityTerm
 from berth.scheduling.replicas.terms.anti_affinity import AntiAffinityTerm
@@ -31,8 +31,8 @@ class Books:
     def __init__(self, model: Model) -> None:
         """Begin with what is placed."""
         self.model = model
-        self.planned: Ints = np.zeros((len(model.workload), model.size), dtype=np.int64)
-        """int64[M, K], pods of each set by column"""
+        self.planned: Counts = np.zeros((len(model.workload), model.size), dtype=np.int32)
+        """int32[M, K], pods of each set by column"""
         self.x: Floats = model.placed.copy()
         """float64[W, K], replicas by column, placed ones among them"""
         self.by_location: Floats = _summed(self.x, model.location, model.locations)

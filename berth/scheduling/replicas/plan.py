@@ -15,7 +15,7 @@ from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.model import LARGE, Model
 from berth.scheduling.replicas.near import near_enough
 from berth.scheduling.replicas.order import has_order
-from berth.scheduling.replicas.problem import Ints, Problem
+from berth.scheduling.replicas.problem import Counts, Problem
 from berth.scheduling.replicas.result import Plan, result_of
 from berth.scheduling.replicas.runner_ups import runner_ups
 from berth.scheduling.replicas.search.draft import Draft
@@ -148,7 +148,7 @@ def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) ->
             return
         draft.restore(rows, empty)
     starts = yield from _starts(draft, rows, budget, effort, effort.improved if sum(replicas) <= MANY else 1)
-    found: list[tuple[_Standing, Ints]] = []
+    found: list[tuple[_Standing, Counts]] = []
     for _, planned in sorted(starts.items(), key=lambda start: start[0]):
         if found and budget.over:
             break
@@ -162,7 +162,7 @@ def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) ->
 
 def _starts(
     draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort, keep: int
-) -> Generator[None, None, dict[_Standing, Ints]]:
+) -> Generator[None, None, dict[_Standing, Counts]]:
     """Fill the most promising patterns; returns the best of these plans, none if the draft is as good as can be.
 
     Once the best one is what its pattern promised, patterns that promise worse than the plans to keep are left out.
@@ -171,7 +171,7 @@ def _starts(
     empty = draft.snapshot(rows)
     templates = {1: parts(books, rows)}
     yield from budget.pause()
-    starts: dict[_Standing, Ints] = {}
+    starts: dict[_Standing, Counts] = {}
     # Without room enough for its slices a pattern promises something near a penalty, whatever it is worth.
     trusted, kept_promise = books.model.penalty / LARGE, False
     promising = yield from patterns(books, budget, rows, effort.patterns)

@@ -18,6 +18,8 @@ from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int32]
+"""Pods by set and column: of large plans there are millions, and several copies at a time."""
 Bools = npt.NDArray[np.bool_]
 
 

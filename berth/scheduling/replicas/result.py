@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from berth.scheduling.replicas.books import Books
-from berth.scheduling.replicas.problem import Floats, Ints
+from berth.scheduling.replicas.problem import Counts, Floats
 from berth.scheduling.replicas.runner_ups import RunnerUps
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.terms.survival import survives
@@ -98,7 +98,7 @@ def result_of(draft: Draft, *, keep: bool, cut_short: bool, runner_ups: RunnerUp
     blocked = tuple(draft.missing)
     if not keep:
         draft.clear(range(len(draft.missing)), range(draft.model.size))
-    planned: Ints = books.planned
+    planned: Counts = books.planned
     counts: list[dict[int, int]] = [{} for _ in draft.missing]
     for row, column in np.argwhere(planned).tolist():
         counts[row][int(draft.model.columns[column])] = int(planned[row, column])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from berth.scheduling.replicas.books import Books
-from berth.scheduling.replicas.problem import Bools, Floats, Ints
+from berth.scheduling.replicas.problem import Bools, Counts, Floats
 
 Changes = Sequence[tuple[int, int, int]]
 """pod set, column and a number of pods: how many more, or how many there were"""
@@ -62,12 +62,12 @@ class Draft:
         self.change([(row, column, -count) for row, column, count in taken])
         return taken
 
-    def snapshot(self, rows: Sequence[int]) -> Ints:
-        """int64[rows, K], the plan of some pod sets as of now."""
-        planned: Ints = self.books.planned[rows]
+    def snapshot(self, rows: Sequence[int]) -> Counts:
+        """int32[rows, K], the plan of some pod sets as of now."""
+        planned: Counts = self.books.planned[rows]
         return planned
 
-    def restore(self, rows: Sequence[int], planned: Ints) -> None:
+    def restore(self, rows: Sequence[int], planned: Counts) -> None:
         """Go back to a snapshot."""
         change = planned - self.books.planned[rows]
         number, column = change.nonzero()

@@ -14,7 +14,7 @@ import numpy as np
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.hard import keeps_rules
-from berth.scheduling.replicas.problem import Floats, Ints
+from berth.scheduling.replicas.problem import Counts, Floats, Ints
 from berth.scheduling.replicas.rule import Affinity
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.options import Options
@@ -31,7 +31,7 @@ class Exact:
         self._draft, self._budget, self._steps = draft, budget, steps
         self._rows = range(len(draft.missing))
         model = draft.model
-        self.best: Ints | None = None
+        self.best: Counts | None = None
         """int64[M, K], the best plan so far"""
         self.lowest = np.inf
         """what it costs, as `unpunished` has it"""
@@ -151,7 +151,7 @@ class Exact:
         planned = np.zeros_like(self._draft.books.planned)
         for workload, number in self._chosen.items():
             for row in options.rows[workload]:
-                planned[row] = options.counts[row][number].astype(np.int64)
+                planned[row] = options.counts[row][number].astype(np.int32)
         if self._tied:
             # Budgets of bandwidth and orders of binding are judged for whole plans only.
             self._draft.restore(self._rows, planned)

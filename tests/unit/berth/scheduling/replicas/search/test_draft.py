@@ -30,6 +30,14 @@ def test_a_restored_snapshot_is_what_it_was(seed: int) -> None:
     assert Draft(books).missing == missing
 
 
+def test_a_snapshot_takes_four_bytes_for_each_pod_set_and_column() -> None:
+    draft = Draft(books_of(problem(3, 2)))
+    draft.put(0, 4, 2)
+    planned = draft.snapshot([0, 1])
+    assert planned.nbytes == 4 * len(draft.missing) * draft.model.size
+    assert planned[0, 4] == 2
+
+
 def test_clear_tells_what_was_there() -> None:
     draft = Draft(books_of(problem(3, 2)))
     draft.put(0, 4, 2)
