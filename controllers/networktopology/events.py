@@ -12,7 +12,7 @@ from berth.api.networktopology import (
     CONDITION_WEIGHTS_COMPUTED,
 )
 from berth.kube.events import Note, Reference
-from controllers.networktopology.sources.base import REASON_PARTLY_USABLE
+from controllers.networktopology.sources.base import REASON_CLOCKS_DIFFER, REASON_PARTLY_USABLE
 
 _ACTIONS: Final[Mapping[str, str]] = {
     CONDITION_SOURCE_AVAILABLE: "ReadSource",
@@ -48,7 +48,7 @@ def condition_changes(
     notes = []
     for update in updates:
         past = known.get(update.type)
-        troubled = update.status is not True or update.reason == REASON_PARTLY_USABLE
+        troubled = update.status is not True or update.reason in (REASON_CLOCKS_DIFFER, REASON_PARTLY_USABLE)
         if troubled if past is None else past.reason != update.reason:
             notes.append(Note(regarding, update.reason, update.message, _ACTIONS[update.type], warning=troubled))
     return notes

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 UNREACHABLE: Final = 2**62
 """Latency, in microseconds, of what answers nothing."""
+REASON_CLOCKS_DIFFER: Final = "ClocksDiffer"
+"""Reason of SourceAvailable when the clock of this process is not that of the measurements; an Event warns of it."""
 REASON_PARTLY_USABLE: Final = "SomeMeasurementsUnusable"
 """Reason of SourceAvailable when it is True but not all of the source can be used; an Event warns of it."""
 
@@ -157,6 +159,10 @@ class Reading:
     """entries that name nodes which the cluster does not have"""
     stale: int = 0
     """samples that are too old"""
+    mistimed: int = 0
+    """samples of a time that cannot be by the clock of this process; they are malformed too"""
+    clock_error: float = 0.0
+    """seconds by which the clock of this process is ahead of the one that their ages are by, where that is another"""
     detail: str = ""
     """why reading failed"""
 

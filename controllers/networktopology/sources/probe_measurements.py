@@ -59,6 +59,7 @@ class _Gathered:
         self.measurements: list[Measurement] = []
         self.malformed: list[str] = []
         self.stale = 0
+        self.mistimed = 0
         self.time: datetime | None = None
         self.nodes = 0
 
@@ -69,9 +70,10 @@ class _Gathered:
         self.nodes += len(self.measurements) > before
 
     def _add_peer(self, origin: str, peer: ReportedPeer) -> None:
-        time = _moment(peer.last_probe_time)
+        time = moment_of(peer.last_probe_time)
         age = -math.inf if time is None else (self._now - time).total_seconds()
         if time is None or age < -CLOCK_TOLERANCE:
+            self.mistimed += time is not None
             self.malformed.append(f"{origin} to {peer.node} was probed at {peer.last_probe_time[:40]!r}")
             return
         if age >= MAX_AGE:
@@ -120,10 +122,12 @@ def read_reports(reports: Iterable[Report], places: Places, *, percentile: Perce
         malformed=tuple(gathered.malformed),
         unknown_nodes=tuple(unknown),
         stale=gathered.stale,
+        mistimed=gathered.mistimed,
     )
 
 
-def _moment(text: str) -> datetime | None:
+def moment_of(text: str) -> datetime | None:
+    """Return the time that a report states; None if it is none, or says nothing of its zone."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar, Final
@@ -25,6 +26,7 @@ from berth.runtime.operator import why_refused
 from controllers.networktopology.node_medians import FRESH_AGE
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
+    REASON_CLOCKS_DIFFER,
     REASON_PARTLY_USABLE,
     Published,
     Reading,
@@ -35,8 +37,9 @@ from controllers.networktopology.sources.base import (
     left_out,
 )
 from controllers.networktopology.sources.cluster_wide import ClusterWideSource
-from controllers.networktopology.sources.probe_measurements import PROBE_REPORTS, Report, read_reports
-from controllers.networktopology.sources.steady_clock import SteadyClock
+from controllers.networktopology.sources.probe_measurements import CLOCK_TOLERANCE, PROBE_REPORTS, Report, read_reports
+from controllers.networktopology.sources.reported_time import ReportedTime, clock_comparison
+from controllers.networktopology.sources.steady_clock import Present, SteadyClock
 
 log = structlog.get_logger(__name__)
 
@@ -84,6 +87,7 @@ class ProbeReports(ClusterWideSource):
         self._rounds = 0
         self._cached: _Cached | None = None
         self._clock = SteadyClock()
+        self._reported = ReportedTime()
         self._one_at_a_time = asyncio.Lock()
         self._news = asyncio.Event()
 
@@ -108,11 +112,15 @@ class ProbeReports(ClusterWideSource):
         if since is None:
             return Reading(SourceState.PENDING, NAME)
         reading = await self._latest(reflector, places)
-        mostly_old = reading.stale > len(reading.measurements) and time.monotonic() - since < SETTLE_SECONDS
+        of_other_times = max(reading.stale, reading.mistimed)
+        undecided = of_other_times > len(reading.measurements) and time.monotonic() - since < SETTLE_SECONDS
         ours = topology.weight_set(WEIGHTS_NETPERF) is not None and topology.status.source in (None, self.choice)
-        if mostly_old and ours:
-            # Costs that were measured stay while it is not known whether agents have stopped or could not write.
-            return Reading(SourceState.FAILED, NAME, detail="most are of before the API server could be reached")
+        if undecided and ours:
+            # Costs that were measured stay while it is not known whether agents have stopped or could not write, and
+            # while none has said what time it is.
+            before = "most are of before the API server could be reached"
+            future = "most are of the future by the clock of this controller"
+            return Reading(SourceState.FAILED, NAME, detail=before if reading.stale >= reading.mistimed else future)
         return _begun(topology, reading)
 
     def _listen(self, reflector: Reflector[Report]) -> float | None:
@@ -138,13 +146,28 @@ class ProbeReports(ClusterWideSource):
                     return read_reports(reports, places, percentile=self._percentile, now=now)
 
                 # In a thread: 5000 reports take most of a second.
-                reading = await asyncio.to_thread(self._clock.read, self._clock.present(), at)
+                present = self._clock.present()
+                reading = await asyncio.to_thread(self._timed, at, present, self._reported.at(present.moment))
                 cached = self._cached = _Cached(rounds, places, time.monotonic(), reading)
             return cached.reading
+
+    def _timed(self, at: Callable[[datetime], Reading], present: Present, reported: datetime | None) -> Reading:
+        """Return the reading at that time at which most measurements count: by the own clock, or by those of nodes."""
+        reading = self._clock.read(present, at)
+        error = 0.0 if reported is None else (present.wall - reported).total_seconds()
+        if reported is None or abs(error) <= CLOCK_TOLERANCE:
+            return reading
+        by_nodes = at(reported)
+        if len(by_nodes.measurements) <= len(reading.measurements):
+            return reading
+        return replace(by_nodes, clock_error=error)
 
     def availability(self, reading: Reading, instead: str) -> ConditionUpdate:
         """Return the condition SourceAvailable."""
         match reading.state:
+            case SourceState.READ if reading.clock_error:
+                text = f"{reading.name}{_left_out(reading)}. {clock_comparison(reading.clock_error)}, whose time counts"
+                return available(True, REASON_CLOCKS_DIFFER, text)
             case SourceState.READ:
                 reason = REASON_PARTLY_USABLE if reading.malformed else "ProbeReportsRead"
                 return available(True, reason, f"{reading.name}{_left_out(reading)}")
@@ -159,8 +182,17 @@ class ProbeReports(ClusterWideSource):
                     f"tenths of either on, or at once with the annotation {ANNOTATION_SOURCE}: {self.choice}; {instead}"
                 )
                 return available(False, "TooFewProbeReports", text)
+            case SourceState.EMPTY if reading.mistimed > reading.stale:
+                text = (
+                    "ProbeReports are of the future; see whether the clock of this controller is behind, or those of "
+                    f"the nodes ahead{_left_out(reading)}; {instead}"
+                )
+                return available(False, REASON_CLOCKS_DIFFER, text)
             case SourceState.EMPTY if reading.stale:
-                text = f"No ProbeReport is of the last 15 minutes; see whether the node agents run; {instead}"
+                text = (
+                    "No ProbeReport is of the last 15 minutes; see whether the node agents run, and whether the clock "
+                    f"of this controller is right; {instead}"
+                )
                 return available(False, "ProbeReportsStale", text)
             case SourceState.EMPTY:
                 text = f"ProbeReports have no usable measurement{_left_out(reading)}; {instead}"
@@ -229,6 +261,8 @@ class ProbeReports(ClusterWideSource):
             await self._news.wait()
             self._news.clear()
             self._rounds += 1
+            if self._reflector is not None:
+                self._reported.hear(self._reflector.objects, time.monotonic())
             self._tell_all()
             await asyncio.sleep(TELL_SECONDS)
 

@@ -22,6 +22,7 @@ from controllers.networktopology.node_medians import MAX_AGE
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources import prometheus_http
 from controllers.networktopology.sources.base import (
+    REASON_CLOCKS_DIFFER,
     REASON_PARTLY_USABLE,
     Published,
     Reading,
@@ -120,6 +121,12 @@ class Prometheus(ClusterWideSource):
             case SourceState.EMPTY if reading.detail:
                 text = f"Prometheus cannot be read: {reading.detail}; {instead}"
                 return available(False, "PrometheusUnreadable", text)
+            case SourceState.EMPTY if reading.mistimed:
+                text = (
+                    f"{reading.name} answers with another time than the clock of this controller has; set both right"
+                    f"{_left_out(reading)}; {instead}"
+                )
+                return available(False, REASON_CLOCKS_DIFFER, text)
             case SourceState.EMPTY:
                 text = f"{reading.name} has no usable figure{_left_out(reading)}; {instead}"
                 return available(False, "NoUsableMeasurements", text)

@@ -116,6 +116,7 @@ def read_series(series: Sequence[Series], places: Places, *, query: LatencyQuery
     malformed: list[str] = []
     unknown: list[str] = []
     newest: float | None = None
+    mistimed = 0
     for item in sorted(series, key=lambda item: item.metric):
         pair = item.metric
         origin, destination = pair.origin, pair.destination
@@ -130,6 +131,7 @@ def read_series(series: Sequence[Series], places: Places, *, query: LatencyQuery
         elif item.value is None:
             malformed.append(f"{_named(pair)} is a histogram")
         elif abs(item.value[0] - now.timestamp()) > CLOCK_TOLERANCE:
+            mistimed += 1
             malformed.append(f"{_named(pair)} is of another time")
         elif (microseconds := _microseconds(item.value[1], factor)) is None:
             malformed.append(f"{_named(pair)} is {_name(item.value[1])!r}")
@@ -146,6 +148,7 @@ def read_series(series: Sequence[Series], places: Places, *, query: LatencyQuery
         time=None if newest is None else datetime.fromtimestamp(newest, UTC),
         malformed=tuple(malformed),
         unknown_nodes=tuple(unknown),
+        mistimed=mistimed,
     )
 
 

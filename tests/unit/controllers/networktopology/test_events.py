@@ -9,12 +9,13 @@ import pytest
 from berth.api.conditions import Condition, ConditionUpdate, apply
 from berth.kube.events import Note, Reference
 from controllers.networktopology import events
-from controllers.networktopology.sources.base import REASON_PARTLY_USABLE
+from controllers.networktopology.sources.base import REASON_CLOCKS_DIFFER, REASON_PARTLY_USABLE
 from tests.support.topologies import raw_topology
 
 NET = Reference.to(raw_topology())
 FINE = ConditionUpdate("SourceAvailable", True, "MeasurementsRead", "fine")
 PARTLY = ConditionUpdate("SourceAvailable", True, REASON_PARTLY_USABLE, "a value is bad")
+CLOCKS = ConditionUpdate("SourceAvailable", True, REASON_CLOCKS_DIFFER, "behind")
 GONE = ConditionUpdate("SourceAvailable", False, "ConfigMapNotFound", "gone")
 EMPTY = ConditionUpdate("SourceAvailable", False, "NoUsableMeasurements", "empty")
 COMPUTED = ConditionUpdate("WeightsComputed", True, "Computed", "Dijkstra from UserDefined")
@@ -34,6 +35,7 @@ def conditions(*updates: ConditionUpdate) -> tuple[Condition, ...]:
         pytest.param(GONE, GONE, None, id="stays missing"),
         pytest.param(FINE, GONE, ("ConfigMapNotFound", True), id="goes"),
         pytest.param(FINE, PARTLY, (REASON_PARTLY_USABLE, True), id="a value goes bad"),
+        pytest.param(FINE, CLOCKS, (REASON_CLOCKS_DIFFER, True), id="usable by another clock"),
         pytest.param(GONE, EMPTY, ("NoUsableMeasurements", True), id="other trouble"),
         pytest.param(GONE, FINE, ("MeasurementsRead", False), id="comes"),
         pytest.param(PARTLY, FINE, ("MeasurementsRead", False), id="is repaired"),

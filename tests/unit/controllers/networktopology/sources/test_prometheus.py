@@ -181,7 +181,9 @@ async def test_a_clock_that_was_wrong_when_the_controller_started_may_be_set(wor
     world.jump = timedelta(hours=1)
     world.source._clock = SteadyClock(lambda: world.true_time() + world.jump, world.monotonic)
     await world.ask()
-    assert (await world.read()).state is SourceState.EMPTY
+    holds, reason, message = world.says(await world.read())
+    assert (holds, reason) == (False, "ClocksDiffer")
+    assert "n1 to n2 is of another time; until then costs come from UserDefined" in message
     world.jump = timedelta()
     await world.ask()
     assert (await world.read()).state is SourceState.READ

@@ -1,0 +1,74 @@
+"""What time it is by the nodes' clocks, as reports say that have just come in. No I/O.
+
+A controller whose clock is wrong from its start takes every report for too old, or for one of the future. How old a
+report is that was there already nobody knows without a clock. One that comes in was written a moment ago.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from controllers.networktopology.node_medians import FRESH_AGE
+from controllers.networktopology.sources.probe_measurements import Report, moment_of
+
+VOTE_SECONDS: Final = FRESH_AGE
+"""Seconds for which the report of a node says what time it is: agents that work write as often."""
+
+
+class ReportedTime:
+    """The median of what the clocks of nodes show, where most of those with a report have just written one."""
+
+    def __init__(self) -> None:
+        """Start without having heard of any."""
+        self._seen: dict[str, tuple[Report, float | None]] = {}
+        self._votes: dict[str, tuple[float, float]] = {}
+
+    def hear(self, reports: Mapping[str, Report], moment: float) -> None:
+        """Take in all reports as they are now, soon after some have come in.
+
+        Args:
+            reports: by node.
+            moment: the present by the monotonic clock, seconds.
+        """
+        seen = {}
+        for node, report in reports.items():
+            before = self._seen.get(node)
+            if before is not None and before[0] is report:
+                seen[node] = before
+                continue
+            newest = _newest(report)
+            seen[node] = report, newest
+            if before is None:
+                # Node and report may both be new, or the watch.
+                self._votes.pop(node, None)
+            elif newest is not None and before[1] is not None and newest > before[1]:
+                self._votes[node] = moment, newest - moment
+        self._seen = seen
+
+    def at(self, moment: float) -> datetime | None:
+        """Return the time of the nodes at a moment of the monotonic clock; None if too few say so."""
+        since = moment - VOTE_SECONDS
+        ahead = [offset for node, (heard, offset) in self._votes.items() if node in self._seen and heard >= since]
+        if 2 * len(ahead) <= len(self._seen):
+            return None
+        try:
+            return datetime.fromtimestamp(statistics.median_low(ahead) + moment, UTC)
+        except (OverflowError, ValueError):  # somebody has written of the year 9999
+            return None
+
+
+def clock_comparison(error: float) -> str:
+    """Say by how many seconds the controller's clock is ahead, in steps, so that the sentence stays the same."""
+    steps = ((86_400.0, "a day"), (3600.0, "an hour"), (900.0, "15 minutes"), (0.0, "a minute"))
+    amount = next(name for seconds, name in steps if abs(error) >= seconds)
+    direction = "ahead of" if error > 0 else "behind"
+    return f"The clock of this controller is more than {amount} {direction} those of the nodes"
+
+
+def _newest(report: Report) -> float | None:
+    """Return when the last probe of a report was made, in seconds since the epoch."""
+    times = [time.timestamp() for peer in report.status.peers if (time := moment_of(peer.last_probe_time)) is not None]
+    return max(times, default=None)
