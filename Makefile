@@ -8,6 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CLUSTER ?= berth
 NODES ?= hack/topologies/demo.yaml
+KUBELETS ?= 3
 
 .PHONY: help
 help: ## list the targets
@@ -41,6 +42,14 @@ tools: .venv ## build etcd, Kubernetes and KWOK (minutes the first time, cached 
 .PHONY: cluster
 cluster: .venv ## start a local cluster with 24 simulated nodes and kube-scheduler (CLUSTER=name, NODES=file)
 	hack/cluster up --name $(CLUSTER) --nodes-file $(NODES) --with-scheduler
+
+.PHONY: nodes
+nodes: tools ## start a local cluster of real nodes with all of Berth on them, as root (CLUSTER=name, KUBELETS=count)
+	$(BIN)/python hack/cluster up --name $(CLUSTER) --kubelets $(KUBELETS)
+	$(BIN)/python hack/cluster image --name $(CLUSTER)
+	hack/cluster kubectl --name $(CLUSTER) apply --server-side -k deploy
+	hack/cluster kubectl --name $(CLUSTER) -n berth-system rollout status --timeout=300s deployment
+	hack/cluster kubectl --name $(CLUSTER) -n berth-system rollout status --timeout=300s daemonset
 
 .PHONY: cluster-status
 cluster-status: .venv ## show the local cluster's components

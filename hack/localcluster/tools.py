@@ -27,6 +27,9 @@ from hack.localcluster.paths import REPOSITORY, tools_cache
 MODULES = REPOSITORY / "hack" / "tools"
 """Directory of the tools manifest."""
 
+_BUILT_FROM = (".mod", ".sum", ".go")
+"""Suffixes of files there that decide what the programs are."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
@@ -88,9 +91,10 @@ def linker_flags() -> str:
 
 
 def cache_key() -> str:
-    """Name of the cache directory: the Kubernetes version and a hash of pins, flags and platform."""
+    """Name of the cache directory: the Kubernetes version and a hash of pins, own sources, flags and platform."""
     digest = hashlib.sha256()
-    for path in (MODULES / "go.mod", MODULES / "go.sum", MODULES / "kwok" / "go.mod", MODULES / "kwok" / "go.sum"):
+    for path in sorted(path for path in MODULES.rglob("*") if path.suffix in _BUILT_FROM):
+        digest.update(f"{path.relative_to(MODULES)}\n".encode())
         digest.update(path.read_bytes())
     digest.update(f"{linker_flags()} {platform.system()} {platform.machine()}".encode())
     return f"{kubernetes_version()}-{digest.hexdigest()[:12]}"

@@ -7,14 +7,22 @@ from berth.api.appgroup import MAX_PODS_SCHEDULED, AppGroupStatus
 from berth.api.networktopology import NetworkTopologyStatus
 from hack.codegen.crds import crd, manifest
 from hack.codegen.kinds import APPGROUP, KINDS, NETWORKTOPOLOGY, PROBEREPORT, KindSpec
+from hack.localcluster.paths import REPOSITORY
 from tests.unit.hack.codegen.schemas import schema_nodes, version
 
+DIRECTORY = REPOSITORY / "crds"
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=[kind.kind for kind in KINDS])
 
 
 def test_manifests_are_yaml_of_the_definitions() -> None:
     for kind in KINDS:
         assert yaml.safe_load(manifest(kind)) == crd(kind)
+
+
+def test_the_kustomization_has_every_definition() -> None:
+    listed = yaml.safe_load((DIRECTORY / "Kustomization").read_text())["resources"]
+    assert sorted(listed) == sorted(path.name for path in DIRECTORY.glob("*.yaml"))
+    assert len(listed) == len(KINDS)
 
 
 @every_kind

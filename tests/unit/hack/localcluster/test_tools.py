@@ -31,6 +31,8 @@ def manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "broken/main.go": "package main\n\nfunc main() { nonsense() }\n",
         "kwok/go.mod": "module example.test/kwok\n\nrequire sigs.k8s.io/kwok v0.1.0\n",
         "kwok/go.sum": "",
+        "pause/go.mod": "module example.test/pause\n",
+        "pause/main.go": "package main\n",
     }
     modules = tmp_path / "modules"
     for name, content in files.items():
@@ -61,11 +63,13 @@ def test_every_standard_tool_is_a_tool_of_its_manifest() -> None:
         assert f"\t{tool.package}\n" in (tool.module / "go.mod").read_text().replace("tool ", "\t", 1)
 
 
-def test_cache_key_changes_with_the_pins(manifest: Path) -> None:
+@pytest.mark.parametrize("changed", ["go.mod", "go.sum", "kwok/go.sum", "pause/go.mod", "pause/main.go"])
+def test_cache_key_changes_with_all_that_is_built(manifest: Path, changed: str) -> None:
     before = tools.cache_key()
     assert before.startswith("v1.2.3-")
     assert tools.cache_key() == before
-    (manifest / "kwok" / "go.sum").write_text("changed")
+    with (manifest / changed).open("a") as file:
+        file.write("// changed\n")
     assert tools.cache_key() != before
 
 
