@@ -28,6 +28,7 @@ from tests.support.placing import (
     configuration,
     profile,
 )
+from tests.support.stepped_clock import SteppedClock
 
 WAIT_SECONDS = 4
 
@@ -251,43 +252,19 @@ def test_a_member_deleted_in_mid_plan(own_cluster: LocalCluster, stage: Stage, h
     assert over_committed(own_cluster) == []
 
 
-_STEPPED = """
-import datetime, os, time
-_true, _now = time.time, datetime.datetime.now
-def _offset():
-    with open(os.environ["CLOCK_FILE"]) as stream:
-        return float(stream.read() or 0)
-class Stepped(datetime.datetime):
-    @classmethod
-    def now(cls, tz=None):
-        return _now(tz) + datetime.timedelta(seconds=_offset())
-    @classmethod
-    def utcnow(cls):
-        return cls.now(datetime.timezone.utc).replace(tzinfo=None)
-datetime.datetime = Stepped
-time.time = lambda: _true() + _offset()
-"""
-
-
 def test_steps_of_the_wall_clock(own_cluster: LocalCluster, tmp_path: Path) -> None:
-    """What counts time counts monotonic time: neither the Lease nor a group's wait jumps with the clock.
-
-    The wall clock of the controller's Python is shifted by a sitecustomize module; the machine's own stays as it is.
-    """
+    """What counts time counts monotonic time: neither the Lease nor a group's wait jumps with the clock."""
     stage = Stage(own_cluster)
     stage.nodes("n1")
-    (tmp_path / "sitecustomize.py").write_text(_STEPPED)
-    clock = tmp_path / "clock"
-    clock.write_text("0")
+    clock = SteppedClock(tmp_path / "clock")
     arguments = ["--lease-namespace", stage.name, "--lease-duration", "5"]
     arguments += configuration(tmp_path, profile("stepped", waitSeconds=WAIT_SECONDS))
-    environment = {"PYTHONPATH": str(tmp_path), "CLOCK_FILE": str(clock)}
     with ControllerProcess.start(
         ["placement"],
         kubeconfig=own_cluster.kubeconfig,
         directory=tmp_path,
         arguments=arguments,
-        environment=environment,
+        environment=clock.environment,
     ) as controller:
         controller.wait_leader().wait_ready()
         lease = f"/apis/coordination.k8s.io/v1/namespaces/{stage.name}/leases/berth-placement"
@@ -295,13 +272,13 @@ def test_steps_of_the_wall_clock(own_cluster: LocalCluster, tmp_path: Path) -> N
         def renewal_day() -> str:
             return str(stage.api.request("GET", lease)["spec"]["renewTime"])[:10]
 
-        for number, step in enumerate(("86400", "-86400")):
+        for number, step in enumerate((86_400, -86_400)):
             renewed = renewal_day()
             stage.apply(chain("web", "missing", name=f"shop-{number}"))
             begun = time.monotonic()
             stage.pod(f"web-{number}", group=f"shop-{number}", workload="web", schedulerName="stepped")
             stage.wait_event(f"web-{number}", "WaitingForMembers")
-            clock.write_text(step)
+            clock.step(step)
             # Another renewal under the new time, which shows that the step has arrived.
             eventually(renewal_day, accept=partial(operator.ne, renewed), what="a renewal after the step")
             stage.pod(f"single-{number}", schedulerName="stepped")
