@@ -10,5 +10,6 @@ EndpointSlices do not list has no peers, and a report without any. A peer that d
 latency. While the API server is away, measuring and metrics go on with the peers known last.
 
 Layout: ``agent`` (the component), ``settings``, ``probing`` (round trips to other nodes),
-``bandwidth`` (the node's link), ``throughput`` (tests between two nodes, off by default).
+``bandwidth`` (the node's link), ``throughput`` (tests between two nodes, off by default), ``topology`` (sockets, caches
+and cores of the node, by ``berth-agent topology`` alone so far).
 """

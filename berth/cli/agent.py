@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from berth.cli.commands import Version
+from berth.cli.cpu_topology import topology
 from berth.cli.main import HELP
 from berth.cli.probe import probe
 from berth.cli.throughput import throughput
@@ -12,7 +13,7 @@ from berth.cli.throughput import throughput
 app = typer.Typer(
     name="berth-agent",
     context_settings=HELP,
-    help="What the node agent measures, by hand and without a cluster.",
+    help="What the node agent measures and finds, by hand and without a cluster.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -20,11 +21,12 @@ app = typer.Typer(
 )
 app.command()(probe)
 app.command()(throughput)
+app.command()(topology)
 
 
 @app.callback()
 def _berth_agent(version: Version = False) -> None:
-    """What the node agent measures, by hand and without a cluster."""
+    """What the node agent measures and finds, by hand and without a cluster."""
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ def test_help_names_its_commands() -> None:
     assert result.exit_code == 0
     assert "probe" in result.output
     assert "throughput" in result.output
+    assert "topology" in result.output
 
 
 def test_version() -> None:
