@@ -29,6 +29,11 @@ LABEL_APPGROUP: Final = "appgroup.diktyo.x-k8s.io"
 LABEL_WORKLOAD: Final = "appgroup.diktyo.x-k8s.io.workload"
 """Pod label: selector of the AppGroup's workload that the pod is a replica of."""
 
+LABEL_INTERFERENCE_CLASS: Final = "berth.dev/interference-class"
+"""Pod label: how the pod gets on with others on its socket (:class:`berth.api.interference.InterferenceClass`)."""
+LABEL_CATEGORY: Final = "category"
+"""Pod label: the same with values such as ``catA``; other values of it belong to others."""
+
 LABEL_HOSTNAME: Final = "kubernetes.io/hostname"
 """Node label and topology key: the node itself."""
 LABEL_REGION: Final = "topology.kubernetes.io/region"
