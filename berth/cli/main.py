@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from berth.cli.classify.command import classify
 from berth.cli.commands import Version
 from berth.cli.explain.command import explain
 from berth.cli.plan.command import plan
@@ -26,6 +27,7 @@ app = typer.Typer(
 app.command(add_help_option=False, context_settings={"ignore_unknown_options": True})(run)
 app.command()(plan)
 app.command()(topology)
+app.command()(classify)
 app.add_typer(explain)
 
 kubectl_app = typer.Typer(

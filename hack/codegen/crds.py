@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import yaml
 
+from berth.api.labels import BERTH_GROUP
 from hack.codegen.kinds import KindSpec
 from hack.codegen.schema import structural_schema
 
@@ -26,7 +27,8 @@ def crd(kind: KindSpec) -> dict[str, Any]:
     schema = structural_schema(kind.model)
     # The API server validates metadata itself, and a spec that upstream lets be absent may be absent here.
     schema["properties"]["metadata"] = {"type": "object"}
-    schema.pop("required", None)
+    if kind.group != BERTH_GROUP:
+        schema.pop("required", None)
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from berth.api import appgroup, networktopology, probereport
+from berth.api import appgroup, networktopology, probereport, workloadprofile
 from berth.api.labels import APPGROUP_GROUP, BERTH_GROUP, DIKTYO_VERSION, NETWORKTOPOLOGY_GROUP
 
 if TYPE_CHECKING:
@@ -176,5 +176,43 @@ PROBEREPORT: Final = KindSpec(
 )
 """ProbeReport as served."""
 
-KINDS: Final[tuple[KindSpec, ...]] = (APPGROUP, NETWORKTOPOLOGY, PROBEREPORT)
+WORKLOADPROFILE: Final = KindSpec(
+    model=workloadprofile.WorkloadProfile,
+    group=BERTH_GROUP,
+    version="v1alpha1",
+    kind=workloadprofile.KIND,
+    plural=workloadprofile.PLURAL,
+    singular="workloadprofile",
+    short_names=("wp",),
+    columns=(
+        Column(name="Target", type="string", path=".spec.targetRef.name", description="Workload that it is about."),
+        Column(name="Class", type="string", path=".spec.interferenceClass", description="Interference class."),
+        Column(
+            name="Sensitivity",
+            type="string",
+            path=".spec.sensitivity",
+            description="Slowdown beside others, outliers left out.",
+        ),
+        Column(
+            name="Contentiousness",
+            type="string",
+            path=".spec.contentiousness",
+            description="Slowdown of others beside it, outliers left out.",
+        ),
+        Column(
+            name="Limit",
+            type="string",
+            path=".spec.qosLimit",
+            description="Slowdown from which on a workload suffers.",
+            wide=True,
+        ),
+        Column(name="Method", type="string", path=".spec.method", description="How it was learnt.", wide=True),
+        Column(name="Samples", type="integer", path=".spec.samples", description="Slowdowns behind it.", wide=True),
+        Column(name="Measured", type="date", path=".spec.measuredTime", description="Time since it was measured."),
+        _AGE,
+    ),
+)
+"""WorkloadProfile as served."""
+
+KINDS: Final[tuple[KindSpec, ...]] = (APPGROUP, NETWORKTOPOLOGY, PROBEREPORT, WORKLOADPROFILE)
 """Every kind, in the order of the documentation."""

@@ -6,7 +6,7 @@ import yaml
 from berth.api.appgroup import MAX_PODS_SCHEDULED, AppGroupStatus
 from berth.api.networktopology import NetworkTopologyStatus
 from hack.codegen.crds import crd, manifest
-from hack.codegen.kinds import APPGROUP, KINDS, NETWORKTOPOLOGY, PROBEREPORT, KindSpec
+from hack.codegen.kinds import APPGROUP, KINDS, NETWORKTOPOLOGY, PROBEREPORT, WORKLOADPROFILE, KindSpec
 from hack.localcluster.paths import REPOSITORY
 from tests.unit.hack.codegen.schemas import schema_nodes, version
 
@@ -34,11 +34,12 @@ def test_names_and_subresource(kind: KindSpec) -> None:
     assert version(kind)["subresources"] == {"status": {}}
 
 
-def test_short_names_are_upstreams() -> None:
+def test_short_names() -> None:
     assert {kind.kind: kind.short_names for kind in KINDS} == {
         "AppGroup": ("ag",),
         "NetworkTopology": ("nt",),
         "ProbeReport": (),
+        "WorkloadProfile": ("wp",),
     }
 
 
@@ -77,9 +78,14 @@ def test_columns_point_at_fields(kind: KindSpec) -> None:
             ["Weight-Sets", "Nodes", "Regions", "Zones", "Data-Age", "Age"],
             ["Source", "Computed", "Complete"],
         ),
+        (
+            WORKLOADPROFILE,
+            ["Target", "Class", "Sensitivity", "Contentiousness", "Measured", "Age"],
+            ["Limit", "Method", "Samples"],
+        ),
         (PROBEREPORT, ["Zone", "Peers", "P90-Nearest", "P90-Farthest", "Loss", "Age"], ["Dropped"]),
     ],
-    ids=["AppGroup", "NetworkTopology", "ProbeReport"],
+    ids=["AppGroup", "NetworkTopology", "WorkloadProfile", "ProbeReport"],
 )
 def test_columns(kind: KindSpec, narrow: list[str], wide: list[str]) -> None:
     columns = version(kind)["additionalPrinterColumns"]
@@ -87,7 +93,7 @@ def test_columns(kind: KindSpec, narrow: list[str], wide: list[str]) -> None:
     assert [column["name"] for column in columns if column.get("priority")] == wide
 
 
-@every_kind
+@pytest.mark.parametrize("kind", [APPGROUP, NETWORKTOPOLOGY], ids=["AppGroup", "NetworkTopology"])
 def test_nothing_is_stricter_than_upstreams_schema(kind: KindSpec) -> None:
     for path, node in schema_nodes(kind).items():
         if path.startswith(".spec"):
@@ -116,6 +122,12 @@ def test_networktopology_schema_is_upstreams_or_wider() -> None:
     assert fields[f"{cost}.networkCost"]["minimum"] == 0
     assert "default" not in fields[f"{cost}.networkCost"]
     assert fields[f"{cost}.isAllowed"]["type"] == "boolean"
+
+
+def test_a_kind_of_ours_needs_the_spec_that_its_model_needs() -> None:
+    assert schema_nodes(WORKLOADPROFILE)[""]["required"] == ["spec"]
+    assert schema_nodes(WORKLOADPROFILE)[".spec"]["required"] == ["targetRef", "interferenceClass"]
+    assert "required" not in schema_nodes(PROBEREPORT)[""]
 
 
 @pytest.mark.parametrize(
