@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from berth.api import appgroup, networktopology, probereport, workloadprofile
+from berth.api import appgroup, networktopology, probereport, socketstatus, workloadprofile
 from berth.api.labels import APPGROUP_GROUP, BERTH_GROUP, DIKTYO_VERSION, NETWORKTOPOLOGY_GROUP
 
 if TYPE_CHECKING:
@@ -176,6 +176,39 @@ PROBEREPORT: Final = KindSpec(
 )
 """ProbeReport as served."""
 
+SOCKETSTATUS: Final = KindSpec(
+    model=socketstatus.SocketStatus,
+    group=BERTH_GROUP,
+    version="v1alpha1",
+    kind=socketstatus.KIND,
+    plural=socketstatus.PLURAL,
+    singular="socketstatus",
+    short_names=("sst",),
+    namespaced=False,
+    columns=(
+        Column(name="Sockets", type="integer", path=".status.socketCount", description="Sockets of the node."),
+        Column(
+            name="Pinned",
+            type="string",
+            path=".status.pinned",
+            description="Pods with the CPUs of their socket, of those with a class.",
+        ),
+        Column(
+            name="Violations",
+            type="integer",
+            path=".status.violations",
+            description="Pairs of pods on one socket whose classes do not fit together.",
+        ),
+        _reason(
+            socketstatus.CONDITION_PINNED,
+            heading="Reason",
+            description="Why assigned pods have or have not the CPUs of their socket.",
+        ),
+        Column(name="Age", type="date", path=".status.time", description="Time since the status was written."),
+    ),
+)
+"""SocketStatus as served."""
+
 WORKLOADPROFILE: Final = KindSpec(
     model=workloadprofile.WorkloadProfile,
     group=BERTH_GROUP,
@@ -214,5 +247,5 @@ WORKLOADPROFILE: Final = KindSpec(
 )
 """WorkloadProfile as served."""
 
-KINDS: Final[tuple[KindSpec, ...]] = (APPGROUP, NETWORKTOPOLOGY, PROBEREPORT, WORKLOADPROFILE)
+KINDS: Final[tuple[KindSpec, ...]] = (APPGROUP, NETWORKTOPOLOGY, PROBEREPORT, SOCKETSTATUS, WORKLOADPROFILE)
 """Every kind, in the order of the documentation."""

@@ -106,12 +106,14 @@ def _fields(path: str, node: dict[str, Any], *, required: bool) -> Iterator[tupl
 
 
 def _type(node: dict[str, Any]) -> str:
-    if "x-kubernetes-int-or-string" in node:
-        return "quantity"
-    kind = str(node.get("format") or node["type"])
-    if kind == "array":
-        kind = f"list of {_type(node['items'])}s"
-    return kind + _bounds(node)
+    if node.get("type") == "array":
+        items = node["items"]
+        return f"list of {_name(items)}s{_bounds(items)}{_bounds(node)}"
+    return _name(node) + _bounds(node)
+
+
+def _name(node: dict[str, Any]) -> str:
+    return "quantity" if "x-kubernetes-int-or-string" in node else str(node.get("format") or node["type"])
 
 
 def _bounds(node: dict[str, Any]) -> str:

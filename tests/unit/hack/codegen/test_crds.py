@@ -6,7 +6,7 @@ import yaml
 from berth.api.appgroup import MAX_PODS_SCHEDULED, AppGroupStatus
 from berth.api.networktopology import NetworkTopologyStatus
 from hack.codegen.crds import crd, manifest
-from hack.codegen.kinds import APPGROUP, KINDS, NETWORKTOPOLOGY, PROBEREPORT, WORKLOADPROFILE, KindSpec
+from hack.codegen.kinds import APPGROUP, KINDS, NETWORKTOPOLOGY, PROBEREPORT, SOCKETSTATUS, WORKLOADPROFILE, KindSpec
 from hack.localcluster.paths import REPOSITORY
 from tests.unit.hack.codegen.schemas import schema_nodes, version
 
@@ -30,7 +30,7 @@ def test_names_and_subresource(kind: KindSpec) -> None:
     definition = crd(kind)
     assert definition["metadata"]["name"] == f"{kind.plural}.{kind.group}"
     assert definition["spec"]["names"]["categories"] == ["berth"]
-    assert definition["spec"]["scope"] == ("Cluster" if kind is PROBEREPORT else "Namespaced")
+    assert definition["spec"]["scope"] == ("Cluster" if kind in (PROBEREPORT, SOCKETSTATUS) else "Namespaced")
     assert version(kind)["subresources"] == {"status": {}}
 
 
@@ -39,6 +39,7 @@ def test_short_names() -> None:
         "AppGroup": ("ag",),
         "NetworkTopology": ("nt",),
         "ProbeReport": (),
+        "SocketStatus": ("sst",),
         "WorkloadProfile": ("wp",),
     }
 
@@ -83,9 +84,10 @@ def test_columns_point_at_fields(kind: KindSpec) -> None:
             ["Target", "Class", "Sensitivity", "Contentiousness", "Measured", "Age"],
             ["Limit", "Method", "Samples"],
         ),
+        (SOCKETSTATUS, ["Sockets", "Pinned", "Violations", "Age"], ["Reason"]),
         (PROBEREPORT, ["Zone", "Peers", "P90-Nearest", "P90-Farthest", "Loss", "Age"], ["Dropped"]),
     ],
-    ids=["AppGroup", "NetworkTopology", "WorkloadProfile", "ProbeReport"],
+    ids=["AppGroup", "NetworkTopology", "WorkloadProfile", "SocketStatus", "ProbeReport"],
 )
 def test_columns(kind: KindSpec, narrow: list[str], wide: list[str]) -> None:
     columns = version(kind)["additionalPrinterColumns"]

@@ -1,0 +1,94 @@
+"""SocketStatus on a real API server: its columns, who writes what, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from berth.api.socketstatus import API_VERSION, CONDITION_PINNED, KIND
+from hack.harness.cluster import Kubectl
+
+POD = {"uid": "5f0c", "namespace": "shop", "name": "report-1"}
+SOCKET: dict[str, Any] = {"socket": 0, "cpus": "0-3,8-11", "cpuCount": 8}
+
+
+@pytest.fixture
+def node(kubectl: Kubectl) -> Iterator[str]:
+    """Name of a node whose SocketStatus says nothing yet."""
+    name = f"node-{secrets.token_hex(4)}"
+    kubectl.apply({"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}})
+    yield name
+    kubectl("delete", "sst", name)
+
+
+def assign(kubectl: Kubectl, node: str, *assignments: dict[str, Any]) -> None:
+    kubectl("patch", "sst", node, "--type=merge", "-p", json.dumps({"spec": {"assignments": assignments}}))
+
+
+def report(kubectl: Kubectl, node: str, status: dict[str, Any]) -> None:
+    patch = json.dumps({"status": status})
+    kubectl("patch", "sst", node, "--subresource=status", "--type=merge", "-p", patch)
+
+
+def test_columns(kubectl: Kubectl, node: str) -> None:
+    condition = {
+        "type": CONDITION_PINNED,
+        "status": "False",
+        "reason": "SocketFull",
+        "message": "",
+        "lastTransitionTime": "2026-01-31T12:00:00Z",
+    }
+    status = {"socketCount": 2, "pinned": "3/4", "violations": 1, "time": "2026-01-31T12:00:00Z"}
+    report(kubectl, node, status | {"sockets": [SOCKET], "pods": [POD], "conditions": [condition]})
+    head, line = kubectl("get", "sst", node, "-o", "wide").splitlines()
+    assert head.split() == ["NAME", "SOCKETS", "PINNED", "VIOLATIONS", "REASON", "AGE"]
+    assert line.split()[:5] == [node, "2", "3/4", "1", "SocketFull"]
+    assert "REASON" not in kubectl("get", "socketstatuses", node)
+
+
+def test_spec_and_status_are_written_apart(kubectl: Kubectl, node: str) -> None:
+    report(kubectl, node, {"sockets": [SOCKET]})
+    assign(kubectl, node, POD | {"socket": 0})
+    found = kubectl.get("sst", node)
+    assert found["spec"]["assignments"] == [POD | {"socket": 0}]
+    assert found["status"]["sockets"] == [SOCKET]
+    assert found["metadata"]["generation"] == 2, "the agent acts on a new generation, which its own writes are not"
+
+
+@pytest.mark.parametrize(
+    ("assignments", "text"),
+    [
+        pytest.param([POD], "socket: Required value", id="no socket"),
+        pytest.param([POD | {"socket": -1}], "greater than or equal to 0", id="negative"),
+        pytest.param([POD | {"socket": "west"}], "integer", id="no number"),
+        pytest.param([POD | {"socket": 0, "interferenceClass": "E"}], "Unsupported value", id="no class"),
+        pytest.param([POD | {"socket": 0}, POD | {"socket": 1}], "Duplicate value", id="two sockets for one pod"),
+        pytest.param(
+            [POD | {"socket": 0, "uid": str(n)} for n in range(513)], "must have at most 512 items", id="too many"
+        ),
+    ],
+)
+def test_assignments_that_are_refused(
+    kubectl: Kubectl, node: str, assignments: list[dict[str, Any]], text: str
+) -> None:
+    with pytest.raises(Exception, match=text):
+        assign(kubectl, node, *assignments)
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        pytest.param({"sockets": [SOCKET | {"cpus": "all"}]}, "cpus", id="no CPUs"),
+        pytest.param({"sockets": [SOCKET | {"smtSiblings": ["0-"]}]}, "smtSiblings", id="no siblings"),
+        pytest.param({"sockets": [SOCKET, SOCKET]}, "Duplicate value", id="a socket twice"),
+        pytest.param({"pods": [POD | {"effectiveCpus": "0;1"}]}, "effectiveCpus", id="no effective CPUs"),
+        pytest.param({"violations": -1}, "violations", id="negative count"),
+    ],
+)
+def test_reports_that_are_refused(kubectl: Kubectl, node: str, status: dict[str, Any], text: str) -> None:
+    with pytest.raises(Exception, match=text):
+        report(kubectl, node, status)
