@@ -19,11 +19,13 @@ _WIDEST_NAME: Final = 30
 def classification_page(document: Mapping[str, Any], *, plot: bool, width: int, color: bool = False) -> str:
     """Return the document for people, ``width`` columns wide, with box plots if wanted."""
     page = Page(width=width, color=color)
-    columns = ("WORKLOAD", "CLASS", "SENSITIVITY", "FROM LIMIT", "CONTENTIOUSNESS", "FROM LIMIT", "FITS BESIDE")
+    columns = ("WORKLOAD", "CLASS", "SENSITIVITY", "FROM LIMIT", "CONTENTIOUSNESS", "FROM LIMIT")
     right = ("SENSITIVITY", "FROM LIMIT", "CONTENTIOUSNESS")
     page.heading(f"CLASSES AT A LIMIT OF {document['qosLimit']:g}")
     page.table(columns, [_row(item) for item in document["workloads"]], fold=("WORKLOAD",), right=right)
-    page.line("  ".join(f"{name}: {len(workloads)}" for name, workloads in document["classes"].items()))
+    page.heading("WHO FITS BESIDE WHOM")
+    classes = [(name, str(len(own)), ", ".join(_neighbours(name))) for name, own in document["classes"].items()]
+    page.table(("CLASS", "WORKLOADS", "FITS BESIDE"), classes)
     if plot:
         page.heading("SLOWDOWNS")
         for line in plot_lines(document, width):
@@ -51,9 +53,11 @@ def _row(item: Mapping[str, Any]) -> tuple[str, ...]:
     for _, name in _SIDES:
         found = item.get(name)
         figures += ["?", "?"] if found is None else [f"{found['slowdown']:.3f}", f"{found['fromLimit']:+.3f}"]
-    letter = item.get("interferenceClass")
-    fits = ", ".join(NEIGHBOURS[InterferenceClass(letter)]) if letter else "?"
-    return (item["workload"], letter or "?", *figures, fits)
+    return (item["workload"], item.get("interferenceClass", "?"), *figures)
+
+
+def _neighbours(name: str) -> tuple[InterferenceClass, ...]:
+    return NEIGHBOURS[InterferenceClass(name)]
 
 
 def plot_lines(document: Mapping[str, Any], width: int) -> list[str]:

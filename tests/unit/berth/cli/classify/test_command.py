@@ -37,9 +37,10 @@ def test_published_run_times() -> None:
     result = run(PUBLISHED)
     assert result.exit_code == 0
     rows = [line.split() for line in result.stdout.splitlines()]
-    assert ["namd", "A", "1.017", "-0.183", "1.046", "-0.154", "A,", "B,", "C,", "D"] in rows
-    assert ["soplex2", "D", "1.294", "+0.094", "1.212", "+0.012", "A"] in rows
-    assert ["A:", "6", "B:", "0", "C:", "0", "D:", "4"] in rows
+    assert ["namd", "A", "1.017", "-0.183", "1.046", "-0.154"] in rows
+    assert ["soplex2", "D", "1.294", "+0.094", "1.212", "+0.012"] in rows
+    assert ["A", "6", "A,", "B,", "C,", "D"] in rows
+    assert ["D", "4", "A"] in rows
     assert ["omnetpp", "libquantum2", "1.259"] in rows, "beyond the limit although their classes fit"
 
 
@@ -109,7 +110,7 @@ def test_standard_input_and_what_has_no_class() -> None:
     result = run("-", text=text)
     assert result.exit_code == 3
     rows = [line.split() for line in result.stdout.splitlines()]
-    assert ["c", "?", "?", "?", "1.000", "-0.200", "?"] in rows
+    assert ["c", "?", "?", "?", "1.000", "-0.200"] in rows
     assert "- c: no run time beside others; its sensitivity is not known" in result.stdout
     assert "- a: 1 neighbour; fewer than 4 do not tell an outlier" in result.stdout
     manifests = yaml.safe_load_all(run("-", "-o", "profiles", text=text).stdout)

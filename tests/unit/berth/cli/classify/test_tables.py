@@ -47,6 +47,13 @@ def test_plots_of_any_width(width: int) -> None:
     assert "SLOWDOWNS" not in classification_page(document({"a": row}), plot=False, width=width)
 
 
+def test_on_eighty_columns_no_figure_or_heading_is_broken() -> None:
+    row = {f"libquantum{place}": 1 + place / 10 for place in range(6)}
+    lines = classification_page(document({"libquantum1": row}), plot=False, width=80).splitlines()
+    assert lines[1].split() == ["WORKLOAD", "CLASS", "SENSITIVITY", "FROM", "LIMIT", "CONTENTIOUSNESS", "FROM", "LIMIT"]
+    assert lines[3].split() == ["libquantum1", "B", "1.500", "+0.300", "1.100", "-0.100"]
+
+
 def test_what_is_not_known_has_an_empty_line() -> None:
     lines = plot_lines(document({"a": {"b": 1.5}, "b": {}}), 60)
     assert [line.split() for line in lines[1:3]] == [["causes", ":"], ["b", "suffers", ":"]]
