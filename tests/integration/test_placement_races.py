@@ -253,7 +253,7 @@ def test_a_member_deleted_in_mid_plan(own_cluster: LocalCluster, stage: Stage, h
 
 
 def test_a_wall_clock_that_is_wrong_and_steps(own_cluster: LocalCluster, tmp_path: Path) -> None:
-    """What counts time counts monotonic time: neither the Lease nor a group's wait goes by the clock, nor jumps with it."""
+    """What counts time counts monotonic time: neither the Lease nor a group's wait goes by the clock."""
     stage = Stage(own_cluster)
     stage.nodes("n1")
     clock = SteppedClock(tmp_path / "clock", seconds=900)
