@@ -111,6 +111,8 @@ class ApiClient:
             raise ValueError(f"max_connections {max_connections} lets no request through")
         self.connection = connection
         self._transport = Transport(connection, user_agent=user_agent)
+        self.writes = self._transport.writes
+        """What may be asked to go before something else: requests that are no reads, while they are under way."""
         # Before `before_write` is asked: what it allows must not wait.
         self._slots = asyncio.Semaphore(max_connections)
         self._before_write = before_write

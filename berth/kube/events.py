@@ -24,6 +24,7 @@ from berth.kube.event_series import Series, SeriesMemory
 from berth.kube.fair_queue import FairQueue
 from berth.kube.metrics import EVENTS_DROPPED
 from berth.kube.objects import ObjectMeta
+from berth.kube.precedence import Precedence
 from berth.kube.resources import EVENTS
 
 log = structlog.get_logger(__name__)
@@ -38,6 +39,10 @@ berth_events_dropped_total."""
 WRITERS = 24
 """Concurrent requests, up to three quarters of them in one namespace. A write waits for etcd to store it, side by side
 with others: with four at a time, Events came long after what they tell."""
+GIVE_WAY_SECONDS = 1.0
+"""Seconds for which a writer gives way to other writes: pods are to be bound first, and told about then."""
+BACKLOG = 2000
+"""Events that wait from which on no writer gives way; up to there, each gives way for less long the more there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +95,21 @@ class Note:
 class EventRecorder:
     """Writes Events in the background."""
 
-    def __init__(self, client: ApiClient, *, controller: str, instance: str) -> None:
+    def __init__(self, client: ApiClient, *, controller: str, instance: str, gives_way_to: Precedence) -> None:
         """Prepare.
 
         Args:
             client: open API client.
             controller: reporting controller, e.g. ``berth.dev/placement``.
             instance: name of this process.
+            gives_way_to: writes that are to go first.
         """
         self._client = client
         self._controller = controller
         self._instance = shortened(instance, NAME_LIMIT)
         self._queue: FairQueue[tuple[Note, Series]] = FairQueue(WRITERS, capacity=CAPACITY)
         self._series = SeriesMemory()
+        self._others = gives_way_to
 
     def record(self, note: Note) -> None:
         """Queue a note; never blocks and never raises."""
@@ -139,6 +146,7 @@ class EventRecorder:
             turn = await self._queue.get()
             note, series = turn.item
             try:
+                await self._others.give_way(GIVE_WAY_SECONDS * (1 - len(self._queue) / BACKLOG))
                 async with self._queue.patience(turn):
                     await self._write(note, series)
             except ApiError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import aiohttp
@@ -16,6 +17,7 @@ from yarl import URL
 from berth.kube.connection import Connection
 from berth.kube.http_answer import HttpAnswer
 from berth.kube.http_pool import CONNECT_SECONDS, HttpPool
+from berth.kube.precedence import Precedence
 
 
 class Transport:
@@ -28,6 +30,8 @@ class Transport:
 
     def __init__(self, connection: Connection, *, user_agent: str) -> None:
         """Prepare."""
+        self.writes = Precedence()
+        """taken by all requests but reads"""
         self._connection = connection
         self._user_agent = user_agent
         self._pool = HttpPool(connection, user_agent=user_agent)
@@ -61,6 +65,18 @@ class Transport:
         seconds: float,
     ) -> HttpAnswer:
         """Send one request and read its answer, within so many seconds."""
+        with nullcontext() if method == "GET" else self.writes.taken():
+            return await self._exchange(method, path, params, headers, body, seconds)
+
+    async def _exchange(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        seconds: float,
+    ) -> HttpAnswer:
         session = self._open()
         if not self._connection.proxy:
             return await self._pool.request(method, path, params=params, headers=headers, body=body, seconds=seconds)

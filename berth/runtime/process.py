@@ -172,7 +172,9 @@ class _Hosted:
         client = ApiClient(connection, user_agent=agent, before_write=election.check if election else None)
         # Events are for people and may follow the last of the work, when another leads already.
         events_client = ApiClient(connection, user_agent=f"{agent}-events", max_connections=WRITERS)
-        recorder = EventRecorder(events_client, controller=f"berth.dev/{name}", instance=identity)
+        recorder = EventRecorder(
+            events_client, controller=f"berth.dev/{name}", instance=identity, gives_way_to=client.writes
+        )
         context = ComponentContext(
             connection=connection,
             client=client,

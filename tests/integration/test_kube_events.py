@@ -15,6 +15,7 @@ from berth.kube.errors import ApiError
 from berth.kube.event_series import FIRST_INTERVAL
 from berth.kube.events import EventRecorder, Note, Reference
 from berth.kube.objects import ConfigMap, Namespace
+from berth.kube.precedence import Precedence
 from berth.kube.resources import CONFIGMAPS, EVENTS, NAMESPACES
 from hack.harness.cluster import Kubectl
 from hack.localcluster import LocalCluster
@@ -24,7 +25,9 @@ from tests.support.placement import Clock
 
 
 def recorder(client: ApiClient, **arguments: Any) -> EventRecorder:
-    return EventRecorder(client, **{"controller": "berth.dev/test", "instance": "test_1", **arguments})
+    return EventRecorder(
+        client, **{"controller": "berth.dev/test", "instance": "test_1", "gives_way_to": Precedence(), **arguments}
+    )
 
 
 async def subject(client: ApiClient, namespace: str, name: str = "web") -> Reference:

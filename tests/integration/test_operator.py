@@ -20,6 +20,7 @@ from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
 from berth.kube.errors import ApiError
 from berth.kube.events import EventRecorder
+from berth.kube.precedence import Precedence
 from berth.kube.resources import APP_GROUPS, NETWORK_TOPOLOGIES, Resource
 from berth.network.groups import GroupKey
 from berth.runtime import operator as subject
@@ -81,7 +82,7 @@ class Room:
         context = ComponentContext(
             connection=client.connection,
             client=client,
-            recorder=EventRecorder(client, controller="test", instance="test"),
+            recorder=EventRecorder(client, controller="test", instance="test", gives_way_to=Precedence()),
             checks=self.checks,
             identity="test",
         )

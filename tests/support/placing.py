@@ -23,6 +23,7 @@ from berth.api.labels import ANNOTATION_DECISION, LABEL_APPGROUP, LABEL_WORKLOAD
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
 from berth.kube.events import EventRecorder
+from berth.kube.precedence import Precedence
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
 from controllers.placement.controller import PlacementController
@@ -363,7 +364,9 @@ class InProcess:
         kubeconfig, profiles, timeout = self._arguments
         connection = await load_connection(kubeconfig=kubeconfig)
         async with ApiClient(connection, timeout=timeout) as client:
-            recorder = EventRecorder(client, controller="berth.dev/placement", instance="test")
+            recorder = EventRecorder(
+                client, controller="berth.dev/placement", instance="test", gives_way_to=Precedence()
+            )
             with tempfile.TemporaryDirectory() as directory:
                 _, path = configuration(Path(directory), *profiles)
                 context = ComponentContext(

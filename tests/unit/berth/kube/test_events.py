@@ -9,11 +9,12 @@ from typing import Any, cast
 import pytest
 from prometheus_client import REGISTRY
 
-from berth.kube import events
+from berth.kube import events, precedence
 from berth.kube.client import ApiClient
 from berth.kube.event_series import Series
 from berth.kube.events import NAME_LIMIT, NOTE_LIMIT, EventRecorder, Note, Reference
 from berth.kube.objects import ObjectMeta
+from berth.kube.precedence import Precedence
 from tests.support.kube import running, until
 
 DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -31,7 +32,9 @@ def note(
 
 
 def recorder(client: ApiClient, **arguments: Any) -> EventRecorder:
-    return EventRecorder(client, **{"controller": "berth.dev/test", "instance": "me_1", **arguments})
+    return EventRecorder(
+        client, **{"controller": "berth.dev/test", "instance": "me_1", "gives_way_to": Precedence(), **arguments}
+    )
 
 
 def waiting(subject: EventRecorder) -> int:
@@ -197,3 +200,37 @@ async def test_the_events_of_one_namespace_are_written_side_by_side() -> None:
     async with running(subject.run()):
         await until(lambda: server.hanging == 18, what="three quarters of the writers are at work")
         assert waiting(subject) == 100 - 18
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes first may take a minute, and is given way to for as long."""
+    monkeypatch.setattr(precedence, "HOLD_SECONDS", 60.0)
+    monkeypatch.setattr(events, "GIVE_WAY_SECONDS", 60.0)
+
+
+async def test_events_are_written_once_other_writes_have_ended(patient: None) -> None:
+    server, others = Server(), Precedence()
+    subject = recorder(cast("ApiClient", server), gives_way_to=others)
+    async with running(subject.run()):
+        with others.taken():
+            for number in range(5):
+                subject.record(about("shop", number))
+            await until(lambda: not waiting(subject), what="writers have taken all of them")
+            assert server.written == []
+        await until(lambda: len(server.written) == 5, what="all are written", seconds=5.0)
+
+
+@pytest.mark.parametrize(
+    ("constant", "value"),
+    [pytest.param("GIVE_WAY_SECONDS", 0.02, id="for a while only"), pytest.param("BACKLOG", 4, id="not of many")],
+)
+async def test_events_give_way(patient: None, monkeypatch: pytest.MonkeyPatch, constant: str, value: float) -> None:
+    monkeypatch.setattr(events, constant, value)
+    server, others = Server(), Precedence()
+    subject = recorder(cast("ApiClient", server), gives_way_to=others)
+    for number in range(events.WRITERS + 6):
+        subject.record(about(f"shop-{number}", number))
+    async with running(subject.run()):
+        with others.taken():
+            await until(lambda: len(server.written) >= 3, what="some are written, whoever else writes", seconds=5.0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
+import threading
 from typing import Any
 
 import aiohttp
@@ -99,3 +101,29 @@ async def test_outside_its_time_nothing_is_sent(monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(RuntimeError, match="outside its 'async with' block"):
             await transport.watch("/api", params={}, silence_seconds=1.0)
     assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("method", "first"), [("POST", True), ("PUT", True), ("PATCH", True), ("DELETE", True), ("GET", False)]
+)
+async def test_writes_go_first_while_they_are_under_way(method: str, first: bool) -> None:
+    arrived, answered = threading.Event(), threading.Event()
+
+    def wait(_: Request) -> Answer:
+        arrived.set()
+        answered.wait(20.0)
+        return Answer()
+
+    with api_server(wait) as server:
+        transport = Transport(server.connection(), user_agent="berth-test")
+        transport.open()
+        sent = asyncio.create_task(transport.send(method, "/api", params=None, headers={}, body=None, seconds=20.0))
+        assert await asyncio.to_thread(arrived.wait, 20.0)
+        others = asyncio.create_task(transport.writes.give_way(60.0))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert others.done() is not first
+        answered.set()
+        await sent
+        await asyncio.wait_for(others, 5.0)
+        await transport.close()

@@ -8,6 +8,7 @@ import pytest
 
 from berth.kube.client import ApiClient
 from berth.kube.events import EventRecorder
+from berth.kube.precedence import Precedence
 from berth.kube.reflector import Reflector
 from berth.kube.resources import PODS
 from berth.runtime.component import ComponentContext, run_together
@@ -70,7 +71,7 @@ async def test_readiness_of_a_watch(
     context = ComponentContext(
         connection=closed_client.connection,
         client=closed_client,
-        recorder=EventRecorder(closed_client, controller="berth.dev/test", instance="i"),
+        recorder=EventRecorder(closed_client, controller="berth.dev/test", instance="i", gives_way_to=Precedence()),
         checks=Checks(),
         identity="i",
         standby=lambda: standby,

@@ -17,6 +17,7 @@ from yarl import URL
 from berth.kube.client import ApiClient
 from berth.kube.connection import Connection, load_connection
 from berth.kube.events import EventRecorder
+from berth.kube.precedence import Precedence
 from berth.kube.resources import APP_GROUPS
 from berth.runtime import operator as operator_module
 from berth.runtime.component import ComponentContext
@@ -92,7 +93,7 @@ async def followed_until(count: int, directory: Path, answer: Callable[[Request]
             context = ComponentContext(
                 connection=client.connection,
                 client=client,
-                recorder=EventRecorder(client, controller="test", instance="test"),
+                recorder=EventRecorder(client, controller="test", instance="test", gives_way_to=Precedence()),
                 checks=Checks(),
                 identity="test",
             )

@@ -17,6 +17,7 @@ from agents.node.settings import NodeSettings
 from berth.api.probereport import BandwidthReport
 from berth.kube.client import ApiClient
 from berth.kube.events import EventRecorder
+from berth.kube.precedence import Precedence
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
 from tests.support.api_server import Answer, ApiServer, Request, api_server, refusal
@@ -62,7 +63,7 @@ async def running(server: ApiServer, port: int) -> AsyncIterator[tuple[ProbingDu
     """The duty of n1, under way."""
     checks, settings = Checks(), NodeSettings(address="127.0.0.1", port=port, interval=0.5, rate=200.0)
     async with ApiClient(server.connection()) as client:
-        recorder = EventRecorder(client, controller="berth.dev/test", instance="i")
+        recorder = EventRecorder(client, controller="berth.dev/test", instance="i", gives_way_to=Precedence())
         context = ComponentContext(server.connection(), client, recorder, checks, identity="i")
         duty = ProbingDuty(context, settings, "n1", lambda: LINK, lambda: TESTED)
         work = asyncio.create_task(duty.run())
