@@ -1,66 +1,34 @@
 """Berth on real nodes: deploy/ applied with the project's image, which the kubelets run.
 
-Left out: the cluster itself (test_kubelets.py).
+Left out: the cluster itself (test_kubelets.py), and what breaks (test_kubelets_faults.py).
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from hack.harness.cluster import REPOSITORY, eventually
-from hack.localcluster import LocalCluster, Options
+from hack.localcluster import LocalCluster
 from hack.localcluster.kubelets import berth_image
-from hack.localcluster.kubelets.configuration import PAUSE_IMAGE
-from tests.support.placing import Stage, chain
-from tests.support.real_nodes import delayed, require_real_nodes
+from tests.support.berth_nodes import (
+    CONTROLLERS,
+    NAMESPACE,
+    NODES,
+    REPORTS,
+    all_near,
+    far_zones,
+    get,
+    place_application,
+    pods,
+    roll_out,
+)
+from tests.support.placing import Stage
+from tests.support.real_nodes import delayed
 
 pytestmark = pytest.mark.timeout(900)
-
-NAMESPACE = "berth-system"
-CONTROLLERS = ("appgroup", "networktopology", "placement")
-WORKLOADS = [*(f"deployment/berth-{name}" for name in CONTROLLERS), "daemonset/berth-node"]
-REPORTS = "/apis/berth.dev/v1alpha1/probereports"
-NODES = {"node-1": "local-a", "node-2": "local-b", "node-3": "local-c"}
-
-
-@pytest.fixture(scope="module")
-def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """Three real nodes with all of Berth."""
-    root = tmp_path_factory.mktemp("k")
-    require_real_nodes(root)
-    with LocalCluster.start("berth", root=root, options=Options(kubelets=3)) as cluster:
-        archive = root / "berth.tar"
-        berth_image.write(archive, berth_image.TAG)
-        cluster.load_images([archive])
-        archive.unlink()
-        cluster.kubectl("apply", "--server-side", "-k", str(REPOSITORY / "deploy"))
-        roll_out(cluster)
-        yield cluster
-
-
-def roll_out(cluster: LocalCluster) -> None:
-    """Return when every part of Berth is available."""
-    for workload in WORKLOADS:
-        cluster.kubectl("-n", NAMESPACE, "rollout", "status", workload, "--timeout=240s", timeout=300)
-
-
-def get(cluster: LocalCluster, path: str) -> Any:
-    """Objects, or the object, that the API server has at `path`."""
-    api = cluster.api()
-    found = api.request("GET", path)
-    api.close()
-    return found.get("items", found)
-
-
-def pods(cluster: LocalCluster) -> list[dict[str, Any]]:
-    """Berth's pods."""
-    found: list[dict[str, Any]] = get(cluster, f"/api/v1/namespaces/{NAMESPACE}/pods")
-    return found
 
 
 def test_every_pod_runs_from_our_image_without_having_ended(deployed: LocalCluster) -> None:
@@ -149,77 +117,7 @@ def test_controllers_are_admitted_where_pods_must_be_restricted(deployed: LocalC
 
 # What is measured, and what it does to placement
 
-TOPOLOGIES = "/apis/networktopology.diktyo.x-k8s.io/v1alpha1"
-HOLDING = {
-    "name": "main",
-    "image": PAUSE_IMAGE,
-    "imagePullPolicy": "Never",
-    "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
-}
 MILLISECONDS = 25
-FAR = 200
-"""Cost that 20 ms have: less than the delay, and two hundred times what a link between namespaces costs."""
-
-
-@pytest.fixture(scope="module")
-def stage(deployed: LocalCluster) -> Iterator[Stage]:
-    """A namespace with a NetworkTopology of what is measured, and what its applications cost in three zones."""
-    stage = Stage(deployed)
-    stage.apply(
-        {
-            "apiVersion": "networktopology.diktyo.x-k8s.io/v1alpha1",
-            "kind": "NetworkTopology",
-            "metadata": {"name": "net"},
-            "spec": {"configmapName": "", "weights": []},
-        }
-    )
-    yield stage
-    # The server has closed a connection that was idle for long.
-    stage.api.close()
-    stage.close()
-
-
-def zone_costs(stage: Stage) -> dict[tuple[str, str], int]:
-    """Costs between zones by the shortest paths over what is measured."""
-    topology = get(stage.cluster, f"{TOPOLOGIES}/namespaces/{stage.name}/networktopologies/net")
-    return {
-        (origin["origin"], cost["destination"]): cost["networkCost"]
-        for weights in topology["spec"]["weights"]
-        if weights["name"] == "Dijkstra"
-        for level in weights["topologyList"]
-        if level["topologyKey"] == "topology.kubernetes.io/zone"
-        for origin in level["originList"]
-        for cost in origin["costList"]
-    }
-
-
-def far_zones(stage: Stage) -> set[str]:
-    """Zones that are far from every other."""
-    costs = zone_costs(stage)
-    zones = set(NODES.values())
-    return {one for one in zones if all(costs.get((one, other), 0) >= FAR for other in zones - {one})}
-
-
-def all_near(stage: Stage) -> bool:
-    """Whether costs between all zones are known and small."""
-    costs = zone_costs(stage)
-    return len(costs) == len(NODES) * (len(NODES) - 1) and max(costs.values()) < FAR
-
-
-def place_application(stage: Stage, name: str) -> str:
-    """Zone to which the caller of an application goes whose other workload must be in local-a, where it must not be."""
-    stage.api.close()
-    stage.apply(chain("web", "db", name=name))
-    elsewhere = {"key": "topology.kubernetes.io/zone", "operator": "NotIn", "values": ["local-a"]}
-    affinity = {
-        "nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [elsewhere]}]}
-        }
-    }
-    here = {"topology.kubernetes.io/zone": "local-a"}
-    stage.pod(f"{name}-db", group=name, workload="db", nodeSelector=here, containers=[HOLDING])
-    stage.pod(f"{name}-web", group=name, workload="web", nodeSelector={}, affinity=affinity, containers=[HOLDING])
-    return NODES[stage.wait_bound(f"{name}-db", f"{name}-web")[f"{name}-web"]]
 
 
 def test_a_delay_shows_in_the_costs_within_a_minute_and_moves_the_next_application(stage: Stage) -> None:

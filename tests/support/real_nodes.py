@@ -13,7 +13,7 @@ import pytest
 
 from hack.localcluster import LocalCluster, processes
 from hack.localcluster.kubelets import cgroups, delay, packages, remains
-from hack.localcluster.kubelets.names import bridge, key, nodes
+from hack.localcluster.kubelets.names import PARTS, Node, bridge, key, nodes
 from hack.localcluster.kubelets.network import enter
 
 
@@ -36,12 +36,53 @@ def left_on_the_machine(home: Path) -> list[str]:
     return [*running, *remains.mounts_below(home, mounts), *map(str, [*groups, *links, *namespaces, *logs, *results])]
 
 
+def _nodes(cluster: LocalCluster) -> list[Node]:
+    return nodes(cluster.layout.home, cluster.options.kubelets)
+
+
+def real_node(cluster: LocalCluster, name: str) -> Node:
+    """The node of that name."""
+    return next(node for node in _nodes(cluster) if node.name == name)
+
+
+def address_of(cluster: LocalCluster, name: str) -> str:
+    """Address of the node `name`, by which this machine and all pods reach it."""
+    return real_node(cluster, name).address(cluster.options.bind_address)
+
+
+def processes_on(cluster: LocalCluster, name: str, *arguments: str) -> list[int]:
+    """First processes of the node's containers whose command lines have these arguments one after the other."""
+    wanted = b"\0".join([b"", *(argument.encode() for argument in arguments), b""])
+    hierarchy = cgroups.hierarchies(Path("/proc/self/mounts").read_text())[0] / real_node(cluster, name).namespace
+    listed = {int(pid) for path in hierarchy.rglob("cgroup.procs") for pid in path.read_text().split()}
+    found = [pid for pid in listed if wanted in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [pid for pid in found if _parent(pid) not in found]
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def take_away(cluster: LocalCluster, name: str) -> None:
+    """End everything of the node at once, as if its machine were switched off."""
+    node = real_node(cluster, name)
+    subprocess.run(["ip", "link", "delete", node.interface], check=True)
+    for part in reversed(PARTS):
+        cluster.stop_component(f"{part}-{node.number}", grace=0)
+    cgroups.delete(node.namespace)
+
+
+def bring_back(cluster: LocalCluster) -> None:
+    """Start what does not run of a cluster, such as a node that was taken away."""
+    LocalCluster.start(cluster.name, root=cluster.layout.home.parent)
+
+
 @contextmanager
 def delayed(cluster: LocalCluster, name: str, milliseconds: int) -> Iterator[None]:
     """Inside the block round trips between the node `name` and all others take longer by `milliseconds`."""
-    found = {node.name: node for node in nodes(cluster.layout.home, cluster.options.kubelets)}
-    others = [node.address(cluster.options.bind_address) for node in found.values() if node.name != name]
-    command = [*enter(found[name]), sys.executable, "-I", str(delay.__file__), str(milliseconds), *others]
+    node = real_node(cluster, name)
+    others = [address_of(cluster, other.name) for other in _nodes(cluster) if other != node]
+    command = [*enter(node), sys.executable, "-I", str(delay.__file__), str(milliseconds), *others]
     # Marked, so that it ends with the cluster whatever becomes of the test.
     environment = {**os.environ, processes.MARK: str(cluster.layout.home)}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as delaying:

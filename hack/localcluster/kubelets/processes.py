@@ -15,6 +15,8 @@ from hack.localcluster.rest import Api, ApiError
 
 TOOLS = ("kubelet", "pause")
 """Tools that real nodes need."""
+_RECOVERED = b"Start streaming server"
+"""What containerd logs last before it serves kubelets."""
 
 
 def check(home: Path) -> Path:
@@ -84,15 +86,22 @@ def ready(part: str, node: Node, api: Api, log: Path, offset: int) -> bool:
     """
     match part:
         case "containerd":
-            return images.ctr(node, ["version"]).returncode == 0
+            # A kubelet ends that comes before it has recovered what runs already, which it does while it answers.
+            return _RECOVERED in _since(log, offset) and images.ctr(node, ["version"]).returncode == 0
         case "service-relay":
-            return log.stat().st_size > offset
+            return bool(_since(log, offset))
         case _:
             try:
                 conditions = api.request("GET", f"/api/v1/nodes/{node.name}")["status"].get("conditions", [])
             except (ApiError, OSError):
                 return False
             return ("Ready", "True") in {(item["type"], item["status"]) for item in conditions}
+
+
+def _since(log: Path, offset: int) -> bytes:
+    with log.open("rb") as content:
+        content.seek(offset)
+        return content.read()
 
 
 def load_pause(instance: Instance, program: Path) -> None:

@@ -140,11 +140,22 @@ def test_the_relay_is_ready_when_this_run_of_it_has_said_so(tmp_path: Path, befo
     assert processes.ready("service-relay", NODE, Answers({}), tmp_path / "log", before) is expected
 
 
-@pytest.mark.parametrize(("code", "expected"), [(0, True), (1, False)])
-def test_containerd_is_ready_when_it_answers(monkeypatch: pytest.MonkeyPatch, code: int, expected: bool) -> None:
+@pytest.mark.parametrize(
+    ("code", "says", "expected"),
+    [
+        pytest.param(0, "Start recovering state\nStart streaming server\n", True, id="ready"),
+        pytest.param(0, "Start recovering state\n", False, id="it answers and is not ready for kubelets"),
+        pytest.param(1, "Start streaming server\n", False, id="it does not answer"),
+    ],
+)
+def test_containerd_is_ready_when_it_answers_and_has_recovered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, says: str, expected: bool
+) -> None:
+    before = "Start streaming server\n"
+    (tmp_path / "log").write_text(before + says)
     answer = subprocess.CompletedProcess[str]([], code, "", "")
     monkeypatch.setattr(images, "ctr", lambda _node, _arguments: answer)
-    assert processes.ready("containerd", NODE, Answers({}), Path("/log"), 0) is expected
+    assert processes.ready("containerd", NODE, Answers({}), tmp_path / "log", len(before)) is expected
 
 
 def test_the_pause_image_is_on_every_node_before_its_kubelet(
