@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,16 +77,34 @@ def running_prometheus(directory: Path, pages: Mapping[str, Page]) -> Iterator[s
         return Answer(200, pages[name].at(scrapes[name]), {"Content-Type": "text/plain; version=0.0.4"})
 
     (port,) = ports.allocate(1)
-    with api_server(page) as targets, (directory / "prometheus.log").open("wb") as log:
-        address = targets.url.removeprefix("http://")
-        config = directory / "prometheus.json"  # JSON is YAML too
-        config.write_text(json.dumps(_config(address, pages)))
-        arguments = [f"--config.file={config}", f"--storage.tsdb.path={directory / 'data'}"]
-        arguments += [f"--web.listen-address=127.0.0.1:{port}"]
-        command = [sys.executable, str(_CHILD), str(os.getpid()), str(program()), *arguments]
+    with api_server(page) as targets:
+        config = _config(targets.url.removeprefix("http://"), pages)
+        with prometheus(directory, config, f"127.0.0.1:{port}"):
+            yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def prometheus(
+    directory: Path, config: Mapping[str, Any], address: str, *options: str, inside: Sequence[str] = ()
+) -> Iterator[None]:
+    """Run it with a configuration, which listens on an address; it is not ready yet.
+
+    Args:
+        directory: of its files.
+        config: what ``--config.file`` has.
+        address: host and port.
+        options: further ones.
+        inside: beginning of a command line that runs what follows somewhere else, such as in another network.
+    """
+    file = directory / "prometheus.json"  # JSON is YAML too
+    file.write_text(json.dumps(config))
+    arguments = [f"--config.file={file}", f"--storage.tsdb.path={directory / 'data'}"]
+    arguments += [f"--web.listen-address={address}", *options]
+    command = [sys.executable, str(_CHILD), str(os.getpid()), *inside, str(program()), *arguments]
+    with (directory / "prometheus.log").open("wb") as log:
         process = subprocess.Popen(command, stderr=log)
         try:
-            yield f"http://127.0.0.1:{port}"
+            yield
         finally:
             process.terminate()
             process.wait(timeout=30)
