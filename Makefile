@@ -48,8 +48,8 @@ nodes: tools ## start a local cluster of real nodes with all of Berth on them, a
 	$(BIN)/python hack/cluster up --name $(CLUSTER) --kubelets $(KUBELETS)
 	$(BIN)/python hack/cluster image --name $(CLUSTER)
 	hack/cluster kubectl --name $(CLUSTER) apply --server-side -k deploy
-	hack/cluster kubectl --name $(CLUSTER) -n berth-system rollout status --timeout=300s deployment
-	hack/cluster kubectl --name $(CLUSTER) -n berth-system rollout status --timeout=300s daemonset
+	hack/cluster kubectl --name $(CLUSTER) rollout status --namespace berth-system --timeout=300s deployment
+	hack/cluster kubectl --name $(CLUSTER) rollout status --namespace berth-system --timeout=300s daemonset
 
 .PHONY: cluster-status
 cluster-status: .venv ## show the local cluster's components

@@ -21,6 +21,13 @@ def _own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BERTH_CLUSTERS_DIR", str(tmp_path))
 
 
+def test_the_commands_of_the_makefile_are_commands() -> None:
+    lines = re.findall(r"^\t.*hack/cluster (.*)$", (SCRIPT.parents[1] / "Makefile").read_text(), re.MULTILINE)
+    assert len(lines) > 5
+    for line in lines:
+        cli.parser().parse_args(re.sub(r"\$\(\w+\)", "3", line).split())
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
