@@ -93,6 +93,10 @@ class Books:
                 able = able & allowed
         return able
 
+    def follows(self, row: int) -> bool:
+        """Whether pods of the set must be near others."""
+        return any(isinstance(term, RequiredAffinityTerm) and term.binds(row) for term in self._masks_of[row])
+
     def kept_apart(self, rows: Iterable[int]) -> bool:
         """Whether required anti-affinity holds for pods of these sets that have moved together."""
         terms = {id(term): term for row in rows for term in self._masks_of[row]}.values()

@@ -9,14 +9,21 @@ from dataclasses import replace
 import numpy as np
 
 from berth.scheduling.gang.budget import Budget
+from berth.scheduling.replicas.company import Company
 from berth.scheduling.replicas.problem import Bools, PodSet, Problem
 from berth.scheduling.replicas.rule import Affinity
 
 
-def near_enough(problem: Problem, budget: Budget) -> Generator[None, None, Problem]:
+def near_enough(problem: Problem, budget: Budget, *, whole: bool = True) -> Generator[None, None, Problem]:
     """Narrow masks to the domains where some pod is or can be that a pod must be near, in turns.
 
+    There must be room there for a pod of each step of its chain, and for all pods of chains that end at a single one.
     No plan that keeps the rules is lost. Without time left, some masks stay wider than they could be.
+
+    Args:
+        problem: what is to be placed.
+        budget: time.
+        whole: whether only plans count that place all pods.
     """
     rules = [rule for rule in problem.rules if isinstance(rule, Affinity) and rule.weight is None]
     if not rules:
@@ -27,19 +34,29 @@ def near_enough(problem: Problem, budget: Budget) -> Generator[None, None, Probl
     for number, rule in enumerate(rules):
         for row in rule.selects:
             asked_by[row].append(number)
-    queue = dict.fromkeys(range(len(rules)))
+    company = Company(problem, rules)
+    ties = company.tied() if whole else []
+    for number, tied in enumerate(ties, start=len(rules)):
+        for row in tied.rows:
+            asked_by[row].append(number)
+    queue = dict.fromkeys([*range(len(rules), len(rules) + len(ties)), *range(len(rules))])
     while queue and not budget.over:
         yield from budget.pause()
         number = next(iter(queue))
         del queue[number]
-        # One that is selected itself may be the first.
-        subjects = set(rules[number].subjects).difference(rules[number].selects)
-        if not subjects:
-            continue
-        near = _near(rules[number], able, sets, np.any([able[row] for row in subjects], axis=0))
-        for row in subjects:
-            if (able[row] & ~near).any():
-                able[row] = narrowed[row] = able[row] & near
+        near: dict[int, Bools] = {}
+        if number >= len(rules):
+            near = dict.fromkeys(ties[number - len(rules)].rows, company.holds(ties[number - len(rules)], able))
+        else:
+            rule = rules[number]
+            # One that is selected itself may be the first.
+            subjects = set(rule.subjects).difference(rule.selects)
+            if subjects:
+                there = _near(rule, able, sets, np.any([able[row] for row in subjects], axis=0))
+                near = {row: there & company.fits(row, rule.domain) for row in subjects}
+        for row, here in near.items():
+            if (able[row] & ~here).any():
+                able[row] = narrowed[row] = able[row] & here
                 queue.update(dict.fromkeys(asked_by[row]))
     if not narrowed:
         return problem

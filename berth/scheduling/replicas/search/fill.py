@@ -77,6 +77,9 @@ def _place(draft: Draft, counts: Mapping[int, int], here: Bools) -> None:
     """Place pods of a part on one node of a location, or each on its cheapest node if none takes them all."""
     books = draft.books
     column = _one_node(draft, counts, here) if sum(counts.values()) > 1 else -1
+    if column < 0 and len(counts) > 1 and any(books.follows(row) for row in counts):
+        # Those that must share a node are better off together elsewhere than apart here.
+        column = _one_node(draft, counts, np.ones(draft.model.size, dtype=np.bool_))
     for row, count in counts.items():
         for _ in range(min(count, draft.missing[row])):
             if column >= 0 and books.can(row)[column]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.problem import Ints
+from berth.scheduling.replicas.search.bonds import BOND, anchors_first, bonds
 
 Part = tuple[int, ...]
 
@@ -35,17 +36,23 @@ def parts(books: Books, rows: Sequence[int], replicas: int = 1) -> list[Part]:
             heapq.heappush(queue, (weight, size, a, b))
             continue
         del near[a][b], near[b][a]
-        if (load[a] + load[b] > room).any():
+        together = load[a] + load[b]
+        if (together > room).any() and not (
+            -weight >= BOND and _some_node_takes(books, [*content[a], *content[b]], together * replicas)
+        ):
             continue
         content[a] += content.pop(b)
-        load[a] = load[a] + load.pop(b)
+        load[a] = together
+        del load[b]
         for other, amount in near.pop(b).items():
             del near[other][b]
             near[a][other] = near[other][a] = near[a].get(other, 0.0) + amount
             first, second = min(a, other), max(a, other)
             heapq.heappush(queue, (-near[a][other], len(content[a]) + len(content[other]), first, second))
     _refine(content, load, links, request, room)
-    return sorted((tuple(sorted(part)) for part in content.values() if part), key=lambda part: (-len(part), part))
+    rank = anchors_first(books, rows)
+    in_order = (tuple(sorted(part, key=lambda row: (rank[row], row))) for part in content.values() if part)
+    return sorted(in_order, key=lambda part: (rank[part[0]], -len(part), part))
 
 
 def cut_cost(books: Books, template: Sequence[Part]) -> float:
@@ -57,7 +64,7 @@ def cut_cost(books: Books, template: Sequence[Part]) -> float:
 
 
 def _links(books: Books, rows: Sequence[int]) -> dict[int, dict[int, float]]:
-    """Edges between pod sets, in both directions."""
+    """Edges between pod sets, in both directions, and what must share a node."""
     model = books.model
     of_workload: dict[int, list[int]] = {}
     for row in rows:
@@ -68,7 +75,17 @@ def _links(books: Books, rows: Sequence[int]) -> dict[int, dict[int, float]]:
             for a in own:
                 for b in of_workload.get(callee, ()):
                     links[a][b] = links[b][a] = links[a].get(b, 0.0) + 1.0
+    for a, b in bonds(books, rows):
+        links[a][b] = links[b][a] = links[a].get(b, 0.0) + BOND
     return links
+
+
+def _some_node_takes(books: Books, rows: Sequence[int], need: Ints) -> bool:
+    """Whether a column that each of some pod sets may use has room for all of this, int64[R]."""
+    able = ((books.free >= need) | (need == 0)).all(axis=1)
+    for row in rows:
+        able &= books.can(row)
+    return bool(able.any())
 
 
 def _refine(

@@ -105,6 +105,10 @@ class RequiredAffinityTerm:
         elif row in self._selects:
             self._anchors[domain] += count
 
+    def binds(self, row: int) -> bool:
+        """Whether pods of the set have the rule and are not selected themselves."""
+        return row in self._subjects and row not in self._selects
+
     def allowed(self, row: int) -> Bools | None:
         """bool[K], columns that have the key; None for sets without the rule."""
         return self._keyed if row in self._subjects else None

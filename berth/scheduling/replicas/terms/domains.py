@@ -31,6 +31,8 @@ class Domains:
         """int64[K], domain of each column, -1 without the key"""
         self.keyed: Bools = self.column >= 0
         """bool[K], columns that have the key"""
+        self.single = len(self._known) == int(np.count_nonzero(self.keyed))
+        """whether no two columns share a domain"""
         self._counted: dict[int, Counted] = {}
 
     def table(self, by_node: Ints | None) -> Floats:

@@ -6,9 +6,10 @@ import pytest
 
 from berth.scheduling.gang.budget import UNLIMITED
 from berth.scheduling.planning import finish
+from berth.scheduling.replicas.rule import Affinity
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.fill import fill_blocks, fill_node, fill_slices, slots_of, turns_of
-from tests.support.counts import books_of, nodes, problem, state_of
+from tests.support.counts import HOST, books_of, nodes, problem, state_of
 
 
 @pytest.mark.parametrize(
@@ -46,6 +47,21 @@ def test_what_has_no_room_in_its_location_goes_elsewhere() -> None:
     finish(fill_slices(draft, UNLIMITED, (0,), [(0,)]))
     assert draft.missing == [0]
     assert draft.books.planned[0, 0] == 1
+
+
+@pytest.mark.parametrize(
+    ("selects", "expected"),
+    [
+        pytest.param([1], [(4,), (4,)], id="who must be near goes along"),
+        pytest.param([0, 1], [(0,), (1,)], id="who is selected itself may be first"),
+        pytest.param([], [(0,), (1,)], id="nobody must be near"),
+    ],
+)
+def test_pods_that_must_be_near_go_elsewhere_together(selects: list[int], expected: list[tuple[int, ...]]) -> None:
+    rules = [Affinity(domain=HOST, subjects=[0], selects=selects)] if selects else []
+    draft = Draft(books_of(problem(1, 1, rules=rules, edges=[(0, 1)], on=nodes([1, 1, 0, 0, 2, 2, 2, 2]))))
+    finish(fill_slices(draft, UNLIMITED, (0,), [(0, 1)]))
+    assert state_of(draft.books) == expected
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from bench.replicas_core.cases import boutique, cluster, mesh
 from berth.scheduling.replicas.problem import PodSet, Problem, Workload
+from berth.scheduling.replicas.rule import Affinity
 from berth.scheduling.replicas.search.template import cut_cost, parts
-from tests.support.counts import books_of, nodes, problem
+from tests.support.counts import HOST, books_of, nodes, problem
 
 
 @pytest.mark.parametrize(
@@ -91,6 +92,24 @@ def test_pod_sets_of_one_workload_are_linked_with_what_it_calls() -> None:
         )
     )
     assert parts(books, range(3)) == [(0, 1, 2)]
+
+
+def near(*pairs: tuple[int, int]) -> list[Affinity]:
+    return [Affinity(domain=HOST, subjects=[one], selects=[other]) for one, other in pairs]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "replicas", "expected"),
+    [
+        pytest.param([0, 0, 0, 0, 0, 0, 0, 9], 1, [(2, 1, 0), (3,)], id="few nodes take them: its end first"),
+        pytest.param([0, 0, 0, 0, 0, 0, 0, 5], 2, [(2,), (3,), (1, 0)], id="not as often as is asked"),
+        pytest.param(2, 1, [(2,), (3,), (1, 0)], id="none takes all: who is placed first comes first"),
+    ],
+)
+def test_what_must_share_a_node_is_one_part(cpu: int, replicas: int, expected: list[tuple[int, ...]]) -> None:
+    """Calls to another one count less."""
+    asked = problem(1, 1, 1, 1, edges=[(0, 3)] * 9, rules=near((0, 1), (1, 2)), on=nodes(cpu))
+    assert parts(books_of(asked), range(4), replicas) == expected
 
 
 @settings(max_examples=30, deadline=None)

@@ -25,6 +25,15 @@ def test_domains_with_a_column_are_numbered_anew() -> None:
 
 
 @pytest.mark.parametrize(
+    ("columns", "single"),
+    [([1, 2, 4], True), ([0, 4, 5], False), ([], True)],
+    ids=["apart", "two in one", "none"],
+)
+def test_whether_columns_share_a_domain(columns: list[int], single: bool) -> None:
+    assert Domains(DOMAIN, np.array(columns, dtype=np.int64)).single is single
+
+
+@pytest.mark.parametrize(
     ("eligible", "placed", "table", "others"),
     [
         pytest.param(None, None, [0, 0, 0], [0], id="nobody placed: the domain outside is empty"),
