@@ -151,8 +151,12 @@ class Judge:
                 rows = self.rows_of[edge.caller] + self.rows_of[edge.callee]
                 yield Part("limit", rows, partial(self._limit, edge=edge))
         yield Part("room", everybody, lambda state: _never(self._room(state)))
-        if problem.nodes.bandwidth is not None:
-            yield Part("bandwidth", everybody, lambda state: _never(self._bandwidth(state)))
+        if problem.nodes.bandwidth is not None or problem.nodes.links:
+            for edge in problem.edges:
+                # One that takes too much by itself is found before all others are decided.
+                rows = self.rows_of[edge.caller] + self.rows_of[edge.callee]
+                yield Part("bandwidth", rows, partial(self._bandwidth, edges=[edge]))
+            yield Part("bandwidth", everybody, partial(self._bandwidth, edges=problem.edges))
         for rule in problem.rules:
             rows = tuple(sorted({*rule.subjects, *rule.selects}))
             if isinstance(rule, AntiAffinity):
@@ -197,14 +201,19 @@ class Judge:
                         return False
         return True
 
-    def _bandwidth(self, state: State) -> bool:
-        budget = [] if self.problem.nodes.bandwidth is None else self.problem.nodes.bandwidth.tolist()
-        before, after = self._usage([()] * len(self.sets)), self._usage(state)
-        return all(used <= max(0.0, left, was) for used, left, was in zip(after, budget, before, strict=True))
+    def _bandwidth(self, state: State, edges: Sequence[Edge]) -> float:
+        """Whether some edges alone stay within the budgets, or take no more than placed pods do."""
+        nodes = self.problem.nodes
+        budget = [math.inf] * nodes.size if nodes.bandwidth is None else nodes.bandwidth.tolist()
+        budget += [link.free for link in nodes.links]
+        before, after = self.usage([()] * len(self.sets), self.problem.edges), self.usage(state, edges)
+        return _never(all(used <= max(0.0, left, was) for used, left, was in zip(after, budget, before, strict=True)))
 
-    def _usage(self, state: State) -> list[float]:
-        usage = [0.0] * self.problem.nodes.size
-        for edge in self.problem.edges:
+    def usage(self, state: State, edges: Sequence[Edge]) -> list[float]:
+        """bit/s that edges take of every node, then of every link."""
+        size, links = self.problem.nodes.size, self.problem.nodes.links
+        usage = [0.0] * (size + len(links))
+        for edge in edges:
             endpoints, routing = self.replicas(state, edge.callee), self.problem.workloads[edge.callee].routing
             for caller in self.replicas(state, edge.caller):
                 reached = self.reached(caller, endpoints, routing)
@@ -213,6 +222,9 @@ class Judge:
                         amount = math.ceil(edge.bandwidth / len(reached))
                         usage[caller] += amount
                         usage[node] += amount
+                        pair = tuple(sorted((self.location[caller], self.location[node])))
+                        for number, link in enumerate(links, start=size):
+                            usage[number] += amount * (pair in link.between)
         return usage
 
     def _pods(self, state: State, rows: Sequence[int]) -> list[tuple[int, int, int]]:

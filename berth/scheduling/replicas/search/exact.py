@@ -17,6 +17,7 @@ from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.problem import Counts, Floats, Ints
 from berth.scheduling.replicas.rule import Affinity
 from berth.scheduling.replicas.search.draft import Draft
+from berth.scheduling.replicas.search.loads import Loads
 from berth.scheduling.replicas.search.options import Options
 
 LARGEST = 5000
@@ -37,9 +38,7 @@ class Exact:
         """what it costs, as `unpunished` has it"""
         self.proved = False
         """whether nothing better exists"""
-        self._tied = draft.books.bandwidth.active or any(
-            isinstance(rule, Affinity) and rule.weight is None for rule in model.rules
-        )
+        self._tied = any(isinstance(rule, Affinity) and rule.weight is None for rule in model.rules)
 
     def run(self) -> Generator[None, None, bool]:
         """Search; False if the problem is too large to begin with."""
@@ -60,9 +59,11 @@ class Exact:
         books = draft.books
         base = constant(books)
         self._free, self._chosen = books.free.copy(), dict[int, int]()
+        self._loads = Loads(books, options) if books.bandwidth.active else None
+        self._taken = np.zeros(0) if self._loads is None else self._loads.settled
         costs = {workload: options.alone[workload] for workload in options.workloads}
         self._least = {pair: table.min(axis=1, initial=np.inf) for pair, table in options.together.items()}
-        ready = {w: self._fitting(w, costs[w], self._free) for w in options.workloads}
+        ready = {w: self._fitting(w, costs[w]) for w in options.workloads}
         self.proved = yield from self._descend(base, ready)
         draft.restore(self._rows, kept if self.best is None else self.best)
         return True
@@ -72,10 +73,13 @@ class Exact:
         """A first plan may take longer than a better one."""
         return self._budget.over if self.best is not None else self._budget.exhausted
 
-    def _fitting(self, workload: int, costs: Floats, free: Ints) -> Floats:
-        """The costs, infinite for ways that have no room."""
+    def _fitting(self, workload: int, costs: Floats) -> Floats:
+        """The costs, infinite for ways that have no room or too little bandwidth beside what is decided."""
         usage = self._options.usage[workload]
-        return np.where(((usage <= free) | (usage == 0)).all(axis=(1, 2)), costs, np.inf)
+        able = ((usage <= self._free) | (usage == 0)).all(axis=(1, 2))
+        if self._loads is not None:
+            able &= self._loads.fits(self._taken + self._loads.more(workload, self._chosen))
+        return np.where(able, costs, np.inf)
 
     def _bounds(self, costs: dict[int, Floats]) -> dict[int, Floats]:
         """Per workload, its costs and the least of what each pair with a later one costs: a pair counts once."""
@@ -112,7 +116,9 @@ class Exact:
         return True
 
     def _place(self, workload: int, number: int, value: float, costs: dict[int, Floats]) -> Generator[None, None, bool]:
-        options, free = self._options, self._free
+        options, free, taken = self._options, self._free, self._taken
+        if self._loads is not None:
+            self._taken = taken + self._loads.more(workload, self._chosen)[number]
         self._chosen[workload] = number
         self._free = free - options.usage[workload][number]
         after = {}
@@ -125,17 +131,15 @@ class Exact:
             for among, part in options.parts:
                 if workload in among and other in among and all(w == other or w in self._chosen for w in among):
                     cost = cost + part(self._counts(among, other))
-            after[other] = self._fitting(other, cost, self._free)
+            after[other] = self._fitting(other, cost)
             if not np.isfinite(after[other]).any():
+                done = True
                 break
         else:
             done = yield from self._descend(value + float(costs[workload][number]), after)
-            self._free = free
-            del self._chosen[workload]
-            return done
-        self._free = free
+        self._free, self._taken = free, taken
         del self._chosen[workload]
-        return True
+        return done
 
     def _counts(self, among: set[int], varying: int) -> dict[int, Floats]:
         options = self._options
@@ -153,7 +157,7 @@ class Exact:
             for row in options.rows[workload]:
                 planned[row] = options.counts[row][number].astype(np.int32)
         if self._tied:
-            # Budgets of bandwidth and orders of binding are judged for whole plans only.
+            # Orders of binding are judged for whole plans only.
             self._draft.restore(self._rows, planned)
             valid = keeps_rules(self._draft.books)
             self._draft.restore(self._rows, np.zeros_like(planned))

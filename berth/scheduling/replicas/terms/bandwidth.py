@@ -35,10 +35,10 @@ class Bandwidth:
         self.active = bool(self._edges) and bool(len(self._links.free) or nodes.min(initial=np.inf) < 2 * most)
         """whether some budget may be too small"""
         self._price = model.penalty / max((edge.bandwidth for edge in self._edges), default=1.0)
-        self._allowed: Floats = np.maximum(self._budget, 0.0)
+        self.allowed: Floats = np.maximum(self._budget, 0.0)
         """float64[K + P]; edges among placed pods may overdraw a budget, which then takes no more"""
         if self.active:
-            self._allowed = np.maximum(self._allowed, self.usage())
+            self.allowed = np.maximum(self.allowed, self.usage())
         self._of = [[edge for edge in self._edges if w in (edge.caller, edge.callee)] for w in range(len(x))]
 
     def _most(self) -> float:
@@ -50,8 +50,8 @@ class Bandwidth:
         # Rounding adds less than one bit/s per pair of pods.
         return float(sum(count[e.caller] * (e.bandwidth + count[e.callee]) for e in self._edges))
 
-    def _usage(self, edge: Edge, callers: Floats, endpoints: Floats) -> Floats:
-        """float64[..., K + P], demand on each budget; counts are float64[..., K]."""
+    def of(self, edge: Edge, callers: Floats, endpoints: Floats) -> Floats:
+        """float64[..., K + P], what an edge takes of each budget; counts are float64[..., K]."""
         model, routing = self._model, self._model.problem.workloads[edge.callee].routing
         if routing is Routing.LOCAL:
             return np.zeros(len(self._budget))
@@ -84,14 +84,14 @@ class Bandwidth:
 
     def _overdrawn(self, usage: Floats) -> Floats:
         """bit/s beyond the budgets; one that is overdrawn carries nothing more."""
-        over: Floats = np.maximum(usage - self._allowed, 0.0).sum(axis=-1)
+        over: Floats = np.maximum(usage - self.allowed, 0.0).sum(axis=-1)
         return over
 
     def usage(self) -> Floats:
         """float64[K + P], demand on each budget as of now."""
         total: Floats = np.zeros(len(self._budget))
         for edge in self._edges:
-            total += self._usage(edge, self._x[edge.caller], self._x[edge.callee])
+            total += self.of(edge, self._x[edge.caller], self._x[edge.callee])
         return total
 
     def broken(self) -> float:
@@ -104,7 +104,7 @@ class Bandwidth:
         if not self.active or not edges:
             return 0.0
         usage = self.usage()
-        fixed = usage - sum(self._usage(e, self._x[e.caller], self._x[e.callee]) for e in edges)
+        fixed = usage - sum(self.of(e, self._x[e.caller], self._x[e.callee]) for e in edges)
         result: Floats = np.empty(size)
         step = max(1, CHUNK // (size + self._links.width))
         for start in range(0, size, step):
@@ -115,7 +115,7 @@ class Bandwidth:
             for edge in edges:
                 callers = counts if edge.caller == workload else self._x[edge.caller]
                 endpoints = counts if edge.callee == workload else self._x[edge.callee]
-                after += self._usage(edge, callers, endpoints)
+                after += self.of(edge, callers, endpoints)
             result[rows] = self._overdrawn(after)
         return self._price * (result - float(self._overdrawn(usage)))
 

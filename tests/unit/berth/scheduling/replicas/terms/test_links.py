@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -22,17 +20,7 @@ RNG_LINKS = [[(0, 1)], [(0, 0)], [(0, 1), (0, 2), (1, 2)]]
 
 def loads(asked: Problem, state: State) -> list[float]:
     """bit/s on every link, pair of pods by pair of pods."""
-    judge, location = Judge(asked), asked.nodes.location.tolist()
-    usage: Counter[tuple[int, int]] = Counter()
-    for edge in asked.edges:
-        endpoints, routing = judge.replicas(state, edge.callee), asked.workloads[edge.callee].routing
-        for caller in judge.replicas(state, edge.caller):
-            reached = judge.reached(caller, endpoints, routing)
-            for node in reached:
-                if node != caller:
-                    here, there = sorted((location[caller], location[node]))
-                    usage[here, there] += math.ceil(edge.bandwidth / len(reached))
-    return [float(sum(usage[pair] for pair in link.between)) for link in asked.nodes.links]
+    return Judge(asked).usage(state, asked.edges)[asked.nodes.size :]
 
 
 @pytest.mark.parametrize("routing", list(Routing), ids=lambda routing: routing.value)
