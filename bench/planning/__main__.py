@@ -12,6 +12,7 @@ import multiprocessing
 import resource
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from berth.api.labels import LABEL_APPGROUP, LABEL_REGION, LABEL_WORKLOAD, LABEL
 from berth.kube.objects import CustomObject, Node, Pod
 from berth.network.costs import NetworkCosts
 from berth.network.groups import Group
+from berth.network.link_budgets import PlacePair
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
 from berth.scheduling.planner import Planner
@@ -32,6 +34,11 @@ COSTS = NetworkCosts(
     weight_sets=("UserDefined",),
     zones={(a, b): 5.0 * (1 + abs(i - k)) for i, a in enumerate(ZONES) for k, b in enumerate(ZONES) if i != k},
 )
+BUDGETS = replace(
+    COSTS,
+    budgets={PlacePair.of(LABEL_ZONE, a, b): 2_000_000_000 if a == b else 500_000_000 for a in ZONES for b in ZONES},
+)
+"""Links inside zones that just carry all calls of the applications with bandwidth, and smaller ones between them"""
 
 Edges = dict[str, list[str]]
 Affinity = Callable[[str], dict[str, Any]]
@@ -117,12 +124,12 @@ def prepare(
     return Planner(cache, Profile()), group, pods
 
 
-def measure(*case: Any) -> dict[str, float]:
+def measure(costs: NetworkCosts, *case: Any) -> dict[str, float]:
     """Plan one group; return seconds, MiB above what the process had before, and what was placed."""
     planner, group, pods = prepare(*case)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
-    outcome = finish(planner.place_group(group, pods, COSTS, partial=False))
+    outcome = finish(planner.place_group(group, pods, costs, partial=False))
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
@@ -134,15 +141,19 @@ def measure(*case: Any) -> dict[str, float]:
     }
 
 
-Case = tuple[int, Edges, int, Affinity, dict[str, Any]]
+Case = tuple[NetworkCosts, int, Edges, int, Affinity, dict[str, Any]]
 CASES: dict[str, Case] = {
-    "soft anti-affinity": (500, layered(2), 200, keep_apart, {}),
-    "soft anti-affinity, bandwidth": (500, layered(2), 200, keep_apart, {"minBandwidth": "1M"}),
-    "chain of affinities": (500, layered(200, 1), 1, follow_next, {}),
-    "plain, 300 pods": (500, layered(10), 30, no_rules, {}),
-    "plain, 3000 pods": (500, layered(10), 300, no_rules, {}),
-    "plain, 10000 pods": (1000, layered(10), 1000, no_rules, {}),
-    "bandwidth, 10000 pods": (1000, layered(10), 1000, no_rules, {"minBandwidth": "1M"}),
+    "soft anti-affinity": (COSTS, 500, layered(2), 200, keep_apart, {}),
+    "soft anti-affinity, bandwidth": (COSTS, 500, layered(2), 200, keep_apart, {"minBandwidth": "1M"}),
+    "chain of affinities": (COSTS, 500, layered(200, 1), 1, follow_next, {}),
+    "plain, 300 pods": (COSTS, 500, layered(10), 30, no_rules, {}),
+    "plain, 3000 pods": (COSTS, 500, layered(10), 300, no_rules, {}),
+    "plain, 10000 pods": (COSTS, 1000, layered(10), 1000, no_rules, {}),
+    "bandwidth, 300 pods": (COSTS, 500, layered(10), 30, no_rules, {"minBandwidth": "2500k"}),
+    "bandwidth, 3000 pods": (COSTS, 500, layered(10), 300, no_rules, {"minBandwidth": "250k"}),
+    "bandwidth, 10000 pods": (COSTS, 1000, layered(10), 1000, no_rules, {"minBandwidth": "1M"}),
+    "budgets, 300 pods": (BUDGETS, 500, layered(10), 30, no_rules, {"minBandwidth": "2500k"}),
+    "budgets, 3000 pods": (BUDGETS, 500, layered(10), 300, no_rules, {"minBandwidth": "250k"}),
 }
 
 

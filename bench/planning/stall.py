@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 
-from bench.planning.__main__ import CASES, COSTS, prepare
+from bench.planning.__main__ import CASES, prepare
 from bench.planning.event_loop import Watched, watched
 from berth.kube.memory import settle_memory
 from berth.scheduling.planning import finish
@@ -14,12 +14,12 @@ from controllers.placement.planning_thread import PlanningThread
 
 async def measure(name: str) -> Watched:
     """Return what a plan does to the event loop."""
-    planner, group, pods = prepare(*CASES[name])
+    costs, planner, group, pods = CASES[name][0], *prepare(*CASES[name][1:])
     settle_memory()
     thread = PlanningThread()
     async with watched() as seen:
         await thread.run(
-            lambda: print(name, len(finish(planner.place_group(group, pods, COSTS, partial=False)).decisions))
+            lambda: print(name, len(finish(planner.place_group(group, pods, costs, partial=False)).decisions))
         )
     return seen
 

@@ -202,6 +202,8 @@ class Books:
         self.by_zone[workload, model.zone[column]] += count
         self.by_service[workload, model.service_zone[column]] += count
         self.total[workload] += count
+        if self.bandwidth.active:
+            self.bandwidth.moved(workload)
         for term in self._rules_of[row]:
             term.change(row, column, count)
 

@@ -6,6 +6,8 @@ sums are those of the cluster's own account. How calls are routed changes with e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from berth.network.routing import Routing
@@ -15,6 +17,8 @@ from berth.scheduling.replicas.terms.links import Links
 
 CHUNK = 1 << 20
 """Numbers that are looked at together at most."""
+_EVEN = (Routing.ALL, Routing.LOCAL)
+"""Routings under which it does not matter where others are called from"""
 
 
 class Bandwidth:
@@ -34,12 +38,18 @@ class Bandwidth:
         # A node's budget carries a call within it twice.
         self.active = bool(self._edges) and bool(len(self._links.free) or nodes.min(initial=np.inf) < 2 * most)
         """whether some budget may be too small"""
+        self._known: list[Floats | None] = [None] * len(self._edges)
+        """float64[K + P] each, what an edge takes, until a pod of one of its ends moves"""
+        self._numbers: list[list[int]] = [[] for _ in x]
+        """edges of each workload"""
+        for number, edge in enumerate(self._edges):
+            for end in {edge.caller, edge.callee}:
+                self._numbers[end].append(number)
         self._price = model.penalty / max((edge.bandwidth for edge in self._edges), default=1.0)
         self.allowed: Floats = np.maximum(self._budget, 0.0)
         """float64[K + P]; edges among placed pods may overdraw a budget, which then takes no more"""
         if self.active:
             self.allowed = np.maximum(self.allowed, self.usage())
-        self._of = [[edge for edge in self._edges if w in (edge.caller, edge.callee)] for w in range(len(x))]
 
     def _most(self) -> float:
         """bit/s that the calls of all replicas take at the most."""
@@ -87,11 +97,23 @@ class Bandwidth:
         over: Floats = np.maximum(usage - self.allowed, 0.0).sum(axis=-1)
         return over
 
+    def moved(self, workload: int) -> None:
+        """Pods of a workload have come or gone: what its edges took is no longer known."""
+        for number in self._numbers[workload]:
+            self._known[number] = None
+
+    def _taken(self, number: int) -> Floats:
+        """float64[K + P], what an edge takes as of now."""
+        known, edge = self._known[number], self._edges[number]
+        if known is None:
+            known = self._known[number] = self.of(edge, self._x[edge.caller], self._x[edge.callee])
+        return known
+
     def usage(self) -> Floats:
         """float64[K + P], demand on each budget as of now."""
         total: Floats = np.zeros(len(self._budget))
-        for edge in self._edges:
-            total += self.of(edge, self._x[edge.caller], self._x[edge.callee])
+        for number in range(len(self._edges)):
+            total += self._taken(number)
         return total
 
     def broken(self) -> float:
@@ -100,11 +122,13 @@ class Bandwidth:
 
     def add(self, workload: int) -> Floats | float:
         """float64[K], exact change of the penalty for one more replica on each column."""
-        edges, size = self._of[workload], self._model.size
+        edges, size = [self._edges[number] for number in self._numbers[workload]], self._model.size
         if not self.active or not edges:
             return 0.0
         usage = self.usage()
-        fixed = usage - sum(self.of(e, self._x[e.caller], self._x[e.callee]) for e in edges)
+        fixed = usage - sum(self._taken(number) for number in self._numbers[workload])
+        if all(self._model.problem.workloads[edge.callee].routing in _EVEN for edge in edges):
+            return self._price * (self._evenly(workload, edges, fixed) - float(self._overdrawn(usage)))
         result: Floats = np.empty(size)
         step = max(1, CHUNK // (size + self._links.width))
         for start in range(0, size, step):
@@ -118,6 +142,32 @@ class Bandwidth:
                 after += self.of(edge, callers, endpoints)
             result[rows] = self._overdrawn(after)
         return self._price * (result - float(self._overdrawn(usage)))
+
+    def _evenly(self, workload: int, edges: Sequence[Edge], fixed: Floats) -> Floats:
+        """float64[K], bit/s beyond the budgets with one more replica, whose calls go to all endpoints.
+
+        It adds the same to every node but its own, wherever it is. `fixed` is float64[K + P], what other edges take.
+        """
+        model, size = self._model, self._model.size
+        elsewhere, here = fixed[:size].copy(), fixed[:size].copy()
+        links, together = np.repeat(fixed[None, size:], model.locations, axis=0), np.zeros(size)
+        for edge in edges:
+            if model.problem.workloads[edge.callee].routing is Routing.LOCAL:
+                continue
+            calls = edge.caller == workload
+            own, other = self._x[workload], self._x[edge.callee if calls else edge.caller]
+            share = float(np.ceil(edge.bandwidth / max(1.0, float((other if calls else own).sum()) + (not calls))))
+            away, apart = float(other.sum()) - other, float(own.sum()) + 1 - own
+            elsewhere += share * (own * away + other * apart)
+            here += share * ((own + 1) * away + other * (apart - 1))
+            if self._links.width:
+                links += self._links.usage_with_one_more(share, own, other)
+                together += share * other
+        beyond = np.maximum(elsewhere - self.allowed[:size], 0.0)
+        result: Floats = beyond.sum() - beyond + np.maximum(here - self.allowed[:size], 0.0)
+        over = links[model.location] - together[:, None] * self._links.within[model.location] - self.allowed[size:]
+        result += np.maximum(over, 0.0).sum(axis=1)
+        return result
 
     def value(self) -> float:
         """Penalty as of now."""

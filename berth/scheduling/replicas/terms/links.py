@@ -39,6 +39,9 @@ class Links:
         self._starts: Ints = np.cumsum([0, *counts[:-1]]) if counts else np.zeros(0, dtype=np.int64)
         """int64[P], where those of each link begin"""
         self._incidence = model.incidence
+        inside = (np.arange(model.locations)[:, None] == self._first) & (self._first == self._second)
+        self.within: Floats = self._by_link(inside.astype(np.float64)) if self.width else np.zeros((model.locations, 0))
+        """float64[L, P], how often each link is one inside a location"""
         self._service: Ints = model.service_of[self._first]
         self._one_service: Floats = (self._service == model.service_of[self._second]).astype(np.float64)
 
@@ -57,6 +60,20 @@ class Links:
         near = share[..., self._service] * self._one_service
         return self._by_link(near * self._pairs(callers, endpoints))
 
+    def usage_with_one_more(self, share: float, moved: Floats, other: Floats) -> Floats:
+        """float64[L, P], the first if one end of an edge had one more pod in a location, on a node without the other.
+
+        With pods of the other end on its node, `within` times as many shares less.
+
+        Args:
+            share: bit/s of each pair of pods.
+            moved: float64[K], pods of that end as of now.
+            other: float64[K], pods of the other end.
+        """
+        incidence = self._incidence
+        counts = moved @ incidence + np.eye(incidence.shape[1]), (other @ incidence)[None, :]
+        return self._by_link(share * self._between(*counts, ((moved * other) @ incidence)[None, :]))
+
     def _by_link(self, amounts: Floats) -> Floats:
         """float64[..., P], what is taken of each link by all pairs of locations, float64[..., Q]."""
         taken: Floats = np.add.reduceat(amounts[..., self._rows], self._starts, axis=-1)
@@ -64,8 +81,11 @@ class Links:
 
     def _pairs(self, callers: Floats, endpoints: Floats) -> Floats:
         """float64[..., Q], pairs of a caller and an endpoint on different nodes of each pair of locations."""
-        calling, called = callers @ self._incidence, endpoints @ self._incidence
-        together = (callers * endpoints) @ self._incidence
+        incidence = self._incidence
+        return self._between(callers @ incidence, endpoints @ incidence, (callers * endpoints) @ incidence)
+
+    def _between(self, calling: Floats, called: Floats, together: Floats) -> Floats:
+        """The same, of pods and of pairs of pods on one node by location, float64[..., L]."""
         first, second, apart = self._first, self._second, self._apart
         there = calling[..., first] * called[..., second]
         back = calling[..., second] * called[..., first]
