@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from berth.kube.objects import Pod
 from berth.network.costs import NetworkCosts
 from berth.network.groups import Group
+from berth.network.routing import Routing
 from berth.scheduling import messages
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import AfterWait, PlacementConfiguration, Profile
@@ -138,7 +139,10 @@ class SchedulingCycle:
         """The plan of the entry that is under way; one of something that has changed or gone is given up."""
         self.give_up_gone()
         plan = self._under_way.pop(entry.key, None)
-        if plan is None or plan.holds(entry, self._group(entry), self._costs(entry, plan.attempt.profile)):
+        if plan is None:
+            return None
+        group, costs = self._group(entry), self._costs(entry, plan.attempt.profile)
+        if plan.holds(entry, group, costs, self._routing(group)):
             return plan
         plan.planning.close()
         entry.active_since = self._cache.clock()  # what is edited all the time gets no turn of those that wait longer
@@ -170,19 +174,28 @@ class SchedulingCycle:
     def _costs(self, entry: QueueEntry, profile: Profile) -> NetworkCosts:
         return self._cache.costs_for(entry.key.namespace, profile)
 
+    def _routing(self, group: Group | None) -> dict[str, Routing]:
+        """How calls to each workload of a group that is called are routed, by its selector."""
+        if group is None:
+            return {}
+        called = {edge.dependency for edge in group.edges}
+        return {name: self._cache.services.routing(group.key, name).routing for name in called}
+
     def _begin(self, entry: QueueEntry) -> Attempt | None:
         """None when the pods are none of our schedulers'."""
         pods = sorted(entry.pods.values(), key=lambda pod: pod_order(pod, 0))
         profile = self._configuration.profile_for(pods[0].spec.scheduler_name)
         if profile is None:
             return None
+        group = self._group(entry)
         return Attempt(
             entry,
             pods,
             profile,
             self.planners[profile.scheduler_name],
             self._costs(entry, profile),
-            group=self._group(entry),
+            self._routing(group),
+            group=group,
             waited=self._cache.clock() - entry.first_seen,
         )
 

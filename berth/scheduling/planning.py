@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from berth.kube.objects import Pod
     from berth.network.costs import NetworkCosts
     from berth.network.groups import Group
+    from berth.network.routing import Routing
     from berth.scheduling.planner import Planner
     from berth.scheduling.queue_entry import QueueEntry
 
@@ -62,6 +63,8 @@ class Attempt:
     """of the profile"""
     costs: NetworkCosts
     """network costs of its application"""
+    routing: Mapping[str, Routing]
+    """how calls to each workload that is called are routed, by its selector"""
     group: Group | None
     """its AppGroup as it is known, None for a single pod too"""
     waited: float
@@ -94,8 +97,10 @@ class PlanUnderWay:
     seconds: float = 0.0
     """planning time so far"""
 
-    def holds(self, entry: QueueEntry, group: Group | None, costs: NetworkCosts) -> bool:
-        """Whether the plan is still one of these pods as they are, by this AppGroup and these costs.
+    def holds(
+        self, entry: QueueEntry, group: Group | None, costs: NetworkCosts, routing: Mapping[str, Routing]
+    ) -> bool:
+        """Whether the plan is still one of these pods as they are, by this AppGroup, these costs and Services.
 
         Pods that came meanwhile are for a later plan.
         """
@@ -104,6 +109,7 @@ class PlanUnderWay:
             entry is attempt.entry
             and group is attempt.group
             and costs is attempt.costs
+            and routing == attempt.routing
             and all(_same(pod, entry.pods) for pod in attempt.pods)
         )
 

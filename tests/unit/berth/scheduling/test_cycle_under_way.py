@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from berth.kube.objects import Pod
+from berth.api.labels import LABEL_WORKLOAD
+from berth.kube.objects import Pod, Service
 from berth.scheduling.gang import batches, budget
 from berth.scheduling.queue import INITIAL_BACKOFF
 from berth.scheduling.queue_entry import EntryKey
@@ -137,6 +139,27 @@ def test_an_edited_group_is_planned_anew() -> None:
     stage.group(group_object("shop", *chain("b", "a")))
     turn(stage)
     assert occupied(stage) == 0
+    stage.schedule()
+    assert stage.placed() == names(apps())
+
+
+@pytest.mark.parametrize(
+    ("workload", "spec", "anew"),
+    [
+        pytest.param("b", {"trafficDistribution": "PreferSameZone"}, True, id="calls go elsewhere"),
+        pytest.param("b", {}, False, id="calls go where they went"),
+        pytest.param("a", {"trafficDistribution": "PreferSameZone"}, False, id="nobody calls it"),
+        pytest.param("c", {"trafficDistribution": "PreferSameZone"}, False, id="of others"),
+    ],
+)
+def test_services_that_come_meanwhile_count(workload: str, spec: dict[str, Any], anew: bool) -> None:
+    stage = with_room_taken(*apps())
+    before = occupied(stage)
+    metadata = {"name": workload, "namespace": "default"}
+    selector = {LABEL_WORKLOAD: workload}
+    stage.cache.update_service(msgspec.convert({"metadata": metadata, "spec": {"selector": selector, **spec}}, Service))
+    turn(stage)
+    assert (occupied(stage) < before) is anew
     stage.schedule()
     assert stage.placed() == names(apps())
 
