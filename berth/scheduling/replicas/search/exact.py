@@ -14,7 +14,7 @@ import numpy as np
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.hard import keeps_rules
-from berth.scheduling.replicas.problem import Counts, Floats, Ints
+from berth.scheduling.replicas.problem import Counts, Floats
 from berth.scheduling.replicas.rule import Affinity
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.loads import Loads
