@@ -66,7 +66,10 @@ def appgroups_in_pages(request: Request) -> Answer:
     first = "continue" not in url.query
     version = {"groupVersion": kind.api_version, "version": kind.version}
     names = range(LIST_PAGE) if first else range(LIST_PAGE, LIST_PAGE + 3)
-    items = [{"metadata": {"name": f"g{n}", "namespace": "shop", "uid": f"u{n}"}, "spec": {}} for n in names]
+    items = [
+        {"metadata": {"name": f"g{n}", "namespace": "shop", "uid": f"u{n}", "resourceVersion": "5"}, "spec": {}}
+        for n in names
+    ]
     page = {"metadata": {"resourceVersion": "9", "continue": "more" if first else ""}, "items": items}
     answers: dict[str, Any] = {
         "/api": {"versions": ["v1"]},
@@ -131,7 +134,7 @@ async def test_a_watch_that_was_broken_off_is_listed_anew_where_the_server_has_g
             watches.append(url.query["resourceVersion"])
             return Answer(200)
         if url.path.endswith(APP_GROUPS.plural) and watches:
-            item = {"metadata": {"name": "restored", "namespace": "shop", "uid": "r"}}
+            item = {"metadata": {"name": "restored", "namespace": "shop", "uid": "r", "resourceVersion": "7"}}
             return Answer(200, {"metadata": {"resourceVersion": "8"}, "items": [item]})
         return appgroups_in_pages(request)
 
@@ -155,7 +158,7 @@ async def test_pages_are_small_again_once_a_list_has_been_read(tmp_path: Path) -
             elif len(lists) == 1:
                 return refusal(410, "Expired")
             if len(watches) == 1:
-                item = {"metadata": {"name": "again", "namespace": "shop", "uid": "a"}}
+                item = {"metadata": {"name": "again", "namespace": "shop", "uid": "a", "resourceVersion": "7"}}
                 return Answer(200, {"metadata": {"resourceVersion": "10"}, "items": [item]})
         return appgroups_in_pages(request)
 
@@ -180,7 +183,7 @@ async def test_a_server_that_ends_every_watch_at_once_is_not_hammered(
         if url.query.get("watch") == "true":
             return Answer(200, b'{"type": "ADDED", "object": {"meta')
         if paused and url.path.endswith(APP_GROUPS.plural) and request.headers["user-agent"] == AGENT:
-            item = {"metadata": {"name": "late", "namespace": "shop", "uid": "l"}}
+            item = {"metadata": {"name": "late", "namespace": "shop", "uid": "l", "resourceVersion": "7"}}
             return Answer(200, {"metadata": {"resourceVersion": "9"}, "items": [item]})
         return appgroups_in_pages(request)
 
