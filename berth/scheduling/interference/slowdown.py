@@ -1,0 +1,84 @@
+"""How much slower workloads run beside others on one socket: the slowdown model, and what a slowdown is worth.
+
+A slowdown is the run time beside neighbours divided by that alone. Of several neighbours the excesses add up:
+1 + sum of (slowdown beside one of them - 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import fmean
+from typing import Final, NamedTuple
+
+from berth.api.interference import InterferenceClass
+
+CLASS_EXCESS: Final[dict[tuple[bool, bool], float]] = {
+    (False, False): 0.01,
+    (False, True): 0.06,
+    (True, False): 0.07,
+    (True, True): 0.23,
+}
+"""Excess by whether the victim is sensitive and whether the neighbour is contentious: means of the published pairs."""
+
+STEPS: Final[tuple[tuple[float, float], ...]] = ((1.1, 0.5), (1.2, 2.0))
+"""Slowdowns, and what a workload counts more that is above: limits are kept or broken, by much or little."""
+
+
+class Workload(NamedTuple):
+    """What the model knows a pod by."""
+
+    name: str
+    """name in the table; others count by their class alone"""
+    interference_class: InterferenceClass
+
+
+def harm(slowdown: float) -> float:
+    """Return what the slowdown of one workload counts: its excess, and a step for each limit that it is above."""
+    return slowdown - 1 + sum(step for limit, step in STEPS if slowdown > limit)
+
+
+@dataclass(frozen=True)
+class SlowdownModel:
+    """Expected slowdowns: measured where there is a table, by class otherwise."""
+
+    table: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """slowdowns by victim and neighbour"""
+
+    @cached_property
+    def _suffered(self) -> dict[str, float]:
+        return {victim: fmean(row.values()) - 1 for victim, row in self.table.items() if row}
+
+    @cached_property
+    def _caused(self) -> dict[str, float]:
+        columns: dict[str, list[float]] = {}
+        for row in self.table.values():
+            for neighbour, slowdown in row.items():
+                columns.setdefault(neighbour, []).append(slowdown)
+        return {neighbour: fmean(column) - 1 for neighbour, column in columns.items()}
+
+    def excess(self, victim: Workload, neighbour: Workload) -> float:
+        """Return the slowdown of `victim` beside `neighbour` alone, less 1.
+
+        A pair that was not measured, of workloads that were beside others, has half the sum of what the one suffers
+        and the other causes on average; everything else goes by class.
+        """
+        measured = self.table.get(victim.name, {}).get(neighbour.name)
+        if measured is not None:
+            return measured - 1
+        suffered, caused = self._suffered.get(victim.name), self._caused.get(neighbour.name)
+        if suffered is not None and caused is not None:
+            return (suffered + caused) / 2
+        return CLASS_EXCESS[victim.interference_class.sensitive, neighbour.interference_class.contentious]
+
+    def slowdowns(self, residents: Sequence[Workload]) -> list[float]:
+        """Return the expected slowdown of each of the pods on one socket, 1 of a pod alone."""
+        return [
+            1 + sum(self.excess(victim, other) for place, other in enumerate(residents) if place != at)
+            for at, victim in enumerate(residents)
+        ]
+
+    def harm(self, residents: Sequence[Workload]) -> float:
+        """Return what the pods on one socket suffer from each other, all directions together."""
+        return sum(map(harm, self.slowdowns(residents)))

@@ -1,0 +1,77 @@
+"""Berth's own choice: the best pairing that a node would then have, a pod alone charged for its likely partner."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.api.interference import InterferenceClass
+from berth.scheduling.interference.least_slowdown import LeastSlowdown
+from berth.scheduling.interference.slowdown import SlowdownModel, Workload
+
+A, B, C, D = (Workload("", letter) for letter in InterferenceClass)
+MODEL = SlowdownModel()
+PODS = st.lists(st.sampled_from([A, B, C, D]), max_size=4)
+
+
+def choice(*likely: Workload) -> LeastSlowdown:
+    return LeastSlowdown(MODEL, likely)
+
+
+def added(judge: LeastSlowdown, pod: Workload, residents: list[Workload], room: int = 2) -> float | None:
+    return judge.added_harm(pod, 1, residents, [1] * len(residents), [room, room])
+
+
+def test_the_node_may_pair_its_pods_anew() -> None:
+    # Whatever sockets they are on now, two D and two A end as D-A and D-A.
+    found = choice(A, D).pairing([D, A, D, A], [1] * 4, [2, 2])
+    assert found is not None
+    assert [sum(pod % 2 for pod in group) for group in found.sockets] == [1, 1]
+    assert found.cost == pytest.approx(2 * MODEL.harm([A, D]))
+
+
+def test_a_d_goes_to_the_node_where_an_a_is_left_for_it() -> None:
+    judge = choice(A, D)
+    quiet, loud = added(judge, D, [A, A, D]), added(judge, D, [D, D, A])
+    assert quiet is not None
+    assert loud is not None
+    assert quiet < loud
+
+
+def test_a_pod_alone_is_charged_half_of_what_a_likely_partner_costs_both() -> None:
+    assert added(choice(A, D), D, []) == pytest.approx((MODEL.harm([D, A]) + MODEL.harm([D, D])) / 4)
+
+
+@pytest.mark.parametrize(
+    ("judge", "more", "room"),
+    [
+        pytest.param(choice(), True, 2, id="nobody is likely to come"),
+        pytest.param(choice(D), False, 2, id="nobody will come"),
+        pytest.param(choice(D), True, 1, id="no room for a partner"),
+    ],
+)
+def test_a_pod_alone_costs_nothing_where_no_partner_comes(judge: LeastSlowdown, more: bool, room: int) -> None:
+    found = judge.pairing([D, D], [1, 1], [room, room], more=more)
+    assert found is not None
+    assert found.cost == 0
+
+
+def test_a_full_node_takes_no_more() -> None:
+    assert added(choice(), A, [A, A], room=1) is None
+
+
+@given(PODS)
+def test_the_order_of_the_pods_does_not_matter(pods: list[Workload]) -> None:
+    judge = choice(A, B, C, D)
+    one, other = (judge.pairing(order, [1] * len(pods), [2, 2]) for order in (pods, pods[::-1]))
+    assert one is not None
+    assert other is not None
+    assert one.cost == pytest.approx(other.cost)
+
+
+@given(PODS)
+def test_damage_done_and_suffered_both_count(pods: list[Workload]) -> None:
+    found = choice().pairing(pods, [1] * len(pods), [4])
+    assert found is not None
+    assert found.cost == pytest.approx(MODEL.harm(pods))
