@@ -65,27 +65,18 @@ class Transport:
         seconds: float,
     ) -> HttpAnswer:
         """Send one request and read its answer, within so many seconds."""
-        with nullcontext() if method == "GET" else self.writes.taken():
-            return await self._exchange(method, path, params, headers, body, seconds)
-
-    async def _exchange(
-        self,
-        method: str,
-        path: str,
-        params: Mapping[str, str] | None,
-        headers: Mapping[str, str],
-        body: bytes | None,
-        seconds: float,
-    ) -> HttpAnswer:
         session = self._open()
-        if not self._connection.proxy:
-            return await self._pool.request(method, path, params=params, headers=headers, body=body, seconds=seconds)
-        # Not rounded up to whole seconds: a write that ends too late would be one without leadership.
-        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS, ceil_threshold=math.inf)
-        async with session.request(
-            method, self._url(path), params=params, data=body, headers=headers, timeout=timeout, **self._route()
-        ) as response:
-            return HttpAnswer(response.status, await response.read(), response.headers.get("Retry-After"))
+        with nullcontext() if method == "GET" else self.writes.taken():
+            if not self._connection.proxy:
+                return await self._pool.request(
+                    method, path, params=params, headers=headers, body=body, seconds=seconds
+                )
+            # Not rounded up to whole seconds: a write that ends too late would be one without leadership.
+            timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS, ceil_threshold=math.inf)
+            async with session.request(
+                method, self._url(path), params=params, data=body, headers=headers, timeout=timeout, **self._route()
+            ) as response:
+                return HttpAnswer(response.status, await response.read(), response.headers.get("Retry-After"))
 
     async def watch(self, path: str, *, params: dict[str, str], silence_seconds: float) -> aiohttp.ClientResponse:
         """Begin a watch; the answer is to be read and released by the caller, and ends when nothing comes so long."""
