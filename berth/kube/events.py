@@ -39,10 +39,8 @@ berth_events_dropped_total."""
 WRITERS = 24
 """Concurrent requests, up to three quarters of them in one namespace. A write waits for etcd to store it, side by side
 with others: with four at a time, Events came long after what they tell."""
-GIVE_WAY_SECONDS = 1.0
-"""Seconds for which a writer gives way to other writes: pods are to be bound first, and told about then."""
-BACKLOG = 2000
-"""Events that wait from which on no writer gives way; up to there, each gives way for less long the more there are."""
+GIVE_WAY_SECONDS = 3.0
+"""Seconds from when it was told for which an Event gives way to other writes: pods are to be bound first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,7 @@ class EventRecorder:
         self._client = client
         self._controller = controller
         self._instance = shortened(instance, NAME_LIMIT)
-        self._queue: FairQueue[tuple[Note, Series]] = FairQueue(WRITERS, capacity=CAPACITY)
+        self._queue: FairQueue[tuple[Note, Series, float]] = FairQueue(WRITERS, capacity=CAPACITY)
         self._series = SeriesMemory()
         self._others = gives_way_to
 
@@ -119,10 +117,10 @@ class EventRecorder:
         series = self._series.due(key, self._name(note), now)
         if series is None:
             return
-        dropped = self._queue.put(note.regarding.namespace, (note, series))
+        dropped = self._queue.put(note.regarding.namespace, (note, series, now))
         if dropped is not None:
             EVENTS_DROPPED.labels("queue_full").inc()
-            _, series = dropped
+            _, series, _ = dropped
             series.next_write = now  # the next occurrence may have more luck
 
     async def run(self) -> None:
@@ -144,9 +142,9 @@ class EventRecorder:
     async def _drain(self) -> None:
         while True:
             turn = await self._queue.get()
-            note, series = turn.item
+            note, series, told = turn.item
             try:
-                await self._others.give_way(GIVE_WAY_SECONDS * (1 - len(self._queue) / BACKLOG))
+                await self._others.give_way(told + GIVE_WAY_SECONDS - monotonic())
                 async with self._queue.patience(turn):
                     await self._write(note, series)
             except ApiError as error:

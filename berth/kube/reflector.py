@@ -29,7 +29,7 @@ from berth.kube.meta import HasMetadata, object_key
 from berth.kube.metrics import CACHED_OBJECTS, HANDLER_FAILURES, UNREADABLE, WATCH_AGE, WATCH_EVENTS, WATCH_RESTARTS
 from berth.kube.objects import Pod
 from berth.kube.resources import Resource, version_number
-from berth.kube.watch_lines import EVENT_DECODER, IDENTITY_DECODER, key_of
+from berth.kube.watch_lines import EVENT_DECODER, IDENTITY_DECODER, key_of, named
 
 log = structlog.get_logger(__name__)
 
@@ -223,9 +223,7 @@ class Reflector(Generic[T]):
     def _take(self, raw: msgspec.Raw, fresh: dict[str, T]) -> None:
         """Add one object of a list to `fresh`; one that cannot be read stays as it was known."""
         try:
-            item = self._decoder.decode(raw)
-            if not item.metadata.name:
-                raise ValueError("it has no name")
+            item = named(self._decoder.decode(raw))
         except ValueError as error:
             key = self._unreadable(raw, error)
             if key in self.objects:
@@ -307,7 +305,7 @@ class Reflector(Generic[T]):
         except ValueError as error:
             self._apply_other(line, error)
             return
-        if event.type not in CHANGES:
+        if event.type not in CHANGES or not event.object.metadata.name:
             self._apply_other(line, ValueError(f"watch event of unknown type {event.type!r}"))
             return
         self._counts[event.type] = self._counts.get(event.type, 0) + 1
@@ -345,7 +343,7 @@ class Reflector(Generic[T]):
             raise error_from_event(event.object)
         if event.type in CHANGES:
             try:
-                item = self._decoder.decode(event.object)
+                item = named(self._decoder.decode(event.object))
             except ValueError as odd:
                 error = odd
             else:
@@ -362,7 +360,7 @@ class Reflector(Generic[T]):
                 self._change(key, self.objects[key], None)
         else:
             raise error
-        self._version = version
+        self._version = version or self._version
 
     def _change(self, key: str, old: T | None, new: T | None) -> None:
         if self._interning is not None and key in self.objects:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
-from berth.kube.meta import object_key
+from berth.kube.meta import HasMetadata, object_key
+
+T = TypeVar("T", bound=HasMetadata)
 
 
 class WatchEvent(msgspec.Struct):
@@ -43,3 +45,14 @@ def key_of(item: msgspec.Raw) -> str:
         return object_key(IDENTITY_DECODER.decode(item).metadata)
     except ValueError:
         return ""
+
+
+def named(item: T) -> T:
+    """Return the object.
+
+    Raises:
+        ValueError: it does not say which one it is.
+    """
+    if not item.metadata.name:
+        raise ValueError("it has no name")
+    return item

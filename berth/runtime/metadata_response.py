@@ -16,12 +16,15 @@ from typing import Any, Self, cast
 
 import aiohttp
 import msgspec
+import structlog
 from aiohttp.connector import Connection
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from berth.kube.decoding import at_any_depth
 from berth.kube.errors import retry_after_seconds
 from berth.kube.reflector import CHANGES
+
+log = structlog.get_logger(__name__)
 
 
 class _Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -57,7 +60,7 @@ class _List(msgspec.Struct, rename="camel", omit_defaults=True):
     """Objects, or a page of them."""
 
     metadata: _ListMetadata
-    items: list[_Object | None] | None
+    items: list[msgspec.Raw] | None
     api_version: str | None = None
     kind: str | None = None
 
@@ -78,12 +81,13 @@ class _Event(msgspec.Struct):
     """A line of a watch."""
 
     type: str
-    object: _Object | None
+    object: msgspec.Raw
 
 
 _LIST = msgspec.json.Decoder(_List)
 _EVENT = msgspec.json.Decoder(_Event)
 _ERROR_EVENT = msgspec.json.Decoder(_ErrorEvent)
+_OBJECT = msgspec.json.Decoder(_Object)
 
 
 class MetadataResponse(aiohttp.ClientResponse):
@@ -138,18 +142,30 @@ class _MetadataLines:
 def _read(body: bytes) -> Any:
     try:
         page = _LIST.decode(body)
-        page.items = [item for item in page.items or () if item is not None and item.whole]
-        return msgspec.to_builtins(page)
+        items = [item for item in map(_readable, page.items or ()) if item is not None and item.whole]
+        if left_out := len(page.items or ()) - len(items):
+            log.error("objects left out, they cannot be read", kind=page.kind, objects=left_out)
+        page.items = None
+        return {**msgspec.to_builtins(page), "items": msgspec.to_builtins(items)}
     except ValueError:  # no list of objects, no JSON or no UTF-8
         return json.loads(body.decode(errors="replace"))
+
+
+def _readable(item: msgspec.Raw) -> _Object | None:
+    """Return which object it is; None of what is none."""
+    try:
+        return _OBJECT.decode(item)
+    except ValueError:
+        return None
 
 
 def _reduced(line: bytes) -> bytes:
     try:
         event = _EVENT.decode(line)
         if event.type != "ERROR":
-            odd = event.object is None or (event.type in CHANGES and not event.object.whole)
-            return b"" if odd else msgspec.json.encode(event)
+            item = _readable(event.object)
+            odd = item is None or (event.type in CHANGES and not item.whole)
+            return b"" if odd else msgspec.json.encode({"type": event.type, "object": item})
         code = _ERROR_EVENT.decode(line).object.code
     except ValueError:  # whoever reads the line says so
         return line

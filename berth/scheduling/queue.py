@@ -111,11 +111,13 @@ class SchedulingQueue:
         elif before.metadata.labels != pod.metadata.labels:
             self._wake(entry)
 
-    def requeue(self, pod: Pod, key: EntryKey) -> None:
+    def requeue(self, pod: Pod, key: EntryKey) -> int:
         """A decision about the pod could not be carried out: let it wait again, longer each time that happens.
 
         The pods of one plan are refused one after the other, and are one failure of their entry: of those that have
         been refused most often. What made the entry active meanwhile stays good.
+
+        Returns how often that has happened to the pod, this time included.
         """
         uid = pod.metadata.uid
         refusals = self._refusals.get(uid, 0)
@@ -125,6 +127,7 @@ class SchedulingQueue:
             entry.attempts = refusals
             self.back_off(entry, early=False)
         self._wake(entry, newcomer=pod)
+        return refusals + 1
 
     def _join(self, pod: Pod, key: EntryKey) -> tuple[QueueEntry, Pod | None]:
         """Put a pod into its entry; returns the entry and what was known of the pod there."""

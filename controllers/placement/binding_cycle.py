@@ -247,21 +247,23 @@ class BindingCycle:
             log.warning("binding refused", pod=decision.pod.key, node=decision.node, problem=result.problem)
             self._record(events.bind_failed(decision, result.problem))
             self._requeue(decision.pod)
-        elif result.outcome is BindOutcome.GONE:
+        elif result.outcome is BindOutcome.GONE and self._requeue(decision.pod) <= 1:
             # The pod's own event ends its wait. It may come later and will not find the room taken: wake those who wait
-            # for it now.
-            self._requeue(decision.pod)
+            # for it now, but not each time for a pod that the watch goes on showing.
             self._queue.move_all_to_active()
         # ELSEWHERE: the pod's own event moves it in the cache; until then its room here stays taken.
 
-    def _requeue(self, decided: Pod) -> None:
+    def _requeue(self, decided: Pod) -> int:
         """Give the room back and let the pod wait again, around whatever of its group is bound.
 
         Nobody else is woken: the pod will take the room again, and a stream of refusals would reset every backoff.
+
+        Returns how often the pod has had to wait again; 0 if it does not wait.
         """
         self._cache.forget(decided)
         pod = self._pods.get(decided.key)
         if pod is None or pod.metadata.uid != decided.metadata.uid or pod.spec.node_name:
-            return
-        if self._cache.update_pod(pod):
-            self._queue.requeue(pod, EntryKey.of(pod, self._cache.members.group_of(pod.metadata.uid)))
+            return 0
+        if not self._cache.update_pod(pod):
+            return 0
+        return self._queue.requeue(pod, EntryKey.of(pod, self._cache.members.group_of(pod.metadata.uid)))

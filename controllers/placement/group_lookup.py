@@ -36,6 +36,8 @@ MOST: Final = 500
 """AppGroups of one namespace that wait to be looked for, at the most: labels can name new ones all the time."""
 PAUSE: Final = 3.0
 """Length of a pause after one that was not found, in lengths of the time that the answer took."""
+LAST_PAUSE: Final = 5.0
+"""Seconds that a pause takes at most: an API server that hung for minutes may be well again."""
 _REMEMBERED: Final = 10_000
 _REMEMBER_SECONDS: Final = 60.0
 
@@ -109,7 +111,7 @@ class GroupLookup:
         else:
             self._end(key)
             self._given_up[key] = None
-        await self._sleep(PAUSE * (time.monotonic() - begun))
+        await self._sleep(min(PAUSE * (time.monotonic() - begun), LAST_PAUSE))
         return False
 
     async def _found(self, key: GroupKey) -> bool:

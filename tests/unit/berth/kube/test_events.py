@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -16,6 +17,7 @@ from berth.kube.events import NAME_LIMIT, NOTE_LIMIT, EventRecorder, Note, Refer
 from berth.kube.objects import ObjectMeta
 from berth.kube.precedence import Precedence
 from tests.support.kube import running, until
+from tests.support.virtual_time import run_in_virtual_time
 
 DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
@@ -46,7 +48,8 @@ def taken(subject: EventRecorder) -> tuple[Note, Series]:
     turn = subject._queue.take()
     assert turn is not None
     subject._queue.done(turn)
-    return turn.item
+    note, series, _ = turn.item
+    return note, series
 
 
 async def test_the_same_note_is_queued_once_and_counted(closed_client: ApiClient) -> None:
@@ -221,16 +224,28 @@ async def test_events_are_written_once_other_writes_have_ended(patient: None) ->
         await until(lambda: len(server.written) == 5, what="all are written", seconds=5.0)
 
 
-@pytest.mark.parametrize(
-    ("constant", "value"),
-    [pytest.param("GIVE_WAY_SECONDS", 0.02, id="for a while only"), pytest.param("BACKLOG", 4, id="not of many")],
-)
-async def test_events_give_way(patient: None, monkeypatch: pytest.MonkeyPatch, constant: str, value: float) -> None:
-    monkeypatch.setattr(events, constant, value)
-    server, others = Server(), Precedence()
-    subject = recorder(cast("ApiClient", server), gives_way_to=others)
-    for number in range(events.WRITERS + 6):
-        subject.record(about(f"shop-{number}", number))
-    async with running(subject.run()):
-        with others.taken():
-            await until(lambda: len(server.written) >= 3, what="some are written, whoever else writes", seconds=5.0)
+def test_events_give_way_for_a_while_from_when_they_were_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precedence, "HOLD_SECONDS", 10**6)
+
+    async def stream(clock: Callable[[], float]) -> float:
+        monkeypatch.setattr(events, "monotonic", clock)
+        others, told, late = Precedence(), [clock()], [0.0]
+
+        class SlowServer:
+            async def create(self, *_: Any, **__: Any) -> bytes:
+                await asyncio.sleep(0.005)
+                late.append(clock() - told[len(late)])
+                return b"{}"
+
+        subject = recorder(cast("ApiClient", SlowServer()), gives_way_to=others)
+        async with running(subject.run()):
+            with others.taken():
+                for number in range(48 * 30):
+                    told.append(clock())
+                    subject.record(about("shop", number))
+                    await asyncio.sleep(1 / 48)
+        assert len(late) > 48 * 20
+        return max(late)
+
+    longest = run_in_virtual_time(stream)
+    assert events.GIVE_WAY_SECONDS <= longest < events.GIVE_WAY_SECONDS + 0.5

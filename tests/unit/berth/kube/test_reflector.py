@@ -290,6 +290,21 @@ class TestUnreadableObjects:
         reflector._take(msgspec.Raw(odd.encode()), fresh)
         assert (fresh, self.count()) == ({}, before + 1)
 
+    @pytest.mark.parametrize("kind", ["ADDED", "MODIFIED", "DELETED"])
+    @pytest.mark.parametrize(
+        ("metadata", "version"),
+        [
+            pytest.param('{"resourceVersion": "6"}', "6", id="with a version"),
+            pytest.param('{"namespace": "ns"}', "5", id="without"),
+        ],
+    )
+    def test_in_a_watch_without_a_name(
+        self, reflector: Reflector[ConfigMap], kind: str, metadata: str, version: str
+    ) -> None:
+        reflector._version, before = "5", self.count()
+        reflector._apply(f'{{"type": "{kind}", "object": {{"metadata": {metadata}}}}}'.encode())
+        assert (reflector.objects, reflector._version, self.count()) == ({}, version, before + 1)
+
     def count(self) -> float:
         return REGISTRY.get_sample_value("berth_unreadable_objects_total", {"resource": "configmaps"}) or 0.0
 

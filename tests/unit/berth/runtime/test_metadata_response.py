@@ -30,7 +30,18 @@ STATUS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failu
 DISCOVERY = {"kind": "APIResourceList", "groupVersion": "g/v1", "resources": [{"name": "appgroups", "verbs": ["list"]}]}
 
 
-ODD: list[Any] = [None, {}, {"metadata": None}, {"metadata": {"uid": "u"}}, {"metadata": {"name": "no version"}}]
+ODD: list[Any] = [
+    None,
+    {},
+    {"metadata": None},
+    {"metadata": {"uid": "u"}},
+    {"metadata": {"name": "no version"}},
+    [],
+    "text",
+    5,
+    {"metadata": []},
+    {"metadata": {"name": 5, "resourceVersion": "5"}},
+]
 """Objects that are none, or lack what every object has."""
 
 
@@ -88,7 +99,7 @@ async def test_of_a_watch_is_read_which_object_it_is(line: Any, read: Any) -> No
     assert json.loads(chunks) == {"type": line["type"], "object": read}
 
 
-@pytest.mark.parametrize("odd", ODD, ids=["null", "empty", "metadata null", "no name", "no version"])
+@pytest.mark.parametrize("odd", ODD, ids=json.dumps)
 async def test_events_of_odd_objects_are_left_out(odd: Any) -> None:
     lines = [as_json({"type": kind, "object": each}) for kind in ("ADDED", "DELETED") for each in (odd, OBJECT)]
     with api_server(lambda _: Answer(200, b"\n".join([*lines, b""]))) as server:

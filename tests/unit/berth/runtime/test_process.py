@@ -11,8 +11,14 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from kubernetes_asyncio.client import Configuration
 
-from tests.support.probe import QUIET, berth, unreachable
+from berth.kube.connection import Connection
+from berth.runtime.health import Checks
+from berth.runtime.operator import Operator
+from berth.runtime.process import Selected, _Hosted
+from berth.runtime.settings import RunSettings
+from tests.support.probe import QUIET, Probe, ProbeSettings, berth, unreachable
 
 
 @pytest.fixture
@@ -99,3 +105,11 @@ def test_a_standby_is_ready_because_a_rolling_update_waits_for_it(kubeconfig: st
         assert status(port, "/healthz") == (200, "ok\n")
         assert status(port, "/readyz") == (200, "ok\n")
         assert process.stop() == 0
+
+
+async def test_events_give_way_to_the_writes_of_their_component() -> None:
+    connection = Connection(configuration=Configuration(host="https://192.0.2.1"), namespace="default")
+    selected = Selected("probe", Probe, ProbeSettings())
+    hosted = _Hosted.build(selected, connection, RunSettings(), Checks(), "me", Operator())
+    assert hosted.recorder._others is hosted.client.writes
+    assert hosted.recorder._client is hosted.events_client is not hosted.client

@@ -15,7 +15,7 @@ from berth.kube.reflector import Reflector
 from berth.kube.resources import APP_GROUPS
 from berth.network.groups import GroupKey
 from berth.runtime import workqueue
-from controllers.placement.group_lookup import DELAY, MOST, PAUSE, TRIES, GroupLookup
+from controllers.placement.group_lookup import DELAY, LAST_PAUSE, MOST, PAUSE, TRIES, GroupLookup
 from tests.support.placement import chain, group_object, lone, member
 
 SHOP = GroupKey("default", "shop")
@@ -33,6 +33,7 @@ class World:
         self.asked: list[str] = []
         self.delays: list[float] = []
         self.pauses: list[float] = []
+        self.takes = 0.01
         self.now = 100.0
         self.lookup = GroupLookup(cast("ApiClient", self), self.watch, schedulers=SCHEDULERS, sleep=self.sleep)
         real = time.monotonic
@@ -57,7 +58,7 @@ class World:
 
     async def get(self, _kind: object, name: str, *, namespace: str) -> CustomObject:
         self.asked.append(f"{namespace}/{name}")
-        self.now += 0.01
+        self.now += self.takes
         if self.error is not None:
             raise self.error
         if name not in self.server:
@@ -159,6 +160,13 @@ async def test_what_is_not_found_is_followed_by_pauses(world: World) -> None:
     world.store()
     await world.run(member("a", "a"), member("b", "a", group="missing"))
     assert world.pauses == pytest.approx([PAUSE * 0.01] * TRIES)
+
+
+async def test_a_pause_ends_soon_however_long_the_answer_took(world: World) -> None:
+    """An API server that hung for minutes may be well again."""
+    world.takes = 153.0
+    await world.run(member("a", "a", group="missing"))
+    assert world.pauses == [LAST_PAUSE] * TRIES
 
 
 async def test_of_one_namespace_so_many_wait_and_of_others_too(world: World) -> None:
