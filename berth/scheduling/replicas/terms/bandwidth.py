@@ -17,6 +17,8 @@ from berth.scheduling.replicas.terms.links import Links
 
 CHUNK = 1 << 20
 """Numbers that are looked at together at most."""
+KNOWN = 1 << 22
+"""Numbers of what edges take that are kept at most, 32 MiB; of further edges it is worked out each time"""
 _EVEN = (Routing.ALL, Routing.LOCAL)
 """Routings under which it does not matter where others are called from"""
 
@@ -40,6 +42,8 @@ class Bandwidth:
         """whether some budget may be too small"""
         self._known: list[Floats | None] = [None] * len(self._edges)
         """float64[K + P] each, what an edge takes, until a pod of one of its ends moves"""
+        self._kept = KNOWN // max(1, len(self._budget))
+        """edges, the first ones, of which that is kept"""
         self._numbers: list[list[int]] = [[] for _ in x]
         """edges of each workload"""
         for number, edge in enumerate(self._edges):
@@ -106,7 +110,9 @@ class Bandwidth:
         """float64[K + P], what an edge takes as of now."""
         known, edge = self._known[number], self._edges[number]
         if known is None:
-            known = self._known[number] = self.of(edge, self._x[edge.caller], self._x[edge.callee])
+            known = self.of(edge, self._x[edge.caller], self._x[edge.callee])
+            if number < self._kept:
+                self._known[number] = known
         return known
 
     def usage(self) -> Floats:
@@ -148,25 +154,51 @@ class Bandwidth:
 
         It adds the same to every node but its own, wherever it is. `fixed` is float64[K + P], what other edges take.
         """
-        model, size = self._model, self._model.size
+        size = self._model.size
+        allowed = self.allowed[:size]
         elsewhere, here = fixed[:size].copy(), fixed[:size].copy()
-        links, together = np.repeat(fixed[None, size:], model.locations, axis=0), np.zeros(size)
+        calls = []
         for edge in edges:
-            if model.problem.workloads[edge.callee].routing is Routing.LOCAL:
+            if self._model.problem.workloads[edge.callee].routing is Routing.LOCAL:
                 continue
-            calls = edge.caller == workload
-            own, other = self._x[workload], self._x[edge.callee if calls else edge.caller]
-            share = float(np.ceil(edge.bandwidth / max(1.0, float((other if calls else own).sum()) + (not calls))))
+            out = edge.caller == workload
+            own, other = self._x[workload], self._x[edge.callee if out else edge.caller]
+            share = float(np.ceil(edge.bandwidth / max(1.0, float((other if out else own).sum()) + (not out))))
             away, apart = float(other.sum()) - other, float(own.sum()) + 1 - own
             elsewhere += share * (own * away + other * apart)
             here += share * ((own + 1) * away + other * (apart - 1))
-            if self._links.width:
-                links += self._links.usage_with_one_more(share, own, other)
-                together += share * other
-        beyond = np.maximum(elsewhere - self.allowed[:size], 0.0)
-        result: Floats = beyond.sum() - beyond + np.maximum(here - self.allowed[:size], 0.0)
-        over = links[model.location] - together[:, None] * self._links.within[model.location] - self.allowed[size:]
-        result += np.maximum(over, 0.0).sum(axis=1)
+            calls.append((share, own, other))
+        beyond = np.maximum(elsewhere - allowed, 0.0)
+        result: Floats = beyond.sum() - beyond + np.maximum(here - allowed, 0.0)
+        if self._links.width:
+            result += self._links_evenly(calls, fixed[size:] - self.allowed[size:])
+        return result
+
+    def _links_evenly(self, calls: Sequence[tuple[float, Floats, Floats]], over: Floats) -> Floats:
+        """float64[K], bit/s beyond those of links with one more replica, whose calls go to all endpoints.
+
+        Args:
+            calls: of each edge bit/s of a pair of pods, those of the workload and those of the other end, float64[K].
+            over: float64[P], what other edges take beyond the budgets.
+        """
+        location, links = self._model.location, self._links
+        together = sum((share * other for share, _, other in calls), np.zeros(self._model.size))
+        result: Floats = np.zeros(self._model.size)
+        step = max(1, CHUNK // links.numbers)
+        for start in range(0, self._model.locations, step):
+            stop = min(self._model.locations, start + step)
+            after = np.repeat(over[None, :], stop - start, axis=0)
+            for share, own, other in calls:
+                after += links.usage_with_one_more(share, own, other, range(start, stop))
+            columns = np.flatnonzero((start <= location) & (location < stop))
+            result[columns] = np.maximum(after, 0.0).sum(axis=1)[location[columns] - start]
+            # On a node with pods of the other end, links inside the location take less.
+            columns = columns[together[columns] > 0]
+            for link, times in links.within:
+                there = location[columns]
+                taken = after[there - start, link[there]]
+                less = together[columns] * times[there]
+                result[columns] += np.maximum(taken - less, 0.0) - np.maximum(taken, 0.0)
         return result
 
     def value(self) -> float:

@@ -6,6 +6,9 @@ one, those that stay on their node take nothing.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
 import numpy as np
 
 from berth.scheduling.replicas.model import Model
@@ -39,9 +42,10 @@ class Links:
         self._starts: Ints = np.cumsum([0, *counts[:-1]]) if counts else np.zeros(0, dtype=np.int64)
         """int64[P], where those of each link begin"""
         self._incidence = model.incidence
-        inside = (np.arange(model.locations)[:, None] == self._first) & (self._first == self._second)
-        self.within: Floats = self._by_link(inside.astype(np.float64)) if self.width else np.zeros((model.locations, 0))
-        """float64[L, P], how often each link is one inside a location"""
+        self.numbers = max(model.locations, len(self._rows))
+        """numbers that are held at once for what calls of one location take"""
+        self.within = _within([pairs for _, pairs in kept], model.locations)
+        """links inside each location, int64[L], and how often, float64[L]: first of each, second of each, ..."""
         self._service: Ints = model.service_of[self._first]
         self._one_service: Floats = (self._service == model.service_of[self._second]).astype(np.float64)
 
@@ -60,8 +64,8 @@ class Links:
         near = share[..., self._service] * self._one_service
         return self._by_link(near * self._pairs(callers, endpoints))
 
-    def usage_with_one_more(self, share: float, moved: Floats, other: Floats) -> Floats:
-        """float64[L, P], the first if one end of an edge had one more pod in a location, on a node without the other.
+    def usage_with_one_more(self, share: float, moved: Floats, other: Floats, locations: range) -> Floats:
+        """float64[N, P], the first if one end of an edge had one more pod in a location, on a node without the other.
 
         With pods of the other end on its node, `within` times as many shares less.
 
@@ -69,9 +73,11 @@ class Links:
             share: bit/s of each pair of pods.
             moved: float64[K], pods of that end as of now.
             other: float64[K], pods of the other end.
+            locations: N of them.
         """
         incidence = self._incidence
-        counts = moved @ incidence + np.eye(incidence.shape[1]), (other @ incidence)[None, :]
+        more = np.eye(len(locations), incidence.shape[1], locations.start)
+        counts = moved @ incidence + more, (other @ incidence)[None, :]
         return self._by_link(share * self._between(*counts, ((moved * other) @ incidence)[None, :]))
 
     def _by_link(self, amounts: Floats) -> Floats:
@@ -91,3 +97,22 @@ class Links:
         back = calling[..., second] * called[..., first]
         pairs: Floats = there + apart * back - (1 - apart) * together[..., first]
         return pairs
+
+
+def _within(between: Sequence[Sequence[tuple[int, int]]], locations: int) -> list[tuple[Ints, Floats]]:
+    """Links inside each location, int64[L], and how often, float64[L]: first of each, second of each, ...
+
+    Where a location has fewer, it is any link, 0 times.
+    """
+    times = Counter((a, link) for link, pairs in enumerate(between) for a, b in pairs if a == b)
+    inside: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for (location, link), count in times.items():
+        inside[location].append((link, count))
+    result = []
+    for rank in range(max(map(len, inside.values()), default=0)):
+        links, counts = np.zeros(locations, dtype=np.int64), np.zeros(locations)
+        for location, found in inside.items():
+            if rank < len(found):
+                links[location], counts[location] = found[rank]
+        result.append((links, counts))
+    return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from dataclasses import replace
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -14,9 +15,20 @@ from bench.replicas_core.cases import cluster
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
 from berth.network.routing import Routing
+from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.problem import Edge, Link
+from berth.scheduling.replicas.terms import bandwidth
 from tests.support.budgets import small as tight
 from tests.support.counts import books_of, nodes, problem, state_of, walk
+
+
+def peak_of_add(books: Books, workload: int) -> int:
+    """Bytes that are held at most while one more replica is tried everywhere."""
+    tracemalloc.start()
+    books.bandwidth.add(workload)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak
 
 
 @pytest.mark.parametrize("routing", list(Routing), ids=lambda routing: routing.value)
@@ -72,8 +84,39 @@ def test_where_calls_go_to_all_endpoints_no_table_of_nodes_by_nodes_is_made() ->
     asked = problem(9, 9, edges=edges, on=where, request=np.array([1, 1, 1]))
     books = books_of(asked)
     books.bandwidth.add(0)
-    tracemalloc.start()
-    books.bandwidth.add(0)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 8 * count * count / 10
+    assert peak_of_add(books, 0) < 8 * count * count / 10
+
+
+def test_links_between_many_locations_make_no_table_of_nodes_by_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """200 locations with a link for each pair took 713 MiB."""
+    locations, count = 100, 1000
+    links = [Link([ends], 3.0) for ends in combinations_with_replacement(range(locations), 2)]
+    links.append(Link([(one, one) for one in range(0, locations, 3)], 2.0))
+    edges = [Edge(caller=0, callee=1, bandwidth=10.0), Edge(caller=1, callee=2, bandwidth=7.0)]
+    placed = {workload: dict.fromkeys(range(0, 9, workload + 1), 1) for workload in range(3)}
+    where = replace(cluster(count, locations), links=links)
+    books = books_of(problem(9, 9, 9, edges=edges, placed=placed, on=where, request=np.array([1, 1, 1])))
+    term, before = books.bandwidth, books.bandwidth.value()
+    assert peak_of_add(books, 1) < 60 << 20
+    change = np.broadcast_to(term.add(1), count)
+    for column in range(0, count, 7):
+        books.insert(1, column)
+        assert term.value() - before == pytest.approx(change[column], rel=1e-9, abs=1e-6)
+        books.remove(1, column)
+    monkeypatch.setattr(bandwidth, "CHUNK", 1 << 15)
+    assert np.array_equal(term.add(1), change), "whatever is looked at together"
+
+
+@pytest.mark.parametrize("most", [0, 10, bandwidth.KNOWN], ids=["none", "some", "all"])
+def test_usage_is_the_same_however_much_of_it_is_kept(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    edges = [Edge(caller=0, callee=1, bandwidth=10.0), Edge(caller=1, callee=2, bandwidth=7.0)]
+    asked = problem(2, 2, 2, edges=edges, on=nodes(bandwidth=np.full(8, 9.0), links=[Link([(0, 1), (1, 1)], 5.0)]))
+    monkeypatch.setattr(bandwidth, "KNOWN", most)
+    books, rng = books_of(asked), np.random.default_rng(1)
+    walk(books, rng, 6)
+    kept = books.bandwidth.usage()
+    assert sum(one is not None for one in books.bandwidth._known) == min(2, most // len(kept))
+    monkeypatch.undo()
+    walk(fresh := books_of(asked), np.random.default_rng(1), 6)
+    assert kept.tolist() == fresh.bandwidth.usage().tolist()
+    assert kept.any()
