@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from controllers.networktopology.node_medians import FRESH_AGE
+from controllers.networktopology.node_medians import MAX_AGE
 from controllers.networktopology.sources.probe_measurements import Report, moment_of
 
-VOTE_SECONDS: Final = FRESH_AGE
-"""Seconds for which the report of a node says what time it is: agents that work write as often."""
+VOTE_SECONDS: Final = MAX_AGE
+"""Seconds for which the report of a node says what time it is: as long as what it says counts. Agents write every 300, or
+with the next round of probes after that."""
 
 
 class ReportedTime:
