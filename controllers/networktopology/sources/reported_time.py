@@ -15,8 +15,8 @@ from controllers.networktopology.node_medians import MAX_AGE
 from controllers.networktopology.sources.probe_measurements import Report, moment_of
 
 VOTE_SECONDS: Final = MAX_AGE
-"""Seconds for which the report of a node says what time it is: as long as what it says counts. Agents write every 300, or
-with the next round of probes after that."""
+"""Seconds for which the report of a node says what time it is: as long as what it says counts. Agents write every 300,
+or with the next round of probes after that."""
 
 
 class ReportedTime:
