@@ -63,7 +63,7 @@ class _Pass:
     status: NetworkTopologyStatus
     places: Places
     generation: int = field(init=False)
-    """generation of the object that the pass is about: as it was read, or with our own weights in it"""
+    """generation of the object that the pass is about: as it was read, or with nothing but our own weights new in it"""
 
     def __post_init__(self) -> None:
         """Begin with the object as it was read."""
@@ -248,7 +248,8 @@ class Reconciler:
         metrics.WRITES.labels("weights").inc()
         this.raw = ObjectDecoder(NETWORK_TOPOLOGIES.raw.type).decode(answer)
         # Somebody else's edit in between is for the next pass: nothing was computed of it.
-        this.generation = min(this.present, this.generation + 1)
+        if this.present == this.generation + 1:
+            this.generation = this.present
         regarding = Reference.to(this.raw)
         note = events.weights_updated(regarding, computed) if wanted else events.weights_removed(regarding, owned)
         self._recorder.record(note)
