@@ -84,6 +84,8 @@ def _some_node_takes(books: Books, rows: Sequence[int], need: Ints) -> bool:
     """Whether a column that each of some pod sets may use has room for all of this, int64[R]."""
     able = ((books.free >= need) | (need == 0)).all(axis=1)
     for row in rows:
+        if not able.any():
+            return False
         able &= books.can(row)
     return bool(able.any())
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.replicas_core.cases import boutique, cluster, mesh
-from berth.scheduling.replicas.problem import PodSet, Problem, Workload
+from berth.scheduling.replicas.problem import Bools, PodSet, Problem, Workload
 from berth.scheduling.replicas.rule import Affinity
-from berth.scheduling.replicas.search.template import cut_cost, parts
+from berth.scheduling.replicas.search.template import _some_node_takes, cut_cost, parts
 from tests.support.counts import HOST, books_of, nodes, problem
 
 
@@ -126,3 +126,29 @@ def test_every_pod_set_is_in_one_part_that_fits(workloads: int, cpu: int, replic
 
 def test_boutique_is_one_part_where_a_node_has_room_for_it() -> None:
     assert parts(books_of(boutique()), range(11)) == [tuple(range(11))]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "rows"),
+    [
+        pytest.param([0, 0, 0, 0, 0, 0, 0, 2], [], id="no node has room"),
+        pytest.param([9, 0, 0, 0, 0, 0, 0, 0], [0], id="none that the first may use"),
+        pytest.param([0, 0, 0, 0, 0, 0, 0, 9], [0, 1, 2], id="one for all"),
+    ],
+)
+def test_members_of_a_part_are_asked_only_while_a_node_is_left(
+    cpu: list[int], rows: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked at each refused bond, 1300 pod sets near one took 0.8 s without a pause."""
+    asked = problem(1, 1, 1, on=nodes(cpu), mask=HOST == 7)
+    books = books_of(asked)
+    asked_for: list[int] = []
+    can = books.can
+
+    def counted(row: int) -> Bools:
+        asked_for.append(row)
+        return can(row)
+
+    monkeypatch.setattr(books, "can", counted)
+    assert _some_node_takes(books, [0, 1, 2], np.array([3])) is (len(rows) == 3)
+    assert asked_for == rows
