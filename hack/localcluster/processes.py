@@ -139,10 +139,15 @@ def marked(mark: str) -> list[int]:
 
 def _environment(pid: int) -> bytes:
     """Environment of a process, empty while the kernel starts its program."""
-    try:
-        return (_PROC / str(pid) / "environ").read_bytes()
-    except OSError:  # another user's, or ended while we look
-        return b"-"
+    found = b"-"  # another user's, or ended while we look
+    with contextlib.suppress(OSError):
+        # The first thread may have ended, and then has none; the others still have it.
+        for thread in (_PROC / str(pid) / "task").iterdir():
+            with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+                found = (thread / "environ").read_bytes()
+                if found:
+                    break
+    return found
 
 
 def _in_user_space(pid: int) -> bool:

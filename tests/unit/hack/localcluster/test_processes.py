@@ -122,6 +122,7 @@ def test_a_process_is_alive_until_its_last_thread_has_ended(spawn: Spawn, tmp_pa
     wait_until(lambda: " Z " in Path(f"/proc/{record.pid}/stat").read_text())
     port = int((tmp_path / "logs" / "threads.log").read_text())
     assert record.alive
+    assert processes.marked(str(tmp_path)) == [record.pid]
     assert not ports.is_free(port)
     processes.stop([record])
     assert not record.alive
