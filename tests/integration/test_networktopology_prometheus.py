@@ -60,10 +60,18 @@ def prometheus(meter: Meter) -> Iterator[ApiServer]:
 
 
 @pytest.fixture
-def costs(costs: Costs, eight_nodes: LocalCluster, prometheus: ApiServer, tmp_path: Path) -> Iterator[Costs]:
+def token(tmp_path: Path) -> Path:
+    """The file with the token that the server knows."""
+    path = tmp_path / "token"
+    path.write_text("secret\n")
+    return path
+
+
+@pytest.fixture
+def costs(
+    costs: Costs, eight_nodes: LocalCluster, prometheus: ApiServer, token: Path, tmp_path: Path
+) -> Iterator[Costs]:
     """Those of conftest.py, with a controller that knows the server."""
-    token = tmp_path / "token"
-    token.write_text("secret\n")
     arguments = ["--prometheus-url", prometheus.url, "--prometheus-preset", "cilium"]
     arguments += ["--prometheus-token-file", str(token), "--prometheus-ca-file", str(CERTIFICATE / "server.crt")]
     with ControllerProcess.start(
@@ -74,7 +82,7 @@ def costs(costs: Costs, eight_nodes: LocalCluster, prometheus: ApiServer, tmp_pa
 
 
 def test_figures_become_weights_and_stand_while_the_server_is_away(
-    costs: Costs, meter: Meter, prometheus: ApiServer, eight_nodes: LocalCluster
+    costs: Costs, meter: Meter, prometheus: ApiServer, token: Path, eight_nodes: LocalCluster
 ) -> None:
     costs.publish(n1_n3=44)
     costs.create(user_defined(zones=ZONE_COSTS))
@@ -94,6 +102,11 @@ def test_figures_become_weights_and_stand_while_the_server_is_away(
     assert "Round trips with Prometheus alone" in page
     assert "Newest data" in page
     assert "Z1 Z2 9" in page
+    token.write_text("expired\n")
+    source = costs.wait_reason("SourceAvailable", "PrometheusUnreadable")
+    assert f"the token of {token} is not accepted" in source["message"]
+    token.write_text("secret\n")
+    costs.wait_reason("SourceAvailable", "SomeMeasurementsUnusable")
     meter.away = True
     source = costs.wait_reason("SourceAvailable", "PrometheusUnreadable")
     assert "status 503, unavailable: starting; what it said last counts" in source["message"]

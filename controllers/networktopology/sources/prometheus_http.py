@@ -19,6 +19,8 @@ MAX_BYTES: Final = 32 * 2**20
 """Largest answer that is read: some 200,000 pairs."""
 MAX_TOKEN: Final = 16_384
 """Longest token, in characters."""
+REFUSED: Final = (401, 403)
+"""Status of an answer to somebody who is not known, or may not ask."""
 
 
 async def ask(server: PrometheusServer) -> list[Series]:
@@ -40,7 +42,12 @@ async def ask(server: PrometheusServer) -> list[Series]:
         raise PrometheusError(f"no answer within {server.timeout:g} s") from None
     except (aiohttp.ClientError, OSError, UnicodeError) as error:  # the last of a host name that cannot be
         raise PrometheusError(f"{type(error).__name__}: {error}") from None
-    return await asyncio.to_thread(decode_answer, status, body)
+    try:
+        return await asyncio.to_thread(decode_answer, status, body)
+    except PrometheusError as error:
+        if status not in REFUSED:
+            raise
+        raise PrometheusError(f"{error}; {_remedy(server)}") from None
 
 
 async def _get(server: PrometheusServer, headers: dict[str, str], context: ssl.SSLContext) -> tuple[int, bytes]:
@@ -60,6 +67,13 @@ async def _get(server: PrometheusServer, headers: dict[str, str], context: ssl.S
             if len(body) > MAX_BYTES:
                 raise PrometheusError(f"the answer has more than {MAX_BYTES // 2**20} MiB; ask for fewer pairs")
         return response.status, bytes(body)
+
+
+def _remedy(server: PrometheusServer) -> str:
+    """Return what helps where the server knows not who asks."""
+    if server.token_file is None:
+        return "name the file of a token that the server knows (--prometheus-token-file)"
+    return f"the token of {server.token_file} is not accepted; put a valid one there, it is read for every query"
 
 
 def _token(path: Path) -> str:

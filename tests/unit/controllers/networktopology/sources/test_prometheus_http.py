@@ -159,3 +159,21 @@ async def test_an_error_of_prometheus_is_told() -> None:
         pytest.raises(PrometheusError, match="status 400, bad_data: unexpected end of input"),
     ):
         await subject.ask(server(running.url))
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        pytest.param(b"Unauthorized", "with no answer of Prometheus", id="a proxy"),
+        pytest.param({"status": "error", "error": "no such tenant"}, "no such tenant", id="a server with words"),
+    ],
+)
+async def test_who_is_refused_is_told_which_token_to_mend(tmp_path: Path, status: int, body: Any, says: str) -> None:
+    token = tmp_path / "token"
+    token.write_text("expired")
+    with api_server(lambda _: Answer(status, body)) as running:
+        with pytest.raises(PrometheusError, match=rf"status {status}.*{says}.*; the token of {token} is not accepted"):
+            await subject.ask(server(running.url, token_file=token))
+        with pytest.raises(PrometheusError, match=rf"status {status}.*{says}.*; name .*--prometheus-token-file"):
+            await subject.ask(server(running.url))
