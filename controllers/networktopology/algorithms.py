@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from berth.api.labels import WEIGHTS_DIJKSTRA
-from controllers.networktopology import bellman_ford, dijkstra, floyd_warshall
+from controllers.networktopology import bellman_ford, dijkstra, floyd_warshall, moore
 from controllers.networktopology.graph import CostGraph, PathCosts
 
 PathAlgorithm = Callable[[CostGraph], PathCosts]
@@ -22,7 +22,9 @@ def cheapest_paths(graph: CostGraph) -> PathCosts:
     Raises:
         TooManyPlacesError: there are more paths than are looked for.
     """
-    return floyd_warshall.all_pairs(graph) if floyd_warshall.suits(graph) else dijkstra.all_pairs(graph)
+    if floyd_warshall.suits(graph):
+        return floyd_warshall.all_pairs(graph)
+    return moore.all_pairs(graph) if moore.suits(graph) else dijkstra.all_pairs(graph)
 
 
 ALGORITHMS: Final[dict[str, PathAlgorithm]] = {
