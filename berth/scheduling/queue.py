@@ -7,8 +7,10 @@ topology index, creation time and name. Upstream's comparator is neither strict 
 The turn of entry is the number of attempts made before the entry came, or before its last failure: what never fits goes
 behind what came meanwhile, and what comes between two attempts is ordered by creation. Among entries of the highest
 priority the namespace goes first that has used least planning time. Every `AGEING_TURNS`-th attempt is for the entry
-that has been active longest, if that is `AGEING_SECONDS` or more: a stream of urgent entries starves nobody. A plan
-under way keeps its age until it is given up.
+that has been active longest, if that is `AGEING_SECONDS` or more: a stream of urgent entries starves nobody. After one
+that took long the next comes once others have had as much more time: plans of one namespace that are slow, and old for
+that, would take nearly all of it from pods of another that are placed one by one. A plan under way keeps its age until
+it is given up.
 
 An entry that could not be placed backs off (1 s doubling to 10 s, kube-scheduler's figures) and stays unschedulable
 until something changes that may help: a node, a pod that ended, a group, a network cost. At the latest after
@@ -47,7 +49,7 @@ FLUSH_AFTER = 60.0
 AGEING_SECONDS = 30.0
 """Seconds after which an active entry gets a turn whatever its priority."""
 AGEING_TURNS = 4
-"""Every so many attempts one is for the entry that has been active longest."""
+"""Every so many attempts one is for the entry that has been active longest, in as large a part of the time."""
 REMEMBER_REFUSALS = 300.0
 """Seconds for which a refused binding lengthens the pod's next backoff."""
 
@@ -71,6 +73,7 @@ class SchedulingQueue:
         self._clock = clock
         self._idle_share = idle_share
         self._ahead_after = -math.inf
+        self._aged_after = -math.inf
         self._groups = groups
         self._entries: dict[EntryKey, QueueEntry] = {}
         self._entry_of: dict[str, EntryKey] = {}
@@ -173,7 +176,9 @@ class SchedulingQueue:
         """
         self._release_timers()
         entry = self._aged(held) if self._turn % AGEING_TURNS == AGEING_TURNS - 1 else None
-        if entry is None:
+        if entry is not None:
+            entry.out_of_turn = True
+        else:
             rank = self._active.first(held)
             entry = self._entries[rank[-1]] if rank is not None else self._while_idle(held)
             if entry is None:
@@ -208,6 +213,9 @@ class SchedulingQueue:
     def charge(self, entry: QueueEntry, seconds: float) -> None:
         """Planning an entry took so long: its namespace comes after those that have used less."""
         self._share.charge(entry.key.namespace, seconds)
+        if entry.out_of_turn:
+            self._aged_after = self._clock() + seconds * (AGEING_TURNS - 1)
+            entry.out_of_turn = False
         if entry.ahead:
             self._ahead_after = max(self._ahead_after, self._clock()) + seconds * (1 / self._idle_share - 1)
             entry.ahead = entry.rank is not None  # its plan may need more turns
@@ -317,8 +325,9 @@ class SchedulingQueue:
 
     def _aged(self, held: Callable[[str], bool] | None) -> QueueEntry | None:
         """The entry that has been active longest, if that is too long, of namespaces that are not held."""
-        oldest = self._oldest.first(held)
-        if oldest is None or oldest[0] + AGEING_SECONDS > self._clock():
+        now = self._clock()
+        oldest = self._oldest.first(held) if now >= self._aged_after else None
+        if oldest is None or oldest[0] + AGEING_SECONDS > now:
             return None
         return self._entries[oldest[1]]
 

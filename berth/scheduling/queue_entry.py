@@ -90,6 +90,8 @@ class QueueEntry:
     """may be tried before its backoff is over while nothing else waits"""
     helped: bool = False
     """something that may help it has changed during its backoff"""
+    out_of_turn: bool = False
+    """is tried for its age"""
     ahead: bool = False
     """is tried before its backoff is over"""
     unschedulable: bool = False

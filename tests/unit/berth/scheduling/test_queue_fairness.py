@@ -123,6 +123,24 @@ class TestAgeing:
             turns += entry.key.name == "low"
         assert turns == 4
 
+    @pytest.mark.parametrize("seconds", [0.25, 2.0])
+    def test_aged_entries_whose_plans_take_long_get_that_share_of_the_time(self, bench: Bench, seconds: float) -> None:
+        bench.add(*(pod(f"heavy-{n}", namespace="big") for n in range(400)))
+        bench.clock.now += AGEING_SECONDS
+        bench.add(*(pod(f"light-{n}", namespace="small", priority=1) for n in range(2000)))
+        used = dict.fromkeys(("heavy", "light"), 0.0)
+        for number in range(2000):
+            entry = bench.pop()
+            kind = entry.key.name.partition("-")[0]
+            took = seconds if kind == "heavy" else 0.01
+            used[kind] += took
+            bench.clock.now += took
+            bench.queue.charge(entry, took)
+            for uid in list(entry.pods):
+                bench.queue.delete(uid)
+            bench.add(pod(f"light-{2000 + number}", namespace="small", priority=1))
+        assert 0.0 < used["heavy"] <= (used["heavy"] + used["light"]) / AGEING_TURNS + seconds
+
     def test_a_namespace_that_is_held_takes_no_turn_of_other_aged_entries(self, bench: Bench) -> None:
         bench.add(pod("held", priority=-5, namespace="full"))
         bench.clock.now += 1

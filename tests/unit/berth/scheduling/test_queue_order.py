@@ -27,9 +27,13 @@ class PlainRule:
         self.used: dict[str, float] = {}
         self.now = 0.0
         self.turn = 0
+        self.by_age = False
+        self.aged_after = 0.0
 
     def charge(self, namespace: str, seconds: float) -> None:
         self.used[namespace] = self.used.get(namespace, self.now) + seconds
+        if self.by_age:
+            self.aged_after = self.clock.now + seconds * (AGEING_TURNS - 1)
 
     def active(self) -> Iterator[QueueEntry]:
         for entry in self.queue.entries():
@@ -47,11 +51,13 @@ class PlainRule:
         if not due:
             return None
         chosen = min(due, key=self.order).key
-        if self.turn % AGEING_TURNS == AGEING_TURNS - 1:
+        self.by_age = False
+        if self.turn % AGEING_TURNS == AGEING_TURNS - 1 and self.aged_after <= self.clock.now:
             since, oldest = min(
                 (entry.active_since if entry.rank is not None else self.clock.now, entry.key) for entry in due
             )
-            chosen = oldest if since + AGEING_SECONDS <= self.clock.now else chosen
+            self.by_age = since + AGEING_SECONDS <= self.clock.now
+            chosen = oldest if self.by_age else chosen
         self.now = max(self.now, min(self.used[entry.key.namespace] for entry in self.active()))
         self.turn += 1
         return chosen
@@ -108,6 +114,7 @@ def test_the_order_is_that_of_the_plain_rule(
                 assert idle_share, "only while nothing else waits"
                 assert entry.key.namespace not in held
                 rule.turn += 1
+                rule.by_age = False
             else:
                 assert (entry.key if entry is not None else None) == expected
             if entry is None:
