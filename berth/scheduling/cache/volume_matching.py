@@ -7,6 +7,8 @@ kube-scheduler's volume binder, evaluated for all nodes at once where the questi
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,10 +16,10 @@ import numpy as np
 
 from berth.scheduling.cache.selectors import compile_selector
 from berth.scheduling.cache.units import whole_units
+from berth.scheduling.cache.volume_pool import NodeMasks, VolumePool, Want, any_large_enough
 from berth.scheduling.cache.volumes import (
     NO_PROVISIONER,
     SELECTED_NODE,
-    claimed_by,
     claims_of,
     fully_bound,
     storage_class_of,
@@ -25,6 +27,10 @@ from berth.scheduling.cache.volumes import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
     from berth.kube.objects import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
     from berth.scheduling.cache.columns import Mask
     from berth.scheduling.cache.state import ClusterState
@@ -100,8 +106,11 @@ class DelayedClaims:
                 others[slot] = False
             self._elsewhere |= others
         self._matchable.sort(key=lambda item: storage_request(item[1]))
-        self._candidates = [self._candidate_volumes(key, claim) for key, claim in self._matchable]
-        self._provisionable = {key: self._provision_masks(claim) for key, claim in claims}
+        self._nodes = NodeMasks(state)
+        self._pool = VolumePool.of(dict(self._matchable), state.volumes, self._nodes)
+        self._reach = self._nodes.all()
+        self._wants = [self._pool.want(key, claim) for key, claim in self._matchable]
+        self._provisionable = self._provision_masks(claims)
 
     def failures(self) -> tuple[Mask, Mask]:
         """(nodes without a volume for some claim, nodes without the space to provision one)."""
@@ -109,10 +118,10 @@ class DelayedClaims:
         no_space: Mask = np.zeros(self._state.size, dtype=np.bool_)
         for key, _ in self._to_provision:
             self._require_provision(key, np.ones(self._state.size, dtype=np.bool_), unmatched, no_space)
-        reachable = [self._reach(candidates) for candidates in self._candidates]
+        reachable = self._reachable()
         for (key, _), reach in zip(self._matchable, reachable, strict=True):
             self._require_provision(key, ~reach, unmatched, no_space)
-        if sum(bool(candidates) for candidates in self._candidates) > 1:
+        if len(reachable) > 1:
             self._check_contended(reachable, unmatched, no_space)
         return unmatched, no_space
 
@@ -127,15 +136,36 @@ class DelayedClaims:
             ],
         )
 
+    def _reachable(self) -> list[Mask]:
+        """For each claim to be matched: nodes that reach a volume which it could take."""
+        found: list[Mask] = []
+        largest: dict[int, NDArray[np.intp]] = {}
+        for want in self._wants:
+            if want.own is not None:
+                found.append(self._nodes.of(want.own))
+            elif want.shelf is not None:
+                if id(want.admitted) not in largest:
+                    largest[id(want.admitted)] = want.shelf.largest(want.admitted, len(self._reach))
+                wide = largest[id(want.admitted)] >= want.first
+                found.append(np.logical_or.reduce(self._reach[wide], axis=0))
+            else:
+                found.append(np.zeros(self._state.size, dtype=np.bool_))
+        return found
+
     def _check_contended(self, reachable: list[Mask], unmatched: Mask, no_space: Mask) -> None:
-        """Two claims may reach for the same volume: settle these nodes one by one."""
+        """Two claims may reach for the same volume: settle these nodes, once for all that reach the same volumes."""
         contended = np.flatnonzero(np.sum(reachable, axis=0) > 1)
-        for slot in contended.tolist():
-            for key, volume in self._match(slot).items():
+        if not contended.size:
+            return
+        same: defaultdict[bytes, list[int]] = defaultdict(list)
+        for slot, reached in zip(contended, np.packbits(self._reach[:, contended], axis=0).T, strict=True):
+            same[reached.tobytes()].append(int(slot))
+        for slots in same.values():
+            for key, volume in self._match(slots[0]).items():
                 if volume is None:
                     possible, space = self._provisionable[key]
-                    unmatched[slot] |= not possible[slot]
-                    no_space[slot] |= possible[slot] and not space[slot]
+                    unmatched[slots] |= ~possible[slots]
+                    no_space[slots] |= possible[slots] & ~space[slots]
 
     def _require_provision(self, key: str, nodes: Mask, unmatched: Mask, no_space: Mask) -> None:
         possible, space = self._provisionable[key]
@@ -144,90 +174,70 @@ class DelayedClaims:
 
     def _match(self, slot: int) -> dict[str, str | None]:
         """Claim key to the volume it would take on this node, None where it must be provisioned."""
+        here = {
+            id(shelf): np.flatnonzero(self._reach[shelf.masks, slot]).tolist() for shelf in self._pool.shelves.values()
+        }
         taken: set[str] = set()
         chosen: dict[str, str | None] = {}
-        for (key, _), candidates in zip(self._matchable, self._candidates, strict=True):
-            chosen[key] = None
-            for volume, mask in candidates:
-                name = volume.metadata.name
-                if name not in taken and mask[slot]:
-                    taken.add(name)
-                    chosen[key] = name
+        for want in self._wants:
+            chosen[want.key] = None
+            for volume in self._choices(want, slot, here):
+                if volume.metadata.name not in taken:
+                    taken.add(volume.metadata.name)
+                    chosen[want.key] = volume.metadata.name
                     break
         return chosen
 
-    def _reach(self, candidates: list[tuple[PersistentVolume, Mask]]) -> Mask:
-        reach: Mask = np.zeros(self._state.size, dtype=np.bool_)
-        for _, mask in candidates:
-            reach |= mask
-        return reach
+    def _choices(self, want: Want, slot: int, here: Mapping[int, list[int]]) -> Iterator[PersistentVolume]:
+        """Volumes that a claim may take on a node, best first; `here` has those that reach it, by shelf."""
+        if want.own is not None:
+            if self._nodes.of(want.own)[slot]:
+                yield want.own
+        elif want.shelf is not None:
+            numbers = here[id(want.shelf)]
+            for place in range(bisect_left(numbers, want.first), len(numbers)):
+                if want.admitted[numbers[place]]:
+                    yield want.shelf.volumes[numbers[place]]
 
-    def _candidate_volumes(self, key: str, claim: PersistentVolumeClaim) -> list[tuple[PersistentVolume, Mask]]:
-        """Volumes the claim could take, best first, each with the nodes that reach it.
-
-        A volume reserved for the claim beats all others; on nodes that do not reach it, the claim
-        gets none.
-        """
-        wanted = storage_request(claim)
-        class_name = storage_class_of(claim)
-        selector = compile_selector(claim.spec.selector) if claim.spec.selector is not None else None
-        free: list[PersistentVolume] = []
-        for volume in self._state.volumes.volumes.values():
-            spec = volume.spec
-            if (
-                spec.storage_class_name != class_name
-                or spec.volume_mode != claim.spec.volume_mode
-                or (spec.volume_attributes_class_name or "") != (claim.spec.volume_attributes_class_name or "")
-                or volume.metadata.deletion_timestamp is not None
-                or whole_units(spec.capacity.get("storage", 0)) < wanted
-            ):
+    def _provision_masks(self, claims: list[Claim]) -> dict[str, tuple[Mask, Mask]]:
+        """By key: (nodes the claim's class can provision for, nodes with enough capacity for the claim)."""
+        state = self._state
+        nowhere = np.zeros(state.size, dtype=np.bool_)
+        by_class: defaultdict[str, list[Claim]] = defaultdict(list)
+        for key, claim in claims:
+            by_class[storage_class_of(claim)].append((key, claim))
+        found: dict[str, tuple[Mask, Mask]] = {}
+        for name, theirs in by_class.items():
+            storage_class = state.volumes.classes.get(name)
+            if storage_class is None or storage_class.provisioner in ("", NO_PROVISIONER):
+                found.update((key, (nowhere, nowhere)) for key, _ in theirs)
                 continue
-            reserved = self._state.volumes.reserved_for(volume.metadata.name)
-            if claimed_by(volume, claim) or reserved == key:
-                return [(volume, volume_nodes(volume, self._state))]
-            if (
-                spec.claim_ref is None
-                and reserved is None
-                and volume.status.phase == "Available"
-                and (selector is None or selector.matches(volume.metadata.labels))
-                and set(claim.spec.access_modes) <= set(spec.access_modes)
-            ):
-                free.append(volume)
-        free.sort(key=lambda volume: whole_units(volume.spec.capacity.get("storage", 0)))
-        return [(volume, volume_nodes(volume, self._state)) for volume in free]
+            allowed, space = allowed_nodes(storage_class, state), self._space(theirs, storage_class)
+            found.update((key, (allowed, space[key])) for key, _ in theirs)
+        return found
 
-    def _provision_masks(self, claim: PersistentVolumeClaim) -> tuple[Mask, Mask]:
-        """(nodes the class can provision for, nodes with enough capacity for the claim)."""
+    def _space(self, claims: list[Claim], storage_class: StorageClass) -> dict[str, Mask]:
+        """By key: nodes with enough capacity for each claim of a class."""
         state = self._state
-        storage_class = state.volumes.classes.get(storage_class_of(claim))
-        if storage_class is None or storage_class.provisioner in ("", NO_PROVISIONER):
-            nowhere = np.zeros(state.size, dtype=np.bool_)
-            return nowhere, nowhere
-        return allowed_nodes(storage_class, state), self._space(claim, storage_class)
-
-    def _space(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> Mask:
-        state = self._state
-        driver = state.volumes.drivers.get(storage_class.provisioner)
         everywhere = np.ones(state.size, dtype=np.bool_)
-        if driver is None or not driver.spec.storage_capacity or "storage" not in claim.spec.resources.requests:
-            return everywhere
-        wanted = storage_request(claim)
-        space: Mask = ~everywhere
-        for capacity in state.volumes.capacities.values():
+        found = dict.fromkeys((key for key, _ in claims), everywhere)
+        driver = state.volumes.drivers.get(storage_class.provisioner)
+        if driver is None or not driver.spec.storage_capacity:
+            return found
+        wanted = {key: storage_request(claim) for key, claim in claims if "storage" in claim.spec.resources.requests}
+        capacities: list[tuple[int, Mask]] = []
+        for capacity in state.volumes.capacities.values() if wanted else ():
             limit = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
-            if capacity.storage_class_name != storage_class.metadata.name or limit is None:
-                continue
-            if whole_units(limit) >= wanted:
-                space |= state.selection.label_selector(compile_selector(capacity.node_topology))
-        return space
+            if capacity.storage_class_name == storage_class.metadata.name and limit is not None:
+                nodes = state.selection.label_selector(compile_selector(capacity.node_topology))
+                capacities.append((whole_units(limit), nodes))
+        enough = any_large_enough(capacities, wanted.values(), state.size)
+        return found | {key: enough[amount] for key, amount in wanted.items()}
 
 
 def volume_nodes(volume: PersistentVolume, state: ClusterState) -> Mask:
     """bool[N]: nodes that can reach a volume, by its node affinity."""
-    affinity = volume.spec.node_affinity
-    if affinity is None or affinity.required is None:
-        return state.alive.copy()
-    return state.selection.node_selector(affinity.required)
+    return NodeMasks(state).of(volume)
 
 
 def allowed_nodes(storage_class: StorageClass, state: ClusterState) -> Mask:

@@ -195,10 +195,11 @@ class VolumeTable:
 
     def forget(self, claims: list[str]) -> None:
         """Drop what was assumed for these claims."""
-        for key in claims:
+        keys = set(claims)
+        for key in keys:
             self._selected.pop(key, None)
-            for volume in [volume for volume, owner in self._reserved.items() if owner == key]:
-                del self._reserved[volume]
+        for volume in [volume for volume, owner in self._reserved.items() if owner in keys]:
+            del self._reserved[volume]
         self.version += 1
 
     def reserved_for(self, volume_name: str) -> str | None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from berth.scheduling.cache.volume_matching import DelayedClaims, sort_claims, volume_nodes
+from berth.scheduling.cache.volume_matching import DelayedClaims, sort_claims
+from berth.scheduling.cache.volume_pool import NodeMasks
 from berth.scheduling.cache.volumes import claims_of
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 
@@ -21,6 +22,8 @@ REASON_AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
 REASON_NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 REASON_NO_SPACE = "node(s) did not have enough free storage"
 REASON_GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+MOST_DELAYED = 128
+"""Claims of one pod that are matched with volumes at the most: no node attaches more, and to match them takes time."""
 UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
 
@@ -28,7 +31,7 @@ class VolumeBinding(FilterPlugin):
     """Rejects nodes that cannot reach the pod's volumes, and pods whose claims have to be bound first.
 
     Claims of classes with WaitForFirstConsumer are matched with available volumes or provisioned
-    for the node (see state/binding.py); ``volume_plan`` there says what to write for the node that
+    for the node (see cache/volume_matching.py); ``volume_plan`` there says what to write for the node that
     is chosen in the end.
     """
 
@@ -45,7 +48,13 @@ class VolumeBinding(FilterPlugin):
             trouble = _trouble(pod, claim, name, ephemeral=volume.persistent_volume_claim is None)
             if trouble is not None:
                 return trouble
-        return UNBOUND_IMMEDIATE if sort_claims(pod, state).immediate else None
+        claims = sort_claims(pod, state)
+        if len(claims.delayed) > MOST_DELAYED:
+            return (
+                f"pod has {len(claims.delayed)} persistentvolumeclaims that wait for it, more than {MOST_DELAYED}; use "
+                "fewer, or a storage class that binds at once"
+            )
+        return UNBOUND_IMMEDIATE if claims.immediate else None
 
     def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes that bound volumes do not reach, and nodes where unbound claims cannot be served."""
@@ -56,13 +65,13 @@ class VolumeBinding(FilterPlugin):
         found = []
         if claims.bound:
             unreached: Mask = np.zeros(state.size, dtype=np.bool_)
-            gone = False
+            gone, nodes = False, NodeMasks(state)
             for claim in claims.bound:
                 volume = state.volumes.volumes.get(claim.spec.volume_name)
                 if volume is None:
                     gone = True
                 else:
-                    unreached |= ~volume_nodes(volume, state)
+                    unreached |= ~nodes.of(volume)
             found.append(RejectedNodes(REASON_AFFINITY, unreached))
             if gone:
                 found.append(RejectedNodes(REASON_GONE, state.alive & ~unreached))
