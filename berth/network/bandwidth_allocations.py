@@ -8,7 +8,8 @@ calls go, and what each takes: where one has moved, calls to its workload are su
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from berth.network.admitted import Admitted, Callers, stated
 from berth.network.bandwidth_split import Calls, Demand, node_usage, pair_usage, place_usage
@@ -19,6 +20,11 @@ from berth.network.groups import Group, GroupKey
 from berth.network.members import GroupMembers
 from berth.network.routing import Routing
 from berth.network.workload_places import WorkloadPlaces
+
+Found = TypeVar("Found")
+RECOUNTED_PODS = 200
+"""Pods of groups whose calls are routed otherwise that one refresh counts anew, of one group at least: a tenant may
+have thousands of groups, and edit a Service all day."""
 
 NodePair = tuple[str, str]
 """Two different nodes, in alphabetical order."""
@@ -191,14 +197,18 @@ class BandwidthAllocations:
         self._pairs = SumOverGroups(self._count_pairs)
         self._places = SumOverGroups(self._count_places)
         self._place_of: dict[str, Place] = {}
+        self._zone_of: dict[str, str | None] = {}
         self._members = members
-        self._routes = Routes(routes.routing, routes.zone, self._remembered(routes.place))
-        self._place = routes.place
+        zone, place = _remembered(routes.zone, self._zone_of), _remembered(routes.place, self._place_of)
+        self._routes = Routes(routes.routing, zone, place)
+        self._place, self._zone = routes.place, routes.zone
         self._groups: Mapping[GroupKey, Group] = {}
         self._books: dict[GroupKey, GroupBandwidth] = {}
         self._by_namespace: defaultdict[str, set[GroupKey]] = defaultdict(set)
         self._routed: set[GroupKey] = set()
         self._changed: set[GroupKey] = set()
+        self._rerouted: dict[GroupKey, None] = {}
+        """those of which nothing else has changed, the longest ago first"""
         self._moved: defaultdict[GroupKey, set[str]] = defaultdict(set)
 
     def mark(self, key: GroupKey) -> None:
@@ -210,25 +220,33 @@ class BandwidthAllocations:
         self._moved[key].add(workload)
 
     def mark_namespace(self, namespace: str) -> None:
-        """Note that Services of a namespace route calls otherwise."""
-        self._changed.update(self._by_namespace.get(namespace, ()))
+        """Note that Services of a namespace route calls otherwise; large numbers of groups are counted bit by bit."""
+        self._rerouted.update(dict.fromkeys(self._by_namespace.get(namespace, ())))
 
     def mark_zones(self) -> None:
         """Note that nodes may be in other zones or regions."""
-        self._changed.update(self._routed)
+        if any(self._zone(node) != zone for node, zone in self._zone_of.items()):
+            self._zone_of.clear()
+            self._rerouted.update(dict.fromkeys(self._routed))
         if any(self._place(node) != place for node, place in self._place_of.items()):
             self._place_of.clear()
             for key, book in self._books.items():
                 book.forget_places()
                 self._places.note(key, calls=True)
 
-    def refresh(self, groups: Mapping[GroupKey, Group]) -> None:
-        """Recompute what changed since the last call."""
+    def refresh(self, groups: Mapping[GroupKey, Group], *, rerouted: bool = True) -> None:
+        """Recompute what changed since the last call.
+
+        Groups whose calls alone are routed otherwise are counted some at a time, with `rerouted`; until then they take
+        what they took.
+        """
         self._groups = groups
-        for key in {*self._changed, *self._moved}:
+        due = {*self._changed, *self._moved}
+        anew = {*self._changed, *self._take_rerouted(due, RECOUNTED_PODS if rerouted else 0)}
+        for key in due | anew:
             group, moved = groups.get(key), self._moved.get(key, set())
             book = self._books.pop(key, None) or GroupBandwidth(key, self._members, self._routes)
-            if key in self._changed:
+            if key in anew:
                 add(self.nodes, {node: -amount for node, amount in book.nodes.items()})
                 book = GroupBandwidth(key, self._members, self._routes)
                 moved = book.all_ends(group)
@@ -238,6 +256,24 @@ class BandwidthAllocations:
             self._places.note(key, calls=book.calls)
         self._changed.clear()
         self._moved.clear()
+
+    @property
+    def behind(self) -> bool:
+        """Whether groups whose calls are routed otherwise are yet to be counted."""
+        return bool(self._rerouted)
+
+    def _take_rerouted(self, due: Collection[GroupKey], most: int) -> set[GroupKey]:
+        """Groups whose calls are routed otherwise: all that are `due` anyway, and others of so many pods."""
+        taken = {key for key in due if key in self._rerouted}
+        for key in taken:
+            del self._rerouted[key]
+        pods = 0
+        while self._rerouted and pods < most:
+            key = next(iter(self._rerouted))
+            del self._rerouted[key]
+            taken.add(key)
+            pods += len(self._members.of(key))
+        return taken
 
     def _keep(self, key: GroupKey, book: GroupBandwidth) -> None:
         """Keep what was counted of a group, and how a change finds it; nothing of one without calls."""
@@ -277,13 +313,13 @@ class BandwidthAllocations:
     def _count_places(self, key: GroupKey) -> Counter[Places]:
         return self._books[key].places(self._groups.get(key)) if key in self._books else Counter()
 
-    def _remembered(self, place: Callable[[str], Place]) -> Callable[[str], Place]:
-        """Note which place each node was taken to be in."""
 
-        def place_of(node: str) -> Place:
-            found = self._place_of.get(node)
-            if found is None:
-                found = self._place_of[node] = place(node)
-            return found
+def _remembered(look: Callable[[str], Found], known: dict[str, Found]) -> Callable[[str], Found]:
+    """Note what each node was taken to be."""
 
-        return place_of
+    def remembered(node: str) -> Found:
+        if node not in known:
+            known[node] = look(node)
+        return known[node]
+
+    return remembered

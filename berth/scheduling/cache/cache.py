@@ -19,6 +19,7 @@ the end of the pod. What is given back on a guess would be given twice.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -43,6 +44,9 @@ from berth.scheduling.configuration import Profile
 
 REJECTION_SECONDS = 300.0
 """How long pods of a controlling owner keep away from a node whose kubelet rejected one of them."""
+REROUTE_SECONDS = 0.1
+"""Seconds until more of many AppGroups are counted anew whose calls a Service, or a node in another zone, routes
+otherwise: one plan asks for the bandwidth many times, and must not wait for thousands of them."""
 MAX_REJECTIONS = 10_000
 """Owners and nodes that are remembered so."""
 
@@ -71,6 +75,8 @@ class Cache:
     """bandwidth of placed edges"""
     _rejections: TTLCache[tuple[str, str], dict[str, float]] = field(init=False)
     """by namespace and uid of the controlling owner: nodes that rejected a pod, and until when it keeps away"""
+    _reroute_after: float = -math.inf
+    """when more of those groups are counted anew whose calls alone are routed otherwise"""
     _zones_version: int = -1
     """static_version of the state that bandwidth was worked out for"""
 
@@ -164,7 +170,11 @@ class Cache:
         if self._zones_version != self.state.static_version:
             self._zones_version = self.state.static_version
             self.bandwidth_allocations.mark_zones()
-        self.bandwidth_allocations.refresh(self.groups)
+        now = self.clock()
+        rerouted = now >= self._reroute_after
+        self.bandwidth_allocations.refresh(self.groups, rerouted=rerouted)
+        if rerouted and self.bandwidth_allocations.behind:
+            self._reroute_after = now + REROUTE_SECONDS
         return self.bandwidth_allocations
 
     def _join(self, pod: Pod, *, node: str, seen: bool = False) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -19,6 +20,8 @@ from berth.network.groups import Group, GroupKey
 from berth.network.routing import Routing
 from berth.network.services import ServiceIndex, routing_of
 
+TOGETHER = 500
+"""Workloads whose routings are worked out at a time: all thousands of a namespace would keep others waiting."""
 _STATEFUL_SET = "StatefulSet"
 
 
@@ -126,7 +129,7 @@ class ServiceTable:
             return WorkloadRouting()  # not kept: no pod of it would take it away again
         known = self._known[group.namespace]
         if key not in known:
-            self._route(group.namespace, known)
+            self._route(key, known)
         return known[key]
 
     def keeps_near(self, group: Group) -> bool:
@@ -150,11 +153,14 @@ class ServiceTable:
         self._known.pop(namespace, None)
         self._indexes.pop(namespace, None)
 
-    def _route(self, namespace: str, known: dict[_Workload, WorkloadRouting]) -> None:
-        """Work out whatever is not known in a namespace: one workload for itself costs nearly as much as all."""
+    def _route(self, asked: _Workload, known: dict[_Workload, WorkloadRouting]) -> None:
+        """Work out what is asked and others of the namespace: one for itself costs nearly as much as some hundreds."""
+        namespace = asked.group.namespace
         if namespace not in self._indexes:
             self._indexes[namespace] = ServiceIndex(self._services.get(namespace, {}).values())
-        wanted = [(key, shapes) for key, shapes in self._shapes[namespace].items() if key not in known]
+        of_all = self._shapes[namespace]
+        others = (key for key in of_all if key not in known and key != asked)
+        wanted = [(key, of_all[key]) for key in (asked, *islice(others, TOGETHER - 1))]
         used = self._indexes[namespace].used([(key.selector, [s.labels for s in shapes]) for key, shapes in wanted])
         for (key, shapes), service in zip(wanted, used, strict=True):
             named = any(shape.stateful for shape in shapes)

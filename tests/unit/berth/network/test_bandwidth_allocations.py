@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.network.admitted import Admitted
-from berth.network.bandwidth_allocations import BandwidthAllocations, GroupBandwidth
+from berth.network.bandwidth_allocations import RECOUNTED_PODS, BandwidthAllocations, GroupBandwidth
 from berth.network.costs import Place
 from berth.network.edges import TO_ALL, Routes, pod_edges
 from berth.network.groups import MAX_EDGE_BANDWIDTH, Group, GroupEdge, GroupKey, read_group
@@ -184,7 +184,9 @@ class TestChangesOfServicesAndZones:
                 return self[0]
 
         self.near: set[str] = {"near"}
-        routes = Routes(self.routing, lambda node: f"zone-of-{node}")
+        self.local: set[str] = set()
+        self.zones = {"n1": "z1", "n2": "z2"}
+        routes = Routes(self.routing, self.zones.get)
         self.members = GroupMembers()
         self.bandwidth = BandwidthAllocations(self.members, routes)
         groups = [
@@ -200,6 +202,8 @@ class TestChangesOfServicesAndZones:
 
     def routing(self, key: GroupKey, _: str) -> Routing:
         self.looked.append(f"routing of {key[0]}")
+        if key[0] in self.local:
+            return Routing.LOCAL
         return Routing.SAME_ZONE if key[0] in self.near else Routing.ALL
 
     def worked_out(self) -> set[str]:
@@ -219,13 +223,57 @@ class TestChangesOfServicesAndZones:
         with monkeypatch.context() as patch:
             patch.delattr(GroupBandwidth, "routed")
             self.bandwidth.mark_zones()
+            assert self.worked_out() == set()
+            self.zones["n2"] = "z3"
+            self.bandwidth.mark_zones()
         assert self.worked_out() == {"near"}
+        self.bandwidth.mark_zones()
+        assert self.worked_out() == set()
         self.near = {"two"}
         for namespace in ("near", "two"):
             self.bandwidth.mark_namespace(namespace)
         assert self.worked_out() == {"near", "two"}
+        del self.zones["n1"]
         self.bandwidth.mark_zones()
         assert self.worked_out() == {"two"}
+
+    def crowd(self, number: int) -> list[GroupKey]:
+        """So many more groups of one namespace."""
+        found = []
+        for each in range(number):
+            name = f"g{each}"
+            group = read_group(group_object(name, *chain("a", "b", minBandwidth="10"), namespace="crowd"))
+            self.groups[group.key] = group
+            found.append(group.key)
+            for workload, node in (("a", "n1"), ("b", "n2")):
+                pod = member(f"{name}{workload}", workload, group=name, namespace="crowd")
+                self.members.update(pod, node=node)
+            self.bandwidth.mark(group.key)
+        self.bandwidth.refresh(self.groups)
+        return found
+
+    def counted(self, routing: Routing) -> int:
+        """Groups of the crowd whose calls are counted by this routing."""
+        book = {Routing.ALL: 10, Routing.LOCAL: 0}[routing]
+        return sum(self.bandwidth.of(key).get("n1", 0) == book for key in self.groups if key[0] == "crowd")
+
+    def test_of_thousands_of_groups_some_are_looked_at_at_a_time(self) -> None:
+        keys = self.crowd(RECOUNTED_PODS)
+        self.local = {"crowd"}
+        self.bandwidth.mark_namespace("crowd")
+        self.bandwidth.mark_pod(keys[-1], "a")
+        done = []
+        for rerouted in (False, True, True, True):
+            self.bandwidth.refresh(self.groups, rerouted=rerouted)
+            done.append(self.counted(Routing.LOCAL))
+        assert done == [1, RECOUNTED_PODS // 2 + 1, RECOUNTED_PODS, RECOUNTED_PODS], "one that moved is counted at once"
+        assert self.bandwidth.nodes["n1"] == 10 * 3
+        self.local.clear()
+        self.bandwidth.mark_namespace("crowd")
+        for key in keys:
+            self.bandwidth.mark(key)
+        self.bandwidth.refresh(self.groups)
+        assert self.counted(Routing.ALL) == RECOUNTED_PODS
 
     def test_nothing_is_noted_of_groups_that_are_gone(self) -> None:
         for key in self.groups:

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from berth.kube.objects import CustomObject, Pod, Service
+from berth.network.bandwidth_allocations import RECOUNTED_PODS
 from berth.network.groups import GroupKey
-from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.cache import REROUTE_SECONDS, Cache
 from tests.support import kinds
 from tests.support.placement import Clock, chain, group_object, lone, member, zoned
 
@@ -202,6 +203,23 @@ class TestRouting:
         assert dict(shop.bandwidth().nodes) == KEPT
         shop.update_node(zoned("n2", "z2"))
         assert dict(shop.bandwidth().nodes) == {"n1": 8, "n2": 8}, "calls to all, one of three is on a known node"
+
+    def test_of_thousands_of_groups_some_at_a_time(self, shop: Cache) -> None:
+        names = [f"g{number}" for number in range(RECOUNTED_PODS)]
+        for name in names:
+            shop.update_group(group_object(name, *chain("a", "b", minBandwidth="12")))
+            for workload, node in (("a", "n1"), ("b", "n2")):
+                labels = {"app": workload}
+                shop.update_pod(member(f"{name}{workload}", workload, group=name, on=node, labels=labels))
+        before = shop.bandwidth().nodes["n2"]
+        shop.update_service(self.service(internalTrafficPolicy="Local"))
+        left = [shop.bandwidth().nodes["n2"] for _ in range(3)]
+        assert isinstance(shop.clock, Clock)
+        shop.clock.advance(REROUTE_SECONDS)
+        left.append(shop.bandwidth().nodes["n2"])
+        shop.clock.advance(REROUTE_SECONDS)
+        left.append(shop.bandwidth().nodes["n2"])
+        assert before > left[0] == left[1] == left[2] > left[3] > left[4] == 0
 
     def test_labels_of_pods_change(self, shop: Cache) -> None:
         shop.update_service(self.service("web"))

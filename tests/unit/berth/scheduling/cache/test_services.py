@@ -254,6 +254,26 @@ class TestCost:
         assert routings == [Routing.SAME_ZONE if number == 7 else Routing.ALL for number in range(20)]
         assert looked == ["default/web"]
 
+    def test_of_thousands_of_workloads_some_hundreds_are_worked_out_at_a_time(
+        self, busy: ServiceTable, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(module, "TOGETHER", 10)
+        asked: list[int] = []
+        used = ServiceIndex.used
+
+        def counted(index: ServiceIndex, workloads: Sequence[tuple[str, Iterable[Labels]]]) -> Any:
+            asked.append(len(workloads))
+            return used(index, workloads)
+
+        monkeypatch.setattr(ServiceIndex, "used", counted)
+        for number in range(24):
+            busy.join(replica(f"d{number}", f"db-{number}"))
+        busy.update(service(**ZONE, app="db-23"))
+        routings = {number: busy.routing(SHOP, f"db-{number}").routing for number in reversed(range(24))}
+        assert routings == {number: Routing.SAME_ZONE if number == 23 else Routing.ALL for number in range(24)}
+        assert max(asked) == 10
+        assert sum(asked) == 25, "each once, with that of the table"
+
 
 EVENT = st.tuples(
     st.sampled_from(["update", "delete", "join", "leave"]),
