@@ -256,13 +256,19 @@ class SearchState:
         """
         assert self.limits is not None  # noqa: S101 - asked where there are any
         origin, target, limit = self.limits
-        broken = np.zeros((len(blocks), len(self.columns)))
+        broken = np.zeros((len(blocks), len(self.columns)), dtype=np.bool_)
         for inside, outside, table in ((origin, target, self.distance), (target, origin, self.distance.T)):
             home = self.where[outside]
-            far = (limit[:, None] < table[:, home].T) & (home >= 0)[:, None]
-            crossing = blocks[:, inside] * (1 - blocks[:, outside])
-            broken += crossing @ far
-        return broken > 0
+            for block, members in enumerate(blocks > 0):
+                crossing = np.flatnonzero(members[inside] & ~members[outside] & (home >= 0))
+                if not crossing.size:
+                    continue
+                # Of thousands of pairs, those towards one node count by the strictest.
+                strictest = np.full(len(self.columns), np.inf)
+                np.minimum.at(strictest, home[crossing], limit[crossing])
+                homes = np.flatnonzero(np.isfinite(strictest))
+                broken[block] |= (table[:, homes] > strictest[homes]).any(axis=1)
+        return broken
 
     def leftover(self, component: int) -> Floats:
         """Return float64[K], what `component` leaves of the scarcest resource, as a multiple of the largest request."""
