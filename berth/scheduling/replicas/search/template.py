@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from berth.scheduling.replicas.search.bonds import BOND, anchors_first, bonds
 
 Part = tuple[int, ...]
 
+MOST_PAIRS = 1000
+"""Pairs of pod sets of two workloads that are all linked: pods of one workload may all be different."""
 PASSES = 4
 """Rounds of moves between parts."""
 
@@ -72,12 +75,20 @@ def _links(books: Books, rows: Sequence[int]) -> dict[int, dict[int, float]]:
     links: dict[int, dict[int, float]] = {row: {} for row in rows}
     for caller, own in of_workload.items():
         for callee in model.callees[caller]:
-            for a in own:
-                for b in of_workload.get(callee, ()):
-                    links[a][b] = links[b][a] = links[a].get(b, 0.0) + 1.0
+            for a, b in _pairs(own, of_workload.get(callee, [])):
+                links[a][b] = links[b][a] = links[a].get(b, 0.0) + 1.0
     for a, b in bonds(books, rows):
         links[a][b] = links[b][a] = links[a].get(b, 0.0) + BOND
     return links
+
+
+def _pairs(callers: Sequence[int], callees: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Pod sets of two workloads that are linked: all with all, and one after the other where these are too many."""
+    if len(callers) * len(callees) <= MOST_PAIRS:
+        yield from itertools.product(callers, callees)
+    elif callees:
+        for number in range(max(len(callers), len(callees))):
+            yield callers[number % len(callers)], callees[number % len(callees)]
 
 
 def _some_node_takes(books: Books, rows: Sequence[int], need: Ints) -> bool:

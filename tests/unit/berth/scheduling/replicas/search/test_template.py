@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bench.replicas_core.cases import boutique, cluster, mesh
 from berth.scheduling.replicas.problem import Bools, PodSet, Problem, Workload
 from berth.scheduling.replicas.rule import Affinity
-from berth.scheduling.replicas.search.template import _some_node_takes, cut_cost, parts
+from berth.scheduling.replicas.search.template import MOST_PAIRS, _links, _some_node_takes, cut_cost, parts
 from tests.support.counts import HOST, books_of, nodes, problem
 
 
@@ -152,3 +152,14 @@ def test_members_of_a_part_are_asked_only_while_a_node_is_left(
     monkeypatch.setattr(books, "can", counted)
     assert _some_node_takes(books, [0, 1, 2], np.array([3])) is (len(rows) == 3)
     assert asked_for == rows
+
+
+@pytest.mark.parametrize(("callers", "called"), [(30, 30), (300, 300), (1, 900), (700, 50), (3, 1000)])
+def test_pod_sets_that_are_all_different_have_no_more_links_than_they_need(callers: int, called: int) -> None:
+    sets = [PodSet(workload=w, replicas=1, request=np.array([1])) for w in [0] * callers + [1] * called]
+    books = books_of(replace(problem(1, 1, edges=[(0, 1)]), pod_sets=sets))
+    links = _links(books, range(len(sets)))
+    assert all(links.values()), "each pod set has one"
+    pairs = sum(map(len, links.values())) // 2
+    assert pairs == (callers * called if callers * called <= MOST_PAIRS else max(callers, called))
+    assert sorted(row for part in parts(books, range(len(sets))) for row in part) == list(range(len(sets)))
