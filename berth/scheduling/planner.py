@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from berth.kube.objects import Pod
@@ -83,11 +83,17 @@ class Planner:
         return self._place_judged(pod, group, *self._judge(pod, group, costs))
 
     def _judge(
-        self, pod: Pod, group: Group | None, costs: NetworkCosts, planned: Planned = NOTHING_PLANNED
+        self,
+        pod: Pod,
+        group: Group | None,
+        costs: NetworkCosts,
+        planned: Planned = NOTHING_PLANNED,
+        *,
+        skip: Collection[str] = (),
     ) -> tuple[CycleState, FilterResult]:
         """Which nodes admit the pod with what is assumed by now, and as to calls with what is planned."""
         cycle = self._cycle(pod, group, costs, planned)
-        return cycle, self._framework.filter(cycle)
+        return cycle, self._framework.filter(cycle, skip=skip)
 
     def _place_judged(self, pod: Pod, group: Group | None, cycle: CycleState, result: FilterResult) -> Outcome:
         """Take the best of the nodes that admit the pod and assume the choice."""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from berth.network.limits import NOTHING_PLANNED
 from berth.scheduling.decision import Decision
+from berth.scheduling.framework.reasons import BANDWIDTH
 from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
 from berth.scheduling.plugins.pod_topology_spread import PodTopologySpread
@@ -32,8 +37,19 @@ if TYPE_CHECKING:
 
 JUDGED_IN_COUNTS = frozenset((InterPodAffinity.name, PodTopologySpread.name))
 """Filters whose rules a plan in counts judges itself, beside those of every joint plan."""
-Judge = Callable[["Pod", "Group | None", "NetworkCosts", "Planned"], "tuple[CycleState, FilterResult]"]
-"""What the filters say of a pod with all that is assumed by now, and as to calls with what is planned."""
+JUDGED_AT_ONCE = frozenset((BANDWIDTH,))
+"""Filters of what a plan's calls take, which is judged for all of its pods together."""
+
+
+class Judge(Protocol):
+    """Runs the filters for one pod."""
+
+    def __call__(
+        self, pod: Pod, group: Group | None, costs: NetworkCosts, planned: Planned, *, skip: Collection[str] = ()
+    ) -> tuple[CycleState, FilterResult]:
+        """Return what they say with all that is assumed by now, and as to calls with what is planned; some left out."""
+
+
 Unplaced = tuple[list["Pod"], list[Decision]]
 """Pods that the plan has no node for, and planned ones whose node a filter rejects."""
 
@@ -78,16 +94,24 @@ class ReplicaPlanner:
         assuming = Assuming(
             self._cache,
             reading.decisions,
-            lambda pod, planned: self._judge(pod, group, costs, planned)[1].mask,
+            partial(self._admitting, group, costs),
             lambda: self._view.current(costs, self._cache.bandwidth()).exact,
             budget,
-            judge_all=question.judged,
+            # The risk of a link is that of one pod and its own calls.
+            judge_all=question.judged or (question.carried and self._profile.check_risk_node_bandwidth is not None),
+            carried=question.carried,
             limited=limited,
         )
         held = yield from assuming.run(joint.settled)
         if held and limited:
             held += self._give_up(joint, first)
         return [candidate.info.pod for candidate in reading.rest], held
+
+    def _admitting(
+        self, group: Group, costs: NetworkCosts, pod: Pod, planned: Planned, *, budgets: bool
+    ) -> npt.NDArray[np.bool_]:
+        """Return bool[N], the nodes that admit a pod, as :class:`Filters` asks for them."""
+        return self._judge(pod, group, costs, planned, skip=() if budgets else JUDGED_AT_ONCE)[1].mask
 
     def _give_up(self, joint: JointPlan, first: int) -> list[Decision]:
         """Give up decisions from `first` on whose calls go beyond a limit now that others of the plan have no node."""

@@ -43,7 +43,9 @@ class Question:
     pod_sets: Sequence[Alike]
     """the waiting pods, in the order of the problem's pod sets"""
     judged: bool
-    """whether the filters must see every pod: amounts are shared in a way that the problem rounds"""
+    """whether the filters must see every pod: what pods request of links is shared in a way that the problem rounds"""
+    carried: bool
+    """whether calls take from budgets of nodes or links"""
 
 
 def pose(
@@ -126,7 +128,7 @@ def pose(
         ),
     )
     requested = any(requested_bandwidth(pods.template) for pods in pod_sets)
-    return Question(problem, pod_sets, judged=carried or requested)
+    return Question(problem, pod_sets, judged=requested, carried=carried)
 
 
 def _bandwidth_counts(edges: Iterable[GroupEdge], infrastructure: InfrastructureState) -> bool:

@@ -40,10 +40,11 @@ class Bandwidth:
         # A node's budget carries a call within it twice.
         self.active = bool(self._edges) and bool(len(self._links.free) or nodes.min(initial=np.inf) < 2 * most)
         """whether some budget may be too small"""
-        self._known: list[Floats | None] = [None] * len(self._edges)
-        """float64[K + P] each, what an edge takes, until a pod of one of its ends moves"""
-        self._kept = KNOWN // max(1, len(self._budget))
-        """edges, the first ones, of which that is kept"""
+        kept = min(len(self._edges), KNOWN // max(1, len(self._budget)))
+        self._known: Floats = np.zeros((kept, len(self._budget)))
+        """float64[kept, K + P], what each of the first edges takes, until a pod of one of its ends moves"""
+        self._moved = set(range(kept))
+        """edges of which it is no longer known"""
         self._numbers: list[list[int]] = [[] for _ in x]
         """edges of each workload"""
         for number, edge in enumerate(self._edges):
@@ -103,24 +104,28 @@ class Bandwidth:
 
     def moved(self, workload: int) -> None:
         """Pods of a workload have come or gone: what its edges took is no longer known."""
-        for number in self._numbers[workload]:
-            self._known[number] = None
+        self._moved.update(number for number in self._numbers[workload] if number < len(self._known))
 
-    def _taken(self, number: int) -> Floats:
+    def _now(self, number: int) -> Floats:
         """float64[K + P], what an edge takes as of now."""
-        known, edge = self._known[number], self._edges[number]
-        if known is None:
-            known = self.of(edge, self._x[edge.caller], self._x[edge.callee])
-            if number < self._kept:
-                self._known[number] = known
-        return known
+        edge = self._edges[number]
+        return self.of(edge, self._x[edge.caller], self._x[edge.callee])
+
+    def _sum(self, numbers: Sequence[int]) -> Floats:
+        """float64[K + P], what some edges take as of now."""
+        while self._moved:
+            number = self._moved.pop()
+            self._known[number] = self._now(number)
+        kept = len(self._known)
+        total: Floats = self._known[[number for number in numbers if number < kept]].sum(axis=0)
+        for number in numbers:
+            if number >= kept:
+                total += self._now(number)
+        return total
 
     def usage(self) -> Floats:
         """float64[K + P], demand on each budget as of now."""
-        total: Floats = np.zeros(len(self._budget))
-        for number in range(len(self._edges)):
-            total += self._taken(number)
-        return total
+        return self._sum(range(len(self._edges)))
 
     def broken(self) -> float:
         """bit/s beyond the budgets."""
@@ -132,7 +137,7 @@ class Bandwidth:
         if not self.active or not edges:
             return 0.0
         usage = self.usage()
-        fixed = usage - sum(self._taken(number) for number in self._numbers[workload])
+        fixed = usage - self._sum(self._numbers[workload])
         if all(self._model.problem.workloads[edge.callee].routing in _EVEN for edge in edges):
             return self._price * (self._evenly(workload, edges, fixed) - float(self._overdrawn(usage)))
         result: Floats = np.empty(size)
@@ -153,51 +158,50 @@ class Bandwidth:
         """float64[K], bit/s beyond the budgets with one more replica, whose calls go to all endpoints.
 
         It adds the same to every node but its own, wherever it is. `fixed` is float64[K + P], what other edges take.
+        Each call takes of a node's budget what is between its pods there and those elsewhere, so all edges are one.
         """
-        size = self._model.size
-        allowed = self.allowed[:size]
-        elsewhere, here = fixed[:size].copy(), fixed[:size].copy()
-        calls = []
+        size, x = self._model.size, self._x
+        own: Floats = x[workload]
+        others: Floats = np.zeros(size)
         for edge in edges:
-            if self._model.problem.workloads[edge.callee].routing is Routing.LOCAL:
-                continue
-            out = edge.caller == workload
-            own, other = self._x[workload], self._x[edge.callee if out else edge.caller]
-            share = float(np.ceil(edge.bandwidth / max(1.0, float((other if out else own).sum()) + (not out))))
-            away, apart = float(other.sum()) - other, float(own.sum()) + 1 - own
-            elsewhere += share * (own * away + other * apart)
-            here += share * ((own + 1) * away + other * (apart - 1))
-            calls.append((share, own, other))
+            if self._model.problem.workloads[edge.callee].routing is not Routing.LOCAL:
+                out = edge.caller == workload
+                other = x[edge.callee if out else edge.caller]
+                others += np.ceil(edge.bandwidth / max(1.0, float((other if out else own).sum()) + (not out))) * other
+        allowed, before = self.allowed[:size], fixed[:size]
+        away, apart = others.sum() - others, own.sum() + 1 - own
+        elsewhere = before + own * away + others * apart
+        here = before + (own + 1) * away + others * (apart - 1)
         beyond = np.maximum(elsewhere - allowed, 0.0)
         result: Floats = beyond.sum() - beyond + np.maximum(here - allowed, 0.0)
         if self._links.width:
-            result += self._links_evenly(calls, fixed[size:] - self.allowed[size:])
+            result += self._links_evenly(own, others, fixed[size:] - self.allowed[size:])
         return result
 
-    def _links_evenly(self, calls: Sequence[tuple[float, Floats, Floats]], over: Floats) -> Floats:
+    def _links_evenly(self, own: Floats, others: Floats, over: Floats) -> Floats:
         """float64[K], bit/s beyond those of links with one more replica, whose calls go to all endpoints.
 
+        What calls take is a sum of products of pods at both ends, so all edges are one: with `others` at its other end.
+
         Args:
-            calls: of each edge bit/s of a pair of pods, those of the workload and those of the other end, float64[K].
+            own: float64[K], pods of the workload.
+            others: float64[K], bit/s between each of them and all pods at the other ends of its edges.
             over: float64[P], what other edges take beyond the budgets.
         """
         location, links = self._model.location, self._links
-        together = sum((share * other for share, _, other in calls), np.zeros(self._model.size))
         result: Floats = np.zeros(self._model.size)
         step = max(1, CHUNK // links.numbers)
         for start in range(0, self._model.locations, step):
             stop = min(self._model.locations, start + step)
-            after = np.repeat(over[None, :], stop - start, axis=0)
-            for share, own, other in calls:
-                after += links.usage_with_one_more(share, own, other, range(start, stop))
+            after = over + links.usage_with_one_more(own, others, range(start, stop))
             columns = np.flatnonzero((start <= location) & (location < stop))
             result[columns] = np.maximum(after, 0.0).sum(axis=1)[location[columns] - start]
             # On a node with pods of the other end, links inside the location take less.
-            columns = columns[together[columns] > 0]
+            columns = columns[others[columns] > 0]
             for link, times in links.within:
                 there = location[columns]
                 taken = after[there - start, link[there]]
-                less = together[columns] * times[there]
+                less = others[columns] * times[there]
                 result[columns] += np.maximum(taken - less, 0.0) - np.maximum(taken, 0.0)
         return result
 

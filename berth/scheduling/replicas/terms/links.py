@@ -64,21 +64,20 @@ class Links:
         near = share[..., self._service] * self._one_service
         return self._by_link(near * self._pairs(callers, endpoints))
 
-    def usage_with_one_more(self, share: float, moved: Floats, other: Floats, locations: range) -> Floats:
-        """float64[N, P], the first if one end of an edge had one more pod in a location, on a node without the other.
+    def usage_with_one_more(self, moved: Floats, others: Floats, locations: range) -> Floats:
+        """float64[N, P], the first if one end of edges had one more pod in a location, on a node without other ends.
 
-        With pods of the other end on its node, `within` times as many shares less.
+        With pods of other ends on its node, `within` times that amount less.
 
         Args:
-            share: bit/s of each pair of pods.
             moved: float64[K], pods of that end as of now.
-            other: float64[K], pods of the other end.
+            others: float64[K], bit/s between each of these and all pods of the other ends.
             locations: N of them.
         """
         incidence = self._incidence
         more = np.eye(len(locations), incidence.shape[1], locations.start)
-        counts = moved @ incidence + more, (other @ incidence)[None, :]
-        return self._by_link(share * self._between(*counts, ((moved * other) @ incidence)[None, :]))
+        counts = moved @ incidence + more, (others @ incidence)[None, :]
+        return self._by_link(self._between(*counts, ((moved * others) @ incidence)[None, :]))
 
     def _by_link(self, amounts: Floats) -> Floats:
         """float64[..., P], what is taken of each link by all pairs of locations, float64[..., Q]."""

@@ -50,6 +50,7 @@ def question(sizes: dict[str, int], *, rules: tuple[Rule, ...] = (), placed: str
         ),
         [Alike(name, some[0].info.template, EVERYWHERE, request, mask, more, some) for name, some in pods.items()],
         judged=False,
+        carried=False,
     )
 
 

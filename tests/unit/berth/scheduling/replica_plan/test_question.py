@@ -154,7 +154,7 @@ def test_bandwidth_of_a_group_is_counted_anew_with_that_of_its_placed_pods() -> 
     small = limited()
     small.see(member("a0", "a", on="n0"), member("b0", "b", on="n1"))
     found = question(small, member("b1", "b"), edges={"minBandwidth": "10M"})
-    assert found.judged
+    assert (found.judged, found.carried) == (False, True)
     assert found.problem.nodes.bandwidth is not None
     assert found.problem.nodes.bandwidth.tolist() == [100e6, np.inf, np.inf, np.inf]
     assert [edge.bandwidth for edge in found.problem.edges] == [10e6]
