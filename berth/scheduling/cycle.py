@@ -238,6 +238,17 @@ class SchedulingCycle:
                 self._listener.about_pod(pod, messages.workload_unknown(group, workload_of(pod)))
         return False
 
+    def refusal(self, pod: Pod) -> tuple[str, str] | None:
+        """Plugin and reason why an assumed pod's node would not take it as things are now; None where it would."""
+        profile = self._configuration.profile_for(pod.spec.scheduler_name)
+        if profile is None:
+            return None
+        key = self._cache.members.group_of(pod.metadata.uid)
+        group = self._cache.groups.get(key) if key is not None else None
+        usable = group if group is not None and not group.problem else None
+        costs = self._cache.costs_for(pod.metadata.namespace, profile)
+        return self.planners[profile.scheduler_name].refusal(pod, usable, costs)
+
     def _settles(self, attempt: Attempt, group: Group) -> bool:
         """Whether the first pods of a group with dependencies wait for network data that may be on its way."""
         if self._settling is None or not group.edges:

@@ -95,6 +95,12 @@ class Planner:
         cycle = self._cycle(pod, group, costs, planned)
         return cycle, self._framework.filter(cycle, skip=skip)
 
+    def refusal(self, pod: Pod, group: Group | None, costs: NetworkCosts) -> tuple[str, str] | None:
+        """Plugin and reason why an assumed pod's node would not take it as things are now; None where it would."""
+        slot = self._state.node_index[self._cache.node_of(pod)]
+        with self._cache.set_aside(pod):
+            return self._framework.refusal(self._cycle(pod, group, costs, NOTHING_PLANNED), slot)
+
     def _place_judged(self, pod: Pod, group: Group | None, cycle: CycleState, result: FilterResult) -> Outcome:
         """Take the best of the nodes that admit the pod and assume the choice."""
         if not result.feasible:

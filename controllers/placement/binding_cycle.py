@@ -21,6 +21,7 @@ from berth.network.admitted import write_admitted
 from berth.network.costs import NetworkCosts
 from berth.scheduling.annotations import fits, write_decision
 from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.nodes import same_to_plugins
 from berth.scheduling.cache.selection import tolerated
 from berth.scheduling.cache.state import PodRecord
 from berth.scheduling.decision import Decision
@@ -63,6 +64,7 @@ class BindingCycle:
         workers: int,
         done: Callable[[], None],
         idle: Callable[[], Awaitable[None]],
+        refusal: Callable[[Pod], tuple[str, str] | None],
     ) -> None:
         """Prepare.
 
@@ -76,6 +78,7 @@ class BindingCycle:
             workers: bindings in flight at the most.
             done: called after each step, whatever came of it.
             idle: waits until no plan is being made: cache and queue must not be touched before.
+            refusal: filter and reason why an assumed pod's node would not take it as things are now.
         """
         self._cache = cache
         self._queue = queue
@@ -86,6 +89,7 @@ class BindingCycle:
         self._workers = workers
         self._done = done
         self._idle = idle
+        self._refusal = refusal
         self._unbound: FairQueue[Assumed] = FairQueue(workers)
         self._at_work_apart: Counter[str] = Counter()
         self._tasks = asyncio.TaskGroup()
@@ -133,7 +137,7 @@ class BindingCycle:
         record = self._cache.state.record(pod.metadata.uid)
         if record is None:
             self._cache.forget(pod)  # it has ended or was deleted; its claims may be assumed still
-        elif (problem := self.changed(node, record)) is not None:
+        elif (problem := self.changed(pod, record)) is not None:
             self._record(events.node_changed(decision, problem))
             self._requeue(pod)
         elif self._pods.get(pod.key, pod).spec != pod.spec:
@@ -166,10 +170,14 @@ class BindingCycle:
             present = present | {ANNOTATION_ADMITTED_BANDWIDTH: admitted}
         return admitted, text if fits(text, present) else ""
 
-    def changed(self, node_name: str, record: PodRecord) -> str | None:
-        """What happened to the node since the decision, None when it still takes the pod."""
+    def changed(self, pod: Pod, record: PodRecord) -> str | None:
+        """What happened to the node since the decision, None when it still takes the pod.
+
+        With other labels it is in other domains of spreading and affinity, and at other costs and links: the filters
+        judge it once more. Of a node that is as it was, room and taints are looked at alone.
+        """
         state = self._cache.state
-        slot = state.node_index.get(node_name)
+        slot = state.node_index.get(record.node_name)
         if slot is None:
             return "the node was deleted"
         if state.node(slot).spec.unschedulable and not tolerated(record.template.tolerations, CORDON):
@@ -182,6 +190,9 @@ class BindingCycle:
         needed = state.request_vector(record.template) > 0
         if (over & needed).any():
             return "the node has too little room left"
+        if record.chosen is not None and not same_to_plugins(record.chosen, state.node(slot)):
+            refused = self._refusal(pod)
+            return f"the node is another now, and {refused[0]} rejects it: {refused[1]}" if refused else None
         return None
 
     async def _claim(self, turn: Turn[Assumed]) -> None:

@@ -11,6 +11,7 @@ import structlog
 import yaml
 
 from berth.kube.memory import settle_memory
+from berth.kube.objects import Pod
 from berth.runtime.component import ComponentContext, run_together
 from berth.scheduling.cache import ClusterState
 from berth.scheduling.cache.cache import Cache
@@ -107,6 +108,7 @@ class PlacementController:
             workers=self.configuration.bindings_in_flight,
             done=self._changed.set,
             idle=self.planning.idle,
+            refusal=self._refusal,
         )
         reports = CycleReports(bind=self.binding.submit, record=record, conditions=self._conditions)
         self.cycle = SchedulingCycle(
@@ -126,6 +128,9 @@ class PlacementController:
         parts = (self.binding, self._conditions, self.groups, self._lookup, self._allocations)
         reports = [self._link_reports.run()] if self._link_reports is not None else []
         await run_together(*watching, self._schedule(), *(part.run() for part in parts), *reports)
+
+    def _refusal(self, pod: Pod) -> tuple[str, str] | None:
+        return self.cycle.refusal(pod)
 
     async def _synced(self) -> None:
         """Wait until every watch has listed its objects."""

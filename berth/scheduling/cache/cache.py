@@ -20,7 +20,8 @@ the end of the pod. What is given back on a guess would be given twice.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from cachetools import TTLCache
@@ -153,6 +154,24 @@ class Cache:
         unused = [key for key in claim_keys(pod) if not self.state.pods.claim_users(key)]
         if unused:
             self.state.volumes.forget(unused)
+
+    @contextmanager
+    def set_aside(self, pod: Pod) -> Iterator[None]:
+        """Have an assumed pod be nowhere for a while, so that its node can be judged anew; its volumes stay assumed.
+
+        Raises:
+            ValueError: it is not assumed.
+        """
+        uid, node = pod.metadata.uid, self.node_of(pod)
+        member = self.members.member(uid)
+        if not self.state.forget(uid):
+            raise ValueError(f"pod {pod.key} is not assumed on any node: only a pod that is can be set aside")
+        self._move(pod, "")
+        try:
+            yield
+        finally:
+            self.state.assume(pod, node)
+            self._move(pod, node, member.admitted if member is not None else None)
 
     def _zone(self, node: str) -> str | None:
         slot = self.state.node_index.get(node)

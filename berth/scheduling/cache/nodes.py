@@ -54,6 +54,18 @@ def node_settings(node: Node) -> dict[str, str]:
     return {name: value for name, value in node.metadata.annotations.items() if name.startswith(BERTH_PREFIX)}
 
 
+def same_to_plugins(one: Node, other: Node) -> bool:
+    """Whether nothing that plugins read differs between two states of a node."""
+    return one is other or (
+        one.metadata.labels == other.metadata.labels
+        and one.spec.unschedulable == other.spec.unschedulable
+        and one.spec.taints == other.spec.taints
+        and one.status.allocatable == other.status.allocatable
+        and one.status.declared_features == other.status.declared_features
+        and node_settings(one) == node_settings(other)
+    )
+
+
 class NodeTable:
     """Nodes in slots, with columns for resources, labels and taints."""
 

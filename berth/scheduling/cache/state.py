@@ -54,6 +54,8 @@ class PodRecord:
     """Whether it is being deleted."""
     assumed: bool
     """True until a watch event shows it on its node."""
+    chosen: Node | None
+    """The node as it was when the pod was assumed there; None once it is bound."""
 
 
 class ClusterState:
@@ -180,7 +182,7 @@ class ClusterState:
         old = self._records.get(uid)
         if old is not None:
             if self._unchanged(old, pod):
-                old.assumed = False
+                old.assumed, old.chosen = False, None
                 return
             self._release(old)
         self._place(uid, pod, pod.spec.node_name, assumed=False)
@@ -285,6 +287,7 @@ class ClusterState:
 
     def _place(self, uid: str, pod: Pod, node_name: str, *, assumed: bool) -> None:
         template = self.templates.template(pod)
+        slot = self.nodes.index.get(node_name)
         record = PodRecord(
             uid=uid,
             key=pod.key,
@@ -295,10 +298,10 @@ class ClusterState:
             disks=disk_uses(pod) if pod.spec.volumes else (),
             terminating=pod.metadata.deletion_timestamp is not None,
             assumed=assumed,
+            chosen=self.nodes.nodes[slot] if assumed and slot is not None else None,
         )
         self._records[uid] = record
         self._by_node[node_name][uid] = record
-        slot = self.nodes.index.get(node_name)
         if slot is not None:
             self._charge(record, slot, 1)
 

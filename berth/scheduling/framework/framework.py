@@ -96,6 +96,16 @@ class Framework:
                 remaining = int(np.count_nonzero(mask))
         return result
 
+    def refusal(self, cycle: CycleState, slot: int) -> tuple[str, str] | None:
+        """Name of the first plugin that rejects the node in a slot, and why; None where every one admits it."""
+        for plugin in self._filters:
+            if (blocker := plugin.pre_filter(cycle)) is not None:
+                return plugin.name, blocker
+            for reason, nodes in plugin.filter(cycle):
+                if nodes[slot]:
+                    return plugin.name, reason
+        return None
+
     def score(self, cycle: CycleState, feasible: Bools, *, skip: Collection[str] = ()) -> ScoreResult:
         """Score the feasible nodes for a pod that is placed alone; ``skip`` names plugins to leave out."""
         result = ScoreResult(total=np.zeros(cycle.cluster.size))

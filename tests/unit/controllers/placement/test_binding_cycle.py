@@ -256,7 +256,7 @@ class TestBeforeBinding:
     def changed(self, desk: Desk, pod: Pod) -> str | None:
         record = desk.cache.state.record(pod.metadata.uid)
         assert record is not None
-        return desk.controller.binding.changed("n1", record)
+        return desk.controller.binding.changed(pod, record)
 
 
 @pytest.mark.parametrize("outcome", ["refused", "node changed"])
