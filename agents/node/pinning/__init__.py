@@ -1,0 +1,7 @@
+"""CPU pinning: the containers of a node's pods get the CPUs of the socket that each pod is assigned to.
+
+Pure: ``cgroup_paths`` (where a container's cgroup is, by driver and runtime), ``cri_messages`` (the
+part of the Container Runtime Interface that is spoken).
+
+``cri`` asks the container runtime.
+"""

@@ -1,0 +1,159 @@
+"""Asks the container runtime over its socket: which containers run, where they are, and to give them other CPUs.
+
+Containers get another cpuset through the runtime first, since containerd and CRI-O store the value and apply it again
+with every later update; what is written behind their back does not last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from grpclib.client import Channel, UnaryUnaryMethod
+from grpclib.exceptions import GRPCError, StreamTerminatedError
+
+from agents.node.pinning.cri_messages import RUNNING, SERVICE, message
+
+TIMEOUT_SECONDS: Final = 2.0
+"""How long the runtime may take for an answer."""
+LABEL_POD_UID: Final = "io.kubernetes.pod.uid"
+"""Label by which the kubelet says whose a container is."""
+LABEL_CONTAINER: Final = "io.kubernetes.container.name"
+"""Label with the container's name in its pod."""
+
+
+class CriError(Exception):
+    """The runtime refused something, or cannot be reached; the text says which socket and why."""
+
+    def __init__(self, text: str, *, answered: bool) -> None:
+        """Keep the text, and whether the runtime answered at all."""
+        super().__init__(text)
+        self.answered = answered
+        """True for a refusal; False: nobody listens, or it took too long."""
+
+
+class Container(NamedTuple):
+    """A container that runs."""
+
+    id: str
+    """ID that the runtime has given it"""
+    pod_uid: str
+    """UID of its pod; of a static pod the hash of its configuration"""
+    name: str
+    """name in its pod"""
+
+
+class Place(NamedTuple):
+    """Where a container is on the machine."""
+
+    cgroups_path: str
+    """the runtime's ``linux.cgroupsPath``; empty: it does not say"""
+    pid: int
+    """first process in the runtime's PID namespace; 0: it does not say"""
+
+
+class _Linux(msgspec.Struct, rename="camel"):
+    cgroups_path: str = ""
+
+
+class _RuntimeSpec(msgspec.Struct, rename="camel"):
+    linux: _Linux = msgspec.field(default_factory=_Linux)
+
+
+class _Info(msgspec.Struct, rename="camel"):
+    pid: int = 0
+    runtime_spec: _RuntimeSpec = msgspec.field(default_factory=_RuntimeSpec)
+
+
+class RuntimeClient:
+    """One connection to a runtime; opened when it is first needed, and again when it was lost."""
+
+    def __init__(self, socket: Path, *, timeout: float = TIMEOUT_SECONDS) -> None:
+        """Prepare without I/O.
+
+        Args:
+            socket: where the runtime listens.
+            timeout: seconds that a call may take.
+        """
+        self._socket = socket
+        self._timeout = timeout
+        self._channel: Channel | None = None
+        # A runtime that is slow must not find all that was asked meanwhile in its queue.
+        self._turn = asyncio.Lock()
+
+    async def containers(self) -> tuple[Container, ...]:
+        """Return the containers that run.
+
+        Raises:
+            CriError: the runtime does not say.
+        """
+        request = message("ListContainersRequest")()
+        request.filter.state.state = RUNNING
+        answer = await self._call("ListContainers", request, "ListContainersResponse")
+        return tuple(
+            Container(found.id, found.labels[LABEL_POD_UID], found.labels.get(LABEL_CONTAINER) or found.metadata.name)
+            for found in answer.containers
+            if LABEL_POD_UID in found.labels
+        )
+
+    async def place(self, container_id: str) -> Place:
+        """Return where a container is.
+
+        Raises:
+            CriError: the runtime does not say, as of one that has ended.
+        """
+        request = message("ContainerStatusRequest")(container_id=container_id, verbose=True)
+        answer = await self._call("ContainerStatus", request, "ContainerStatusResponse")
+        return place_in(dict(answer.info))
+
+    async def set_cpuset(self, container_id: str, cpus: str, mems: str) -> None:
+        """Have a container run on these CPUs and use memory of these NUMA nodes; nothing else of it changes.
+
+        Args:
+            container_id: ID of the container.
+            cpus: list of CPUs; not empty, which would mean no change.
+            mems: list of NUMA nodes; given with every update, since runtimes apply both together.
+
+        Raises:
+            CriError: the runtime refuses, as CPUs that are not there, or does not answer.
+        """
+        request = message("UpdateContainerResourcesRequest")(container_id=container_id)
+        request.linux.cpuset_cpus, request.linux.cpuset_mems = cpus, mems
+        await self._call("UpdateContainerResources", request, "UpdateContainerResourcesResponse")
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+    async def _call(self, method: str, request: Any, answer: str) -> Any:
+        async with self._turn:
+            if self._channel is None:
+                self._channel = Channel(path=str(self._socket))
+            call = UnaryUnaryMethod(self._channel, f"{SERVICE}/{method}", type(request), message(answer))
+            try:
+                async with asyncio.timeout(self._timeout):
+                    return await call(request)
+            except GRPCError as error:
+                text = f"{self._socket}: {method}: {error.status.name}: {error.message or 'no reason given'}"
+                raise CriError(text, answered=True) from error
+            except TimeoutError as error:
+                self.close()
+                text = f"{self._socket}: {method}: no answer within {self._timeout:g} s"
+                raise CriError(text, answered=False) from error
+            except (OSError, StreamTerminatedError) as error:
+                self.close()
+                raise CriError(f"{self._socket}: {method}: {error or repr(error)}", answered=False) from error
+
+
+def place_in(info: Mapping[str, str]) -> Place:
+    """Return what the verbose part of a ContainerStatus says; containerd and CRI-O have it as JSON under ``info``."""
+    try:
+        found = msgspec.json.decode(info.get("info", "{}"), type=_Info)
+    except ValueError:
+        return Place("", 0)
+    return Place(found.runtime_spec.linux.cgroups_path, found.pid)

@@ -1,0 +1,81 @@
+"""A real containerd: containers are found with their cgroups, and get other CPUs and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agents.node.pinning.cgroup_paths import Driver, QosClass, Runtime, container_directory, container_path, pod_path
+from agents.node.pinning.cri import Container, CriError, RuntimeClient
+from tests.support.containerd import Containerd, containerd
+
+UID = "11111111-2222-3333-4444-555555555555"
+HIERARCHIES = Path("/sys/fs/cgroup")
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containerd]:
+    with containerd(tmp_path_factory.mktemp("c")) as running:
+        yield running
+
+
+def settings_of(path: Path) -> dict[str, str]:
+    """What the cgroup's hierarchies but that of cpusets limit."""
+    wanted = re.compile("cpu[.](shares|cfs|weight|max|rt)|memory[.].*(limit|max|low|high)|pids[.]max")
+    parts = [path, *(each / path.relative_to(HIERARCHIES / "cpuset") for each in HIERARCHIES.iterdir())]
+    files = {file for part in parts if part.is_dir() for file in part.iterdir() if wanted.match(file.name)}
+    return {str(file): file.read_text() for file in files}
+
+
+async def test_a_container_gets_other_cpus_and_nothing_else(daemon: Containerd) -> None:
+    container = await daemon.start(UID, "web")
+    client = RuntimeClient(daemon.socket)
+    assert await client.containers() == (Container(container, UID, "web"),)
+    place = await client.place(container)
+    directory = container_directory(Driver.CGROUPFS, Runtime.CONTAINERD, container)
+    path = container_path(place.cgroups_path)
+    assert str(path) == f"/{daemon.root}{pod_path(Driver.CGROUPFS, QosClass.BURSTABLE, UID)}/{directory}"
+    cgroup = HIERARCHIES / "cpuset" / path.relative_to("/")
+    assert str(place.pid) in (cgroup / "cgroup.procs").read_text().split()
+    before = settings_of(cgroup)
+    assert any(name.endswith("cpu.shares") for name in before)
+
+    await client.set_cpuset(container, "1", "0")
+    assert (cgroup / "cpuset.cpus").read_text().strip() == "1"
+    assert os.sched_getaffinity(place.pid) == {1}
+    assert settings_of(cgroup) == before
+    await client.set_cpuset(container, "0-1", "0")
+    assert (cgroup / "cpuset.cpus").read_text().strip() == "0-1"
+    await daemon.end(UID)
+    assert await client.containers() == ()
+    client.close()
+
+
+async def test_cpus_that_are_not_there_are_refused_and_change_nothing(daemon: Containerd) -> None:
+    container = await daemon.start(UID)
+    client = RuntimeClient(daemon.socket)
+    with pytest.raises(CriError, match=r"UpdateContainerResources: UNKNOWN: .*cpuset") as caught:
+        await client.set_cpuset(container, "4095", "0")
+    assert caught.value.answered
+    place = await client.place(container)
+    assert (HIERARCHIES / "cpuset" / place.cgroups_path[1:] / "cpuset.cpus").read_text().strip() == "0-1"
+    with pytest.raises(CriError, match=r"ContainerStatus: NOT_FOUND"):
+        await client.place("0" * 64)
+    await daemon.end(UID)
+    client.close()
+
+
+async def test_many_questions_at_once_are_answered_one_after_the_other(daemon: Containerd) -> None:
+    containers = [await daemon.start(UID, f"c{number}") for number in range(3)]
+    client = RuntimeClient(daemon.socket)
+    await asyncio.gather(*(client.set_cpuset(container, "1", "0") for container in containers for _ in range(3)))
+    places = [await client.place(container) for container in containers]
+    files = [HIERARCHIES / "cpuset" / place.cgroups_path[1:] / "cpuset.cpus" for place in places]
+    assert [file.read_text().strip() for file in files] == ["1"] * 3
+    await daemon.end(UID)
+    client.close()
