@@ -11,11 +11,17 @@ from pathlib import Path
 import pytest
 
 from agents.node.pinning.cgroup_paths import Driver, QosClass, Runtime, container_directory, container_path, pod_path
+from agents.node.pinning.cpuset import read_cpuset
 from agents.node.pinning.cri import Container, CriError, RuntimeClient
+from agents.node.pinning.hierarchy import find_hierarchy
+from berth.api.cpulist import format_cpulist
+from hack.localcluster.kubelets import cgroups
 from tests.support.containerd import Containerd, containerd
+from tests.support.cpusets import everything
 
 UID = "11111111-2222-3333-4444-555555555555"
-HIERARCHIES = Path("/sys/fs/cgroup")
+CPUSETS = find_hierarchy()
+LAST = format_cpulist([max(everything())])
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +33,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containerd]:
 def settings_of(path: Path) -> dict[str, str]:
     """What the cgroup's hierarchies but that of cpusets limit."""
     wanted = re.compile("cpu[.](shares|cfs|weight|max|rt)|memory[.].*(limit|max|low|high)|pids[.]max")
-    parts = [path, *(each / path.relative_to(HIERARCHIES / "cpuset") for each in HIERARCHIES.iterdir())]
+    parts = [path, *(each / path.relative_to(CPUSETS.root) for each in cgroups.ROOT.iterdir())]
     files = {file for part in parts if part.is_dir() for file in part.iterdir() if wanted.match(file.name)}
     return {str(file): file.read_text() for file in files}
 
@@ -40,17 +46,17 @@ async def test_a_container_gets_other_cpus_and_nothing_else(daemon: Containerd) 
     directory = container_directory(Driver.CGROUPFS, Runtime.CONTAINERD, container)
     path = container_path(place.cgroups_path)
     assert str(path) == f"/{daemon.root}{pod_path(Driver.CGROUPFS, QosClass.BURSTABLE, UID)}/{directory}"
-    cgroup = HIERARCHIES / "cpuset" / path.relative_to("/")
+    cgroup = CPUSETS.cgroup(path)
     assert str(place.pid) in (cgroup / "cgroup.procs").read_text().split()
     before = settings_of(cgroup)
-    assert any(name.endswith("cpu.shares") for name in before)
+    assert any(name.endswith(("cpu.shares", "cpu.weight")) for name in before)
 
-    await client.set_cpuset(container, "1", "0")
-    assert (cgroup / "cpuset.cpus").read_text().strip() == "1"
-    assert os.sched_getaffinity(place.pid) == {1}
+    await client.set_cpuset(container, LAST, "0")
+    assert (cgroup / "cpuset.cpus").read_text().strip() == LAST
+    assert os.sched_getaffinity(place.pid) == {max(everything())}
     assert settings_of(cgroup) == before
-    await client.set_cpuset(container, "0-1", "0")
-    assert (cgroup / "cpuset.cpus").read_text().strip() == "0-1"
+    await client.set_cpuset(container, format_cpulist(everything()), "0")
+    assert read_cpuset(cgroup, CPUSETS.version).effective_cpus == everything()
     await daemon.end(UID)
     assert await client.containers() == ()
     client.close()
@@ -63,7 +69,8 @@ async def test_cpus_that_are_not_there_are_refused_and_change_nothing(daemon: Co
         await client.set_cpuset(container, "4095", "0")
     assert caught.value.answered
     place = await client.place(container)
-    assert (HIERARCHIES / "cpuset" / place.cgroups_path[1:] / "cpuset.cpus").read_text().strip() == "0-1"
+    cgroup = CPUSETS.cgroup(container_path(place.cgroups_path))
+    assert read_cpuset(cgroup, CPUSETS.version).effective_cpus == everything()
     with pytest.raises(CriError, match=r"ContainerStatus: NOT_FOUND"):
         await client.place("0" * 64)
     await daemon.end(UID)
@@ -73,9 +80,9 @@ async def test_cpus_that_are_not_there_are_refused_and_change_nothing(daemon: Co
 async def test_many_questions_at_once_are_answered_one_after_the_other(daemon: Containerd) -> None:
     containers = [await daemon.start(UID, f"c{number}") for number in range(3)]
     client = RuntimeClient(daemon.socket)
-    await asyncio.gather(*(client.set_cpuset(container, "1", "0") for container in containers for _ in range(3)))
+    await asyncio.gather(*(client.set_cpuset(container, LAST, "0") for container in containers for _ in range(3)))
     places = [await client.place(container) for container in containers]
-    files = [HIERARCHIES / "cpuset" / place.cgroups_path[1:] / "cpuset.cpus" for place in places]
-    assert [file.read_text().strip() for file in files] == ["1"] * 3
+    paths = [CPUSETS.cgroup(container_path(place.cgroups_path)) for place in places]
+    assert [(path / "cpuset.cpus").read_text().strip() for path in paths] == [LAST] * 3
     await daemon.end(UID)
     client.close()

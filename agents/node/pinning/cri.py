@@ -17,6 +17,8 @@ from grpclib.exceptions import GRPCError, StreamTerminatedError
 
 from agents.node.pinning.cri_messages import RUNNING, SERVICE, message
 
+SOCKET: Final = Path("/run/containerd/containerd.sock")
+"""Where containerd listens; CRI-O does at ``/run/crio/crio.sock``."""
 TIMEOUT_SECONDS: Final = 2.0
 """How long the runtime may take for an answer."""
 LABEL_POD_UID: Final = "io.kubernetes.pod.uid"

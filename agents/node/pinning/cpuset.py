@@ -1,0 +1,146 @@
+"""Reads and writes the cpuset of one cgroup, and asks the kernel where processes really may run."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agents.node.pinning.hierarchy import Version
+from berth.api.cpulist import format_cpulist, parse_cpulist
+
+PROC: Final = Path("/proc")
+"""Where processes are; those of other containers are there in the host's PID namespace alone."""
+_EFFECTIVE: Final = {
+    Version.V1: ("cpuset.effective_cpus", "cpuset.effective_mems"),
+    Version.V2: ("cpuset.cpus.effective", "cpuset.mems.effective"),
+}
+
+
+class CpusetError(Exception):
+    """A cpuset cannot be read or written; the text names the file and says why."""
+
+    def __init__(self, path: Path, error: Exception) -> None:
+        """Name the file, and keep whether the cgroup is gone, as that of a container that has ended."""
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        super().__init__(f"{path}: {reason}")
+        self.gone = isinstance(error, OSError) and error.errno in (errno.ENOENT, errno.ENODEV)
+        """True when there is no such cgroup any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cpuset:
+    """What a cgroup's cpuset says and what is true of it."""
+
+    cpus: str
+    """list of CPUs as somebody wrote it; empty: those of the cgroup above"""
+    mems: str
+    """list of NUMA nodes, in the same way"""
+    effective_cpus: frozenset[int]
+    """CPUs that its processes may use"""
+    effective_mems: frozenset[int]
+    """NUMA nodes that they may take memory of"""
+    allowed_cpus: frozenset[int]
+    """CPUs that the cgroup above lets it have"""
+    allowed_mems: frozenset[int]
+    """NUMA nodes that the cgroup above lets it have"""
+
+
+def read_cpuset(cgroup: Path, version: Version) -> Cpuset:
+    """Return the cpuset of a cgroup that is not the top of its hierarchy.
+
+    Raises:
+        CpusetError: the cgroup is gone, or the controller is not switched on for it.
+    """
+    cpus, mems = _EFFECTIVE[version]
+    return Cpuset(
+        cpus=_text(cgroup / "cpuset.cpus"),
+        mems=_text(cgroup / "cpuset.mems"),
+        effective_cpus=_numbers(cgroup / cpus),
+        effective_mems=_numbers(cgroup / mems),
+        allowed_cpus=_numbers(cgroup.parent / cpus),
+        allowed_mems=_numbers(cgroup.parent / mems),
+    )
+
+
+def write_cpuset(cgroup: Path, version: Version, cpus: frozenset[int], mems: frozenset[int]) -> None:
+    """Give the processes of a cgroup these CPUs and NUMA nodes, both not empty; cgroups inside it follow.
+
+    Memory first: a write of NUMA nodes moves pages, which takes seconds for hundreds of MiB, and is left out where
+    nothing changes. Call it in a thread.
+
+    Raises:
+        CpusetError: the kernel refuses, as CPUs that the cgroup above does not have; one of two may have changed.
+    """
+    for name, wanted in (("cpuset.mems", mems), ("cpuset.cpus", cpus)):
+        before = _numbers(cgroup / name)
+        if before == wanted:
+            continue
+        # Version 2 needs nothing of the sort: what is inside has in effect what is left to it.
+        inner = list(_inside(cgroup)) if version is Version.V1 else []
+        followers = [path for path in inner if (found := _numbers(path / name)) == before or not found <= wanted]
+        if followers:
+            for path in (cgroup, *followers):
+                _write(path / name, _numbers(path / name) | wanted)
+            for path in reversed(followers):
+                _write(path / name, wanted)
+        _write(cgroup / name, wanted)
+
+
+def strays(cgroup: Path, cpus: frozenset[int], *, first: int = 0, proc: Path = PROC) -> list[int]:
+    """Return processes that may run on other CPUs than these, by what the kernel says of each process.
+
+    Args:
+        cgroup: the cgroup; processes of cgroups inside it count.
+        cpus: where they may run.
+        first: first process of the container, 0 if not known: it may have left the cgroup.
+        proc: where processes are.
+
+    Raises:
+        CpusetError: the cgroup is gone.
+    """
+    found = {int(pid) for path in (cgroup, *_inside(cgroup)) for pid in _text(path / "cgroup.procs").split()}
+    # 0 is a process of another PID namespace, which is not to be seen.
+    return sorted(pid for pid in {first, *found} - {0} if not allowed(pid, proc=proc) <= cpus)
+
+
+def allowed(pid: int, *, proc: Path = PROC) -> frozenset[int]:
+    """Return the CPUs that the kernel lets a process use; none of one that has ended or cannot be seen."""
+    try:
+        lines = (proc / str(pid) / "status").read_text().splitlines()
+    except OSError:
+        return frozenset()
+    return next(
+        (parse_cpulist(line.split()[1]) for line in lines if line.startswith("Cpus_allowed_list:")), frozenset()
+    )
+
+
+def _inside(cgroup: Path) -> Iterator[Path]:
+    """Cgroups inside, outer ones first."""
+    for directory, _, _ in os.walk(cgroup):
+        if directory != str(cgroup):
+            yield Path(directory)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError as error:
+        raise CpusetError(path, error) from error
+
+
+def _numbers(path: Path) -> frozenset[int]:
+    try:
+        return parse_cpulist(_text(path))
+    except ValueError as error:
+        raise CpusetError(path, error) from error
+
+
+def _write(path: Path, numbers: frozenset[int]) -> None:
+    try:
+        path.write_text(format_cpulist(numbers))
+    except OSError as error:
+        raise CpusetError(path, error) from error

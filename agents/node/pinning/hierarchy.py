@@ -1,0 +1,94 @@
+"""Finds the cgroup hierarchy with cpusets, of version 1 or 2, and the cgroups of containers in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from agents.node.pinning.cgroup_paths import container_in, is_of, pod_paths
+
+MOUNT: Final = Path("/sys/fs/cgroup")
+"""Where hierarchies are mounted."""
+_DEEPEST: Final = 8
+"""Levels that are searched: kubelets have a container at the fifth, below roots of their own a little deeper."""
+
+
+class Version(IntEnum):
+    """Versions of the interface, which have other files and other rules."""
+
+    V1 = 1
+    """a hierarchy for each controller; a cpuset has to be within the one above it"""
+    V2 = 2
+    """one hierarchy; a cpuset may state anything, and has in effect what the one above has of it"""
+
+
+class HierarchyError(OSError):
+    """No hierarchy has cpusets; the text names the directory and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """A hierarchy of cgroups whose controller cpuset works."""
+
+    root: Path
+    """its directory"""
+    version: Version
+    """its interface"""
+
+    def cgroup(self, path: PurePosixPath) -> Path:
+        """Return the directory of the cgroup with a path from the top of the hierarchy."""
+        return self.root / path.relative_to("/")
+
+    def search(self, container_id: str) -> Path | None:
+        """Return the cgroup of a container wherever it is; None if there is none."""
+        return next((path for path in self._below() if is_of(container_id, path.name)), None)
+
+    def containers_of(self, pod_uids: frozenset[str]) -> Iterator[tuple[str, str, Path]]:
+        """UID of the pod, ID and cgroup of every container of these pods, for when the runtime cannot be asked.
+
+        The container that holds a pod's namespaces is among them: cgroups say nothing about what is in them.
+        """
+        endings = {(path.parent.name, path.name): uid for uid in pod_uids for path in pod_paths(uid)}
+        for path in self._below():
+            uid = endings.get((path.parent.name, path.name))
+            for inner in path.iterdir() if uid else ():
+                container = container_in(inner.name)
+                if uid and container and inner.is_dir():
+                    yield uid, container, inner
+
+    def _below(self) -> Iterator[Path]:
+        depth = len(self.root.parts)
+        for directory, names, _ in os.walk(self.root):
+            path = Path(directory)
+            if len(path.parts) - depth >= _DEEPEST:
+                names.clear()
+            yield path
+
+
+def find_hierarchy(mount: Path = MOUNT) -> Hierarchy:
+    """Return the hierarchy with cpusets.
+
+    Args:
+        mount: where hierarchies are mounted; or the mounted hierarchy itself.
+
+    Raises:
+        HierarchyError: there is none.
+    """
+    candidates = (mount, mount / "cpuset", *sorted(mount.glob("*,cpuset")), *sorted(mount.glob("cpuset,*")))
+    for root in candidates:
+        if (root / "cpuset.cpus").is_file() and not (root / "cgroup.controllers").is_file():
+            return Hierarchy(root, Version.V1)
+    for root in (mount, mount / "unified"):
+        try:
+            controllers = (root / "cgroup.controllers").read_text().split()
+        except OSError:
+            continue
+        if "cpuset" in controllers:
+            return Hierarchy(root, Version.V2)
+    raise HierarchyError(
+        f"{mount}: no hierarchy with the controller cpuset; mount the host's /sys/fs/cgroup there, or name where it is"
+    )

@@ -1,0 +1,62 @@
+"""``berth-agent restore``: undoes what the node agent pinned, by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agents.node.pinning.cri import SOCKET, RuntimeClient
+from agents.node.pinning.hierarchy import MOUNT, Hierarchy, HierarchyError, find_hierarchy
+from agents.node.pinning.journal import DIRECTORY, Journal, JournalError
+from agents.node.pinning.restore import Restored
+from agents.node.pinning.restore import restore as give_back
+from agents.node.pinning.writer import CpusetWriter
+from berth.api.text import printable
+from berth.cli.commands import fail
+
+FAILED = 1
+"""Exit status: some containers do not have their CPUs back."""
+
+
+def restore(
+    journal: Annotated[Path, typer.Option(metavar="DIR", help="Directory of the agent's journal.")] = DIRECTORY,
+    cgroups: Annotated[Path, typer.Option(metavar="DIR", help="Where the host's cgroups are mounted.")] = MOUNT,
+    runtime: Annotated[Path, typer.Option(metavar="SOCKET", help="Socket of the container runtime.")] = SOCKET,
+) -> None:
+    """Give every container that the node agent pinned the CPUs back that it had before.
+
+    For when the agent is gone and could not do it itself. Needs root, on the node, and an agent that does not run.
+
+    Examples:
+
+      berth-agent restore
+
+      berth-agent restore --runtime /run/crio/crio.sock
+
+    Exit status: 0 all have their CPUs back, 1 some have not, 2 the journal or the cgroups cannot be used.
+    """
+    try:
+        hierarchy = find_hierarchy(cgroups)
+        opened = Journal.open(journal)
+    except (HierarchyError, JournalError) as error:
+        fail(f"berth-agent restore: {error}")
+    outcomes = asyncio.run(_restore(opened, hierarchy, runtime))
+    opened.close()
+    for outcome in outcomes:
+        print(printable(f"{outcome.entry}: {outcome.problem or 'restored'}"))
+    if not outcomes:
+        print("nothing is pinned")
+    if any(outcome.problem for outcome in outcomes):
+        raise typer.Exit(FAILED)
+
+
+async def _restore(journal: Journal, hierarchy: Hierarchy, socket: Path) -> list[Restored]:
+    client = RuntimeClient(socket)
+    try:
+        writer = CpusetWriter(client, hierarchy.version)
+        return await give_back(journal, writer, hierarchy.version, list(journal.entries.values()))
+    finally:
+        client.close()

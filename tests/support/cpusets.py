@@ -1,0 +1,87 @@
+"""Cgroups of a test's own in the machine's hierarchy, in the kubelet's layout, with real processes in them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from agents.node.pinning.cgroup_paths import Driver, QosClass, Runtime, container_directory, pod_path
+from agents.node.pinning.cpuset import allowed
+from agents.node.pinning.hierarchy import Hierarchy, find_hierarchy
+from hack.localcluster.kubelets import cgroups
+
+SLEEP: Final = ("sleep", "600")
+"""What a container runs."""
+
+
+def pod_uid(number: int) -> str:
+    """UID of a pod of tests."""
+    return str(uuid.UUID(int=number))
+
+
+@dataclass
+class Machine:
+    """A part of the machine's hierarchy, with containers."""
+
+    root: str
+    """name of the cgroup that all of them are below"""
+    driver: Driver = Driver.CGROUPFS
+    hierarchy: Hierarchy = field(default_factory=find_hierarchy)
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def container(self, number: int, *, runtime: Runtime = Runtime.CONTAINERD) -> tuple[str, Path]:
+        """Start a container of pod `number` and return its ID and its cgroup."""
+        identity = uuid.uuid4().hex * 2
+        pod = pod_path(self.driver, QosClass.BURSTABLE, pod_uid(number)).relative_to("/")
+        cgroup = self.hierarchy.root / self.root / pod / container_directory(self.driver, runtime, identity)
+        make(cgroup, self.hierarchy.root)
+        self.run_in(cgroup)
+        return identity, cgroup
+
+    def run_in(self, cgroup: Path, *command: str) -> int:
+        """Start a process in a cgroup and return its PID."""
+        process = subprocess.Popen(command or SLEEP)
+        self.processes.append(process)
+        (cgroup / "cgroup.procs").write_text(str(process.pid))
+        return process.pid
+
+
+def make(cgroup: Path, root: Path) -> None:
+    """Make a cgroup and those above it, each with the CPUs and NUMA nodes of the one above, as runc does."""
+    for path in reversed([cgroup, *cgroup.parents]):
+        if path.is_relative_to(root) and path != root and not path.is_dir():
+            path.mkdir()
+            for name in ("cpuset.mems", "cpuset.cpus"):
+                if (path / name).exists() and not (path / name).read_text().strip():
+                    (path / name).write_text((path.parent / name).read_text())
+
+
+@contextmanager
+def machine(name: str, driver: Driver = Driver.CGROUPFS) -> Iterator[Machine]:
+    """Room for containers in the machine's own hierarchy; all of it is gone afterwards."""
+    if os.geteuid() != 0:
+        pytest.skip("cgroups need root: run it as root")
+    found = Machine(f"berth-test-{os.getpid()}-{name}", driver)
+    if len(everything()) < 2:
+        pytest.skip("one CPU cannot be divided: run it on a machine with two")
+    cgroups.create(found.root)
+    try:
+        yield found
+    finally:
+        cgroups.delete(found.root)
+        for process in found.processes:
+            process.kill()
+            process.wait()
+
+
+def everything() -> frozenset[int]:
+    """CPUs that this process may use."""
+    return allowed(os.getpid())

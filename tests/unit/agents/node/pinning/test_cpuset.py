@@ -1,0 +1,119 @@
+"""A cgroup's cpuset on directories that stand for the kernel's, in the forms of both versions.
+
+What the kernel itself makes of writes is in tests/integration/test_pinning_cpusets.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agents.node.pinning.cpuset import Cpuset, CpusetError, allowed, read_cpuset, strays, write_cpuset
+from agents.node.pinning.hierarchy import Version
+
+EFFECTIVE = {
+    Version.V1: ("cpuset.effective_cpus", "cpuset.effective_mems"),
+    Version.V2: ("cpuset.cpus.effective", "cpuset.mems.effective"),
+}
+
+
+def cgroup(path: Path, version: Version, cpus: str, mems: str, effective: tuple[str, str]) -> Path:
+    path.mkdir(exist_ok=True)
+    names = ("cpuset.cpus", "cpuset.mems", *EFFECTIVE[version])
+    for name, text in zip(names, (cpus, mems, *effective), strict=True):
+        (path / name).write_text(f"{text}\n")
+    (path / "cgroup.procs").write_text("")
+    return path
+
+
+@pytest.fixture(params=list(Version), ids=["v1", "v2"])
+def version(request: pytest.FixtureRequest) -> Version:
+    found: Version = request.param
+    return found
+
+
+def test_what_is_stated_and_what_is_true(tmp_path: Path, version: Version) -> None:
+    above = cgroup(tmp_path / "pod", version, "0-7", "0-1", ("0-5", "0-1"))
+    inner = cgroup(above / "c", version, "4-7", "1", ("4-5", "1"))
+    assert read_cpuset(inner, version) == Cpuset(
+        cpus="4-7",
+        mems="1",
+        effective_cpus=frozenset({4, 5}),
+        effective_mems=frozenset({1}),
+        allowed_cpus=frozenset(range(6)),
+        allowed_mems=frozenset({0, 1}),
+    )
+
+
+def test_one_that_states_nothing(tmp_path: Path) -> None:
+    above = cgroup(tmp_path / "pod", Version.V2, "", "", ("0-3", "0"))
+    found = read_cpuset(cgroup(above / "c", Version.V2, "", "", ("0-3", "0")), Version.V2)
+    assert (found.cpus, found.mems, found.effective_cpus) == ("", "", frozenset(range(4)))
+
+
+@pytest.mark.parametrize(
+    ("missing", "gone"),
+    [pytest.param("c", True, id="the cgroup is gone"), pytest.param("c/cpuset.cpus", True, id="not switched on")],
+)
+def test_what_cannot_be_read(tmp_path: Path, version: Version, missing: str, gone: bool) -> None:
+    above = cgroup(tmp_path / "pod", version, "0-3", "0", ("0-3", "0"))
+    if missing != "c":
+        cgroup(above / "c", version, "0-3", "0", ("0-3", "0"))
+        (above / missing).unlink()
+    with pytest.raises(CpusetError, match=r"pod/c/cpuset\.cpus: No such file") as caught:
+        read_cpuset(above / "c", version)
+    assert caught.value.gone is gone
+
+
+def test_what_is_no_list(tmp_path: Path, version: Version) -> None:
+    above = cgroup(tmp_path / "pod", version, "0-3", "0", ("0-3", "0"))
+    cgroup(above / "c", version, "0", "0", ("many", "0"))
+    with pytest.raises(CpusetError, match="'many' is no CPU") as caught:
+        read_cpuset(above / "c", version)
+    assert not caught.value.gone
+
+
+def test_only_what_changes_is_written(tmp_path: Path, version: Version) -> None:
+    found = cgroup(tmp_path / "c", version, "0-3", "0", ("0-3", "0"))
+    before = (found / "cpuset.mems").stat().st_mtime_ns
+    write_cpuset(found, version, frozenset({2, 3}), frozenset({0}))
+    assert (found / "cpuset.cpus").read_text() == "2-3"
+    assert (found / "cpuset.mems").stat().st_mtime_ns == before
+    write_cpuset(found, version, frozenset({2, 3}), frozenset({0, 1}))
+    assert (found / "cpuset.mems").read_text() == "0-1"
+
+
+def test_with_version_2_cgroups_inside_are_left_alone(tmp_path: Path) -> None:
+    outer = cgroup(tmp_path / "c", Version.V2, "0-3", "0", ("0-3", "0"))
+    inner = cgroup(outer / "inner", Version.V2, "0-3", "0", ("0-3", "0"))
+    write_cpuset(outer, Version.V2, frozenset({1}), frozenset({0}))
+    assert (inner / "cpuset.cpus").read_text() == "0-3\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param("Name:\tx\nCpus_allowed_list:\t0-2,5\n", {0, 1, 2, 5}, id="a list"),
+        pytest.param("Name:\tx\n", set(), id="an old kernel"),
+        pytest.param(None, set(), id="ended"),
+    ],
+)
+def test_where_a_process_may_run(tmp_path: Path, status: str | None, expected: set[int]) -> None:
+    if status is not None:
+        (tmp_path / "7").mkdir()
+        (tmp_path / "7" / "status").write_text(status)
+    assert allowed(7, proc=tmp_path) == expected
+
+
+def test_processes_that_run_elsewhere(tmp_path: Path) -> None:
+    for pid, cpus in {7: "0", 8: "0-1", 9: "1", 10: "0-1"}.items():
+        (tmp_path / str(pid)).mkdir()
+        (tmp_path / str(pid) / "status").write_text(f"Cpus_allowed_list:\t{cpus}\n")
+    found = cgroup(tmp_path / "c", Version.V1, "0", "0", ("0", "0"))
+    (found / "cgroup.procs").write_text("0\n7\n8\n11\n")
+    inner = cgroup(found / "inner", Version.V1, "0", "0", ("0", "0"))
+    (inner / "cgroup.procs").write_text("9\n")
+    assert strays(found, frozenset({0}), proc=tmp_path) == [8, 9]
+    assert strays(found, frozenset({0}), first=10, proc=tmp_path) == [8, 9, 10]
+    assert strays(found, frozenset({0, 1}), first=10, proc=tmp_path) == []

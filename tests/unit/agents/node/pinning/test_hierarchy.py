@@ -1,0 +1,77 @@
+"""Which hierarchy has cpusets, and where containers are in it, on directories that stand for the kernel's."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from agents.node.pinning.cgroup_paths import Driver, QosClass, Runtime, container_directory, pod_path
+from agents.node.pinning.hierarchy import Hierarchy, HierarchyError, Version, find_hierarchy
+
+UID = "0c1d3c0f-3e2a-4f5b-9d6e-7a8b9c0d1e2f"
+ID = "6ed36d3b330e341a5cb00e20d97129c289e2d87c4f84ab70101fd7ad22af542b"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param({"cpuset/cpuset.cpus": "0-1"}, ("cpuset", Version.V1), id="version 1"),
+        pytest.param({"cpu,cpuset/cpuset.cpus": "0-1"}, ("cpu,cpuset", Version.V1), id="mounted with another"),
+        pytest.param({"cpuset.cpus": "0-1"}, (".", Version.V1), id="the hierarchy of version 1 itself"),
+        pytest.param({"cgroup.controllers": "cpuset cpu io"}, (".", Version.V2), id="version 2"),
+        pytest.param(
+            {"cpuset/cpuset.cpus": "0-1", "unified/cgroup.controllers": ""}, ("cpuset", Version.V1), id="hybrid"
+        ),
+        pytest.param(
+            {"cpu/cpu.shares": "1", "unified/cgroup.controllers": "cpuset"}, ("unified", Version.V2), id="the other way"
+        ),
+        pytest.param(
+            {"cgroup.controllers": "cpuset", "cpuset.cpus": "0-1"}, (".", Version.V2), id="part of a version 2"
+        ),
+    ],
+)
+def test_which_hierarchy(tmp_path: Path, files: dict[str, str], expected: tuple[str, Version]) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert find_hierarchy(tmp_path) == Hierarchy(tmp_path / expected[0], expected[1])
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({}, id="nothing mounted"),
+        pytest.param({"cgroup.controllers": "cpu memory"}, id="the controller is not there"),
+        pytest.param({"cpu/cpu.shares": "1"}, id="other controllers"),
+    ],
+)
+def test_none(tmp_path: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    with pytest.raises(HierarchyError, match="no hierarchy with the controller cpuset; mount the host's"):
+        find_hierarchy(tmp_path)
+
+
+@pytest.mark.parametrize("driver", Driver)
+@pytest.mark.parametrize("runtime", Runtime)
+@pytest.mark.parametrize("qos", QosClass, ids=["guaranteed", "burstable", "best effort"])
+@pytest.mark.parametrize("root", [PurePosixPath("/"), PurePosixPath("/n1")], ids=["top", "root of the kubelet's"])
+def test_containers_are_found(
+    tmp_path: Path, driver: Driver, runtime: Runtime, qos: QosClass, root: PurePosixPath
+) -> None:
+    hierarchy = Hierarchy(tmp_path, Version.V1)
+    path = pod_path(driver, qos, UID, root=root) / container_directory(driver, runtime, ID)
+    hierarchy.cgroup(path).mkdir(parents=True)
+    (hierarchy.cgroup(path).parent / f"crio-conmon-{ID}.scope").mkdir()
+    (tmp_path / "system.slice" / "cron.service").mkdir(parents=True)
+    assert hierarchy.search(ID) == hierarchy.cgroup(path)
+    assert hierarchy.search("0" * 64) is None
+    assert list(hierarchy.containers_of(frozenset([UID, "another"]))) == [(UID, ID, hierarchy.cgroup(path))]
+    assert list(hierarchy.containers_of(frozenset(["another"]))) == []
+
+
+def test_a_search_does_not_go_on_for_ever(tmp_path: Path) -> None:
+    tmp_path.joinpath(*"abcdefghijkl", ID).mkdir(parents=True)
+    assert Hierarchy(tmp_path, Version.V1).search(ID) is None

@@ -1,0 +1,141 @@
+"""The journal of cpusets: what is on disk is what was written down, or nothing was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.node.pinning.journal import MAX_ENTRIES, Entry, Journal, JournalError, JournalLockedError
+
+
+@pytest.fixture
+def boot(tmp_path: Path) -> Path:
+    file = tmp_path / "boot_id"
+    file.write_text("first\n")
+    return file
+
+
+@pytest.fixture
+def opened(tmp_path: Path, boot: Path) -> Callable[[], Journal]:
+    return lambda: Journal.open(tmp_path / "journal" / "pinning", boot_id=boot)
+
+
+def entry(number: int, cpus: str = "0-3") -> Entry:
+    return Entry(container=f"c{number}", cgroup=f"/x/c{number}", cpus=cpus, mems="0", namespace="n", pod="p", name="w")
+
+
+def test_what_was_written_down_is_there_for_the_next_agent(opened: Callable[[], Journal]) -> None:
+    journal = opened()
+    journal.add([entry(1), entry(2)])
+    journal.add([entry(3)])
+    journal.remove(["c2", "never there"])
+    journal.close()
+    assert dict(opened().entries) == {"c1": entry(1), "c3": entry(3)}
+
+
+def test_what_was_written_down_first_counts(opened: Callable[[], Journal]) -> None:
+    """A second write of the same container has the pinned value before it."""
+    journal = opened()
+    journal.add([entry(1, "0-3")])
+    journal.add([entry(1, "2")])
+    assert journal.entries["c1"].cpus == "0-3"
+
+
+def test_entries_of_an_earlier_boot_are_let_go(opened: Callable[[], Journal], boot: Path) -> None:
+    journal = opened()
+    journal.add([entry(1)])
+    journal.close()
+    boot.write_text("second\n")
+    journal = opened()
+    assert dict(journal.entries) == {}
+    journal.add([entry(2)])
+    journal.close()
+    assert dict(opened().entries) == {"c2": entry(2)}
+
+
+def test_one_process_has_it_at_a_time(opened: Callable[[], Journal]) -> None:
+    journal = opened()
+    with pytest.raises(JournalLockedError, match="stop the agent of this node first"):
+        opened()
+    journal.close()
+    opened().close()
+
+
+def test_nothing_is_written_without_a_change(opened: Callable[[], Journal], tmp_path: Path) -> None:
+    journal = opened()
+    journal.add([entry(1)])
+    file = tmp_path / "journal" / "pinning" / "journal.json"
+    before = file.stat().st_mtime_ns, file.stat().st_ino
+    journal.add([entry(1)])
+    journal.remove(["c2"])
+    assert (file.stat().st_mtime_ns, file.stat().st_ino) == before
+
+
+def test_there_is_an_end_to_it(opened: Callable[[], Journal]) -> None:
+    journal = opened()
+    journal.add(entry(number) for number in range(MAX_ENTRIES))
+    with pytest.raises(JournalError, match=f"more than {MAX_ENTRIES}; pin fewer pods"):
+        journal.add([entry(MAX_ENTRIES)])
+    assert len(journal.entries) == MAX_ENTRIES
+    journal.remove(["c0"])
+    journal.add([entry(MAX_ENTRIES)])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("", "no journal", id="empty"),
+        pytest.param('{"version": 1, "boot": "first", "entries": [{', "no journal", id="cut off"),
+        pytest.param('{"version": 1, "boot": "first"}', "no journal", id="without entries"),
+        pytest.param('{"version": 2, "boot": "first", "entries": []}', "version 2, not 1", id="of a later agent"),
+    ],
+)
+def test_what_is_no_journal_is_not_taken_for_an_empty_one(
+    opened: Callable[[], Journal], tmp_path: Path, text: str, problem: str
+) -> None:
+    opened().close()
+    (tmp_path / "journal" / "pinning" / "journal.json").write_text(text)
+    for _ in range(2):
+        with pytest.raises(JournalError, match=rf"journal\.json: .*{problem}.*; remove it and start again the pods"):
+            opened()
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path, boot: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JournalError, match=r"file/pinning: not a directory; nothing is pinned without a journal"):
+        Journal.open(tmp_path / "file" / "pinning", boot_id=boot)
+
+
+def test_a_full_disk_changes_nothing(opened: Callable[[], Journal], tmp_path: Path) -> None:
+    journal = opened()
+    journal.add([entry(1)])
+    # What is written to this device finds no space left.
+    (tmp_path / "journal" / "pinning" / "journal.new").symlink_to("/dev/full")
+    with pytest.raises(JournalError, match=r"journal\.json: no space left on device; .*make room"):
+        journal.add([entry(2)])
+    assert dict(journal.entries) == {"c1": entry(1)}
+    journal.add([entry(3)])
+    journal.close()
+    assert set(opened().entries) == {"c1", "c3"}
+
+
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
+
+
+@given(text=TEXTS, cpus=TEXTS)
+def test_any_text_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, text: str, cpus: str) -> None:
+    directory = tmp_path_factory.mktemp("j")
+    (directory / "boot").write_text("b")
+    written = Entry(container=text, cgroup=text, cpus=cpus, mems=cpus, pod=text)
+    journal = Journal.open(directory, boot_id=directory / "boot")
+    journal.add([written])
+    journal.close()
+    assert json.loads((directory / "journal.json").read_text())["boot"] == "b"
+    journal = Journal.open(directory, boot_id=directory / "boot")
+    assert dict(journal.entries) == {text: written}
+    journal.close()

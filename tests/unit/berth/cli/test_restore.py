@@ -1,0 +1,79 @@
+"""``berth-agent restore`` where there is nothing to undo or nothing can be; with real cgroups it is in the integration
+tests of pinning.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from agents.node.pinning.journal import BOOT_ID, Journal
+from berth.cli.agent import app
+
+
+@pytest.fixture
+def cgroups(tmp_path: Path) -> Path:
+    """A directory that stands for the hierarchy of cpusets, with the cgroup of a container."""
+    container = tmp_path / "cgroups" / "cpuset" / "pod" / "c"
+    container.mkdir(parents=True)
+    for path, cpus in {container: "1", container.parent: "0-1", container.parent.parent: "0-1"}.items():
+        for name in ("cpuset.cpus", "cpuset.effective_cpus"):
+            (path / name).write_text(cpus)
+        for name in ("cpuset.mems", "cpuset.effective_mems"):
+            (path / name).write_text("0")
+    return tmp_path / "cgroups"
+
+
+def run(tmp_path: Path, cgroups: Path) -> Any:
+    options = [f"--journal={tmp_path / 'journal'}", f"--cgroups={cgroups}", f"--runtime={tmp_path / 'none.sock'}"]
+    return CliRunner().invoke(app, ["restore", *options])
+
+
+def write(tmp_path: Path, cgroup: Path) -> None:
+    entry = {"container": "c", "cgroup": str(cgroup), "cpus": "0-1", "mems": "0"}
+    entry |= {"namespace": "shop", "pod": "web-1", "name": "web"}
+    document = {"version": 1, "boot": BOOT_ID.read_text().strip(), "entries": [entry]}
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / "journal.json").write_text(json.dumps(document))
+
+
+def test_nothing_is_pinned(tmp_path: Path, cgroups: Path) -> None:
+    answer = run(tmp_path, cgroups)
+    assert (answer.exit_code, answer.stdout) == (0, "nothing is pinned\n")
+
+
+def test_a_container_that_has_ended_is_struck_out(tmp_path: Path, cgroups: Path) -> None:
+    write(tmp_path, cgroups / "cpuset" / "pod" / "gone")
+    assert run(tmp_path, cgroups).stdout == "container web of pod shop/web-1: restored\n"
+    assert run(tmp_path, cgroups).stdout == "nothing is pinned\n"
+
+
+def test_one_that_does_not_get_its_cpus_is_named_and_stays(tmp_path: Path, cgroups: Path) -> None:
+    """No kernel makes what is written true here."""
+    cgroup = cgroups / "cpuset" / "pod" / "c"
+    write(tmp_path, cgroup)
+    for _ in range(2):
+        answer = run(tmp_path, cgroups)
+        assert answer.exit_code == 1
+        assert answer.stdout == f"container web of pod shop/web-1: {cgroup}: asked for CPUs 0-1, has 1\n"
+
+
+@pytest.mark.parametrize(
+    ("missing", "text"),
+    [
+        pytest.param("cgroups", "no hierarchy with the controller cpuset; mount the host's", id="no cgroups"),
+        pytest.param("journal", "another process pins by this journal; stop the agent of this node", id="agent runs"),
+    ],
+)
+def test_what_cannot_be_used(tmp_path: Path, cgroups: Path, missing: str, text: str) -> None:
+    journal = Journal.open(tmp_path / "journal")
+    if missing == "cgroups":
+        journal.close()
+        cgroups = tmp_path / "empty"
+    answer = run(tmp_path, cgroups)
+    assert answer.exit_code == 2
+    assert text in answer.stderr
