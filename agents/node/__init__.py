@@ -11,5 +11,6 @@ latency. While the API server is away, measuring and metrics go on with the peer
 
 Layout: ``agent`` (the component), ``settings``, ``probing`` (round trips to other nodes),
 ``bandwidth`` (the node's link), ``throughput`` (tests between two nodes, off by default), ``topology`` (sockets, caches
-and cores of the node, by ``berth-agent topology`` alone so far).
+and cores of the node), ``pinning`` (CPUs of pods; a component of its own, since it is root and the network is not its
+business).
 """

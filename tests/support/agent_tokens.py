@@ -8,25 +8,25 @@ from hack.localcluster import LocalCluster
 from hack.localcluster.rest import Api
 
 
-def agent_api(cluster: LocalCluster, node: str | None, *, namespace: str) -> Api:
+def agent_api(cluster: LocalCluster, node: str | None, *, namespace: str, account: str = "berth-node") -> Api:
     """Return a client with the token of an agent's pod on a node; of no pod for None.
 
-    The pod is made, and the account ``berth-node`` of the namespace has to be there.
+    The pod is made, and the account of the namespace has to be there.
     """
     api = cluster.api()
     spec: dict[str, Any] = {"expirationSeconds": 3600}
     if node is not None:
         pod = {
-            "metadata": {"name": f"on-{node}"},
+            "metadata": {"name": f"{account}-on-{node}"},
             "spec": {
                 "nodeName": node,
-                "serviceAccountName": "berth-node",
+                "serviceAccountName": account,
                 "containers": [{"name": "agent", "image": "berth"}],
             },
         }
         metadata = api.request("POST", f"/api/v1/namespaces/{namespace}/pods", pod)["metadata"]
         spec["boundObjectRef"] = {"kind": "Pod", "apiVersion": "v1", "name": metadata["name"], "uid": metadata["uid"]}
-    account = f"/api/v1/namespaces/{namespace}/serviceaccounts/berth-node"
-    answer = api.request("POST", f"{account}/token", {"spec": spec})
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
+    answer = api.request("POST", path, {"spec": spec})
     api.close()
     return cluster.api(token=answer["status"]["token"])

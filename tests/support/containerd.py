@@ -71,6 +71,8 @@ class Containerd:
     directory: Path
     root: str
     """cgroup below which its pods are"""
+    pid: int = 0
+    """the daemon's process"""
     sandboxes: dict[str, tuple[str, Any]] = field(default_factory=dict)
     """ID and configuration of each pod's sandbox, by UID"""
 
@@ -154,6 +156,7 @@ def containerd(directory: Path) -> Iterator[Containerd]:
     command = [str(packages.locate("containerd")), "--config", str(directory / "config.toml")]
     with (directory / "log").open("wb") as log:
         daemon = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    running.pid = daemon.pid
     try:
         _import(running, pause[-1])
         yield running

@@ -1,8 +1,22 @@
 """CPU pinning: the containers of a node's pods get the CPUs of the socket that each pod is assigned to.
 
-Pure: ``cgroup_paths`` (where a container's cgroup is, by driver and runtime), ``cri_messages`` (the
-part of the Container Runtime Interface that is spoken).
+Reads: the node's pods and its SocketStatus; sysfs; the kubelet's ``cpu_manager_state``; from the container runtime, which
+containers run and where their cgroups are.
 
-``hierarchy`` finds cgroups, ``cpuset`` reads and writes the cpuset of one, ``cri`` asks the container runtime.
-``writer`` gives a container other CPUs, ``journal`` keeps on disk what it had before, ``restore`` gives that back.
+Alone writes: cpusets of containers of pods with a class and an assignment, by the runtime or in their cgroups; the
+status of the SocketStatus of its node's name; the journal of what cpusets were.
+
+When input is missing: without sockets, cgroups or a journal nothing is written and what is pinned stays so; without an
+assignment or a class a pod gets back what it had. A kubelet of which nothing is known is taken for one that pins, and
+nothing is written. While the API server is away, what it said last counts. Without the runtime, containers are found by
+their cgroups, and these are written.
+
+Pure: ``cgroup_paths`` (where a container's cgroup is), ``cri_messages`` (the part of the Container Runtime Interface
+that is spoken), ``wanted`` (pods and their CPUs, of assignments), ``reconciler`` (what to do about one container),
+``sockets`` and ``report`` (the status).
+
+``agent`` is the component, ``workplace`` what it needs of the machine, ``pinner`` one round. ``hierarchy`` finds cgroups,
+``containers`` those of pods, ``cpuset`` reads and writes one, ``cri`` asks the runtime, ``writer`` decides between the two,
+``journal`` keeps what was there before, ``restore`` gives it back; ``kubelet_state``, ``status_writer``, ``settings`` and
+``metrics`` are what they say.
 """

@@ -1,0 +1,189 @@
+"""Pinning as a component: one process on each node."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import time
+from datetime import UTC, datetime
+from typing import Final
+
+import structlog
+from pydantic import ValidationError
+
+from agents.node.pinning import metrics
+from agents.node.pinning.pinner import Round
+from agents.node.pinning.reconciler import Finding
+from agents.node.pinning.report import Found, status_of
+from agents.node.pinning.settings import PinningSettings
+from agents.node.pinning.status_writer import INTERVAL_SECONDS, SOCKET_STATUSES, StatusWriter
+from agents.node.pinning.wanted import Wanted, read_assignments, wanted
+from agents.node.pinning.workplace import Workplace
+from berth.api.socketstatus import SocketStatusStatus
+from berth.kube.client import TRANSPORT_ERRORS
+from berth.kube.custom_object import CustomObject, decoded
+from berth.kube.errors import ApiError
+from berth.kube.reflector import Reflector
+from berth.kube.resources import PODS
+from berth.runtime.component import ComponentContext, run_together
+
+log = structlog.get_logger(__name__)
+
+IDLE_SECONDS: Final = 30.0
+"""Seconds from one look to the next while nothing is wanted and nothing is pinned."""
+SILENCE_SECONDS: Final = 120.0
+"""A process without a look for as long hangs."""
+
+
+class PinningAgent:
+    """Gives the pods of its node the CPUs of the sockets that they are assigned to."""
+
+    Settings = PinningSettings
+
+    def __init__(self, context: ComponentContext, settings: PinningSettings) -> None:
+        """Prepare without I/O."""
+        self._node = settings.name or socket.gethostname().lower()
+        self._settings = settings
+        self._workplace = Workplace(settings)
+        self._writer = StatusWriter(context.client, self._node)
+        self._pods = Reflector(context.client, PODS, field_selector=f"spec.nodeName={self._node}")
+        self._statuses = Reflector(context.client, SOCKET_STATUSES, field_selector=f"metadata.name={self._node}")
+        self._changed, self._looked = asyncio.Event(), asyncio.Event()
+        self._found: Found | None = None
+        self._observe = False
+        self._told: tuple[str, ...] = ()
+        self._last = time.monotonic()
+        for reflector in (self._pods, self._statuses):
+            reflector.add_batch_handler(self._changed.set)
+        context.watch("pods", self._pods)
+        context.watch("socketstatuses", self._statuses)
+        context.checks.add_health("pinning", self._health)
+
+    async def run(self) -> None:
+        """Work until cancelled; what is pinned is given back on the way out."""
+        self._last = time.monotonic()
+        await run_together(self._pods.run(), self._statuses.run(), self._pin(), self._report())
+
+    def _health(self) -> str | None:
+        silent = time.monotonic() - self._last
+        return f"nobody looked at cpusets for {silent:.0f} s" if silent > SILENCE_SECONDS else None
+
+    async def _pin(self) -> None:
+        # What is pinned already is left as it is until it is clear what is wanted.
+        while not (self._pods.synced.is_set() and self._statuses.synced.is_set()):
+            self._last = time.monotonic()
+            await asyncio.sleep(self._settings.interval / 10)
+        try:
+            while True:
+                self._changed.clear()
+                pause = await self._look()
+                self._last = time.monotonic()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await self._changed.wait()
+        finally:
+            await self._give_back()
+
+    async def _look(self) -> float:
+        """Do one round; seconds to the next."""
+        await self._workplace.look()
+        pinner, machine = self._workplace.pinner, self._workplace.machine
+        asked = self._wanted()
+        if pinner is None or machine is None:
+            self._take_in(asked, Round())
+            return self._settings.interval
+        reason = self._workplace.kubelet_pins
+        found = await pinner.round(asked.pods, observe=bool(reason))
+        self._take_in(asked, found)
+        busy = any(wish.cpus for wish in asked.pods) or not pinner.idle
+        return self._settings.interval if busy else IDLE_SECONDS
+
+    def _wanted(self) -> Wanted:
+        there, machine = self._statuses.objects.get(self._node), self._workplace.machine
+        if machine is None:
+            return Wanted((), ())
+        assignments, unreadable = read_assignments(decoded(there.spec) if there else {}, self._node)
+        found = wanted(
+            assignments,
+            self._pods.objects.values(),
+            machine,
+            node=self._node,
+            key=self._settings.class_label,
+            memory=self._settings.memory,
+        )
+        return found._replace(problems=(*unreadable, *found.problems))
+
+    def _take_in(self, asked: Wanted, found: Round) -> None:
+        """Keep what there is to say, log what is new of it, and count."""
+        there, place = self._statuses.objects.get(self._node), self._workplace
+        reason, text = "", ""
+        if place.kubelet_pins:
+            reason, text = "KubeletPins", place.kubelet_pins
+        elif found.foreign:
+            reason, text = "AnotherAgent", f"{found.foreign}; take the other agent away, or restart the pod"
+        self._observe = bool(text)
+        self._found = Found(
+            generation=there.metadata.generation if there else 0,
+            machine=place.machine,
+            topology_problem=place.topology_problem,
+            round=found,
+            problems=asked.problems,
+            observe_reason=reason,
+            observe=text,
+            unable=place.unable,
+        )
+        problems = (place.unable, place.topology_problem, text, found.problem, *map(str, asked.problems))
+        for problem in problems:
+            if problem and problem not in self._told:
+                log.warning("not pinned", problem=problem)
+        self._told = problems
+        placed = [state for state in found.pods if state.wish.cpus]
+        pinned = sum(state.pinned for state in placed)
+        metrics.PODS.labels("pinned").set(pinned)
+        metrics.PODS.labels("unpinned").set(len(placed) - pinned)
+        findings = [finding for state in found.pods for finding, _ in state.findings.values()]
+        metrics.GIVEN_UP.set(findings.count(Finding.GIVEN_UP))
+        metrics.OBSERVE_ONLY.set(self._observe)
+        self._looked.set()
+
+    async def _report(self) -> None:
+        told: tuple[Found, CustomObject | None] | None = None
+        while True:
+            await self._looked.wait()
+            self._looked.clear()
+            if self._found is None:
+                continue
+            now, shown = time.monotonic(), (self._found, self._statuses.objects.get(self._node))
+            # Once a second nothing has changed, and working out what to say takes longer than seeing that.
+            if shown == told and not self._writer.overdue(now):
+                continue
+            there = _status(shown[1])
+            status = status_of(self._found, there, datetime.now(UTC))
+            if not self._writer.due(status, there, now):
+                told = shown
+                continue
+            try:
+                await self._writer.write(status, now)
+            except (ApiError, *TRANSPORT_ERRORS) as error:
+                metrics.STATUS_WRITES.labels("failed").inc()
+                log.warning("SocketStatus not written", error=str(error) or repr(error))
+            else:
+                metrics.STATUS_WRITES.labels("written").inc()
+            await asyncio.sleep(INTERVAL_SECONDS)
+            self._looked.set()
+
+    async def _give_back(self) -> None:
+        pinner = self._workplace.pinner
+        if pinner is not None:
+            # Where somebody else pins as well, what that one has changed is not ours any more.
+            await (pinner.restore_unchanged() if self._observe else pinner.restore_all())
+        self._workplace.close()
+
+
+def _status(there: CustomObject | None) -> SocketStatusStatus:
+    """The status that an object has; an empty one where it has none that can be read."""
+    try:
+        return SocketStatusStatus.model_validate(decoded(there.status)) if there else SocketStatusStatus()
+    except ValidationError:
+        return SocketStatusStatus()

@@ -1,0 +1,118 @@
+"""The containers of pods, their cgroups and their cpusets: asked of the runtime, or found in the hierarchy."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import structlog
+
+from agents.node.pinning.cgroup_paths import CgroupPathError, container_path
+from agents.node.pinning.cpuset import Cpuset, CpusetError, read_cpuset
+from agents.node.pinning.cri import Container, CriError, Place, RuntimeClient
+from agents.node.pinning.hierarchy import Hierarchy
+
+log = structlog.get_logger(__name__)
+
+
+class Located(NamedTuple):
+    """A container that runs, and where."""
+
+    container: Container
+    """the container"""
+    cgroup: Path
+    """directory of its cgroup"""
+    pid: int
+    """its first process in the host's PID namespace; 0: not known"""
+
+
+class Containers:
+    """Finds containers; remembers where each is."""
+
+    def __init__(self, runtime: RuntimeClient, hierarchy: Hierarchy) -> None:
+        """Prepare without I/O.
+
+        Args:
+            runtime: connection to the container runtime.
+            hierarchy: where cgroups are.
+        """
+        self._runtime = runtime
+        self._hierarchy = hierarchy
+        self._known: dict[str, Located] = {}
+        self._silence = ""
+
+    @property
+    def silence(self) -> str:
+        """Why the runtime did not say which containers run; empty while it does."""
+        return self._silence
+
+    async def of(self, pod_uids: frozenset[str], others: Mapping[str, Path]) -> list[Located]:
+        """Return the containers of these pods, and others by ID and cgroup, as far as they run and have a cgroup.
+
+        While the runtime does not answer, containers are found by the names of cgroups.
+        """
+        try:
+            running = await self._runtime.containers()
+        except CriError as error:
+            self._say(str(error))
+            return await asyncio.to_thread(self._search, pod_uids, others)
+        self._say("")
+        chosen = [found for found in running if found.pod_uid in pod_uids or found.id in others]
+        for container in chosen:
+            if container.id not in self._known:
+                located = await self._locate(container)
+                if located is not None:
+                    self._known[container.id] = located
+        present = {container.id for container in chosen}
+        self._known = {key: located for key, located in self._known.items() if key in present}
+        return list(self._known.values())
+
+    async def cpusets(self, located: Iterable[Located]) -> dict[str, Cpuset]:
+        """Return the cpusets of containers by ID; those that cannot be read, as of one that has ended, are left out."""
+        return await asyncio.to_thread(self._read, list(located))
+
+    async def _locate(self, container: Container) -> Located | None:
+        try:
+            place = await self._runtime.place(container.id)
+        except CriError as error:
+            log.info("container not asked about", container=container.id, error=str(error))
+            place = Place("", 0)
+        cgroup = await asyncio.to_thread(self._cgroup, container.id, place.cgroups_path)
+        return None if cgroup is None else Located(container, cgroup, place.pid)
+
+    def _cgroup(self, container: str, stated: str) -> Path | None:
+        try:
+            path = self._hierarchy.cgroup(container_path(stated))
+        except CgroupPathError:
+            return self._hierarchy.search(container)
+        # The runtime may see another part of the hierarchy than the agent, as inside a container of its own.
+        return path if path.is_dir() else self._hierarchy.search(container)
+
+    def _search(self, pod_uids: frozenset[str], others: Mapping[str, Path]) -> list[Located]:
+        found = {identity: (uid, cgroup) for uid, identity, cgroup in self._hierarchy.containers_of(pod_uids)}
+        found = {identity: ("", cgroup) for identity, cgroup in others.items() if cgroup.is_dir()} | found
+        return [
+            self._known.get(identity) or Located(Container(identity, uid, identity[:12]), cgroup, 0)
+            for identity, (uid, cgroup) in found.items()
+        ]
+
+    def _read(self, located: list[Located]) -> dict[str, Cpuset]:
+        found: dict[str, Cpuset] = {}
+        for each in located:
+            try:
+                found[each.container.id] = read_cpuset(each.cgroup, self._hierarchy.version)
+            except CpusetError as error:
+                if not error.gone:
+                    log.warning("cpuset not read", container=each.container.id, error=str(error))
+                self._known.pop(each.container.id, None)
+        return found
+
+    def _say(self, silence: str) -> None:
+        if bool(silence) != bool(self._silence):
+            if silence:
+                log.warning("the runtime does not answer, containers are found by their cgroups", error=silence)
+            else:
+                log.info("the runtime answers again")
+        self._silence = silence

@@ -1,0 +1,161 @@
+"""What a node's SocketStatus says of what was found and done. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import combinations
+from typing import Final
+
+from agents.node.pinning.pinner import PodState, Round
+from agents.node.pinning.reconciler import Finding
+from agents.node.pinning.sockets import reports, socket_of
+from agents.node.pinning.wanted import Problem
+from agents.node.topology.machine import Machine
+from berth.api.conditions import ConditionUpdate, apply
+from berth.api.socketstatus import (
+    CONDITION_DRIFTED,
+    CONDITION_OBSERVE_ONLY,
+    CONDITION_PINNED,
+    CONDITION_TOPOLOGY_UNKNOWN,
+    MAX_PODS,
+    PodReport,
+    SocketStatusStatus,
+)
+from berth.api.text import counted
+from berth.scheduling.interference.pairing import PairQuality, pair_quality
+
+MAX_SHOWN: Final = 10
+"""Problems that a condition's message lists; it says how many more there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What is known of a node."""
+
+    generation: int
+    """generation of the SocketStatus' spec that was acted on"""
+    machine: Machine | None = None
+    """its sockets; None: they cannot be told"""
+    topology_problem: str = ""
+    """why they cannot"""
+    round: Round = field(default_factory=Round)
+    """what the last round found"""
+    problems: tuple[Problem, ...] = ()
+    """what people wrote and cannot be done"""
+    observe_reason: str = ""
+    """one word: why nothing is written; empty: it is"""
+    observe: str = ""
+    """the same in a sentence"""
+    unable: str = ""
+    """why nothing can be pinned, such as a journal that cannot be read; empty: it can"""
+
+
+def status_of(found: Found, previous: SocketStatusStatus, now: datetime) -> SocketStatusStatus:
+    """Return the status of a node.
+
+    Args:
+        found: what is known of the node.
+        previous: the status that is there; times at which nothing has changed since stay.
+        now: the time.
+    """
+    before = {pod.uid: pod for pod in previous.pods}
+    pods = tuple(_pod(state, found, before.get(state.wish.uid), now) for state in found.round.pods)
+    classed = [pod for pod in pods if pod.interference_class is not None]
+    return SocketStatusStatus(
+        observed_generation=found.generation,
+        time=now,
+        socket_count=len(found.machine.sockets) if found.machine else None,
+        pinned=f"{sum(pod.since is not None for pod in classed)}/{len(classed)}",
+        violations=_violations(classed),
+        sockets=reports(found.machine) if found.machine else (),
+        pods=pods[:MAX_PODS],
+        conditions=apply(previous.conditions, _conditions(found), observed_generation=found.generation, now=now),
+    )
+
+
+def _pod(state: PodState, found: Found, before: PodReport | None, now: datetime) -> PodReport:
+    wish = state.wish
+    asked = state.cpus if state.cpus and not found.observe else None
+    unchanged = before is not None and before.cpus == asked and before.since is not None
+    return PodReport(
+        uid=wish.uid,
+        namespace=wish.namespace,
+        name=wish.name,
+        interference_class=wish.interference_class,
+        socket=socket_of(found.machine, state.effective_cpus) if found.machine else None,
+        cpus=asked,
+        effective_cpus=state.effective_cpus or None,
+        since=((before.since if before and unchanged else now) if state.pinned else None),
+    )
+
+
+def _violations(pods: Iterable[PodReport]) -> int:
+    placed = [(pod.socket, pod.interference_class) for pod in pods if pod.socket is not None]
+    return sum(
+        pair_quality(first, second) is PairQuality.WORST
+        for (one, first), (other, second) in combinations(placed, 2)
+        if one == other and first is not None and second is not None
+    )
+
+
+def _conditions(found: Found) -> tuple[ConditionUpdate, ...]:
+    unknown = found.machine is None
+    return (
+        _pinned(found),
+        _drifted(found),
+        ConditionUpdate(
+            CONDITION_OBSERVE_ONLY,
+            bool(found.observe),
+            found.observe_reason or "NobodyElsePins",
+            found.observe or "nobody else pins on the node",
+        ),
+        ConditionUpdate(
+            CONDITION_TOPOLOGY_UNKNOWN,
+            unknown,
+            "NoSockets" if unknown else "SocketsKnown",
+            found.topology_problem or "sysfs tells the sockets of the node",
+        ),
+    )
+
+
+def _pinned(found: Found) -> ConditionUpdate:
+    assigned = [state for state in found.round.pods if state.wish.socket is not None and state.findings]
+    pinned = [state for state in assigned if state.pinned]
+    texts = [
+        f"Pod {state.wish.namespace}/{state.wish.name}: container {name}: {text or finding}"
+        for state in assigned
+        for name, (finding, text) in sorted(state.findings.items())
+        if finding is not Finding.IN_EFFECT
+    ]
+    general = [text for text in (found.unable, found.topology_problem, found.observe, found.round.problem) if text]
+    listed = shown([*general, *texts, *map(str, found.problems)])
+    if found.unable:
+        return ConditionUpdate(CONDITION_PINNED, False, "Unable", listed)
+    if found.machine is None:
+        return ConditionUpdate(CONDITION_PINNED, False, "TopologyUnknown", listed)
+    if len(pinned) < len(assigned):
+        return ConditionUpdate(CONDITION_PINNED, False, "ObserveOnly" if found.observe else "NotInEffect", listed)
+    told = f"{counted(len(assigned), 'pod')} assigned, each with the CPUs of its socket"
+    reason = "BadInput" if found.problems else "InEffect" if assigned else "NothingAssigned"
+    return ConditionUpdate(CONDITION_PINNED, True, reason, f"{told}; {listed}" if listed else told)
+
+
+def _drifted(found: Found) -> ConditionUpdate:
+    texts = [
+        f"Pod {state.wish.namespace}/{state.wish.name}: container {name}: {text}"
+        for state in found.round.pods
+        for name, (finding, text) in sorted(state.findings.items())
+        if finding in (Finding.GIVEN_UP, Finding.DRIFTED)
+    ]
+    if not texts:
+        return ConditionUpdate(CONDITION_DRIFTED, False, "Stable", "nobody changes CPUs that were set")
+    remedy = "find out who writes its cpuset, then assign it anew or start it again"
+    return ConditionUpdate(CONDITION_DRIFTED, True, "ChangedByOthers", f"{shown(texts)}; {remedy}")
+
+
+def shown(texts: list[str]) -> str:
+    """Return the first texts, and how many more there are."""
+    more = len(texts) - MAX_SHOWN
+    return "; ".join([*texts[:MAX_SHOWN], *([f"and {more} more"] if more > 0 else [])])

@@ -1,0 +1,96 @@
+"""Writes the status of the node's SocketStatus, and makes the object when there is none."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from berth.api.labels import BERTH_GROUP
+from berth.api.socketstatus import API_VERSION, KIND, PLURAL, SocketStatusStatus
+from berth.kube.client import ApiClient
+from berth.kube.errors import ApiError
+from berth.kube.objects import CustomObject
+from berth.kube.resources import NODES, Resource
+
+FIELD_MANAGER: Final = "berth-pinning"
+"""Who owns the fields of the status."""
+SOCKET_STATUSES: Final = Resource(BERTH_GROUP, "v1alpha1", PLURAL, KIND, CustomObject, namespaced=False)
+"""The kind."""
+INTERVAL_SECONDS: Final = 2.0
+"""Least seconds from one write to the next."""
+REPEAT_SECONDS: Final = 300.0
+"""Greatest: the time of the last write says that the agent works."""
+
+
+class StatusWriter:
+    """The status of one node."""
+
+    def __init__(self, client: ApiClient, node: str) -> None:
+        """Prepare without I/O.
+
+        Args:
+            client: open API client.
+            node: name of the node and of its SocketStatus.
+        """
+        self._client = client
+        self._node = node
+        self._written: SocketStatusStatus | None = None
+        self._last = -REPEAT_SECONDS
+
+    def overdue(self, now: float) -> bool:
+        """Return whether to write even if nothing has changed; `now` is in monotonic seconds."""
+        return now - self._last >= REPEAT_SECONDS
+
+    def due(self, status: SocketStatusStatus, there: SocketStatusStatus, now: float) -> bool:
+        """Return whether to write: something has changed, somebody else changed it, or the last write is long ago.
+
+        Args:
+            status: what there is to say.
+            there: what the object says.
+            now: monotonic seconds.
+        """
+        same = self._written is not None and _alike(self._written, status) and _alike(there, status)
+        return self.overdue(now) if same else now - self._last >= INTERVAL_SECONDS
+
+    async def write(self, status: SocketStatusStatus, now: float) -> None:
+        """Write the status by server-side apply; an object that is not there, or no longer, is made first.
+
+        Raises:
+            berth.kube.errors.ApiError: the API server refuses it.
+            berth.kube.client.TRANSPORT_ERRORS: it cannot be reached.
+        """
+        self._last = now
+        try:
+            await self._apply({"status": status.to_api()}, subresource="status")
+        except ApiError as error:
+            if not error.not_found:
+                raise
+            await self._apply({}, owners=await self._owners())
+            await self._apply({"status": status.to_api()}, subresource="status")
+        self._written = status
+
+    async def _apply(
+        self, body: dict[str, Any], *, subresource: str | None = None, owners: tuple[dict[str, Any], ...] = ()
+    ) -> None:
+        metadata = {"name": self._node, **({"ownerReferences": list(owners)} if owners else {})}
+        document = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, **body}
+        await self._client.apply(
+            SOCKET_STATUSES, self._node, document, field_manager=FIELD_MANAGER, subresource=subresource
+        )
+
+    async def _owners(self) -> tuple[dict[str, Any], ...]:
+        """The node as owner, so that the object goes with it; none while nobody has made the node."""
+        try:
+            node = await self._client.get(NODES, self._node)
+        except ApiError as error:
+            if not error.not_found:
+                raise
+            return ()
+        return ({"apiVersion": "v1", "kind": "Node", "name": self._node, "uid": node.metadata.uid},)
+
+
+def _alike(one: SocketStatusStatus, other: SocketStatusStatus) -> bool:
+    """Whether two say the same, as the API server would show it, at whatever time."""
+    shown, of_other = one.to_api(), other.to_api()
+    shown.pop("time", None)
+    of_other.pop("time", None)
+    return shown == of_other

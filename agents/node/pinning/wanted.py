@@ -1,0 +1,176 @@
+"""Which pods are to have which CPUs: the assignments of a SocketStatus, held against pods and sockets. No I/O.
+
+Nothing that people wrote keeps other pods from being pinned: what makes no sense is left out and told, with object,
+field and remedy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from pydantic import ValidationError
+
+from agents.node.topology.machine import Machine, Socket
+from berth.api.cpulist import format_cpulist
+from berth.api.errors import FieldPath, explain_validation_error, field_path
+from berth.api.interference import InterferenceClass, stated_class
+from berth.api.labels import LABEL_INTERFERENCE_CLASS
+from berth.api.socketstatus import KIND, Assignment
+from berth.kube.objects import Pod
+
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_HASH: Final = "kubernetes.io/config.hash"
+
+
+class Problem(NamedTuple):
+    """Something that people wrote and that cannot be done."""
+
+    subject: str
+    """the object, such as ``Pod shop/web-1``"""
+    text: str
+    """field, what is wrong with it, what becomes of it, and what to write instead"""
+
+    def __str__(self) -> str:
+        """Return both."""
+        return f"{self.subject}: {self.text}"
+
+
+class Stated(NamedTuple):
+    """An assignment, and where it stands."""
+
+    assignment: Assignment
+    """the assignment"""
+    path: FieldPath
+    """field that it is in"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodWish:
+    """A pod of the node that has a class, and where it is to run."""
+
+    uid: str
+    """UID that the API server knows it by"""
+    runtime_uid: str
+    """UID that the container runtime knows it by: of a static pod the hash of its configuration"""
+    namespace: str
+    """its namespace"""
+    name: str
+    """its name"""
+    interference_class: InterferenceClass | None
+    """class by its label; None: it has an assignment and no class, and is left alone"""
+    socket: int | None = None
+    """socket that it is to be on; None: none, it is left alone"""
+    cpus: frozenset[int] = frozenset()
+    """CPUs of that socket"""
+    mems: frozenset[int] = frozenset()
+    """NUMA nodes of that socket; empty: it keeps those that it has"""
+
+
+class Wanted(NamedTuple):
+    """What is to be on a node."""
+
+    pods: tuple[PodWish, ...]
+    """pods with a class or an assignment"""
+    problems: tuple[Problem, ...]
+    """what cannot be done"""
+
+
+def read_assignments(spec: Mapping[str, Any], node: str) -> tuple[tuple[Stated, ...], tuple[Problem, ...]]:
+    """Return the assignments of a SocketStatus' spec, each read by itself, and those that cannot be read."""
+    subject = f"{KIND} {node}"
+    items = spec.get("assignments") or []
+    if not isinstance(items, list):
+        return (), (Problem(subject, "spec.assignments: must be a list; nothing is pinned by it; write a list"),)
+    read: list[Stated] = []
+    problems: list[Problem] = []
+    for index, item in enumerate(items):
+        path: FieldPath = ("spec", "assignments", index)
+        try:
+            read.append(Stated(Assignment.model_validate(item), path))
+        except ValidationError as error:
+            problems.extend(
+                Problem(subject, f"{field_path((*path, *found.path))}: {found.text}")
+                for found in explain_validation_error(error)
+            )
+    return tuple(read), tuple(problems)
+
+
+def wanted(
+    assignments: Iterable[Stated],
+    pods: Iterable[Pod],
+    machine: Machine,
+    *,
+    node: str,
+    key: str = LABEL_INTERFERENCE_CLASS,
+    memory: bool = False,
+) -> Wanted:
+    """Return what is to be on a node.
+
+    Args:
+        assignments: what its SocketStatus asks for.
+        pods: the node's pods.
+        machine: its sockets; none that is named is known of it if they cannot be told.
+        node: its name.
+        key: label with the class of a pod.
+        memory: whether pods are to use memory of their socket's NUMA nodes alone.
+    """
+    subject = f"{KIND} {node}"
+    known = {pod.metadata.uid: pod for pod in pods}
+    sockets = {socket.number: socket for socket in machine.sockets}
+    problems: list[Problem] = []
+    chosen: dict[str, Socket | None] = {}
+    for assignment, path in assignments:
+        pod = known.get(assignment.uid)
+        socket = sockets.get(assignment.socket)
+        field, text = path, ""
+        if pod is None or pod.key != f"{assignment.namespace}/{assignment.name}":
+            field = (*path, "uid")
+            text = f"no pod {assignment.namespace}/{assignment.name} with UID {assignment.uid} on this node; the "
+            text += "assignment counts for nothing; remove it, or give it the UID of the pod"
+        elif assignment.uid in chosen:
+            text = f"pod {pod.key} is assigned twice; the first counts; remove this one"
+        elif socket is None:
+            field = (*path, "socket")
+            text = f"{node} has no socket {assignment.socket}, it has {format_cpulist(sockets)}; pod {pod.key} is "
+            text += "left alone; assign it to one of these"
+        elif not pod.finished and stated_class(pod.metadata.labels, key).interference_class is None:
+            text = f"pod {pod.key} states no interference class and is left alone; give it the label {key}, or "
+            text += "remove the assignment"
+        if text:
+            problems.append(Problem(subject, f"{field_path(field)}: {text}"))
+        if pod is not None and pod.key == f"{assignment.namespace}/{assignment.name}":
+            chosen.setdefault(assignment.uid, socket)
+    found: list[PodWish] = []
+    for pod in known.values():
+        if pod.finished:
+            continue
+        stated = stated_class(pod.metadata.labels, key)
+        if stated.problem is not None:
+            problems.append(Problem(f"Pod {pod.key}", str(stated.problem)))
+        if stated.interference_class is not None or pod.metadata.uid in chosen:
+            found.append(_wish(pod, stated.interference_class, chosen.get(pod.metadata.uid), machine, memory))
+    return Wanted(tuple(found), tuple(problems))
+
+
+def _wish(
+    pod: Pod, interference_class: InterferenceClass | None, socket: Socket | None, machine: Machine, memory: bool
+) -> PodWish:
+    # Without a class it is left alone, whatever is asked for.
+    chosen = socket if interference_class is not None else None
+    annotations = pod.metadata.annotations
+    return PodWish(
+        uid=pod.metadata.uid,
+        runtime_uid=annotations.get(_HASH, pod.metadata.uid) if _MIRROR in annotations else pod.metadata.uid,
+        namespace=pod.metadata.namespace,
+        name=pod.metadata.name,
+        interference_class=interference_class,
+        socket=chosen.number if chosen else None,
+        cpus=chosen.cpus if chosen else frozenset(),
+        mems=_near(machine, chosen) if chosen and memory else frozenset(),
+    )
+
+
+def _near(machine: Machine, socket: Socket) -> frozenset[int]:
+    return frozenset(node.number for node in machine.numa_nodes if node.cpus & socket.cpus)

@@ -1,0 +1,93 @@
+"""What pinning needs of the machine, found when it is there and looked for again while it is not."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from agents.node.pinning import kubelet_state, sockets
+from agents.node.pinning.containers import Containers
+from agents.node.pinning.cri import RuntimeClient
+from agents.node.pinning.hierarchy import HierarchyError, find_hierarchy
+from agents.node.pinning.journal import Journal, JournalError
+from agents.node.pinning.pinner import Pinner
+from agents.node.pinning.reconciler import Reconciler
+from agents.node.pinning.settings import PinningSettings
+from agents.node.pinning.writer import CpusetWriter
+from agents.node.topology.assembly import assemble
+from agents.node.topology.machine import Machine
+from agents.node.topology.sysfs import SysfsError, read_sysfs
+
+TOPOLOGY_SECONDS: Final = 60.0
+"""How often sysfs is read: CPUs go offline and come back."""
+RETRY_SECONDS: Final = 10.0
+"""Seconds to the next attempt at what was not there."""
+
+
+class Workplace:
+    """The machine: its sockets, cgroups, journal, runtime and kubelet."""
+
+    def __init__(self, settings: PinningSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Prepare without I/O.
+
+        Args:
+            settings: where everything is.
+            clock: monotonic seconds.
+        """
+        self.machine: Machine | None = None
+        """Sockets; None: they cannot be told."""
+        self.topology_problem = ""
+        """Why they cannot."""
+        self.pinner: Pinner | None = None
+        """Pins; None: cgroups or the journal cannot be used."""
+        self.unable = ""
+        """Why they cannot."""
+        self.kubelet_pins = ""
+        """Why the kubelet is taken for one that pins; empty: it is not."""
+        self._settings = settings
+        self._clock = clock
+        self._runtime = RuntimeClient(settings.runtime)
+        self._journal: Journal | None = None
+        self._topology_due = self._pinner_due = 0.0
+
+    async def look(self) -> None:
+        """Find what is there; what is not there is looked for again when it is time."""
+        now = self._clock()
+        if now >= self._topology_due:
+            await asyncio.to_thread(self._read_topology)
+            self._topology_due = now + (TOPOLOGY_SECONDS if self.machine else RETRY_SECONDS)
+        if self.pinner is None and now >= self._pinner_due:
+            await asyncio.to_thread(self._open)
+            self._pinner_due = now + RETRY_SECONDS
+        self.kubelet_pins = await asyncio.to_thread(kubelet_state.pins, self._settings.kubelet)
+
+    def close(self) -> None:
+        """Let go of the journal and of the runtime."""
+        self._runtime.close()
+        if self._journal is not None:
+            self._journal.close()
+        self._journal = self.pinner = None
+
+    def _read_topology(self) -> None:
+        try:
+            machine = assemble(read_sysfs(self._settings.sysfs))
+        except SysfsError as error:
+            self.machine, self.topology_problem = None, str(error)
+            return
+        self.topology_problem = sockets.unknown(machine)
+        self.machine = None if self.topology_problem else machine
+
+    def _open(self) -> None:
+        try:
+            hierarchy = find_hierarchy(self._settings.cgroups)
+            self._journal = Journal.open(self._settings.journal)
+        except (HierarchyError, JournalError) as error:
+            self.unable = str(error)
+            return
+        self.unable = ""
+        writer = CpusetWriter(self._runtime, hierarchy.version)
+        containers = Containers(self._runtime, hierarchy)
+        reconciler = Reconciler(limit=self._settings.writes)
+        self.pinner = Pinner(hierarchy, containers, writer, self._journal, reconciler)

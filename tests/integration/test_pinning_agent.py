@@ -1,0 +1,163 @@
+"""The agent pins real containers of a real containerd by a SocketStatus of a real API server.
+
+Left out: kubelets, whose part in it is the layout of cgroups and the labels of containers; and what goes wrong
+(test_pinning_faults.py).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from hack.harness.cluster import Kubectl, eventually
+from tests.support.containerd import Containerd, containerd
+from tests.support.cpusets import everything
+from tests.support.pinning_stand import SOCKETS, Stand, on, stand
+
+ALL = everything()
+ONE, OTHER = SOCKETS
+
+
+def restore(*options: str) -> subprocess.CompletedProcess[str]:
+    """Run ``berth-agent restore``."""
+    command = [sys.executable, "-c", "from berth.cli.agent import main; main()", "restore", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containerd]:
+    with containerd(tmp_path_factory.mktemp("a")) as running:
+        yield running
+
+
+@pytest.fixture
+async def node(kubectl: Kubectl, daemon: Containerd, tmp_path: Path) -> AsyncIterator[Stand]:
+    with stand(kubectl, daemon, tmp_path) as made:
+        yield made
+    for uid in list(daemon.sandboxes):
+        await daemon.end(uid)
+
+
+async def test_labelled_pods_get_the_cpus_of_their_socket_and_nobody_else_does(node: Stand) -> None:
+    _, quiet = await node.pod("quiet", "A")
+    _, loud = await node.pod("loud", containers=2, labels={"category": "catC"})
+    _, plain = await node.pod("plain")
+    _, waiting = await node.pod("waiting", "B")
+    node.assign(quiet=0, loud=1, plain=1)
+    agent = node.agent()
+    on(quiet[0], ONE)
+    on(loud[0], OTHER)
+    on(loud[1], OTHER)
+    told = node.condition("Pinned", "True", "states no interference class and is left alone")
+    assert "2 pods assigned, each with the CPUs of its socket" in told
+    assert plain[0].cpus == waiting[0].cpus == ALL
+    status = node.status()
+    pods = {pod["name"]: pod for pod in status["pods"]}
+    assert pods.keys() == {"quiet", "loud", "plain", "waiting"}
+    assert {"cpus", "since"} <= pods["loud"].keys()
+    assert (pods["quiet"]["socket"], pods["loud"]["socket"], pods["loud"]["interferenceClass"]) == (0, 1, "C")
+    assert not {"cpus", "since", "interferenceClass"} & pods["plain"].keys()
+    assert {item["type"]: item["status"] for item in status["conditions"]} == {
+        "Pinned": "True",
+        "Drifted": "False",
+        "ObserveOnly": "False",
+        "TopologyUnknown": "False",
+    }
+    head, line = node.kubectl("get", "sst", node.node).splitlines()
+    assert head.split() == ["NAME", "SOCKETS", "PINNED", "VIOLATIONS", "AGE"]
+    assert line.split()[:4] == [node.node, "2", "2/3", "0"]
+    assert agent.metric("berth_pinning_writes_total", way="runtime") == 3
+    assert agent.metric("berth_pinning_pods", state="pinned") == 2
+
+
+async def test_pods_come_move_lose_their_label_and_go(node: Stand) -> None:
+    await node.pod("first", "D")
+    node.assign(first=1)
+    agent = node.agent()
+    uid, (late,) = await node.pod("late", "D")
+    node.assign(first=1, late=1)
+    on(late, OTHER)
+    eventually(lambda: node.status().get("violations"), accept=lambda found: found == 1, what="a violation")
+    node.assign(first=1, late=0)
+    on(late, ONE)
+    eventually(lambda: node.status().get("violations"), accept=lambda found: found == 0, what="no violation")
+    since = {pod["name"]: pod.get("since") for pod in node.status()["pods"]}
+    assert all(since.values())
+    node.kubectl("label", "pod", "late", "berth.dev/interference-class-")
+    on(late, ALL)
+    journal = node.directory / "journal" / "journal.json"
+    eventually(lambda: late.id not in journal.read_text(), what="the container struck out")
+    node.kubectl("label", "pod", "late", "berth.dev/interference-class=B")
+    on(late, ONE)
+    await node.daemon.end(uid)
+    eventually(lambda: late.id not in journal.read_text(), what="the container that has ended struck out")
+    node.kubectl("delete", "pod", "late", "--force", "--grace-period=0")
+    eventually(
+        lambda: [pod["name"] for pod in node.status()["pods"]], accept=lambda found: found == ["first"], what="pods"
+    )
+    assert agent.metric("berth_pinning_writes_total", way="failed") == 0
+
+
+async def test_a_container_that_starts_again_is_pinned_again(node: Stand) -> None:
+    uid, (first,) = await node.pod("web", "B")
+    node.assign(web=0)
+    node.agent()
+    on(first, ONE)
+    await node.daemon.end(uid)
+    _, (second,) = await node.pod("web", "B")
+    assert second.id != first.id
+    on(second, ONE, timeout=10.0)
+
+
+async def test_a_process_that_changes_its_own_cpuset_is_brought_back(node: Stand) -> None:
+    _, (web,) = await node.pod("web", "B")
+    node.assign(web=0)
+    agent = node.agent()
+    node.condition("Pinned", "True", "1 pod assigned")
+    for cpus in (ALL, OTHER):
+        web.set_own_cpus(cpus)
+        assert web.cpus == cpus
+        on(web, ONE, timeout=10.0)
+    assert agent.metric("berth_pinning_drifts_total") == 2
+    assert agent.metric("berth_pinning_given_up_containers") == 0
+
+
+async def test_what_is_pinned_survives_sigkill_and_is_given_back_at_the_end(node: Stand) -> None:
+    _, (web,) = await node.pod("web", "B")
+    _, (other,) = await node.pod("other", "A")
+    node.assign(web=0, other=1)
+    agent = node.agent()
+    on(web, ONE)
+    on(other, OTHER)
+    node.condition("Pinned", "True", "2 pods assigned")
+    agent.kill()
+    assert web.cpus == ONE
+    node.assign(web=0)
+    agent = node.agent()
+    on(other, ALL)  # what is wanted no more is given back by the next agent
+    assert web.cpus == ONE
+    agent.stop()
+    assert web.cpus == other.cpus == ALL
+    assert '"entries":[]' in (node.directory / "journal" / "journal.json").read_text()
+    assert agent.metric("berth_pinning_writes_total", way="failed") == 0
+
+
+async def test_what_a_dead_agent_has_left_is_given_back_by_hand(node: Stand) -> None:
+    _, (web,) = await node.pod("web", "B")
+    node.assign(web=1)
+    agent = node.agent()
+    on(web, OTHER)
+    options = [f"--journal={node.directory / 'journal'}", f"--runtime={node.daemon.socket}"]
+    answer = restore(*options)
+    assert answer.returncode == 2
+    assert "another process pins by this journal; stop the agent of this node first" in answer.stderr
+    agent.kill()
+    answer = restore(*options)
+    expected = f"container c0 of pod {node.kubectl.namespace}/web: restored\n"
+    assert (answer.returncode, answer.stdout) == (0, expected)
+    assert web.cpus == ALL
+    assert restore(*options).stdout == "nothing is pinned\n"

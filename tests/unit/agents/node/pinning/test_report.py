@@ -1,0 +1,180 @@
+"""What a SocketStatus says of what was found and done."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agents.node.pinning.pinner import PodState, Round
+from agents.node.pinning.reconciler import Finding
+from agents.node.pinning.report import MAX_SHOWN, Found, shown, status_of
+from agents.node.pinning.wanted import PodWish, Problem
+from berth.api.conditions import Condition, ConditionStatus, find_condition
+from berth.api.interference import InterferenceClass
+from berth.api.socketstatus import SocketStatusStatus
+from tests.support.sysfs import uniform
+
+MACHINE = uniform(sockets=2, cores=2)
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
+IN_EFFECT = {"c": (Finding.IN_EFFECT, "")}
+
+
+def state(
+    name: str, stated: str | None, socket: int | None, findings: Any = None, *, has: int | None = None
+) -> PodState:
+    cpus = MACHINE.sockets[socket].cpus if socket is not None else frozenset[int]()
+    wish = PodWish(
+        uid=f"u-{name}",
+        runtime_uid=f"u-{name}",
+        namespace="shop",
+        name=name,
+        interference_class=InterferenceClass(stated) if stated else None,
+        socket=socket,
+        cpus=cpus,
+    )
+    effective = MACHINE.online if has is None else MACHINE.sockets[has].cpus
+    findings = {"c": (Finding.NONE, "")} if findings is None else findings
+    return PodState(wish=wish, cpus=cpus, effective_cpus=effective, findings=findings)
+
+
+def pinned(name: str, stated: str, socket: int) -> PodState:
+    return state(name, stated, socket, IN_EFFECT, has=socket)
+
+
+def status(*pods: PodState, previous: SocketStatusStatus | None = None, now: datetime = NOW, **found: Any) -> Any:
+    given = {"generation": 3, "machine": MACHINE} | found
+    round_found = given.pop("round", Round(pods=pods))
+    return status_of(Found(round=round_found, **given), previous or SocketStatusStatus(), now)
+
+
+def condition(found: SocketStatusStatus, kind: str) -> Condition:
+    item = find_condition(found.conditions, kind)
+    assert item is not None
+    return item
+
+
+def test_pods_with_what_they_have() -> None:
+    found = status(pinned("web", "B", 1), state("new", "A", None), state("plain", None, None))
+    web, new, plain = (pod.to_api() for pod in found.pods)
+    assert web == {
+        "uid": "u-web",
+        "namespace": "shop",
+        "name": "web",
+        "interferenceClass": "B",
+        "socket": 1,
+        "cpus": "2-3",
+        "effectiveCpus": "2-3",
+        "since": "2026-01-31T12:00:00Z",
+    }
+    assert new == {"uid": "u-new", "namespace": "shop", "name": "new", "interferenceClass": "A", "effectiveCpus": "0-3"}
+    assert "interferenceClass" not in plain
+    assert (found.pinned, found.socket_count, found.observed_generation) == ("1/2", 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("pods", "violations"),
+    [
+        pytest.param([pinned("a", "D", 0), pinned("b", "D", 0)], 1, id="two that suffer from each other"),
+        pytest.param([pinned("a", "D", 0), pinned("b", "D", 1)], 0, id="apart"),
+        pytest.param([pinned("a", "D", 0), pinned("b", "C", 0), pinned("c", "B", 0)], 3, id="every pair counts"),
+        pytest.param([pinned("a", "A", 0), pinned("b", "D", 0)], 0, id="a pair that fits"),
+        pytest.param([state("a", "D", None), state("b", "D", None)], 0, id="on no socket"),
+    ],
+)
+def test_violations(pods: list[PodState], violations: int) -> None:
+    assert status(*pods).violations == violations
+
+
+def test_times_stay_while_nothing_changes() -> None:
+    first = status(pinned("web", "B", 1))
+    again = status(pinned("web", "B", 1), previous=first, now=LATER)
+    assert again.pods == first.pods
+    assert again.conditions == first.conditions
+    assert again.time == LATER
+    moved = status(pinned("web", "B", 0), previous=first, now=LATER)
+    assert moved.pods[0].since == LATER
+    lost = status(state("web", "B", 1, {"c": (Finding.DRIFTED, "it has CPUs 0-3, not 2-3")}), previous=first, now=LATER)
+    assert lost.pods[0].since is None
+    assert condition(lost, "Pinned").last_transition_time == LATER
+
+
+@pytest.mark.parametrize(
+    ("pods", "found", "expected", "reason", "text"),
+    [
+        pytest.param([], {}, True, "NothingAssigned", "0 pods assigned", id="nothing assigned"),
+        pytest.param([pinned("a", "A", 0)], {}, True, "InEffect", "1 pod assigned, each with the CPUs", id="pinned"),
+        pytest.param(
+            [pinned("a", "A", 0)],
+            {"problems": (Problem("Pod shop/b", "no class"),)},
+            True,
+            "BadInput",
+            "1 pod assigned, each with the CPUs of its socket; Pod shop/b: no class",
+            id="bad input beside it",
+        ),
+        pytest.param(
+            [pinned("a", "A", 0), state("b", "A", 1, {"w": (Finding.IMPOSSIBLE, "its pod has others")})],
+            {},
+            False,
+            "NotInEffect",
+            "Pod shop/b: container w: its pod has others",
+            id="one is not",
+        ),
+        pytest.param(
+            [state("b", "A", 1, {})], {}, True, "NothingAssigned", "0 pods", id="a pod whose containers are to come"
+        ),
+        pytest.param(
+            [state("a", "A", 1, {"w": (Finding.PENDING, "it has CPUs 0-3")})],
+            {"observe": "the kubelet pins", "observe_reason": "KubeletPins"},
+            False,
+            "ObserveOnly",
+            "the kubelet pins; Pod shop/a: container w: it has CPUs 0-3",
+            id="somebody else pins",
+        ),
+        pytest.param(
+            [],
+            {"machine": None, "topology_problem": "no CPUs"},
+            False,
+            "TopologyUnknown",
+            "no CPUs",
+            id="unknown sockets",
+        ),
+        pytest.param([], {"unable": "no cgroups"}, False, "Unable", "no cgroups", id="no cgroups"),
+        pytest.param(
+            [],
+            {"round": Round(pods=(state("a", "A", 1, {"w": (Finding.PENDING, "x")}),), problem="disk full")},
+            False,
+            "NotInEffect",
+            "disk full; Pod shop/a: container w: x",
+            id="a full disk",
+        ),
+    ],
+)
+def test_pinned(pods: list[PodState], found: dict[str, Any], expected: bool, reason: str, text: str) -> None:
+    item = condition(status(*pods, **found), "Pinned")
+    assert (item.status is ConditionStatus.TRUE, item.reason) == (expected, reason)
+    assert text in item.message
+
+
+@pytest.mark.parametrize(
+    ("finding", "drifted"), [(finding, finding in (Finding.DRIFTED, Finding.GIVEN_UP)) for finding in Finding]
+)
+def test_drifted(finding: Finding, drifted: bool) -> None:
+    item = condition(status(state("a", "A", 1, {"w": (finding, "it has CPUs 0-3")})), "Drifted")
+    assert item.status is (ConditionStatus.TRUE if drifted else ConditionStatus.FALSE)
+    assert ("Pod shop/a: container w: it has CPUs 0-3; find out who writes" in item.message) is drifted
+
+
+def test_who_pins_instead() -> None:
+    found = status(pinned("a", "A", 1), observe="the kubelet pins", observe_reason="KubeletPins")
+    item = condition(found, "ObserveOnly")
+    assert (item.status, item.reason, item.message) == (ConditionStatus.TRUE, "KubeletPins", "the kubelet pins")
+    assert found.pods[0].cpus is None, "nothing is asked for while nothing is written"
+
+
+def test_long_lists_are_cut() -> None:
+    texts = [str(number) for number in range(MAX_SHOWN + 5)]
+    assert shown(texts[:2]) == "0; 1"
+    assert shown(texts) == "; ".join([*texts[:MAX_SHOWN], "and 5 more"])

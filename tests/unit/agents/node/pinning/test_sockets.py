@@ -1,0 +1,82 @@
+"""Sockets as a SocketStatus shows them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agents.node.pinning.sockets import reports, socket_of, unknown
+from agents.node.topology.machine import Assumption, LastLevelCache, Machine, NumaNode
+from tests.support.sysfs import MIB, uniform
+
+
+def test_a_server_with_two_sockets() -> None:
+    machine = uniform(sockets=2, caches=2, cores=2, threads=2, nodes=2)
+    first, second = (report.to_api() for report in reports(machine))
+    assert first == {
+        "socket": 0,
+        "numaNodes": [0, 1],
+        "cpus": "0-3,8-11",
+        "cpuCount": 8,
+        "memoryBytes": 2**31,
+        "caches": [
+            {"level": 3, "sizeBytes": 32 * MIB, "cpus": "0-1,8-9"},
+            {"level": 3, "sizeBytes": 32 * MIB, "cpus": "2-3,10-11"},
+        ],
+        "smtSiblings": ["0,8", "1,9", "2,10", "3,11"],
+    }
+    assert (second["socket"], second["numaNodes"], second["cpus"]) == (1, [2, 3], "4-7,12-15")
+
+
+def test_what_is_not_known_or_of_several_is_left_out() -> None:
+    shared = reports(uniform(sockets=2, cores=2, nodes=0))
+    assert [report.memory_bytes for report in shared] == [None, None], "memory of both sockets together"
+    assert [report.numa_nodes for report in shared] == [(0,), (0,)]
+    machine = uniform(cores=2)
+    machine = replace(
+        machine,
+        numa_nodes=(NumaNode(number=0, cpus=machine.online, memory_bytes=None),),
+        last_level_caches=(LastLevelCache(level=0, size_bytes=None, cpus=machine.online),),
+    )
+    (report,) = reports(machine)
+    assert report.to_api() == {
+        "socket": 0,
+        "numaNodes": [0],
+        "cpus": "0-1",
+        "cpuCount": 2,
+        "caches": [{"cpus": "0-1"}],
+        "smtSiblings": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("cpus", "expected"),
+    [
+        pytest.param({0, 1}, 0, id="all of a socket"),
+        pytest.param({3}, 1, id="a part of one"),
+        pytest.param({1, 2}, None, id="of both"),
+        pytest.param(set(), None, id="none"),
+        pytest.param({9}, None, id="of no socket"),
+    ],
+)
+def test_which_socket(cpus: set[int], expected: int | None) -> None:
+    assert socket_of(uniform(sockets=2, cores=2), frozenset(cpus)) == expected
+
+
+@pytest.mark.parametrize(
+    ("assumptions", "expected"),
+    [
+        pytest.param((), "", id="everything is there"),
+        pytest.param((Assumption("devices/system/cpu/cpu0/topology/die_id", "?", "?"),), "", id="dies do not matter"),
+        pytest.param(
+            (Assumption("devices/system/cpu/cpu0/topology/physical_package_id", "not there", "it is in the first"),),
+            "devices/system/cpu/cpu0/topology/physical_package_id: not there; nothing is pinned, as nobody knows which "
+            "CPUs are on one socket",
+            id="no number of a socket",
+        ),
+    ],
+)
+def test_whether_sockets_can_be_told(assumptions: tuple[Assumption, ...], expected: str) -> None:
+    machine: Machine = replace(uniform(), assumptions=assumptions)
+    assert unknown(machine) == expected

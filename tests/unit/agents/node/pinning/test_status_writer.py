@@ -1,0 +1,77 @@
+"""When the status is written, and what is asked of an API server that has no such object yet."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from agents.node.pinning.status_writer import INTERVAL_SECONDS, REPEAT_SECONDS, StatusWriter
+from berth.api.socketstatus import SocketStatusStatus
+from berth.kube.client import ApiClient
+from berth.kube.errors import ApiError
+from tests.support.api_server import Answer, Request, api_server, refusal
+
+STATUS = SocketStatusStatus(socket_count=2, pinned="1/1", time=datetime(2026, 1, 31, tzinfo=UTC))
+LATER = STATUS.model_copy(update={"time": datetime(2026, 2, 1, tzinfo=UTC)})
+OTHER = STATUS.model_copy(update={"pinned": "0/1"})
+
+
+@pytest.mark.parametrize(
+    ("status", "there", "after", "due"),
+    [
+        pytest.param(LATER, STATUS, INTERVAL_SECONDS, False, id="nothing but the time is new"),
+        pytest.param(OTHER, STATUS, INTERVAL_SECONDS, True, id="something is new"),
+        pytest.param(OTHER, STATUS, INTERVAL_SECONDS - 0.1, False, id="something is new, too soon"),
+        pytest.param(LATER, OTHER, INTERVAL_SECONDS, True, id="somebody has edited it"),
+        pytest.param(LATER, SocketStatusStatus(), INTERVAL_SECONDS, True, id="it is gone"),
+        pytest.param(LATER, STATUS, REPEAT_SECONDS, True, id="the last write is long ago"),
+    ],
+)
+async def test_when_it_is_written(
+    status: SocketStatusStatus, there: SocketStatusStatus, after: float, due: bool
+) -> None:
+    with api_server(lambda _: Answer(200, {})) as server:
+        async with ApiClient(server.connection()) as client:
+            writer = StatusWriter(client, "n1")
+            assert writer.due(status, there, 100.0)
+            await writer.write(STATUS, 100.0)
+            assert writer.due(status, there, 100.0 + after) is due
+    (request,) = server.requests
+    assert request.path == ("/apis/berth.dev/v1alpha1/socketstatuses/n1/status?fieldManager=berth-pinning&force=true")
+    body = json.loads(request.body)
+    assert body["metadata"] == {"name": "n1"}
+    assert body["status"] == STATUS.to_api()
+    assert "spec" not in body
+
+
+@pytest.mark.parametrize("node", [True, False], ids=["with a Node", "without a Node"])
+async def test_one_that_is_not_there_is_made_first(node: bool) -> None:
+    made = False
+
+    def answer(request: Request) -> Answer:
+        nonlocal made
+        if request.method == "GET":
+            return Answer(200, {"metadata": {"name": "n1", "uid": "u"}}) if node else refusal(404, "NotFound")
+        if request.path.startswith("/apis/berth.dev/v1alpha1/socketstatuses/n1?"):
+            made = True
+        return Answer(200, {}) if made else refusal(404, "NotFound")
+
+    with api_server(answer) as server:
+        async with ApiClient(server.connection()) as client:
+            await StatusWriter(client, "n1").write(STATUS, 0.0)
+    bodies = [json.loads(request.body) for request in server.requests if request.method == "PATCH"]
+    owners = [{"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u"}]
+    assert [body.get("status") for body in bodies] == [STATUS.to_api(), None, STATUS.to_api()]
+    assert bodies[1]["metadata"] == {"name": "n1", **({"ownerReferences": owners} if node else {})}
+
+
+async def test_a_refusal_is_the_callers_business_and_is_not_repeated_at_once() -> None:
+    with api_server(lambda _: refusal(403, "Forbidden")) as server:
+        async with ApiClient(server.connection()) as client:
+            writer = StatusWriter(client, "n1")
+            with pytest.raises(ApiError, match="403"):
+                await writer.write(STATUS, 10.0)
+            assert not writer.due(STATUS, SocketStatusStatus(), 10.0 + INTERVAL_SECONDS - 0.1)
+            assert writer.due(STATUS, SocketStatusStatus(), 10.0 + INTERVAL_SECONDS)

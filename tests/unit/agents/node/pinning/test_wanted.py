@@ -1,0 +1,189 @@
+"""Which pods are to have which CPUs, and what is said of assignments and labels that make no sense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.node.pinning.wanted import PodWish, Wanted, read_assignments, wanted
+from berth.api.interference import InterferenceClass
+from berth.kube.meta import ObjectMeta
+from berth.kube.objects import Pod, PodStatus
+from tests.support.sysfs import uniform
+
+MACHINE = uniform(sockets=2, cores=2, threads=2)
+CLASS = "berth.dev/interference-class"
+
+
+def pod(name: str, stated: str | None = "A", *, phase: str = "Running", **annotations: str) -> Pod:
+    labels = {} if stated is None else {CLASS: stated}
+    metadata = ObjectMeta(name=name, namespace="shop", uid=f"u-{name}", labels=labels, annotations=annotations)
+    return Pod(metadata=metadata, status=PodStatus(phase=phase))
+
+
+def assignment(name: str, socket: Any = 0, **changes: Any) -> dict[str, Any]:
+    return {"uid": f"u-{name}", "namespace": "shop", "name": name, "socket": socket} | changes
+
+
+def found(assignments: Any, *pods: Pod, **options: Any) -> Wanted:
+    stated, problems = read_assignments({"assignments": assignments}, "n1")
+    answer = wanted(stated, pods, MACHINE, node="n1", **options)
+    return answer._replace(problems=(*problems, *answer.problems))
+
+
+def test_an_assigned_pod_with_a_class_gets_its_socket() -> None:
+    answer = found([assignment("web", 1)], pod("web", "B"))
+    expected = PodWish(
+        uid="u-web",
+        runtime_uid="u-web",
+        namespace="shop",
+        name="web",
+        interference_class=InterferenceClass.B,
+        socket=1,
+        cpus=frozenset({2, 3, 6, 7}),
+    )
+    assert answer == Wanted((expected,), ())
+
+
+def test_memory_only_when_asked_for() -> None:
+    (wish,) = found([assignment("web", 1)], pod("web"), memory=True).pods
+    assert wish.mems == {1}
+
+
+def test_a_static_pod_is_known_to_the_runtime_by_the_hash_of_its_configuration() -> None:
+    annotations = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.hash": "abc"}
+    (wish,) = found([assignment("web")], pod("web", **annotations)).pods
+    assert (wish.uid, wish.runtime_uid) == ("u-web", "abc")
+    (wish,) = found([assignment("web")], pod("web", **{"kubernetes.io/config.hash": "abc"})).pods
+    assert wish.runtime_uid == "u-web"
+
+
+@pytest.mark.parametrize(
+    ("assignments", "stated", "text"),
+    [
+        pytest.param(
+            [assignment("web", 7)],
+            "A",
+            "SocketStatus n1: spec.assignments[0].socket: n1 has no socket 7, it has 0-1; pod shop/web is left alone; "
+            "assign it to one of these",
+            id="a socket that is not there",
+        ),
+        pytest.param(
+            [assignment("web", uid="old")],
+            "A",
+            "SocketStatus n1: spec.assignments[0].uid: no pod shop/web with UID old on this node; the assignment "
+            "counts for nothing; remove it, or give it the UID of the pod",
+            id="a pod that is gone",
+        ),
+        pytest.param(
+            [assignment("web") | {"name": "api"}],
+            "A",
+            "SocketStatus n1: spec.assignments[0].uid: no pod shop/api with UID u-web on this node; the assignment "
+            "counts for nothing; remove it, or give it the UID of the pod",
+            id="the UID of another pod",
+        ),
+        pytest.param(
+            [assignment("web")],
+            None,
+            "SocketStatus n1: spec.assignments[0]: pod shop/web states no interference class and is left alone; give "
+            f"it the label {CLASS}, or remove the assignment",
+            id="a pod without a class",
+        ),
+        pytest.param(
+            [assignment("web", -1)],
+            "A",
+            "SocketStatus n1: spec.assignments[0].socket: input should be greater than or equal to 0, found -1; raise "
+            "the value to the minimum",
+            id="a socket below 0",
+        ),
+        pytest.param(
+            [{"uid": "u-web", "namespace": "shop", "name": "web"}],
+            "A",
+            "SocketStatus n1: spec.assignments[0].socket: field required; add the field",
+            id="no socket",
+        ),
+        pytest.param(
+            "web",
+            "A",
+            "SocketStatus n1: spec.assignments: must be a list; nothing is pinned by it; write a list",
+            id="no list",
+        ),
+    ],
+)
+def test_what_makes_no_sense(assignments: Any, stated: str | None, text: str) -> None:
+    answer = found(assignments, pod("web", stated))
+    assert [str(problem) for problem in answer.problems] == [text]
+    assert [wish.socket for wish in answer.pods] == [None]
+
+
+def test_an_assignment_that_makes_no_sense_keeps_nobody_from_another() -> None:
+    pods = [pod("a"), pod("b"), pod("c", None)]
+    answer = found([assignment("a", 9), "?", assignment("b", 1), assignment("c"), assignment("gone")], *pods)
+    assert {wish.name: wish.socket for wish in answer.pods} == {"a": None, "b": 1, "c": None}
+    assert len(answer.problems) == 4
+
+
+def test_a_pod_that_is_assigned_twice_stays_where_it_was_first() -> None:
+    answer = found([assignment("web", 0), assignment("web", 1)], pod("web"))
+    assert [wish.socket for wish in answer.pods] == [0]
+    assert [str(problem) for problem in answer.problems] == [
+        "SocketStatus n1: spec.assignments[1]: pod shop/web is assigned twice; the first counts; remove this one"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stated", "text"),
+    [
+        pytest.param("X", '"X" is no interference class', id="unknown"),
+        pytest.param("a", '"a" is no interference class', id="of another case"),
+    ],
+)
+def test_a_label_that_is_no_class_is_told_without_an_assignment_too(stated: str, text: str) -> None:
+    answer = found([], pod("web", stated))
+    assert answer.pods == ()
+    assert [problem.subject for problem in answer.problems] == ["Pod shop/web"]
+    assert f"metadata.labels.{CLASS}: {text}" in str(answer.problems[0])
+
+
+def test_another_label_may_hold_the_class() -> None:
+    other = pod("web", None)
+    other.metadata.labels["example.com/class"] = "C"
+    (wish,) = found([assignment("web")], other, key="example.com/class").pods
+    assert wish.interference_class is InterferenceClass.C
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_pods_that_have_ended_are_nobodys_business(phase: str) -> None:
+    assert found([assignment("web", 1)], pod("web", phase=phase)) == Wanted((), ())
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(ANYTHING, st.sampled_from([0, 1]))
+def test_whatever_stands_there_the_pods_after_it_count(anything: Any, socket: int) -> None:
+    answer = found([anything, assignment("web", socket)], pod("web"))
+    assert [wish.socket for wish in answer.pods] == [socket]
+    assert answer.problems
+    assert all(problem.subject == "SocketStatus n1" for problem in answer.problems)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 3)), max_size=8), st.sets(st.sampled_from("abcdef"))
+)
+def test_nobody_without_a_class_gets_cpus_and_nobody_gets_those_of_another_socket(
+    assigned: list[tuple[str, int]], classed: set[str]
+) -> None:
+    pods = [pod(name, "A" if name in classed else None) for name in "abcde"]
+    answer = found([assignment(name, socket) for name, socket in assigned], *pods)
+    sockets = {socket.number: socket.cpus for socket in MACHINE.sockets}
+    for wish in answer.pods:
+        assert wish.cpus == (sockets[wish.socket] if wish.socket is not None else frozenset())
+        assert not wish.cpus or wish.name in classed
