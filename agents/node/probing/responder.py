@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import selectors
 import socket
 import time
@@ -14,12 +15,16 @@ from agents.node.listening import listen
 DEFAULT_PORT: Final = 9470
 """Port of the agents' responders."""
 MAX_CONNECTIONS: Final = 256
-"""Connections at a time; one more closes the one that has been silent for longest."""
+"""Connections at a time; one more closes the one that has been silent for longest, as where descriptors run out."""
 IDLE_SECONDS: Final = 60.0
 """Silence after which a connection is closed."""
 ANSWER: Final = b"!"
 """What a responder says, whatever it is asked."""
 _READ: Final = 64
+_FULL: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+"""Errors of an accept when the process or the machine has no room for one more connection, which stays in the queue."""
+_FULL_SECONDS: Final = 1.0
+"""Pause where nothing can be closed to make room."""
 
 
 class Responder:
@@ -69,8 +74,11 @@ class Responder:
     def _accept(self) -> None:
         try:
             connection, _ = self._server.accept()
-        except OSError:
-            return  # it was given up meanwhile, or there are no more file descriptors: the peer counts a loss
+        except OSError as error:
+            # Else it was given up meanwhile.
+            if error.errno in _FULL:
+                self._make_room()
+            return
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         acknowledge_at_once(connection)
@@ -93,6 +101,13 @@ class Responder:
             return
         self._connections[connection] = time.monotonic()
         self._connections.move_to_end(connection)
+
+    def _make_room(self) -> None:
+        """Close the connection that has been silent for longest: whoever waits is accepted next."""
+        if self._connections:
+            self._drop(next(iter(self._connections)))
+        else:
+            time.sleep(_FULL_SECONDS)
 
     def _close_idle(self) -> None:
         oldest = time.monotonic() - IDLE_SECONDS

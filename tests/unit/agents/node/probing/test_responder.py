@@ -3,13 +3,45 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from agents.node.probing import responder as module
 from agents.node.probing.responder import Responder
 from tests.support.probing import running_responder
+
+FEW_DESCRIPTORS = """
+import os, resource, sys, threading
+from agents.node.probing.responder import Responder
+responder = Responder("127.0.0.1", 0)
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+lowest = os.dup(0)
+os.close(lowest)
+def spare(count):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + count, hard))
+threading.Thread(target=responder.serve, daemon=True).start()
+spare(int(sys.argv[1]))
+print(responder.port, flush=True)
+for line in sys.stdin:
+    spare(int(line))
+"""
+
+
+@contextmanager
+def few_descriptors(spare: int) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+    """Port of a responder whose process may have so many connections, and that process; a line changes how many."""
+    command = [sys.executable, "-c", FEW_DESCRIPTORS, str(spare)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield int(process.stdout.readline()), process
+        finally:
+            process.kill()
 
 
 def connect(responder: Responder) -> socket.socket:
@@ -56,6 +88,23 @@ def test_beyond_its_limit_the_one_silent_for_longest_goes(monkeypatch: pytest.Mo
         with connect(responder) as third:
             assert second.recv(10) == b""
             assert [ask(first), ask(third)] == [b"!", b"!"]
+
+
+def test_without_free_descriptors_the_one_silent_for_longest_goes() -> None:
+    with few_descriptors(3) as (port, _), ExitStack() as opened:
+        connections = [opened.enter_context(socket.create_connection(("127.0.0.1", port), 10)) for _ in range(8)]
+        for number in (5, 6, 7):
+            assert ask(connections[number]) == b"!"
+        assert connections[0].recv(10) == b""
+
+
+def test_with_nothing_to_close_it_accepts_as_soon_as_there_is_room() -> None:
+    with few_descriptors(0) as (port, process), socket.create_connection(("127.0.0.1", port), 10) as connection:
+        connection.send(b"?")
+        assert process.stdin is not None
+        process.stdin.write("3\n")
+        process.stdin.flush()
+        assert connection.recv(10) == b"!"
 
 
 def test_a_silent_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
