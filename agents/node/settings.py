@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import math
+from typing import ClassVar, Final
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from agents.node.probing.responder import DEFAULT_PORT
+from agents.node.probing.rounds import paced_seconds
 from agents.node.probing.sampling import DEFAULT_PEERS
 from agents.node.throughput.receiver import DEFAULT_PORT as THROUGHPUT_PORT
 from berth.api.probereport import MAX_BITS_PER_SECOND, MAX_INTERFACE, MAX_PEERS
 from berth.api.quantity import parse_quantity
 from berth.runtime.settings import ComponentSettings
+
+LONGEST_INTERVAL: Final = 60.0
+"""Seconds from one round to the next at most: figures are those of the last 90."""
 
 
 class NodeSettings(ComponentSettings):
@@ -31,10 +36,10 @@ class NodeSettings(ComponentSettings):
     """Port of the responder; 0 picks a free one."""
     peers: int = Field(default=DEFAULT_PEERS, ge=1, le=MAX_PEERS)
     """Nodes that are probed at most; the same on all nodes, since each works out what the others do."""
-    interval: float = Field(default=5.0, ge=0.5, le=60.0)
+    interval: float = Field(default=5.0, ge=0.5, le=LONGEST_INTERVAL)
     """Seconds from one round of probes to the next, give or take a tenth."""
     rate: float = Field(default=20.0, ge=1.0, le=1000.0)
-    """Probes a second at most, whatever the number of peers."""
+    """Probes a second at most, whatever the number of peers; a round, of five probes a peer, must fit into a minute."""
     interface: str = Field(default="", max_length=MAX_INTERFACE)
     """Network interface that leads to other nodes; empty: that of the default route."""
     bandwidth: str | None = None
@@ -43,6 +48,19 @@ class NodeSettings(ComponentSettings):
     """Megabytes that it may send to each peer in an hour, and take from each, to measure throughput; 0: none."""
     throughput_port: int = Field(default=THROUGHPUT_PORT, ge=1, le=65535)
     """Port for that, the same on all nodes."""
+
+    @field_validator("rate")
+    @classmethod
+    def _ends_a_round(cls, rate: float, info: ValidationInfo) -> float:
+        peers = info.data.get("peers", DEFAULT_PEERS)
+        least = paced_seconds(peers, 1.0) / LONGEST_INTERVAL
+        if rate < least:
+            seconds = paced_seconds(peers, rate)
+            raise ValueError(
+                f"a round with {peers} peers takes {seconds:.0f} s, more than {LONGEST_INTERVAL:g}; write "
+                f"{math.ceil(10 * least) / 10:g} or more, or have fewer --node-peers"
+            )
+        return rate
 
     @field_validator("bandwidth")
     @classmethod

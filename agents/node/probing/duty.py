@@ -80,6 +80,8 @@ class ProbingDuty:
         self._process = ProberProcess(
             [f"--{name}={value}" for name, value in options.items()],
             interval=settings.interval,
+            rate=settings.rate,
+            peers=settings.peers,
             measured=self._measured,
             restarted=metrics.RESTARTS.inc,
         )

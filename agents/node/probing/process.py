@@ -13,14 +13,14 @@ from typing import Final, cast
 import structlog
 
 from agents.node.probing.messages import Order, decode_round, encode_order
-from agents.node.probing.rounds import Round
+from agents.node.probing.rounds import Round, longest_round
 
 log = structlog.get_logger()
 
 RESTART_SECONDS: Final = (1.0, 60.0)
 """Pause before the first and, doubled each time, the last start of a process that measures nothing."""
 STALL_SECONDS: Final = 60.0
-"""A process that says nothing for as long beyond its interval is ended: it hangs."""
+"""A process that says nothing for as long beyond its interval and its longest round is ended: it hangs."""
 
 
 class ProberProcess:
@@ -31,6 +31,8 @@ class ProberProcess:
         arguments: Sequence[str],
         *,
         interval: float,
+        rate: float,
+        peers: int,
         measured: Callable[[Round], None],
         restarted: Callable[[], None],
         command: Sequence[str] = (sys.executable, "-m", "agents.node.probing.prober"),
@@ -42,14 +44,17 @@ class ProberProcess:
         Args:
             arguments: options of the prober.
             interval: seconds from one round to the next.
+            rate: probes a second at most.
+            peers: most that an order has.
             measured: called with every round.
             restarted: called each time a process has ended by itself or hung.
             command: what to start.
             pauses: least and greatest seconds before a new start.
-            stall: seconds beyond the interval after which a silent process hangs.
+            stall: seconds beyond the interval and the longest round after which a silent process hangs.
         """
         self._command = (*command, *arguments)
-        self._silence = interval + stall
+        self.silence = interval + longest_round(peers, rate) + stall
+        """Seconds without a word after which a process is ended."""
         self._measured = measured
         self._restarted = restarted
         self._pauses = pauses
@@ -83,13 +88,13 @@ class ProberProcess:
             while True:
                 try:
                     # Not asyncio.wait_for: that of Python 3.11 swallows a cancellation that meets what it waits for.
-                    async with asyncio.timeout(self._silence):
+                    async with asyncio.timeout(self.silence):
                         line = await lines.readline()
                     if not line:
                         return rounds, f"exit status {await process.wait()}"
                     measured = decode_round(line)
                 except TimeoutError:
-                    return rounds, f"silent for {self._silence:g} s"
+                    return rounds, f"silent for {self.silence:g} s"
                 except (ValueError, TypeError, KeyError) as error:  # also a line that is too long
                     return rounds, f"said what is no round: {error!r}"
                 self._measured(measured)

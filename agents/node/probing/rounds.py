@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ from typing import Final, NamedTuple
 
 from agents.node.probing.icmp import Icmp
 from agents.node.probing.pacing import Pacer
-from agents.node.probing.request_response import RequestResponse
+from agents.node.probing.request_response import PROBE_TIMEOUT, RequestResponse
 from agents.node.probing.window import Method, Sample
 
 TCP_PROBES: Final = 3
@@ -19,6 +20,9 @@ ICMP_PROBES: Final = 2
 """ICMP probes of a peer in a round."""
 THREADS: Final = 5
 """Peers that are probed at the same time; more of them measure each other."""
+
+_WAITS: Final = 3 * TCP_PROBES + ICMP_PROBES
+"""Probe timeouts that a peer can take: of each TCP probe a kept connection that is reset, a new one, and its answer."""
 
 
 class Target(NamedTuple):
@@ -40,6 +44,21 @@ class Round:
     """round trips over loopback in microseconds, None for those that were lost"""
     samples: Mapping[str, tuple[Sample, ...]]
     """samples by name of the peer"""
+
+
+def paced_seconds(peers: int, rate: float) -> float:
+    """Return the seconds that a round takes by its cap alone, where all answer at once.
+
+    Args:
+        peers: how many are probed.
+        rate: probes a second at most.
+    """
+    return (peers * (TCP_PROBES + ICMP_PROBES) + 2 * TCP_PROBES) / rate
+
+
+def longest_round(peers: int, rate: float) -> float:
+    """Return the seconds that a round takes at most, if all answer at the last moment; arguments as above."""
+    return paced_seconds(peers, rate) + math.ceil(peers / THREADS) * _WAITS * PROBE_TIMEOUT
 
 
 class Prober:

@@ -38,6 +38,8 @@ class Kept:
         self.process = ProberProcess(
             [],
             interval=0.0,
+            rate=1e9,
+            peers=0,
             measured=self._measured,
             restarted=self._restarted,
             command=(sys.executable, "-c", program),
@@ -84,6 +86,19 @@ def order(*names: str) -> Order:
 )
 async def test_another_is_started(program: str, stall: float) -> None:
     await Kept(program, stall=stall).until(lambda kept: kept.restarts >= 2)
+
+
+@pytest.mark.parametrize(
+    ("peers", "rate", "least"),
+    [
+        pytest.param(10, 20.0, 60 + 5 + 24.8, id="usual"),
+        pytest.param(100, 20.0, 60 + 5 + 245.3, id="a hundred peers that are cut off"),
+        pytest.param(100, 8.5, 60 + 5 + 279.5, id="and a low cap"),
+    ],
+)
+def test_no_round_is_so_long_that_its_process_seems_to_hang(peers: int, rate: float, least: float) -> None:
+    process = ProberProcess([], interval=5.0, rate=rate, peers=peers, measured=print, restarted=print)
+    assert process.silence >= least
 
 
 async def test_rounds_arrive() -> None:

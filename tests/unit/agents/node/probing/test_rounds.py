@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from agents.node.probing.icmp import Icmp
-from agents.node.probing.rounds import ICMP_PROBES, TCP_PROBES, Prober, Target
+from agents.node.probing.rounds import ICMP_PROBES, TCP_PROBES, Prober, Target, longest_round, paced_seconds
 from agents.node.probing.window import Method
 from tests.support.probing import free_port, running_responder
 
@@ -40,6 +40,20 @@ def test_every_target_by_both_methods(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(sample.microseconds is None for sample in found.samples["b"])
     assert all(sample.microseconds == 70 for sample in found.samples["c"])
     assert len(found.self_probes) == 2 * TCP_PROBES
+
+
+@pytest.mark.parametrize(
+    ("peers", "rate", "paced", "longest"),
+    [
+        pytest.param(0, 2.0, 3.0, 3.0, id="nobody but itself"),
+        pytest.param(10, 20.0, 2.8, 24.8, id="usual"),
+        pytest.param(11, 20.0, 3.05, 36.05, id="one more than threads have together"),
+        pytest.param(100, 8.5, 59.53, 279.53, id="most"),
+    ],
+)
+def test_how_long_a_round_takes(peers: int, rate: float, paced: float, longest: float) -> None:
+    assert paced_seconds(peers, rate) == pytest.approx(paced, abs=0.01)
+    assert longest_round(peers, rate) == pytest.approx(longest, abs=0.01)
 
 
 @pytest.mark.usefixtures("_no_icmp")
