@@ -63,3 +63,12 @@ def printable(text: str) -> str:
     'red \\\\x1b[31m'
     """
     return _COMMANDS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def one_line(text: str, limit: int) -> str:
+    """Return what should be a name, as it can stand in a sentence: shortened, and line feeds and tabs written out too.
+
+    >>> one_line("n\\nStatus: True", 8)
+    'n\\\\nSta…'
+    """
+    return printable(shortened(text, limit)).replace("\n", "\\n").replace("\t", "\\t")

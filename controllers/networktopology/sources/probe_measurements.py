@@ -10,8 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from berth.api.labels import BERTH_GROUP
-from berth.api.probereport import KIND, MAX_MICROSECONDS, PLURAL
-from berth.api.text import counted
+from berth.api.probereport import KIND, MAX_MICROSECONDS, MAX_NODE, PLURAL
+from berth.api.text import counted, one_line
 from berth.kube.objects import ObjectMeta
 from berth.kube.resources import Resource
 from controllers.networktopology.node_medians import MAX_AGE, latencies, pair_figures
@@ -74,14 +74,14 @@ class _Gathered:
         age = -math.inf if time is None else (self._now - time).total_seconds()
         if time is None or age < -CLOCK_TOLERANCE:
             self.mistimed += time is not None
-            self.malformed.append(f"{origin} to {peer.node} was probed at {peer.last_probe_time[:40]!r}")
+            self.malformed.append(f"{_named(origin, peer.node)} was probed at {peer.last_probe_time[:40]!r}")
             return
         if age >= MAX_AGE:
             self.stale += 1
             return
         value: Any = getattr(peer, self._field)
         if value is not None and not 0 < value <= MAX_MICROSECONDS:
-            self.malformed.append(f"{origin} to {peer.node} took {value} microseconds")
+            self.malformed.append(f"{_named(origin, peer.node)} took {value} microseconds")
             return
         if value is not None and (self.time is None or time > self.time):
             self.time = time
@@ -104,7 +104,7 @@ def read_reports(reports: Iterable[Report], places: Places, *, percentile: Perce
             unknown.append(origin)
             continue
         peers = {peer.node: peer for peer in report.status.peers if peer.node != origin}
-        unknown += (f"{origin} to {node}" for node in peers if node not in places.nodes)
+        unknown += (_named(origin, node) for node in peers if node not in places.nodes)
         gathered.add(origin, (peer for node, peer in sorted(peers.items()) if node in places.nodes))
     zone_figures = pair_figures(gathered.measurements, places.zone_of)
     answered = any(item.microseconds < UNREACHABLE for item in gathered.measurements)
@@ -124,6 +124,11 @@ def read_reports(reports: Iterable[Report], places: Places, *, percentile: Perce
         stale=gathered.stale,
         mistimed=gathered.mistimed,
     )
+
+
+def _named(origin: str, peer: str) -> str:
+    # Whoever has taken over a node states what he likes as the name of a peer, and people read it.
+    return f"{origin} to {one_line(peer, MAX_NODE)}"
 
 
 def moment_of(text: str) -> datetime | None:

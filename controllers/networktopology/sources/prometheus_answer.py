@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from berth.api.probereport import MAX_MICROSECONDS
-from berth.api.text import listed, printable, shortened
+from berth.api.text import listed, one_line, printable, shortened
 from controllers.networktopology.node_medians import latencies, pair_figures
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import Measurement, Reading, SourceState
@@ -179,7 +179,7 @@ def _microseconds(text: str, factor: float) -> int | None:
 
 
 def _name(text: str) -> str:
-    return printable(shortened(text, _LONGEST_NAME))
+    return one_line(text, _LONGEST_NAME)
 
 
 def _text(text: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.api.text import cost_text, counted, listed, printable, share_text, shortened
+from berth.api.text import cost_text, counted, listed, one_line, printable, share_text, shortened
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,16 @@ def test_a_share_is_none_or_all_only_if_it_is(value: float, text: str) -> None:
 )
 def test_text_that_commands_a_terminal_is_written_out(text: str, shown: str) -> None:
     assert printable(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("node-1", "node-1", id="a name"),
+        pytest.param("a\nb\tc", "a\\nb\\tc", id="another line"),
+        pytest.param("a\x1b[2J", "a\\x1b[2J", id="commands of a terminal"),
+        pytest.param("a" * 11, "a" * 7 + "…", id="too long"),
+    ],
+)
+def test_a_name_stays_in_its_line(text: str, shown: str) -> None:
+    assert one_line(text, 10) == shown

@@ -76,6 +76,31 @@ def test_what_cannot_be_is_left_out_and_counted(bad: dict[str, Any], malformed: 
     assert (alone.state, alone.measurements) == (SourceState.EMPTY, ())
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [
+        pytest.param({}, id="no such node"),
+        pytest.param({"lastProbeTime": "never\n\x1b[2J"}, id="no time"),
+        pytest.param({"p90Microseconds": -1}, id="no round trip"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        pytest.param("n3\nStatus: True", r"n1 to n3\nStatus: True", id="another line"),
+        pytest.param("n\x1b[2J\t", r"n1 to n\x1b[2J\t", id="commands of a terminal"),
+        pytest.param("\u202e3n", r"n1 to \u202e3n", id="written backwards"),
+        pytest.param("x" * 300, "n1 to " + "x" * 250 + "…", id="longer than any name"),
+    ],
+)
+def test_forged_names_cannot_pose_as_anything_else(name: str, shown: str, bad: dict[str, Any]) -> None:
+    where = places(n1="r/A", **({name: "r/B"} if bad else {}))
+    found = read_reports([report("n1", {**peer(name), **bad})], where, percentile="p90", now=NOW)
+    (phrase,) = (*found.malformed, *found.unknown_nodes)
+    assert phrase.startswith(shown)
+    assert not {"\n", "\t", "\x1b", "\u202e"} & set(phrase)
+
+
 def test_a_clock_that_is_a_little_ahead_is_believed() -> None:
     assert read(report("n1", peer("n2", age=-30))).measurements == (Measurement("n1", "n2", 850, 0.0),)
 
