@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.live.contenders import BASELINE
+from bench.schedperf.bound import binds_all
 from bench.schedperf.measure import run
 from bench.schedperf.operations import LeftOutError, Operation, interpret
-from bench.schedperf.results import OURS, PEER, Result, compare, summary, table
+from bench.schedperf.results import BOUND, BOUND_TOLD, OURS, PEER, Result, bound_table, compare, summary, table
 from bench.schedperf.sizes import choose
 from bench.schedperf.source import Case, Workload, module_directory, read_cases
 from berth.kube.client import ApiClient
@@ -73,7 +74,7 @@ async def measure(cluster: LocalCluster, prepared: Sequence[Prepared], arguments
             labels = arguments.schedulers if number % 2 == 0 else arguments.schedulers[::-1]
             for item in prepared:
                 for label in labels:
-                    if item.case.name in out:
+                    if item.case.name in out or (label in (BOUND, BOUND_TOLD) and not binds_all(item.sequence)):
                         continue
                     say(f"round {number + 1} of {arguments.rounds}: {item.case.name} with {label}")
                     try:
@@ -139,7 +140,14 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--baseline", type=Path, help="checkout of an earlier Berth with its .venv, run in turn with this one's"
     )
+    parser.add_argument(
+        "--bound",
+        action="store_true",
+        help="also run a scheduler that does nothing but bind, without Events and with: what is possible here",
+    )
     arguments = parser.parse_args(argv)
+    if arguments.bound:
+        arguments.schedulers += [BOUND, BOUND_TOLD]
     if arguments.baseline is not None:
         arguments.schedulers.append(BASELINE)
     return arguments
@@ -164,7 +172,7 @@ def main() -> None:
     with LocalCluster.start(name, kwok=False, options=options, die_with_parent=True, report=say) as cluster:
         install_crds(cluster)
         comparisons = compare(asyncio.run(measure(cluster, prepared, arguments)))
-    print("\n".join([*table(comparisons), "", *summary(comparisons), *left_out]))
+    print("\n".join([*table(comparisons), "", *bound_table(comparisons), "", *summary(comparisons), *left_out]))
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.live.contenders import contender
 from bench.live.scenario import Cpu
 from bench.schedperf import writing
+from bench.schedperf.bound import contender
 from bench.schedperf.executor import Executor
 from bench.schedperf.observe import Observer, StuckError
 from bench.schedperf.operations import Operation
@@ -41,7 +41,7 @@ async def run(
         case: what is run.
         workload: how large.
         sequence: the case's operations at this size.
-        label: who schedules, one of bench.live's contenders.
+        label: who schedules.
         number: of the round.
         patience: seconds without a binding after which the run is given up.
         baseline: checkout of an earlier Berth, for the contender of that name.

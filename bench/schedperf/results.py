@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hack.harness.observe import percentiles
 
 PEER, OURS = "kube-scheduler", "berth"
+BOUND, BOUND_TOLD = "bound", "bound-with-events"
+"""Labels of what only binds, and of the same with an Event for each pod: what is possible on the machine."""
+GOAL = 1.5
+"""Times kube-scheduler's pods/s that Berth is to reach in the median."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,12 @@ class Comparison:
     """the same of the peer"""
     left: int
     """pods that were left pending in some round although the peer placed them"""
+    possible: Mapping[str, float] = field(default_factory=dict)
+    """pods/s by name of the field of who does nothing but bind, and write Events; empty where that did not run"""
+
+    def share(self, side: Mapping[str, float], name: str = "pods_per_second") -> float:
+        """Part of what is possible that ours or the peer reaches; nan where it was not measured."""
+        return side[name] / self.possible[name] if self.possible.get(name) else math.nan
 
     def ratio(self, name: str) -> float:
         """Ours by the peer's; nan where the peer has none."""
@@ -119,7 +129,18 @@ def compare(results: Sequence[Result]) -> list[Comparison]:
         peer = [r for r in results if r.case == case and r.scheduler == PEER]
         if ours and peer:
             left = max(r.pending for r in ours) - max(r.pending for r in peer)
-            found.append(Comparison(case, ours[0].pods, _medians(ours), _medians(peer), max(0, left)))
+            possible = _possible([r for r in results if r.case == case])
+            found.append(Comparison(case, ours[0].pods, _medians(ours), _medians(peer), max(0, left), possible))
+    return found
+
+
+def _possible(results: Sequence[Result]) -> dict[str, float]:
+    """The rates of the bound; a run that did not bind all pods is none."""
+    found = {}
+    for label, name in ((BOUND, "pods_per_second"), (BOUND_TOLD, "pods_per_second_told")):
+        rates = [getattr(r, name) for r in results if r.scheduler == label and not r.pending]
+        if rates:
+            found[name] = statistics.median(rates)
     return found
 
 
@@ -145,6 +166,29 @@ def table(comparisons: Sequence[Comparison]) -> list[str]:
     return lines
 
 
+BOUND_COLUMNS = (
+    "case", "possible pods/s", "kube-scheduler", "Berth", "by kube-scheduler's", "possible to last Event",
+    "kube-scheduler", "Berth",
+)  # fmt: skip
+
+
+def bound_table(comparisons: Sequence[Comparison]) -> list[str]:
+    """Markdown, a row per case in which the bound ran: what is possible, and which part of it both reach."""
+    rows = [c for c in comparisons if c.possible]
+    if not rows:
+        return []
+    lines = [f"| {' | '.join(BOUND_COLUMNS)} |", f"|{'---|' * len(BOUND_COLUMNS)}"]
+    for c in rows:
+        cells = [c.case]
+        for name in ("pods_per_second", "pods_per_second_told"):
+            cells.append(f"{c.possible.get(name, math.nan):.0f}")
+            cells += [f"{100 * c.share(side, name):.0f} %" for side in (c.peer, c.ours)]
+            if name == "pods_per_second":
+                cells.append(f"{1 / c.share(c.peer):.2f} x")
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
 def summary(comparisons: Sequence[Comparison]) -> list[str]:
     """What the goals are asked of, a line each; empty without a case."""
     if not comparisons:
@@ -159,4 +203,17 @@ def summary(comparisons: Sequence[Comparison]) -> list[str]:
         f"pods/s to the last Event: median {statistics.median(told):.2f} x, least {min(told):.2f} x",
         f"p99: at most {longest[0]:.2f} x ({longest[1]}), above kube-scheduler's in {slower} of {len(rates)} cases",
         f"left pending that kube-scheduler places: {sum(c.left for c in comparisons)}",
+        *_of_the_possible(comparisons),
+    ]
+
+
+def _of_the_possible(comparisons: Sequence[Comparison]) -> list[str]:
+    rows = [c for c in comparisons if "pods_per_second" in c.possible]
+    if not rows:
+        return []
+    peer, ours = statistics.median(c.share(c.peer) for c in rows), statistics.median(c.share(c.ours) for c in rows)
+    within = sum(1 / c.share(c.peer) >= GOAL for c in rows)
+    return [
+        f"of the pods/s that are possible, in the median: kube-scheduler {100 * peer:.0f} %, Berth {100 * ours:.0f} %",
+        f"{GOAL:g} x kube-scheduler's pods/s are possible in {within} of {len(rows)} cases",
     ]

@@ -92,12 +92,16 @@ def linker_flags() -> str:
 
 def cache_key() -> str:
     """Name of the cache directory: the Kubernetes version and a hash of pins, own sources, flags and platform."""
+    return f"{kubernetes_version()}-{_digest(MODULES, linker_flags())}"
+
+
+def _digest(module: Path, flags: str) -> str:
     digest = hashlib.sha256()
-    for path in sorted(path for path in MODULES.rglob("*") if path.suffix in _BUILT_FROM):
-        digest.update(f"{path.relative_to(MODULES)}\n".encode())
+    for path in sorted(path for path in module.rglob("*") if path.suffix in _BUILT_FROM):
+        digest.update(f"{path.relative_to(module)}\n".encode())
         digest.update(path.read_bytes())
-    digest.update(f"{linker_flags()} {platform.system()} {platform.machine()}".encode())
-    return f"{kubernetes_version()}-{digest.hexdigest()[:12]}"
+    digest.update(f"{flags} {platform.system()} {platform.machine()}".encode())
+    return digest.hexdigest()[:12]
 
 
 def tools_dir() -> Path:
@@ -134,14 +138,35 @@ def ensure(names: Iterable[str] = STANDARD, *, report: Callable[[str], None] = p
         raise ClusterError(f"unknown tool {unknown[0]!r}: known are {', '.join(TOOLS)}")
     if any(locate(name) is None for name in names):
         directory = tools_dir()
-        directory.mkdir(parents=True, exist_ok=True)
-        with _locked(directory.parent / "build.lock", report=report):
+        with _to_build_in(directory, report=report):
             # Whoever held the lock before us may have built what we miss.
             missing = [TOOLS[name] for name in names if locate(name) is None]
             if missing:
                 _build(missing, directory, report=report)
     found = {name: locate(name) for name in names}
     return {name: path for name, path in found.items() if path is not None}
+
+
+def ensure_apart(tool: Tool, *, report: Callable[[str], None] = print) -> Path:
+    """Path of a program that is no part of a cluster, building it if it is missing; its sources alone decide.
+
+    Raises:
+        ClusterError: the build fails.
+    """
+    directory = tools_dir().parent / f"{tool.name}-{_digest(tool.module, linker_flags())}"
+    program = directory / tool.name
+    if not program.exists():
+        with _to_build_in(directory, report=report):
+            if not program.exists():
+                _build([tool], directory, report=report)
+    return program
+
+
+@contextmanager
+def _to_build_in(directory: Path, *, report: Callable[[str], None]) -> Iterator[None]:
+    directory.mkdir(parents=True, exist_ok=True)
+    with _locked(directory.parent / "build.lock", report=report):
+        yield
 
 
 @contextmanager

@@ -7,7 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from bench.schedperf.results import OURS, PEER, Result, compare, figures, rate, summary, table
+from bench.schedperf.results import (
+    BOUND,
+    BOUND_TOLD,
+    OURS,
+    PEER,
+    Result,
+    bound_table,
+    compare,
+    figures,
+    rate,
+    summary,
+    table,
+)
 
 RESULT = Result(
     case="A", workload="500Nodes", params={}, scheduler=OURS, round=0, pods=100, bound=100, told=100,
@@ -76,3 +88,38 @@ def test_the_table_has_a_cell_for_every_column() -> None:
     head, rule, row = table(compare([RESULT, replace(RESULT, scheduler=PEER, pods_per_second=250.0)]))
     assert head.count("|") == rule.count("|") == row.count("|")
     assert "| 2.00 |" in row
+
+
+def _with_bound() -> list[Result]:
+    peer = replace(RESULT, scheduler=PEER, pods_per_second=250.0, pods_per_second_told=200.0)
+    return [
+        RESULT,
+        peer,
+        replace(RESULT, scheduler=BOUND, pods_per_second=1000.0, pods_per_second_told=math.nan, told=0),
+        replace(RESULT, scheduler=BOUND_TOLD, pods_per_second=700.0, pods_per_second_told=600.0),
+    ]
+
+
+def test_what_is_possible_is_without_events_to_the_last_binding_and_with_them_to_the_last_event() -> None:
+    (comparison,) = compare(_with_bound())
+    assert comparison.possible == {"pods_per_second": 1000.0, "pods_per_second_told": 600.0}
+    assert comparison.share(comparison.ours) == pytest.approx(0.5)
+    assert comparison.share(comparison.peer, "pods_per_second_told") == pytest.approx(1 / 3)
+    head, rule, row = bound_table([comparison])
+    assert head.count("|") == rule.count("|") == row.count("|")
+    assert row == "| A | 1000 | 25 % | 50 % | 4.00 x | 600 | 33 % | 50 % |"
+
+
+def test_the_summary_says_whether_the_goal_can_be_reached() -> None:
+    text = "\n".join(summary(compare(_with_bound())))
+    assert "in the median: kube-scheduler 25 %, Berth 50 %" in text
+    assert "1.5 x kube-scheduler's pods/s are possible in 1 of 1 cases" in text
+
+
+def test_a_bound_that_left_pods_pending_says_nothing() -> None:
+    results = [replace(r, bound=99) if r.scheduler in (BOUND, BOUND_TOLD) else r for r in _with_bound()]
+    (comparison,) = compare(results)
+    assert comparison.possible == {}
+    assert math.isnan(comparison.share(comparison.ours))
+    assert bound_table([comparison]) == []
+    assert not any("possible" in line for line in summary([comparison]))

@@ -173,3 +173,17 @@ def test_installed_go_is_taken_if_it_is_new_enough(
     if installed is not None:
         paths["installed"] = fake_go(tmp_path / "bin", installed)
     assert golang.find((1, 26, 0), report=lambda _: None) == paths[taken]
+
+
+def test_a_program_apart_is_built_once_for_its_sources_alone(manifest: Path) -> None:
+    apart = tools.TOOLS["greeter"]
+    messages: list[str] = []
+    program = tools.ensure_apart(apart, report=messages.append)
+    assert subprocess.run([program], capture_output=True, text=True, check=True).stderr == "v1.2.3"
+    assert program.parent != tools.tools_dir()
+    built = len(messages)
+    assert tools.ensure_apart(apart, report=messages.append) == program
+    assert len(messages) == built
+    with (manifest / "hello" / "v3" / "main.go").open("a") as file:
+        file.write("// changed\n")
+    assert tools.ensure_apart(apart, report=messages.append) != program
