@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +16,13 @@ from berth.network.edges import effective_limit, placed_demand
 from berth.network.groups import Group
 from berth.network.members import Member
 from berth.network.workload_places import WorkloadPlaces
-from berth.scheduling.cache.pod_templates import ANY_ADDRESS, HostPort, PodInfo
+from berth.scheduling.cache.pod_templates import HostPort, PodInfo
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.volumes import claim_keys, disk_uses
 from berth.scheduling.framework.cycle_state import names_nodes
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.problem import Application, NodeCosts, NodeMasks, PlacedPeers
+from berth.scheduling.host_ports import port_conflicts
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -204,14 +204,16 @@ def _named_masks(candidates: Sequence[Candidate], named: Bools) -> NodeMasks | N
 
 
 def _port_conflicts(candidates: Sequence[Candidate]) -> list[tuple[int, int]]:
-    users = [(number, c.info.template.host_ports) for number, c in enumerate(candidates) if c.info.template.host_ports]
-    return [
-        (first, second)
-        for (first, first_ports), (second, second_ports) in combinations(users, 2)
-        if any(clash(one, other) for one in first_ports for other in second_ports)
+    users: defaultdict[HostPort, list[int]] = defaultdict(list)
+    for number, candidate in enumerate(candidates):
+        for port in dict.fromkeys(candidate.info.template.host_ports):
+            users[port].append(number)
+    if not users:
+        return []
+    apart = np.zeros((len(candidates), len(candidates)), dtype=np.bool_)
+    for those, others in port_conflicts(users):
+        apart[np.ix_(those, others)] = True
+    pairs: list[tuple[int, int]] = [
+        (first, second) for first, second in np.argwhere(np.triu(apart | apart.T, 1)).tolist()
     ]
-
-
-def clash(one: HostPort, other: HostPort) -> bool:
-    """Whether two pods with these host ports cannot share a node."""
-    return one[1:] == other[1:] and (one[0] == other[0] or ANY_ADDRESS in (one[0], other[0]))
+    return pairs

@@ -14,7 +14,7 @@ from berth.scheduling.cache.pod_templates import HostPort, PodTemplateInfo, Term
 from berth.scheduling.cache.state import ClusterState, PodRecord
 from berth.scheduling.cache.terms import AffinityTerm, SpreadConstraint
 from berth.scheduling.configuration import SYSTEM_DEFAULT_CONSTRAINTS, DefaultConstraint
-from berth.scheduling.gang.application import clash
+from berth.scheduling.host_ports import port_conflicts
 from berth.scheduling.plugins.inter_pod_affinity import selected_by_all
 from berth.scheduling.replica_plan.pod_sets import Alike
 from berth.scheduling.replicas.problem import Rule
@@ -170,9 +170,8 @@ class RuleReader:
             for port in dict.fromkeys(pods.template.host_ports):
                 users[port].append(number)
         nodes = np.arange(self._state.size, dtype=np.int64)
-        for port, subjects in users.items():
-            others = {number for other, found in users.items() if clash(port, other) for number in found}
-            yield AntiAffinity(domain=nodes, subjects=subjects, selects=sorted(others))
+        for subjects, others in port_conflicts(users):
+            yield AntiAffinity(domain=nodes, subjects=subjects, selects=others)
 
     def _hard_spread(self) -> Iterator[Spread]:
         known: dict[object, tuple[SpreadConstraint, Bools, list[int]]] = {}
