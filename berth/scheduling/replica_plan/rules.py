@@ -103,7 +103,10 @@ class RuleReader:
                 counts[slot] -= 1
 
     def _of_kind(self, kind: TermKind) -> Iterator[tuple[AffinityTerm, list[int], list[int], Ints | None]]:
-        """(term, pod sets that have it, pod sets that it selects, placed pods that have it) of terms that matter."""
+        """(term, pod sets that have it, pod sets that it selects, placed pods that have it) of terms that matter.
+
+        Those of placed pods alone that select the same pod sets are one: there may be a hundred thousand.
+        """
         owners: defaultdict[tuple[AffinityTerm, int], list[int]] = defaultdict(list)
         for number, pods in enumerate(self._pod_sets):
             for term, times in Counter(pods.template.terms_of(kind)).items():
@@ -111,25 +114,32 @@ class RuleReader:
                     owners[term, time].append(number)
         stated = {term for term, _ in owners}
         placed: dict[AffinityTerm, Ints] = {}
+        alike: dict[tuple[str, int, tuple[int, ...]], tuple[AffinityTerm, Ints]] = {}
         entries = {
             entry.term: entry
             for template in (pods.template for pods in self._pod_sets)
             for entry in self._state.terms_about(kind, template.namespace, template.labels.items())
         }
         entries |= {term: entry for term in stated if (entry := self._state.pods.term(kind, term)) is not None}
-        for entry in entries.values():
-            if entry.term in stated or self._selected((entry.term,)):
-                placed[entry.term] = there = _array(entry.pods, self._state.size)
-                if entry.term.weight:
-                    self._without(there, partial(_states, kind, entry.term))
-                owners.setdefault((entry.term, 0), [])
+        for term, entry in entries.items():
+            selects = [] if term in stated else self._selected((term,))
+            if not selects and term not in stated:
+                continue
+            there = _array(entry.pods, self._state.size)
+            if term.weight:
+                self._without(there, partial(_states, kind, term))
+            if term in stated:
+                placed[term] = there
+            else:
+                _, total = alike.setdefault((term.topology_key, term.weight, tuple(selects)), (term, there))
+                if total is not there:
+                    total += there
         for (term, time), subjects in owners.items():
-            selects = self._selected((term,))
             has = placed.get(term) if time == 0 else None
-            if has is not None and not has.any():
-                has = None
-            if subjects or (selects and has is not None):
-                yield term, subjects, selects, has
+            yield term, subjects, self._selected((term,)), has if has is not None and has.any() else None
+        for (_, _, selected), (term, total) in alike.items():
+            if total.any():
+                yield term, [], list(selected), total
 
     def _anti_affinity(self, kind: TermKind) -> Iterator[AntiAffinity]:
         for term, subjects, selects, owners in self._of_kind(kind):

@@ -224,3 +224,31 @@ def test_replicas_without_constraints_are_spread_by_default() -> None:
         assert rule.eligible.tolist() == [True, True, True, False]
         assert rule.placed is not None
         assert np.flatnonzero(rule.placed).tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "weight"), [pytest.param(REQUIRED, None, id="required"), pytest.param(PREFERRED, 7, id="preferred")]
+)
+def test_terms_of_placed_pods_that_select_the_same_are_one_rule(kind: str, weight: int | None) -> None:
+    here = lab()
+
+    def neighbour(number: int, key: str, labels: dict[str, str]) -> Pod:
+        expressions = [{"key": f"other-{number}", "operator": "DoesNotExist"}]
+        selector = {"matchLabels": labels, "matchExpressions": expressions}
+        term = {"topologyKey": key, "labelSelector": selector}
+        stated = term if weight is None else {"weight": weight, "podAffinityTerm": term}
+        affinity = {"podAntiAffinity": {kind: [stated]}}
+        return member(f"x{number}", "x", group="x", on=f"n{number % 2}", spec={"affinity": affinity})
+
+    here.see(*(neighbour(number, HOST, A) for number in range(30)))
+    here.see(*(neighbour(number, ZONE, A) for number in range(30, 40)))
+    here.see(*(neighbour(number, HOST, B) for number in range(40, 50)))
+    here.see(*(neighbour(number, HOST, {"app": "none"}) for number in range(50, 60)))
+    found = [rule for rule in rules(here, a(), b()) if isinstance(rule, AntiAffinity)]
+    assert [(list(rule.subjects), list(rule.selects), rule.weight) for rule in found] == [
+        ([], [0], weight),
+        ([], [0], weight),
+        ([], [1], weight),
+    ]
+    counts = [rule.placed_subjects.tolist() for rule in found if rule.placed_subjects is not None]
+    assert sorted(counts) == [[5, 5, 0, 0], [5, 5, 0, 0], [15, 15, 0, 0]]
