@@ -8,14 +8,15 @@ integers; a toleration without key tolerates every key, one without effect every
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 from cachetools import LRUCache
 
+from berth.scheduling.cache.columns import parse_int64
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from berth.kube.objects import LabelSelectorRequirement, NodeSelector, NodeSelectorTerm, Taint, Toleration
     from berth.scheduling.cache.columns import Mask
@@ -27,16 +28,6 @@ HARD_EFFECTS = ("NoSchedule", "NoExecute")
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
 MASKS = 1024
 """Masks of each kind that are kept at the most."""
-_INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")
-
-
-def parse_int64(text: str) -> int | None:
-    """The integer that Go's ParseInt(text, 10, 64) reads, None where it would fail."""
-    match = _INTEGER.fullmatch(text)  # of more digits than any has, int() refuses some thousands
-    if match is None:
-        return None
-    number = int(match[1] + match[2])
-    return number if -(2**63) <= number < 2**63 else None
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
@@ -165,7 +156,9 @@ class NodeSelection:
             case "Gt" | "Lt":
                 bound = parse_int64(expression.values[0]) if len(expression.values) == 1 else None
                 if bound is not None:
-                    return column.where(_comparison(expression.operator, bound), count)
+                    numbers, known = column.integers(count)
+                    beyond: Mask = known & (numbers > bound if expression.operator == "Gt" else numbers < bound)
+                    return beyond
         # As in kube-scheduler, a requirement that cannot be parsed matches no node.
         return np.zeros(count, dtype=np.bool_)
 
@@ -177,13 +170,3 @@ class NodeSelection:
         if slot is not None:
             mask[slot] = True
         return mask if field.operator == "In" else ~mask
-
-
-def _comparison(operator: str, bound: int) -> Callable[[str], bool]:
-    def test(text: str) -> bool:
-        number = parse_int64(text)
-        if number is None:
-            return False
-        return number > bound if operator == "Gt" else number < bound
-
-    return test

@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from berth.scheduling.framework.cycle_state import CycleState
 
 
+MOST_RULES = 256
+"""Affinity terms and topology spread constraints of one pod that are looked at: each may mean any pod of the cluster,
+and the thousands that a pod has room for would keep all others waiting for minutes."""
+
+
 def unsupported_features(pod: Pod) -> list[str]:
     """Field paths of the pod that kube-scheduler would act on and Berth does not.
 
@@ -42,4 +47,11 @@ class UnsupportedFeatures(FilterPlugin):
             return f"the pod uses fields that Berth does not implement: {', '.join(fields)}"
         if info.template.problems:
             return f"the pod cannot be understood: {'; '.join(map(str, info.template.problems))}"
+        template = info.template
+        rules = sum(map(len, template.terms.values())) + len(template.hard_spread) + len(template.soft_spread)
+        if rules > MOST_RULES:
+            return (
+                f"the pod has {rules} affinity terms and topology spread constraints, more than {MOST_RULES}; "
+                "use fewer, with selectors that mean more pods each"
+            )
         return None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from berth.scheduling.cache import columns
 from berth.scheduling.cache.columns import LabelColumn
 
 
@@ -14,7 +17,6 @@ def test_column_answers_questions_about_values() -> None:
     assert column.among(["a"], 4).tolist() == [True, False, False, True]
     assert column.among(["a", "b", "z"], 4).tolist() == [True, True, False, True]
     assert column.among(["z"], 4).tolist() == [False] * 4
-    assert column.where(lambda value: value > "a", 4).tolist() == [False, True, False, False]
 
 
 def test_column_renumbers_and_keeps_its_answers() -> None:
@@ -35,3 +37,34 @@ def test_column_that_grows_lacks_the_key_on_new_slots() -> None:
     column.grow(3)
     column.set(2, "a")
     assert column.ids.tolist() == [0, -1, 0]
+
+
+def test_values_as_integers_follow_the_values() -> None:
+    column = LabelColumn(4)
+    for slot, value in enumerate(["7", "seven", None, "-3"]):
+        column.set(slot, value)
+    numbers, known = column.integers(4)
+    assert known.tolist() == [True, False, False, True]
+    assert numbers[known].tolist() == [7, -3]
+    column.set(1, str(2**63 - 1))
+    column.set(0, str(2**63))
+    column.renumber(4)
+    numbers, known = column.integers(3)
+    assert known.tolist() == [False, True, False]
+    assert numbers[known].tolist() == [2**63 - 1]
+
+
+def test_values_are_read_once_for_all_comparisons(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def counted(text: str) -> int:
+        read.append(text)
+        return int(text)
+
+    monkeypatch.setattr(columns, "parse_int64", counted)
+    column = LabelColumn(8)
+    for slot in range(8):
+        column.set(slot, str(slot))
+    for _ in range(100):
+        column.integers(8)
+    assert len(read) == 8

@@ -10,7 +10,8 @@ import pytest
 
 from berth.kube.objects import LabelSelector, NodeSelectorTerm
 from berth.scheduling.cache import ClusterState
-from berth.scheduling.cache.selection import parse_int64, tolerates
+from berth.scheduling.cache.columns import parse_int64
+from berth.scheduling.cache.selection import tolerates
 from berth.scheduling.cache.selectors import compile_selector
 from tests.support.builders import node, pod, required_affinity, requirement, taint, toleration
 
