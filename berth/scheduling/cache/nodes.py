@@ -132,6 +132,10 @@ class NodeTable:
         """int64[N, 2]: cpu and memory requests with kube-scheduler's defaults for absent ones."""
         return _read_only(self._scoring_used[: self.count])
 
+    def has_label(self, key: str) -> bool:
+        """Whether some node has a label of this key."""
+        return bool(self._label_users[key])
+
     def column(self, key: str) -> LabelColumn:
         """The label column of a key, built on first use; read-only, and good until the next node event."""
         column = self._places.get(key) or self._columns.get(key)

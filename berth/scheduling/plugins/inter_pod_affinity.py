@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -96,13 +97,18 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         template = info.template
         # Existing pods' terms read the new pod's namespace; an unknown one counts as without labels.
         own = state.namespace_labels(template.namespace) or {}
-        nodes: Bools | None = None
+        owners: defaultdict[str, set[int]] = defaultdict(set)
         for entry in state.terms_about("anti_affinity", template.namespace, template.labels.items()):
-            if not entry.term.matches(template.namespace, template.labels, own):
-                continue
+            if state.nodes.has_label(entry.term.topology_key) and entry.term.matches(
+                template.namespace, template.labels, own
+            ):
+                owners[entry.term.topology_key].update(entry.pods)
+        # Once for all terms of a topology key: pods may state thousands.
+        nodes: Bools | None = None
+        for key, slots in owners.items():
             here: Bools = np.zeros(state.size, dtype=np.bool_)
-            here[list(entry.pods)] = True
-            sharing = nodes_sharing(state, entry.term.topology_key, here)
+            here[list(slots)] = True
+            sharing = nodes_sharing(state, key, here)
             nodes = sharing if nodes is None else nodes | sharing
         return nodes
 
@@ -114,17 +120,19 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         for kind, sign in (("preferred_affinity", 1), ("preferred_anti_affinity", -1)):
             for term in info.template.terms_of(kind):
                 pods = state.pods.count(selected_by_all((term,), state), state.size)
-                touched |= self._spread(total, term, pods, sign * term.weight, state)
+                touched |= self._spread(total, term.topology_key, pods, sign * term.weight, state)
         namespace, labels = info.template.namespace, info.template.labels
         own = state.namespace_labels(namespace) or {}
+        weighted: dict[str, NDArray[np.int64]] = {}
         for kind, sign in (("affinity", 0), ("preferred_affinity", 1), ("preferred_anti_affinity", -1)):
             for entry in state.terms_about(kind, namespace, labels.items()):
-                weight = sign * entry.term.weight or HARD_POD_AFFINITY_WEIGHT
-                if not weight or not entry.term.matches(namespace, labels, own):
+                weight, key = sign * entry.term.weight or HARD_POD_AFFINITY_WEIGHT, entry.term.topology_key
+                if not (weight and state.nodes.has_label(key) and entry.term.matches(namespace, labels, own)):
                     continue
-                pods = np.zeros(state.size, dtype=np.int64)
-                pods[list(entry.pods)] = list(entry.pods.values())
-                touched |= self._spread(total, entry.term, pods, weight, state)
+                pods = weighted.setdefault(key, np.zeros(state.size, dtype=np.int64))
+                pods[list(entry.pods)] += weight * np.fromiter(entry.pods.values(), np.int64, len(entry.pods))
+        for key, pods in weighted.items():
+            touched |= self._spread(total, key, pods, 1, state)
         return total.astype(np.float64) if touched else None
 
     def normalize_score(self, raw: Floats, feasible: Bools) -> Floats:
@@ -136,14 +144,12 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         return scores
 
     @staticmethod
-    def _spread(
-        total: NDArray[np.int64], term: AffinityTerm, pods: NDArray[np.int64], weight: int, state: ClusterState
-    ) -> bool:
+    def _spread(total: NDArray[np.int64], key: str, pods: NDArray[np.int64], weight: int, state: ClusterState) -> bool:
         """Add weight times the pods in each node's domain; False when there are none."""
-        sums = domain_sums(state, term.topology_key, pods, state.alive)
+        sums = domain_sums(state, key, pods, state.alive)
         if not sums.any():
             return False
-        total += weight * sums[state.domains(term.topology_key)]
+        total += weight * sums[state.domains(key)]
         return True
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from berth.scheduling.cache.terms import AffinityTerm
+from berth.scheduling.plugins import inter_pod_affinity
 from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
 from tests.support.builders import pod, pod_term
-from tests.support.filtering import cluster, cycle_of, scores, zoned
+from tests.support.filtering import cluster, cycle_of, passing, scores, zoned
 
 X = {"app": "x"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -39,3 +40,33 @@ def test_rules_of_other_tenants_are_not_looked_at(monkeypatch: pytest.MonkeyPatc
     InterPodAffinity().filter(cycle_of(new, state))
     scores(InterPodAffinity(), new, state)
     assert looks <= 10
+
+
+def test_terms_of_placed_pods_are_added_up_by_topology_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of terms that mean a pod cost a look each, and one sum over the nodes for each key that nodes have."""
+
+    def meaning(number: int, key: str) -> dict[str, Any]:
+        expressions = [{"key": f"no-{number}", "operator": "DoesNotExist"}]
+        term = {"topologyKey": key, "labelSelector": {"matchExpressions": expressions}, "namespaceSelector": {}}
+        weighted = [{"weight": 5, "podAffinityTerm": term}]
+        anti = {REQUIRED: [term] if number < 100 else [], PREFERRED: weighted}
+        return {"affinity": {"podAntiAffinity": anti, "podAffinity": {PREFERRED: weighted}}}
+
+    keys = ["zone", "kubernetes.io/hostname", "none-has-this"]
+    others = [
+        pod(f"x{number}", namespace="bad", on="a0" if number < 100 else "b0", spec=meaning(number, keys[number % 3]))
+        for number in range(300)
+    ]
+    state = cluster(zoned("a0", "a1", "b0", "b1", "c0"), others)
+    sums: list[str] = []
+    for name in ("nodes_sharing", "domain_sums"):
+        plain = getattr(inter_pod_affinity, name)
+
+        def counted(*arguments: Any, plain: Any = plain, name: str = name) -> Any:
+            sums.append(name)
+            return plain(*arguments)
+
+        monkeypatch.setattr(inter_pod_affinity, name, counted)
+    assert passing(InterPodAffinity(), pod("new"), state) == {"b0", "b1", "c0"}
+    InterPodAffinity().score(cycle_of(pod("new"), state), state.alive)
+    assert (sums.count("nodes_sharing"), sums.count("domain_sums")) == (2, 2)
