@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from bench.soak.large import LARGE_ACTS
+from bench.soak.small import SMALL_ACTS
 from bench.soak.tenant import Tenant, app_group, pod
 from berth.api.labels import LABEL_ZONE as ZONE
 from berth.kube.resources import APP_GROUPS, NETWORK_TOPOLOGIES, PODS
@@ -201,6 +202,7 @@ ACTS: Sequence[Act] = (
     spread,
     wide_objects,
     *LARGE_ACTS,
+    *SMALL_ACTS,
 )
 _turns = itertools.count()
 

@@ -11,11 +11,27 @@ from typing import Any
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.objects import Node
-from berth.kube.resources import APP_GROUPS, CONFIGMAPS, NAMESPACES, NETWORK_TOPOLOGIES, PODS, Resource
+from berth.kube.resources import (
+    APP_GROUPS,
+    CONFIGMAPS,
+    NAMESPACES,
+    NETWORK_TOPOLOGIES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    SERVICES,
+    Resource,
+)
 
 GROUP_LABEL = "appgroup.diktyo.x-k8s.io"
 WORKLOAD_LABEL = "appgroup.diktyo.x-k8s.io.workload"
-KINDS: tuple[Resource[Any], ...] = (PODS, APP_GROUPS, NETWORK_TOPOLOGIES, CONFIGMAPS)
+KINDS: tuple[Resource[Any], ...] = (
+    PODS,
+    APP_GROUPS,
+    NETWORK_TOPOLOGIES,
+    CONFIGMAPS,
+    SERVICES,
+    PERSISTENT_VOLUME_CLAIMS,
+)
 
 
 class Tenant:
@@ -52,6 +68,13 @@ class Tenant:
             with self._counted():
                 typed = {"apiVersion": resource.api_version, "kind": resource.kind, **body}
                 await self.client.create(resource, typed, namespace=self.namespace)
+
+    async def create_everywhere(self, resource: Resource[Any], body: dict[str, Any]) -> None:
+        """Create an object of no namespace, if it is not there."""
+        async with self._slots:
+            with self._counted():
+                typed = {"apiVersion": resource.api_version, "kind": resource.kind, **body}
+                await self.client.create(resource, typed)
 
     async def create_all(self, resource: Resource[Any], bodies: Iterable[dict[str, Any]]) -> None:
         """Create objects, `parallel` at a time."""
