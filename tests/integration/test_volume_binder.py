@@ -226,7 +226,8 @@ async def test_what_was_written_before_a_crash_is_not_written_again(storage: Sto
     before = await storage.read(PERSISTENT_VOLUME_CLAIMS, "dynamic")
     assert await storage.bind(storage.user("dynamic"), deadline=0.2) == "claims were not bound within 0.2 s"
     after = await storage.read(PERSISTENT_VOLUME_CLAIMS, "dynamic")
-    assert before.metadata.annotations == after.metadata.annotations
+    # Kubernetes' own controller may have named the provisioner meanwhile.
+    assert before.metadata.annotations.items() <= after.metadata.annotations.items()
     assert msgspec.to_builtins(before.spec) == msgspec.to_builtins(after.spec)
     binding = storage.bind(storage.user("static"), then=lambda binder: follow(storage, binder, "static"))
     assert await binding is None
