@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from berth.api.spread import SpreadLevel
 from berth.api.text import cost_text, counted, listed, share_text
 from berth.network.groups import Group
 from berth.network.routing import Routing
@@ -93,6 +94,10 @@ def price_line(group: Mapping[str, Any]) -> str:
         prices[name] if name == "spread" else f"{prices[name]:g}"
         for name in ("spread", "nodeFailure", "zoneFailure", "softRule", "softSpread", "load")
     )
+    if spread in (SpreadLevel.NODE, SpreadLevel.ZONE):
+        node = f"at least {node}"  # soft rules and prices of nodes add to what must be survived
+    if spread == SpreadLevel.ZONE:
+        zone = f"at least {zone}"
     return (
         f"{node} a workload that one node ends, {zone} one that a zone ends (spread: {spread}); {rule} a preferred "
         f"term of weight 100 that is not met, {skew} a pod beyond a soft spread, {load} a unit of uneven load"

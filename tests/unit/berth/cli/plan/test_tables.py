@@ -120,13 +120,22 @@ def test_a_group_says_what_its_placement_is_worth(width: int) -> None:
     assert "no workload has two placed replicas" in text
 
 
-def test_prices_are_said_with_the_plan() -> None:
+@pytest.mark.parametrize(
+    ("spread", "node", "zone", "said"),
+    [
+        ("soft", 5, 1, "5 a workload that one node ends, 1 one that a zone ends (spread: soft)"),
+        ("node", 1200, 1, "at least 1200 a workload that one node ends, 1 one that a zone ends (spread: node)"),
+        ("zone", 12, 12, "at least 12 a workload that one node ends, at least 12 one that a zone ends (spread: zone)"),
+    ],
+)
+def test_prices_are_said_with_the_plan(spread: str, node: int, zone: int, said: str) -> None:
+    """What must be survived costs more than that where pods have soft rules, or nodes have prices."""
     prices = {
-        "spread": "node", "nodeFailure": 1200, "zoneFailure": 1, "softRule": 5, "softSpread": 5, "load": 5,
+        "spread": spread, "nodeFailure": node, "zoneFailure": zone, "softRule": 5, "softSpread": 5, "load": 5,
     }  # fmt: skip
     [group] = DOCUMENT["appGroups"]
     text = render({**DOCUMENT, "appGroups": [{**group, "prices": prices}]}, show=["groups"], width=100)
-    assert "1200 a workload that one node ends, 1 one that a zone ends (spread: node)" in " ".join(text.split())
+    assert said in " ".join(text.split())
 
 
 def test_more_groups_than_a_page_has_words_for_keep_their_row() -> None:
