@@ -24,8 +24,9 @@ from berth.network.groups import Group
 from berth.network.link_budgets import PlacePair
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
+from berth.scheduling.decision import Decision, Outcome
 from berth.scheduling.planner import Planner
-from berth.scheduling.planning import finish
+from berth.scheduling.planning import Planning
 
 HOST = "kubernetes.io/hostname"
 ZONES = tuple(f"zone-{number}" for number in range(5))
@@ -131,21 +132,47 @@ def prepare(
     return Planner(cache, Profile()), group, pods
 
 
-def measure(clock: Clock, costs: NetworkCosts, *case: Any) -> dict[str, float]:
-    """Plan one group; return seconds, MiB above what the process had before, and what was placed."""
+def measure(clock: Clock, partial: bool, costs: NetworkCosts, *case: Any) -> dict[str, float]:
+    """Plan one group; return seconds, MiB above what the process had before, and what was placed.
+
+    With `partial`, as once a group has waited long enough: what fits is placed, and the rest planned again.
+    """
     planner, group, pods = prepare(*case, clock=clock)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = clock()
-    outcome = finish(planner.place_group(group, pods, costs, partial=False))
+    decided: list[Decision] = []
+    left, plans, longest = pods, 0, 0.0
+    while left:
+        outcome, stretch = _in_turns(planner.place_group(group, left, costs, partial=partial), clock)
+        decided += outcome.decisions
+        plans, longest = plans + 1, max(longest, stretch)
+        if not (partial and outcome.decisions):
+            break
+        placed = {decision.pod.metadata.uid for decision in outcome.decisions}
+        left = [pod for pod in left if pod.metadata.uid not in placed]
     seconds = clock() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
         "pods": len(pods),
         "seconds": round(seconds, 3),
         "MiB": round((peak - before) / 1024, 1),
-        "placed": len(outcome.decisions),
-        "edgeCost": round(sum(decision.edge_cost for decision in outcome.decisions) / 2, 3),
+        "placed": len(decided),
+        "plans": plans,
+        "longestTurn": round(longest, 2),
+        "edgeCost": round(sum(decision.edge_cost for decision in decided) / 2, 3),
     }
+
+
+def _in_turns(planning: Planning, clock: Clock) -> tuple[Outcome, float]:
+    """Make a plan to its end; returns the longest time without a turn for others as well."""
+    longest, since = 0.0, clock()
+    while True:
+        try:
+            next(planning)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome, max(longest, clock() - since)
+        longest, since = max(longest, clock() - since), clock()
 
 
 Case = tuple[NetworkCosts, int, Edges, int, Affinity, dict[str, Any]]
@@ -156,6 +183,8 @@ CASES: dict[str, Case] = {
     "plain, 300 pods": (COSTS, 500, layered(10), 30, no_rules, {}),
     "plain, 3000 pods": (COSTS, 500, layered(10), 300, no_rules, {}),
     "plain, 10000 pods": (COSTS, 1000, layered(10), 1000, no_rules, {}),
+    "plain, 30000 pods": (COSTS, 2000, layered(30), 1000, no_rules, {}),
+    "plain, 100000 pods": (COSTS, 5000, layered(100), 1000, no_rules, {}),
     "bandwidth, 300 pods": (COSTS, 500, layered(10), 30, no_rules, {"minBandwidth": "2500k"}),
     "bandwidth, 3000 pods": (COSTS, 500, layered(10), 300, no_rules, {"minBandwidth": "250k"}),
     "bandwidth, 10000 pods": (COSTS, 1000, layered(10), 1000, no_rules, {"minBandwidth": "1M"}),
@@ -172,11 +201,12 @@ def main() -> None:
     parser.add_argument(
         "--processor-time", action="store_true", help="measure and limit plans by it, on a machine with other work"
     )
+    parser.add_argument("--partial", action="store_true", help="place what fits, plan after plan, not all or nothing")
     options = parser.parse_args()
     clock = time.process_time if options.processor_time else time.monotonic
     for name in options.cases:
         with multiprocessing.get_context("fork").Pool(1) as pool:
-            print(json.dumps({"case": name, **pool.apply(measure, (clock, *CASES[name]))}), flush=True)
+            print(json.dumps({"case": name, **pool.apply(measure, (clock, options.partial, *CASES[name]))}), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,13 +29,10 @@ class EdgeTotals:
     unknown: int = 0
     """how many have a cost that no weight set states"""
 
-    def __add__(self, other: EdgeTotals) -> EdgeTotals:
-        """Both together."""
-        return EdgeTotals(self.edges + other.edges, self.cost + other.cost, self.unknown + other.unknown)
 
-    def times(self, count: int) -> EdgeTotals:
-        """That many alike."""
-        return EdgeTotals(count * self.edges, count * self.cost, count * self.unknown)
+_Sums = tuple[int, float, int]
+"""Those of EdgeTotals, while there are many of them to add up."""
+_NONE: _Sums = (0, 0.0, 0)
 
 
 def edge_totals(
@@ -49,8 +46,7 @@ def edge_totals(
         places: where each node is, by name.
         costs: network costs of the application.
     """
-    total = EdgeTotals()
-    by_pod: dict[tuple[str, str], EdgeTotals] = {}
+    total, by_pod = _NONE, dict[tuple[str, str], _Sums]()
     for edge in group.edges:
         callers, callees = (
             {node: count for node, count in placed.nodes(workload).items() if node in places}
@@ -60,44 +56,46 @@ def edge_totals(
             (edge.dependent, callers, callees, True),
             (edge.dependency, callees, callers, False),
         ):
-            for node, each in _totals_by_node(own, others, places, costs, outward=outward).items():
-                by_pod[workload, node] = by_pod.get((workload, node), EdgeTotals()) + each
+            for node, each in _sums_by_node(own, others, places, costs, outward=outward):
+                by_pod[workload, node] = _plus(by_pod.get((workload, node), _NONE), each)
                 if outward:
-                    total += each.times(own[node])
-    return total, by_pod
+                    total = _plus(total, each, own[node])
+    return EdgeTotals(*total), {end: EdgeTotals(*each) for end, each in by_pod.items()}
 
 
-def _totals_by_node(
+def _plus(sums: _Sums, each: _Sums, count: int = 1) -> _Sums:
+    """Sums with `count` times others."""
+    return sums[0] + count * each[0], sums[1] + count * each[1], sums[2] + count * each[2]
+
+
+def _sums_by_node(
     own: Mapping[str, int],
     others: Mapping[str, int],
     places: Mapping[str, Place],
     costs: NetworkCosts,
     *,
     outward: bool,
-) -> dict[str, EdgeTotals]:
+) -> Iterator[tuple[str, _Sums]]:
     """Edges of one pod on each node of `own` to the pods on `others`; `outward` when it is the one that calls."""
     by_place: Counter[Place] = Counter()
     for node, count in others.items():
         by_place[places[node]] += count
 
-    def between(here: Place, there: Place) -> EdgeTotals:
+    def between(here: Place, there: Place) -> _Sums:
         known = costs.between(here, there) if outward else costs.between(there, here)
-        cost = costs.unknown_cost if known is None else known
-        return EdgeTotals(1, cost, int(known is None))
+        return (1, costs.unknown_cost, 1) if known is None else (1, known, 0)
 
-    sums: dict[Place, EdgeTotals] = {}
+    sums: dict[Place, tuple[_Sums, _Sums]] = {}
     for here in {places[node] for node in own}:
-        sums[here] = EdgeTotals()
+        apart = _NONE
         for there, count in by_place.items():
-            sums[here] += between(here, there).times(count)
-    totals: dict[str, EdgeTotals] = {}
+            apart = _plus(apart, between(here, there), count)
+        sums[here] = apart, between(here, here)
     for node in own:
-        here = places[node]
-        totals[node] = sums[here]
-        if together := others.get(node, 0):
-            # Within a node an edge costs nothing, whatever its place says.
-            totals[node] += between(here, here).times(-together) + EdgeTotals(edges=together)
-    return totals
+        apart, inside = sums[places[node]]
+        # Within a node an edge costs nothing, whatever its place says.
+        together = others.get(node, 0)
+        yield node, (apart[0], apart[1] - together * inside[1], apart[2] - together * inside[2])
 
 
 def pair_summary(total: EdgeTotals, over: int) -> dict[str, Any]:

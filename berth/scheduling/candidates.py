@@ -46,6 +46,8 @@ class CandidateFilter:
         costs_of = framework.objective_costs if in_counts else framework.joint_costs
         infrastructure, pauses = self._infrastructure(joint.costs), budget.pauses
         known: dict[tuple[object, ...], Candidate] = {}
+        fitting: dict[int, bool] = {}
+        """whether some node admits it, by id of what is known: masks are counted once and not for each pod"""
         candidates: list[Candidate] = []
         failures: list[Failure] = []
         for pod in pods:
@@ -67,7 +69,8 @@ class CandidateFilter:
                     # The pods it wants to be near may be in this very plan: that is judged once they are assumed.
                     result = framework.filter(cycle, skip={InterPodAffinity.name, *skip})
                 like = known[key] = Candidate(info, result, costs_of(cycle, result.mask))
-            if like.result.feasible:
+                fitting[id(like)] = bool(result.mask.any())
+            if fitting[id(like)]:
                 candidates.append(replace(like, info=info))
             else:
                 failures.append(rejected(pod, joint.group, like.result))

@@ -68,5 +68,6 @@ def pairwise_totals(edges: Iterable[PairCost]) -> dict[str, EdgeTotals]:
     totals: defaultdict[str, EdgeTotals] = defaultdict(EdgeTotals)
     for edge in edges:
         for uid in (edge.caller.uid, edge.called.uid):
-            totals[uid] += EdgeTotals(1, edge.cost, int(not edge.known))
+            known = totals[uid]
+            totals[uid] = EdgeTotals(known.edges + 1, known.cost + edge.cost, known.unknown + (not edge.known))
     return dict(totals)
