@@ -175,9 +175,10 @@ class InfrastructureView:
         requested = state.used[:, column] if column is not None else None
         exact.take(requested, ((index[name], amount) for name, amount in placement.nodes.items() if name in index))
         current.bandwidth_free[:] = exact.bandwidth_left
-        if current.infrastructure.links is not None:
-            exact.link_free = self._links_left(current.infrastructure.links, placement)
-            current.link_free[:] = np.minimum(exact.link_free, WIDEST)
+        links = current.infrastructure.links
+        # Without links nothing may stay of those that another namespace's topology states.
+        exact.link_free = () if links is None else self._links_left(links, placement)
+        current.link_free[:] = np.minimum(exact.link_free, WIDEST)
         if current.has_thresholds:
             np.subtract(state.allocatable, exact.open, out=current.reserve, casting="unsafe")
             current.bandwidth_reserve[:] = exact.bandwidth_kept

@@ -45,7 +45,6 @@ class SharedBudgets:
         """Begin before the first pod of the plan is assumed; `amounts` are those of nodes and links as of now."""
         self._amounts = amounts
         self._free = self._left()
-        self._known = True
 
     def _left(self) -> _Left:
         return _Left.of(self._amounts())
@@ -56,8 +55,7 @@ class SharedBudgets:
 
         def over() -> None:
             after, free = self._left(), self._free
-            self._known &= after.alike(before) and after.alike(free)
-            if self._known:
+            if after.alike(free):
                 self._free = _Left(free.nodes, free.amounts + (after.amounts - before.amounts))
 
         return over
@@ -69,4 +67,4 @@ class SharedBudgets:
         False, too, if budgets themselves have changed meanwhile.
         """
         now = self._left()
-        return self._known and now.alike(self._free) and bool((now.amounts >= np.minimum(self._free.amounts, 0)).all())
+        return now.alike(self._free) and bool((now.amounts >= np.minimum(self._free.amounts, 0)).all())

@@ -213,3 +213,16 @@ def test_a_link_is_not_overdrawn_by_what_happens_between_turns(
     if partial:
         assert {workload[:6] for workload in where(outcome)} == {"shop-a", "shop-b"}
     assert small.over_committed() == []
+
+
+def test_links_that_another_namespace_states_are_none_of_the_plan() -> None:
+    """Both have the nodes in common; what a plan for the other one leaves behind is no budget of this one."""
+    small = lab(REPLICAS * 80)
+    view, bandwidth = small.planner.view, small.cache.bandwidth()
+    assert len(view.current(small.costs, bandwidth).exact.link_free) == 1
+    shared = SharedBudgets(lambda: view.current(ZONE_COSTS, bandwidth).exact)
+    over = shared.others_turn()
+    view.current(small.costs, bandwidth)
+    over()
+    assert shared.kept
+    assert view.current(ZONE_COSTS, bandwidth).exact.link_free == ()
