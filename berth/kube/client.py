@@ -37,6 +37,7 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 JSON = "application/json"
@@ -245,6 +246,14 @@ class ApiClient:
     ) -> bytes:
         """PATCH with a JSON merge patch; repeated on trouble because it is idempotent."""
         return await self._repeat(_Request("PATCH", resource, resource.path(namespace, name), body, MERGE_PATCH))
+
+    async def set_status(
+        self, resource: Resource[Any], name: str, status: Any, *, field_manager: str, namespace: str | None = None
+    ) -> bytes:
+        """Set the status to this and nothing else, whoever has written into it; idempotent, so repeated on trouble."""
+        path, body = resource.path(namespace, name, "status"), [{"op": "add", "path": "/status", "value": status}]
+        params = {"fieldManager": field_manager}
+        return await self._repeat(_Request("PATCH", resource, path, body, JSON_PATCH, params))
 
     async def strategic_patch(
         self,

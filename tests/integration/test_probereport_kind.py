@@ -1,4 +1,4 @@
-"""ProbeReport on a real API server: its columns, and what it refuses."""
+"""ProbeReport on a real API server: its columns, what it refuses, and whose words it has."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from typing import Any
 import pytest
 
 from agents.node.probing.report import Moment, ProbedPeer, status_of
+from agents.node.probing.report_writer import ReportWriter
 from agents.node.probing.window import Figures, Latency, Method
 from berth.api.probereport import API_VERSION, KIND
+from berth.kube.client import ApiClient
+from berth.kube.connection import load_connection
 from hack.harness.cluster import Kubectl
+from hack.localcluster import LocalCluster
 
 PEER: dict[str, Any] = {"node": "n2", "lossPerMille": 0, "samples": 5, "lastProbeTime": "2026-01-31T12:00:00Z"}
 
@@ -80,3 +84,22 @@ def test_one_entry_a_peer_and_not_too_many(kubectl: Kubectl, report: str) -> Non
         write(kubectl, report, {"peers": [PEER, PEER]})
     with pytest.raises(Exception, match="must have at most 100 items"):
         write(kubectl, report, {"peers": [PEER | {"node": f"n{number}"} for number in range(101)]})
+
+
+@pytest.mark.parametrize(
+    "flags", [pytest.param(["--server-side"], id="applied"), pytest.param([], id="replaced by another client")]
+)
+async def test_what_others_have_written_into_it_goes_with_the_agents_next_write(
+    cluster: LocalCluster, kubectl: Kubectl, report: str, flags: list[str]
+) -> None:
+    link = {"interface": "eth9", "capacityBitsPerSecond": 1, "samples": 1}
+    status = {"bandwidth": link, "peers": [PEER | {"node": f"forged-{number}"} for number in range(100)]}
+    document = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": report}, "status": status}
+    verb = "apply" if flags else "replace"
+    kubectl(verb, *flags, "--subresource=status", "-f", "-", input=json.dumps(document))
+    figures = Figures(Method.TCP, Latency(400, 850, 900, 5), 0.0, 54, 99.0)
+    now = Moment(datetime.now(UTC), 100.0)
+    own = status_of("a", [ProbedPeer("n2", "b", figures), ProbedPeer("n3", "b", figures)], now, rounds_dropped=0)
+    async with ApiClient(await load_connection(kubeconfig=str(cluster.kubeconfig))) as client:
+        await ReportWriter(client, report).write(own)
+    assert kubectl.get("probereport", report)["status"] == own.to_api()

@@ -20,6 +20,7 @@ NAMESPACE = "berth-system"
 ACCOUNT = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/berth-node"
 REPORTS = "/apis/berth.dev/v1alpha1/probereports"
 APPLY = "application/apply-patch+yaml"
+JSON_PATCH = "application/json-patch+json"
 STATUS = {"zone": "a", "peerCount": 0}
 
 Agent = Callable[[str | None], Api]
@@ -73,6 +74,13 @@ def apply(api: Api, report: str, *, status: bool = False, **metadata: Any) -> tu
     return code, answer.decode()
 
 
+def set_status(api: Api, report: str) -> tuple[int, str]:
+    """Set the status of a report as agents do; the answer's status and text."""
+    body = [{"op": "add", "path": "/status", "value": STATUS}]
+    code, _, answer = api.raw("PATCH", f"{REPORTS}/{report}/status", body, content_type=JSON_PATCH)
+    return code, answer.decode()
+
+
 def denied(answer: tuple[int, str], text: str) -> bool:
     return answer[0] == 403 and text in answer[1]
 
@@ -90,6 +98,7 @@ def test_an_agent_writes_the_report_of_its_node(secured: LocalCluster, agent: Ag
     assert apply(api, own, ownerReferences=[owner])[0] in (200, 201)
     assert apply(api, own, status=True)[0] == 200
     assert secured.api().request("GET", f"{REPORTS}/{own}")["status"] == STATUS
+    assert set_status(api, own)[0] == 200
 
 
 def test_it_writes_no_other_nodes(secured: LocalCluster, agent: Agent, nodes: tuple[str, str]) -> None:
@@ -100,6 +109,7 @@ def test_it_writes_no_other_nodes(secured: LocalCluster, agent: Agent, nodes: tu
     assert denied(apply(mine, other), text)
     assert apply(others, other)[0] in (200, 201)
     assert denied(apply(mine, other, status=True), text)
+    assert denied(set_status(mine, other), text)
     forged = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": other}}
     status, _, answer = mine.raw("POST", REPORTS, forged)
     assert denied((status, answer.decode()), text)

@@ -30,28 +30,31 @@ class ReportWriter:
         self._node = node
 
     async def write(self, status: ProbeReportStatus) -> None:
-        """Write the status by server-side apply; a report that is not there, or no longer, is made first.
+        """Set the status; a report that is not there, or no longer, is made first.
+
+        Not by server-side apply: peers that another manager has written would stay beside the agent's for ever,
+        and be too many with them.
 
         Raises:
             berth.kube.errors.ApiError: the API server refuses it.
             berth.kube.client.TRANSPORT_ERRORS: it cannot be reached.
         """
         try:
-            await self._apply({"status": status.to_api()}, subresource="status")
+            await self._set(status)
         except ApiError as error:
             if not error.not_found:
                 raise
-            await self._apply({}, owners=await self._owners())
-            await self._apply({"status": status.to_api()}, subresource="status")
+            await self._make()
+            await self._set(status)
 
-    async def _apply(
-        self, body: dict[str, Any], *, subresource: str | None = None, owners: tuple[dict[str, Any], ...] = ()
-    ) -> None:
+    async def _set(self, status: ProbeReportStatus) -> None:
+        await self._client.set_status(PROBE_REPORTS, self._node, status.to_api(), field_manager=FIELD_MANAGER)
+
+    async def _make(self) -> None:
+        owners = await self._owners()
         metadata = {"name": self._node, **({"ownerReferences": list(owners)} if owners else {})}
-        document = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, **body}
-        await self._client.apply(
-            PROBE_REPORTS, self._node, document, field_manager=FIELD_MANAGER, subresource=subresource
-        )
+        document = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata}
+        await self._client.apply(PROBE_REPORTS, self._node, document, field_manager=FIELD_MANAGER)
 
     async def _owners(self) -> tuple[dict[str, Any], ...]:
         """The node as owner, so that its report goes with it; none while nobody has made the node."""

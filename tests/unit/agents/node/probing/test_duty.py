@@ -54,7 +54,8 @@ class Plane:
         if len(self.reports) < self.refuses:
             self.reports.append({})
             return refusal(403, "Forbidden")
-        self.reports.append(json.loads(request.body)["status"])
+        (operation,) = json.loads(request.body)
+        self.reports.append(operation["value"])
         return Answer(200, {})
 
 

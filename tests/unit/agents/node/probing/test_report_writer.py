@@ -48,16 +48,15 @@ def asked(server: ApiServer) -> list[tuple[str, str]]:
     return [(request.method, request.path.partition("?")[0]) for request in server.requests]
 
 
-def bodies(server: ApiServer) -> list[dict[str, Any]]:
+def bodies(server: ApiServer) -> list[Any]:
     return [json.loads(request.body) for request in server.requests if request.body]
 
 
-async def test_the_status_is_applied() -> None:
+async def test_the_status_is_set_whole() -> None:
     server = await write(Server(report=True))
     assert asked(server) == [("PATCH", f"{REPORT}/status")]
     assert "fieldManager=berth-node" in server.requests[0].path
-    [body] = bodies(server)
-    assert (body["metadata"], body["status"]["zone"]) == ({"name": "n1"}, "a")
+    assert bodies(server) == [[{"op": "add", "path": "/status", "value": STATUS.to_api()}]]
 
 
 @pytest.mark.parametrize(
