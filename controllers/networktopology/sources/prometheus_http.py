@@ -33,8 +33,9 @@ async def ask(server: PrometheusServer) -> list[Series]:
     """
     try:
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-        if server.token_file is not None:
-            headers["Authorization"] = f"Bearer {await asyncio.to_thread(_token, server.token_file)}"
+        token = "" if server.token_file is None else await asyncio.to_thread(_token, server.token_file)
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
         context = await asyncio.to_thread(ssl.create_default_context, cafile=server.ca_file)
         async with asyncio.timeout(server.timeout):
             status, body = await _get(server, headers, context)
@@ -45,9 +46,14 @@ async def ask(server: PrometheusServer) -> list[Series]:
     try:
         return await asyncio.to_thread(decode_answer, status, body)
     except PrometheusError as error:
-        if status not in REFUSED:
-            raise
-        raise PrometheusError(f"{error}; {_remedy(server)}") from None
+        # Proxies name what they refuse, and what is told stands in objects that others read.
+        repeated = bool(token) and token.encode() in body.replace(b"\\/", b"/")
+        text = (
+            f"status {status} with the token in the answer, whose words are not told for that"
+            if repeated
+            else str(error)
+        )
+        raise PrometheusError(f"{text}; {_remedy(server)}" if status in REFUSED else text) from None
 
 
 async def _get(server: PrometheusServer, headers: dict[str, str], context: ssl.SSLContext) -> tuple[int, bytes]:

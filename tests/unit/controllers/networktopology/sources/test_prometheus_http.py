@@ -177,3 +177,27 @@ async def test_who_is_refused_is_told_which_token_to_mend(tmp_path: Path, status
             await subject.ask(server(running.url, token_file=token))
         with pytest.raises(PrometheusError, match=rf"status {status}.*{says}.*; name .*--prometheus-token-file"):
             await subject.ask(server(running.url))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"status": "error", "error": "not valid: ey.J/x+9=="}, id="in words"),
+        pytest.param(b'{"status":"error","errorType":"ey.J\\/x+9=="}', id="with slashes as PHP writes them"),
+        pytest.param({"status": "error", "error": "-" * 190 + "ey.J/x+9=="}, id="where the words are cut"),
+        pytest.param(
+            {"status": "success", "warnings": ["ey.J/x+9=="], "data": {"resultType": "vector"}}, id="a warning"
+        ),
+    ],
+)
+@pytest.mark.parametrize("status", [200, 401, 500])
+async def test_a_token_that_comes_back_is_not_told(tmp_path: Path, status: int, body: Any) -> None:
+    token = tmp_path / "token"
+    token.write_text("ey.J/x+9==")
+    with (
+        api_server(lambda _: Answer(status, body)) as running,
+        pytest.raises(PrometheusError, match=f"status {status} with the token in the answer") as raised,
+    ):
+        await subject.ask(server(running.url, token_file=token))
+    assert "ey." not in str(raised.value)
+    assert ("is not accepted" in str(raised.value)) == (status == 401)
