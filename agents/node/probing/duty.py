@@ -32,6 +32,9 @@ log = structlog.get_logger(__name__)
 SILENCE_SECONDS: Final = 300.0
 """Seconds without a round after which the agent is not healthy: no prober process measures anything."""
 
+CHOICE_PAUSE: Final = 10.0
+"""Times as long as a choice of peers took until the next: agents come and go in crowds, as in a rollout."""
+
 
 class ProbingDuty:
     """Probes other nodes and reports it."""
@@ -101,6 +104,7 @@ class ProbingDuty:
         await self._endpoints.synced.wait()
         while True:
             self._agents_changed.clear()
+            begun = time.monotonic()
             places = agent_places(self._endpoints.objects.values(), self._settings.port)
             # Half a second with 5000 nodes in 200 zones.
             peers = await asyncio.to_thread(_choose, self._node, places, self._settings.peers)
@@ -109,9 +113,10 @@ class ProbingDuty:
             self._measurements.keep({name: places[name].zone for name in peers})
             targets = (Target(name, places[name].address, places[name].port) for name in peers)
             self._process.give(Order(tuple(targets)))
+            # At once for one that comes alone: the next round probes it, which begins within one interval.
+            pause = CHOICE_PAUSE * (time.monotonic() - begun)
+            await asyncio.sleep(min(pause, self._settings.interval / 2))
             await self._agents_changed.wait()
-            # Agents come and go in crowds, as in a rollout; one that is new is probed within one interval all the same.
-            await asyncio.sleep(self._settings.interval / 2)
 
     def _measured(self, measured: Round) -> None:
         self._last_round = time.monotonic()

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from agents.node.probing.duty import SILENCE_SECONDS, ProbingDuty
+from agents.node.probing.messages import Order
+from agents.node.probing.process import ProberProcess
 from agents.node.probing.report import MeasuredThroughput
 from agents.node.settings import NodeSettings
 from berth.api.probereport import BandwidthReport
@@ -29,9 +31,10 @@ STATUS = "/apis/berth.dev/v1alpha1/probereports/n1/status"
 
 
 class Plane:
-    """An API server with EndpointSlices of three agents, one of which nobody answers for."""
+    """An API server with EndpointSlices of three agents, one of which nobody answers for; it may have a fourth come."""
 
-    def __init__(self, port: int, *, refuses: int = 0) -> None:
+    def __init__(self, port: int, *, refuses: int = 0, grows: bool = False) -> None:
+        self.grows = grows
         addresses = {"n1": "127.0.0.1", "n2": "127.0.0.1", "n3": "127.0.0.3"}
         self.slices = [
             {
@@ -42,14 +45,23 @@ class Plane:
             }
             for node, address in addresses.items()
         ]
+        self.comes = {
+            "type": "ADDED",
+            "object": {
+                "metadata": {"name": "n4", "namespace": "berth-system", "resourceVersion": "2"},
+                "addressType": "IPv4",
+                "endpoints": [{"addresses": ["127.0.0.4"], "nodeName": "n4"}],
+            },
+        }
         self.refuses = refuses
         self.reports: list[dict[str, Any]] = []
 
     def __call__(self, request: Request) -> Answer:
         path, _, query = request.path.partition("?")
         if path.endswith("/endpointslices"):
-            watch = "watch=true" in query
-            return Answer(200, b"" if watch else {"metadata": {"resourceVersion": "1"}, "items": self.slices})
+            if "watch=true" in query:
+                return Answer(200, json.dumps(self.comes).encode() + b"\n" if self.grows else b"")
+            return Answer(200, {"metadata": {"resourceVersion": "1"}, "items": self.slices})
         assert path == STATUS
         if len(self.reports) < self.refuses:
             self.reports.append({})
@@ -60,9 +72,9 @@ class Plane:
 
 
 @asynccontextmanager
-async def running(server: ApiServer, port: int) -> AsyncIterator[tuple[ProbingDuty, Checks]]:
+async def running(server: ApiServer, port: int, *, interval: float = 0.5) -> AsyncIterator[tuple[ProbingDuty, Checks]]:
     """The duty of n1, under way."""
-    checks, settings = Checks(), NodeSettings(address="127.0.0.1", port=port, interval=0.5, rate=200.0)
+    checks, settings = Checks(), NodeSettings(address="127.0.0.1", port=port, interval=interval, rate=200.0)
     async with ApiClient(server.connection()) as client:
         recorder = EventRecorder(client, controller="berth.dev/test", instance="i", gives_way_to=Precedence())
         context = ComponentContext(server.connection(), client, recorder, checks, identity="i")
@@ -115,3 +127,15 @@ async def test_it_is_not_healthy_without_rounds() -> None:
         async with running(server, port) as (duty, checks):
             duty._last_round -= SILENCE_SECONDS + 1
             assert checks.health().keys() == {"prober"}
+
+
+async def test_an_agent_that_comes_is_a_peer_at_once_however_long_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: asyncio.Queue[Order] = asyncio.Queue()
+    monkeypatch.setattr(ProberProcess, "give", lambda _, order: given.put_nowait(order))
+    port = free_port()
+    with api_server(Plane(port, grows=True)) as server:
+        async with running(server, port, interval=60.0), asyncio.timeout(20):
+            orders = [await given.get()]
+            while len(orders[-1].targets) < 3:
+                orders.append(await given.get())
+    assert {target.name for target in orders[-1].targets} == {"n2", "n3", "n4"}
