@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import threading
 import time
@@ -15,12 +16,15 @@ from agents.node.probing.disturbance import DisturbanceDetector
 from agents.node.probing.responder import DEFAULT_PORT, Responder
 from agents.node.probing.rounds import Prober, Target
 from agents.node.probing.window import Figures, Window
+from berth.api.text import shortened
 from berth.cli.commands import fail
 from berth.cli.output import Output, print_document
 from berth.cli.progress import progress_on_stderr
 
 NOT_REACHED: Final = 3
 """Exit status: a host answered nothing."""
+_LONGEST: Final = 100
+"""Bytes of a host in an error."""
 _COLUMNS: Final = ("HOST", "ADDRESS", "METHOD", "P50 MS", "P90 MS", "P99 MS", "JITTER MS", "LOSS", "SAMPLES")
 
 
@@ -76,12 +80,14 @@ def target(host: str, port: int) -> Target:
         own_port = own_port.removeprefix(":")
     elif host.count(":") == 1:
         name, own_port = host.split(":")
-    if own_port and not (own_port.isascii() and own_port.isdigit() and 0 < int(own_port) < 65536):
-        raise ValueError(f"{host}: {own_port!r} is no port")
+    if not name:
+        raise ValueError(f"{host!r} names no host; write a name or an address")
+    if own_port and not (re.fullmatch("[0-9]{1,5}", own_port) and 0 < int(own_port) < 65536):
+        raise ValueError(f"{shortened(host, _LONGEST)}: {shortened(own_port, _LONGEST)!r} is no port")
     try:
         address = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)[0][4][0]
     except (OSError, UnicodeError) as error:
-        raise ValueError(f"{host}: no address found; check the name") from error
+        raise ValueError(f"{shortened(host, _LONGEST)}: no address found; check the name") from error
     return Target(host, str(address), int(own_port or port))
 
 
