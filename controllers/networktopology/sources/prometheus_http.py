@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import ssl
 from pathlib import Path
 from typing import Final
@@ -11,6 +12,7 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
+from berth.api.text import one_line
 from controllers.networktopology.sources.prometheus_answer import PrometheusError, Series, decode_answer
 from controllers.networktopology.sources.prometheus_server import PrometheusServer
 
@@ -19,6 +21,8 @@ MAX_BYTES: Final = 32 * 2**20
 """Largest answer that is read: some 200,000 pairs."""
 MAX_TOKEN: Final = 16_384
 """Longest token, in characters."""
+_ADDRESS: Final = re.compile(r" ssl:<[^<>]* at 0x[0-9a-fA-F]+>")
+_LONGEST_TEXT: Final = 400
 REFUSED: Final = (401, 403)
 """Status of an answer to somebody who is not known, or may not ask."""
 
@@ -42,7 +46,7 @@ async def ask(server: PrometheusServer) -> list[Series]:
     except TimeoutError:
         raise PrometheusError(f"no answer within {server.timeout:g} s") from None
     except (aiohttp.ClientError, OSError, UnicodeError) as error:  # the last of a host name that cannot be
-        raise PrometheusError(f"{type(error).__name__}: {error}") from None
+        raise PrometheusError(_told(error)) from None
     try:
         return await asyncio.to_thread(decode_answer, status, body)
     except PrometheusError as error:
@@ -73,6 +77,12 @@ async def _get(server: PrometheusServer, headers: dict[str, str], context: ssl.S
             if len(body) > MAX_BYTES:
                 raise PrometheusError(f"the answer has more than {MAX_BYTES // 2**20} MiB; ask for fewer pairs")
         return response.status, bytes(body)
+
+
+def _told(error: Exception) -> str:
+    """Return what a failed request says, without where in memory its SSL context was: the same each time."""
+    text = _ADDRESS.sub("", str(error))
+    return one_line(f"{type(error).__name__}: {text}", _LONGEST_TEXT)
 
 
 def _remedy(server: PrometheusServer) -> str:

@@ -116,6 +116,30 @@ async def test_a_server_that_cannot_be_reached(url: str, says: str) -> None:
         await subject.ask(server(url))
 
 
+async def test_a_server_that_is_away_is_told_in_the_same_words_each_time() -> None:
+    """Words that differ are a write of every NetworkTopology's status."""
+    texts = set()
+    for _ in range(3):
+        with pytest.raises(PrometheusError) as raised:
+            await subject.ask(server("https://127.0.0.1:1"))
+        texts.add(str(raised.value))
+    (text,) = texts
+    assert re.fullmatch(r"ClientConnectorError: Cannot connect to host 127\.0\.0\.1:1 \[.*\]", text)
+
+
+async def test_what_is_no_http_is_told_shortly_and_in_one_line() -> None:
+    async def greet(_: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nNo\x00Header: " + b"z" * 5000 + b"\r\n\r\n")
+        await writer.drain()
+
+    async with http_server(greet) as running:
+        with pytest.raises(PrometheusError, match="Invalid header") as raised:
+            await subject.ask(server(f"http://127.0.0.1:{running.port}"))
+    text = str(raised.value)
+    assert "\n" not in text
+    assert len(text) <= 400
+
+
 async def test_an_answer_must_come_whole_and_in_time() -> None:
     async def drip(_: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
