@@ -14,7 +14,6 @@ import random
 import ssl
 import time
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -29,6 +28,7 @@ from berth.kube.http_answer import HttpAnswer
 from berth.kube.lines import Lines
 from berth.kube.lists import RawList, read_list
 from berth.kube.metrics import API_LATENCY, API_REQUESTS
+from berth.kube.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Request
 from berth.kube.resources import Resource
 from berth.kube.transport import Transport
 
@@ -36,11 +36,6 @@ T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
-MERGE_PATCH = "application/merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
-JSON = "application/json"
 USER_AGENT = "berth"
 LIST_PAGE = 500
 PAGE_GROWTH = 4
@@ -55,20 +50,6 @@ def backoff(attempt: int, *, base: float = 0.2, cap: float = 10.0) -> float:
     """Seconds to wait before attempt number `attempt` (from 0): exponential with full jitter, at least a tenth."""
     top = min(cap, base * 2.0 ** min(attempt, 16))
     return top * (0.1 + 0.9 * random.random())  # noqa: S311 - jitter, not a secret
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """One request, as often as it is sent."""
-
-    method: str
-    resource: Resource[Any]
-    path: str
-    body: Any = None
-    content_type: str = JSON
-    params: dict[str, str] | None = None
-    verb: str = ""
-    """what the metrics call it; empty: as the method"""
 
 
 def _name_of(item: Any) -> str:
@@ -142,7 +123,7 @@ class ApiClient:
     ) -> T:
         """Read one object, the newest or one that is not older than a resourceVersion: that costs the server less."""
         params = {"resourceVersion": not_older_than} if not_older_than else None
-        body = await self._repeat(_Request("GET", resource, resource.path(namespace, name), params=params))
+        body = await self._repeat(Request("GET", resource, resource.path(namespace, name), params=params))
         with readable(body):
             found = ObjectDecoder(resource.type).decode(body)
             if _name_of(found) != name:
@@ -167,7 +148,7 @@ class ApiClient:
         path = resource.path(namespace)
         factor = self._page_factors.get(path, 1)
         params = {"limit": str(limit * factor), **_selection(label_selector, field_selector)}
-        request = _Request("GET", resource, path, params=params, verb="LIST")
+        request = Request("GET", resource, path, params=params, verb="LIST")
         while True:
             try:
                 body = await self._repeat(request)
@@ -234,18 +215,18 @@ class ApiClient:
             repeat: send again on trouble as reads are; a Conflict may then be the answer to our own first try.
                 By default the request is sent exactly once.
         """
-        request = _Request("POST", resource, resource.path(namespace, name, subresource), body)
+        request = Request("POST", resource, resource.path(namespace, name, subresource), body)
         return await (self._repeat(request) if repeat else self._once(request))
 
     async def replace(self, resource: Resource[Any], name: str, body: Any, *, namespace: str | None = None) -> bytes:
         """PUT an object; the resourceVersion in it makes the write conditional."""
-        return await self._once(_Request("PUT", resource, resource.path(namespace, name), body))
+        return await self._once(Request("PUT", resource, resource.path(namespace, name), body))
 
     async def merge_patch(
         self, resource: Resource[Any], name: str, body: Any, *, namespace: str | None = None
     ) -> bytes:
         """PATCH with a JSON merge patch; repeated on trouble because it is idempotent."""
-        return await self._repeat(_Request("PATCH", resource, resource.path(namespace, name), body, MERGE_PATCH))
+        return await self._repeat(Request("PATCH", resource, resource.path(namespace, name), body, MERGE_PATCH))
 
     async def set_status(
         self, resource: Resource[Any], name: str, status: Any, *, field_manager: str, namespace: str | None = None
@@ -253,7 +234,7 @@ class ApiClient:
         """Set the status to this and nothing else, whoever has written into it; idempotent, so repeated on trouble."""
         path, body = resource.path(namespace, name, "status"), [{"op": "add", "path": "/status", "value": status}]
         params = {"fieldManager": field_manager}
-        return await self._repeat(_Request("PATCH", resource, path, body, JSON_PATCH, params))
+        return await self._repeat(Request("PATCH", resource, path, body, JSON_PATCH, params))
 
     async def strategic_patch(
         self,
@@ -266,7 +247,7 @@ class ApiClient:
     ) -> bytes:
         """PATCH a built-in kind with a strategic merge patch (lists merge by key); repeated on trouble."""
         path = resource.path(namespace, name, subresource)
-        return await self._repeat(_Request("PATCH", resource, path, body, STRATEGIC_PATCH))
+        return await self._repeat(Request("PATCH", resource, path, body, STRATEGIC_PATCH))
 
     async def apply(
         self,
@@ -281,12 +262,12 @@ class ApiClient:
         """Server-side apply with our field manager, which takes the fields over; idempotent, so repeated on trouble."""
         path = resource.path(namespace, name, subresource)
         params = {"fieldManager": field_manager, "force": "true"}
-        return await self._repeat(_Request("PATCH", resource, path, body, APPLY_PATCH, params, verb="APPLY"))
+        return await self._repeat(Request("PATCH", resource, path, body, APPLY_PATCH, params, verb="APPLY"))
 
     async def delete(self, resource: Resource[Any], name: str, *, namespace: str | None = None) -> None:
         """Delete an object; one that is already gone is fine."""
         try:
-            await self._repeat(_Request("DELETE", resource, resource.path(namespace, name)))
+            await self._repeat(Request("DELETE", resource, resource.path(namespace, name)))
         except ApiError as error:
             if not error.not_found:
                 raise
@@ -339,7 +320,7 @@ class ApiClient:
                 if lines := reader.feed(chunk):
                     yield lines
 
-    async def _repeat(self, request: _Request) -> bytes:
+    async def _repeat(self, request: Request) -> bytes:
         """Send a request that may safely arrive twice."""
         for attempt in range(self._retries + 1):
             try:
@@ -354,7 +335,7 @@ class ApiClient:
                 await asyncio.sleep(backoff(attempt))
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    async def _once(self, request: _Request) -> bytes:
+    async def _once(self, request: Request) -> bytes:
         """Send a request once, or twice if certificates or credentials have been renewed since the first failed."""
         for final in (False, True):
             generation = self.connection.generation
@@ -373,7 +354,7 @@ class ApiClient:
             raise unreadable(status, answer, "no JSON object")
         return answer
 
-    async def _send(self, request: _Request) -> HttpAnswer:
+    async def _send(self, request: Request) -> HttpAnswer:
         async with self._slots:
             headers = await self.connection.headers()
             if request.body is not None:

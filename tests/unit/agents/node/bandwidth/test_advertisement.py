@@ -7,8 +7,9 @@ import json
 import pytest
 
 from agents.node.bandwidth.advertisement import REPEAT_SECONDS, RETRY_SECONDS, Advertisement
-from berth.kube.client import STRATEGIC_PATCH, ApiClient
+from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
+from berth.kube.request import STRATEGIC_PATCH
 from tests.support.api_server import Answer, api_server, refusal
 
 AMOUNT = {"network.aware.com/bandwidth": "10000000000"}
