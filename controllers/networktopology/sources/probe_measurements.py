@@ -74,7 +74,9 @@ class _Gathered:
         age = -math.inf if time is None else (self._now - time).total_seconds()
         if time is None or age < -CLOCK_TOLERANCE:
             self.mistimed += time is not None
-            self.malformed.append(f"{_named(origin, peer.node)} was probed at {peer.last_probe_time[:40]!r}")
+            # Without the time: other words with each report would be a write of every NetworkTopology's status.
+            when = "at no time that can be read" if time is None else f"more than {roughly(-age)} from now"
+            self.malformed.append(f"{_named(origin, peer.node)} was probed {when}")
             return
         if age >= MAX_AGE:
             self.stale += 1
@@ -129,6 +131,12 @@ def read_reports(reports: Iterable[Report], places: Places, *, percentile: Perce
 def _named(origin: str, peer: str) -> str:
     # Whoever has taken over a node states what he likes as the name of a peer, and people read it.
     return f"{origin} to {one_line(peer, MAX_NODE)}"
+
+
+def roughly(seconds: float) -> str:
+    """Say how much time that is at least, in steps, so that the sentence stays the same; a minute at the least."""
+    steps = ((86_400.0, "a day"), (3600.0, "an hour"), (900.0, "15 minutes"))
+    return next((name for least, name in steps if seconds >= least), "a minute")
 
 
 def moment_of(text: str) -> datetime | None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from controllers.networktopology.node_medians import MAX_AGE
-from controllers.networktopology.sources.probe_measurements import Report, moment_of
+from controllers.networktopology.sources.probe_measurements import Report, moment_of, roughly
 
 VOTE_SECONDS: Final = MAX_AGE
 """Seconds for which the report of a node says what time it is: as long as what it says counts. Agents write every 300,
@@ -63,10 +63,8 @@ class ReportedTime:
 
 def clock_comparison(error: float) -> str:
     """Say by how many seconds the controller's clock is ahead, in steps, so that the sentence stays the same."""
-    steps = ((86_400.0, "a day"), (3600.0, "an hour"), (900.0, "15 minutes"), (0.0, "a minute"))
-    amount = next(name for seconds, name in steps if abs(error) >= seconds)
     direction = "ahead of" if error > 0 else "behind"
-    return f"The clock of this controller is more than {amount} {direction} those of the nodes"
+    return f"The clock of this controller is more than {roughly(abs(error))} {direction} those of the nodes"
 
 
 def _newest(report: Report) -> float | None:

@@ -105,6 +105,27 @@ def test_a_clock_that_is_a_little_ahead_is_believed() -> None:
     assert read(report("n1", peer("n2", age=-30))).measurements == (Measurement("n1", "n2", 850, 0.0),)
 
 
+@pytest.mark.parametrize(
+    ("ages", "says"),
+    [
+        pytest.param((-61, -899), "n1 to n2 was probed more than a minute from now", id="minutes"),
+        pytest.param((-901, -3599), "n1 to n2 was probed more than 15 minutes from now", id="quarters of an hour"),
+        pytest.param((-3601, -3630, -80_000), "n1 to n2 was probed more than an hour from now", id="hours"),
+        pytest.param((-90_000, -(10**9)), "n1 to n2 was probed more than a day from now", id="days"),
+    ],
+)
+def test_a_node_whose_clock_is_ahead_is_named_in_the_same_words_by_each_report(
+    ages: tuple[int, ...], says: str
+) -> None:
+    assert {read(report("n1", peer("n2", age=age))).malformed for age in ages} == {(says,)}
+
+
+def test_what_is_no_time_is_named_in_the_same_words_by_each_report() -> None:
+    times = ("2026-11-22t11:59:00z", "2026-11-22T11:59:60Z", "")
+    found = {read(report("n1", peer("n2", lastProbeTime=time))).malformed for time in times}
+    assert found == {("n1 to n2 was probed at no time that can be read",)}
+
+
 @pytest.mark.parametrize("wrong", [-3600.0, 3600.0], ids=["an hour behind", "an hour ahead"])
 def test_a_node_whose_clock_is_wrong_moves_no_cost(wrong: float) -> None:
     where = places(a1="r/A", a2="r/A", a3="r/A", b1="r/B")

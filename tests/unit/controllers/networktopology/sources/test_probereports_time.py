@@ -127,7 +127,7 @@ async def test_reports_are_heard_as_they_come_in(monkeypatch: pytest.MonkeyPatch
     [
         pytest.param(Reading(SourceState.EMPTY, "R", stale=7), "ProbeReportsStale", "the clock of this", id="stale"),
         pytest.param(
-            Reading(SourceState.EMPTY, "R", malformed=("n1 to n2 was probed at '2027'",), mistimed=1),
+            Reading(SourceState.EMPTY, "R", malformed=("n1 to n2 was probed more than a day from now",), mistimed=1),
             "ClocksDiffer",
             "are of the future; see whether the clock of this controller is behind, or those of the nodes ahead",
             id="of the future",
