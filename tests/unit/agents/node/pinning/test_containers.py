@@ -1,0 +1,53 @@
+"""Containers without a runtime, found by the names of cgroups; with a real one they are in the integration tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agents.node.pinning.containers import Containers
+from agents.node.pinning.cri import RuntimeClient
+from agents.node.pinning.hierarchy import Hierarchy, Version
+
+FIRST, SECOND, OTHER = "a" * 64, "b" * 64, "c" * 64
+
+
+def cgroup(path: Path) -> Path:
+    path.mkdir(parents=True)
+    for directory in (path, path.parent):
+        for name in ("cpuset.cpus", "cpuset.effective_cpus", "cpuset.mems", "cpuset.effective_mems"):
+            (directory / name).write_text("0")
+    return path
+
+
+@pytest.fixture
+def containers(tmp_path: Path) -> Containers:
+    return Containers(RuntimeClient(tmp_path / "none.sock"), Hierarchy(tmp_path / "cpuset", Version.V1))
+
+
+async def test_those_of_pods_and_those_that_are_known(tmp_path: Path, containers: Containers) -> None:
+    pod = tmp_path / "cpuset" / "kubepods" / "burstable" / "podu1"
+    first, second = cgroup(pod / FIRST), cgroup(pod / SECOND)
+    other = cgroup(tmp_path / "cpuset" / "elsewhere" / OTHER)
+    cgroup(tmp_path / "cpuset" / "kubepods" / "podu2" / ("d" * 64))
+    assert containers.silence == ""
+    found = await containers.of(frozenset({"u1"}), {OTHER: other, "gone": other.parent / "gone"})
+    assert {each.container.id: (each.container.pod_uid, each.cgroup) for each in found} == {
+        FIRST: ("u1", first),
+        SECOND: ("u1", second),
+        OTHER: ("", other),
+    }
+    assert "none.sock: ListContainers" in containers.silence
+
+
+async def test_cpusets_of_those_that_are_there(tmp_path: Path, containers: Containers) -> None:
+    pod = tmp_path / "cpuset" / "kubepods" / "podu1"
+    cgroup(pod / FIRST)
+    broken = cgroup(pod / SECOND)
+    (broken / "cpuset.effective_cpus").write_text("many")
+    found = await containers.of(frozenset({"u1"}), {})
+    assert len(found) == 2
+    cpusets = await containers.cpusets(found)
+    assert cpusets.keys() == {FIRST}
+    assert cpusets[FIRST].effective_cpus == {0}

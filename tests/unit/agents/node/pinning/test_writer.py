@@ -1,0 +1,62 @@
+"""The writer without a runtime, on directories that stand for cgroups; no kernel makes there true what is written."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+
+from agents.node.pinning.cri import RuntimeClient
+from agents.node.pinning.hierarchy import Version
+from agents.node.pinning.writer import RETRY_SECONDS, CpusetWriter, NotInEffectError, Target, Way
+
+CPUS, MEMS = frozenset({1}), frozenset({0})
+
+
+@pytest.fixture
+def cgroup(tmp_path: Path) -> Path:
+    """A container that has what is wanted already."""
+    path = tmp_path / "pod" / "c"
+    path.mkdir(parents=True)
+    for directory, cpus in ((path, "1"), (path.parent, "0-1")):
+        for name, text in {"cpus": cpus, "effective_cpus": cpus, "mems": "0", "effective_mems": "0"}.items():
+            (directory / f"cpuset.{name}").write_text(text)
+    (path / "cgroup.procs").write_text("")
+    return path
+
+
+async def test_a_runtime_that_says_nothing_is_left_alone_for_a_while(tmp_path: Path, cgroup: Path) -> None:
+    connections = 0
+
+    def count(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+
+    server = await asyncio.start_unix_server(count, tmp_path / "s.sock")
+    now = 100.0
+    client = RuntimeClient(tmp_path / "s.sock", timeout=0.05)
+    writer = CpusetWriter(client, Version.V1, clock=lambda: now)
+    for after, asked in [(0.0, 1), (1.0, 1), (RETRY_SECONDS - 1.1, 1), (0.2, 2)]:
+        now += after
+        assert await writer.write(Target("c", cgroup, CPUS, MEMS)) is Way.DIRECT
+        assert connections == asked
+    server.close()
+
+
+async def test_what_is_not_in_effect_afterwards_is_told(tmp_path: Path, cgroup: Path) -> None:
+    writer = CpusetWriter(RuntimeClient(tmp_path / "none.sock"), Version.V1)
+    with pytest.raises(NotInEffectError, match=r"pod/c: asked for CPUs 0-1, has 1$"):
+        await writer.write(Target("c", cgroup, frozenset({0, 1}), MEMS))
+    assert (cgroup / "cpuset.cpus").read_text() == "0-1"
+
+
+async def test_nobody_is_asked_twice_at_once(tmp_path: Path, cgroup: Path) -> None:
+    """Two writes to a runtime that hangs take its timeout each, and no longer."""
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / "s.sock"))
+        silent.listen()
+        writer = CpusetWriter(RuntimeClient(tmp_path / "s.sock", timeout=0.05), Version.V1)
+        target = Target("c", cgroup, CPUS, MEMS)
+        assert await asyncio.gather(writer.write(target), writer.write(target)) == [Way.DIRECT, Way.DIRECT]
