@@ -44,7 +44,9 @@ async def test_bad_input_is_told_and_everybody_else_is_pinned(node: Stand) -> No
     node.agent()
     on(good, OTHER)
     where, pod = f"SocketStatus {node.node}: spec.assignments", f"{node.kubectl.namespace}/"
-    message = node.condition("Pinned", "True", "1 pod assigned, each with the CPUs of its socket")
+    # Pods that are not there are told of after 30 s: assignments come before pods.
+    message = node.condition("Pinned", "True", f"no pod {pod}gone with UID gone", timeout=90.0)
+    assert "1 pod assigned, each with the CPUs of its socket" in message
     for text in (
         f"{where}[3].socket: {node.node} has no socket 7, it has 0-1; pod {pod}far is left alone; assign it to one",
         f"{where}[4].uid: no pod {pod}gone with UID gone on this node; the assignment counts for nothing; remove it",

@@ -18,7 +18,7 @@ from agents.node.pinning.reconciler import Finding
 from agents.node.pinning.report import Found, status_of
 from agents.node.pinning.settings import PinningSettings
 from agents.node.pinning.status_writer import INTERVAL_SECONDS, SOCKET_STATUSES, StatusWriter
-from agents.node.pinning.wanted import Wanted, read_assignments, wanted
+from agents.node.pinning.wanted import Patience, Wanted, read_assignments, wanted
 from agents.node.pinning.workplace import Workplace
 from berth.api.socketstatus import SocketStatusStatus
 from berth.kube.client import TRANSPORT_ERRORS
@@ -53,6 +53,7 @@ class PinningAgent:
         self._found: Found | None = None
         self._observe = False
         self._told: tuple[str, ...] = ()
+        self._patience = Patience()
         self._last = time.monotonic()
         for reflector in (self._pods, self._statuses):
             reflector.add_batch_handler(self._changed.set)
@@ -112,7 +113,8 @@ class PinningAgent:
             key=self._settings.class_label,
             memory=self._settings.memory,
         )
-        return found._replace(problems=(*unreadable, *found.problems))
+        problems = self._patience.lasting((*unreadable, *found.problems), time.monotonic())
+        return found._replace(problems=problems)
 
     def _take_in(self, asked: Wanted, found: Round) -> None:
         """Keep what there is to say, log what is new of it, and count."""

@@ -6,6 +6,7 @@ field and remedy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -21,6 +22,8 @@ from berth.api.socketstatus import KIND, Assignment
 from berth.kube.objects import Pod
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
+PATIENCE_SECONDS: Final = 30.0
+"""How long a problem that may pass has to last before people are told."""
 _HASH: Final = "kubernetes.io/config.hash"
 
 
@@ -31,10 +34,27 @@ class Problem(NamedTuple):
     """the object, such as ``Pod shop/web-1``"""
     text: str
     """field, what is wrong with it, what becomes of it, and what to write instead"""
+    may_pass: bool = False
+    """whether it may be so for a moment although everything is right"""
 
     def __str__(self) -> str:
         """Return both."""
         return f"{self.subject}: {self.text}"
+
+
+class Patience:
+    """Holds problems back that may pass: a pod is assigned before its node hears of it, and goes before that ends."""
+
+    def __init__(self, seconds: float = PATIENCE_SECONDS) -> None:
+        """Begin without problems; `seconds` is how long one has to last."""
+        self._seconds = seconds
+        self._since: dict[Problem, float] = {}
+
+    def lasting(self, problems: Iterable[Problem], now: float) -> tuple[Problem, ...]:
+        """Return those that do not pass, and those that have lasted; `now` is in monotonic seconds."""
+        found = tuple(problems)
+        self._since = {problem: self._since.get(problem, now) for problem in found if problem.may_pass}
+        return tuple(each for each in found if now - self._since.get(each, -math.inf) >= self._seconds)
 
 
 class Stated(NamedTuple):
@@ -125,6 +145,7 @@ def wanted(
         pod = known.get(assignment.uid)
         socket = sockets.get(assignment.socket)
         field, text = path, ""
+        absent = pod is None or pod.key != f"{assignment.namespace}/{assignment.name}"
         if pod is None or pod.key != f"{assignment.namespace}/{assignment.name}":
             field = (*path, "uid")
             text = f"no pod {assignment.namespace}/{assignment.name} with UID {assignment.uid} on this node; the "
@@ -139,7 +160,7 @@ def wanted(
             text = f"pod {pod.key} states no interference class and is left alone; give it the label {key}, or "
             text += "remove the assignment"
         if text:
-            problems.append(Problem(subject, f"{field_path(field)}: {text}"))
+            problems.append(Problem(subject, f"{field_path(field)}: {text}", may_pass=absent))
         if pod is not None and pod.key == f"{assignment.namespace}/{assignment.name}":
             chosen.setdefault(assignment.uid, socket)
     found: list[PodWish] = []

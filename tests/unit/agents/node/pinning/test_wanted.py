@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.node.pinning.wanted import PodWish, Wanted, read_assignments, wanted
+from agents.node.pinning.wanted import Patience, PodWish, Wanted, read_assignments, wanted
 from berth.api.interference import InterferenceClass
 from berth.kube.meta import ObjectMeta
 from berth.kube.objects import Pod, PodStatus
@@ -153,6 +153,17 @@ def test_another_label_may_hold_the_class() -> None:
     other.metadata.labels["example.com/class"] = "C"
     (wish,) = found([assignment("web")], other, key="example.com/class").pods
     assert wish.interference_class is InterferenceClass.C
+
+
+def test_a_pod_that_is_assigned_before_it_arrives_is_told_of_only_when_it_does_not_come() -> None:
+    patience = Patience(30.0)
+    wrong = found([assignment("gone"), assignment("web", 9)], pod("web")).problems
+    assert [problem.may_pass for problem in wrong] == [True, False]
+    assert patience.lasting(wrong, 100.0) == wrong[1:]
+    assert patience.lasting(wrong, 129.9) == wrong[1:]
+    assert patience.lasting(wrong, 130.0) == wrong
+    assert patience.lasting((), 131.0) == ()
+    assert patience.lasting(wrong, 132.0) == wrong[1:]
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
