@@ -61,6 +61,12 @@ def test_every_directory_that_it_uses_is_mounted_and_no_other(
     assert all(PurePosixPath(path).is_absolute() for path in hosts.values())
 
 
+def test_mounts_below_its_directories_go_when_they_go_on_the_node(container: dict[str, Any]) -> None:
+    """Containers' file systems and pods' volumes are mounted there: one that is kept by the agent stays busy."""
+    told = {mount["name"] for mount in container["volumeMounts"] if mount.get("mountPropagation") == "HostToContainer"}
+    assert told == {"runtime", "kubelet"}
+
+
 def test_it_has_root_and_nothing_else(pod: dict[str, Any], container: dict[str, Any]) -> None:
     security = container["securityContext"]
     assert security == {
