@@ -1,0 +1,170 @@
+"""Rounds of pinning without a runtime, on directories that stand for cgroups: what is written there is in effect at once.
+
+With a kernel, a runtime and an API server they are in tests/integration/test_pinning_agent.py.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agents.node.pinning.containers import Containers
+from agents.node.pinning.cri import RuntimeClient
+from agents.node.pinning.hierarchy import Hierarchy, Version
+from agents.node.pinning.journal import Journal
+from agents.node.pinning.pinner import LOOK_SECONDS, Pinner, Round
+from agents.node.pinning.reconciler import Finding, Reconciler
+from agents.node.pinning.wanted import PodWish
+from agents.node.pinning.writer import CpusetWriter
+from berth.api.interference import InterferenceClass
+
+ONE, OTHER = frozenset({0, 1}), frozenset({2, 3})
+
+
+def wish(pod: str, cpus: frozenset[int] = ONE) -> PodWish:
+    socket = None if not cpus else min(cpus) // 2
+    uid = f"u-{pod}"
+    return PodWish(
+        uid=uid,
+        runtime_uid=uid,
+        namespace="shop",
+        name=pod,
+        interference_class=InterferenceClass.A,
+        socket=socket,
+        cpus=cpus,
+    )
+
+
+class Node:
+    """Cgroups in a directory, and a pinner whose clock the test sets."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.now = 100.0
+        hierarchy = Hierarchy(root / "cpuset", Version.V1)
+        runtime = RuntimeClient(root / "none.sock")
+        self.journal = Journal.open(root / "journal")
+        self.pinner = Pinner(
+            hierarchy,
+            Containers(runtime, hierarchy),
+            CpusetWriter(runtime, Version.V1, clock=lambda: self.now),
+            self.journal,
+            Reconciler(limit=2),
+            clock=lambda: self.now,
+        )
+
+    def container(self, pod: str, letter: str = "a", cpus: str = "0-3") -> Path:
+        """Make the cgroup of a container of a pod."""
+        cgroup = self.root / "cpuset" / "kubepods" / f"podu-{pod}" / (letter * 64)
+        cgroup.mkdir(parents=True)
+        for directory, stated in ((cgroup.parent, "0-3"), (cgroup, cpus)):
+            for name, text in {"cpus": stated, "mems": "0"}.items():
+                (directory / f"cpuset.{name}").write_text(text)
+                effective = directory / f"cpuset.effective_{name}"
+                if not effective.is_symlink():
+                    effective.symlink_to(f"cpuset.{name}")
+        (cgroup / "cgroup.procs").write_text("")
+        return cgroup
+
+    async def round(self, *wishes: PodWish, after: float = LOOK_SECONDS, observe: bool = False) -> Round:
+        self.now += after
+        return await self.pinner.round(wishes, observe=observe)
+
+
+def cpus(cgroup: Path) -> str:
+    return (cgroup / "cpuset.cpus").read_text()
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    made = Node(tmp_path)
+    yield made
+    made.journal.close()
+
+
+async def test_what_is_wanted_is_written_down_and_then_written(node: Node) -> None:
+    web, side, other = node.container("web"), node.container("web", "b"), node.container("other", "c")
+    found = await node.round(wish("web"), wish("other", frozenset()), wish("gone", OTHER))
+    assert [cpus(cgroup) for cgroup in (web, side, other)] == ["0-1", "0-1", "0-3"]
+    assert {entry.cgroup: entry.cpus for entry in node.journal.entries.values()} == {str(web): "0-3", str(side): "0-3"}
+    states = {state.wish.name: state for state in found.pods}
+    assert {name: state.pinned for name, state in states.items()} == {"web": True, "other": False, "gone": False}
+    assert (states["web"].cpus, states["web"].effective_cpus) == (ONE, ONE)
+    assert states["other"].effective_cpus == ONE | OTHER
+    assert "none.sock" in found.silence
+    assert not node.pinner.idle
+
+
+async def test_what_is_wanted_no_more_is_given_back_and_struck_out(node: Node) -> None:
+    web, other = node.container("web"), node.container("other", "b")
+    await node.round(wish("web"), wish("other", OTHER))
+    await node.round(wish("web", frozenset()))
+    assert [cpus(cgroup) for cgroup in (web, other)] == ["0-3", "0-3"]
+    assert node.pinner.idle
+    assert await node.round() == Round()
+
+
+async def test_others_change_it_again_and_again(node: Node) -> None:
+    web = node.container("web")
+    await node.round(wish("web"))
+    (web / "cpuset.cpus").write_text("3")
+    unseen = await node.round(wish("web"), after=LOOK_SECONDS - 0.1)
+    assert unseen.pods[0].pinned, "settled containers are looked at every four seconds"
+    assert (await node.round(wish("web"), after=0.1)).pods[0].pinned
+    assert cpus(web) == "0-1"
+    (web / "cpuset.cpus").write_text("3")
+    found = await node.round(wish("web"))
+    (finding,) = found.pods[0].findings.values()
+    assert finding == (Finding.GIVEN_UP, "given up after 2 writes: it has CPUs 3, not 0-1")
+    assert cpus(web) == "3"
+
+
+@pytest.mark.parametrize("foreign", [True, False], ids=["another agent pins", "told to observe"])
+async def test_nothing_is_written_where_somebody_else_pins(node: Node, foreign: bool) -> None:
+    web, theirs = node.container("web"), node.container("theirs", "b", "3" if foreign else "0-3")
+    found = await node.round(wish("web"), wish("theirs"), observe=not foreign)
+    assert (cpus(web), cpus(theirs)) == ("0-3", "3" if foreign else "0-3")
+    expected = f"container {'b' * 12} of pod shop/theirs: somebody else has given it CPUs 3" if foreign else ""
+    assert found.foreign == expected
+    assert node.pinner.idle
+
+
+async def test_without_room_for_the_journal_only_what_is_in_it_is_written(node: Node) -> None:
+    web = node.container("web")
+    await node.round(wish("web"))
+    late = node.container("late", "b")
+    (web / "cpuset.cpus").write_text("3")
+    full = node.root / "journal" / "journal.new"
+    full.symlink_to("/dev/full")
+    found = await node.round(wish("web"), wish("late"))
+    assert "no space left on device; nothing is pinned without a journal" in found.problem
+    assert (cpus(web), cpus(late)) == ("0-1", "0-3")
+    assert {state.wish.name: state.pinned for state in found.pods} == {"web": True, "late": False}
+    (finding,) = found.pods[1].findings.values()
+    assert "no space left on device" in finding[1]
+    found = await node.round(wish("web"), wish("late"))  # what could not be written was removed, and made room
+    assert (found.problem, cpus(late)) == ("", "0-1")
+
+
+async def test_a_container_that_ends_is_nobodys_fault(node: Node) -> None:
+    web, other = node.container("web"), node.container("other", "b")
+    await node.round(wish("web"), wish("other"))
+    shutil.rmtree(web)
+    found = await node.round(wish("web"), wish("other"))
+    assert [state.wish.name for state in found.pods if state.pinned] == ["other"]
+    assert found.problem == ""
+    await node.pinner.restore_all()
+    assert cpus(other) == "0-3"
+    assert node.pinner.idle, "one that has ended is struck out too"
+
+
+async def test_beside_another_agent_only_what_is_still_ours_is_given_back(node: Node) -> None:
+    ours, changed = node.container("ours"), node.container("changed", "b")
+    await node.round(wish("ours"), wish("changed"))
+    (changed / "cpuset.cpus").write_text("2")
+    await node.round(wish("ours"), wish("changed"), observe=True)
+    await node.pinner.restore_unchanged()
+    assert (cpus(ours), cpus(changed)) == ("0-3", "2")
