@@ -1,4 +1,4 @@
-"""Rounds of pinning without a runtime, on directories that stand for cgroups: what is written there is in effect at once.
+"""Rounds of pinning without a runtime, on directories that stand for cgroups: what is written is in effect at once.
 
 With a kernel, a runtime and an API server they are in tests/integration/test_pinning_agent.py.
 """

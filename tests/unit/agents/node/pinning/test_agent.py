@@ -1,0 +1,137 @@
+"""The component with a scripted API server on directories that stand for the machine: what is reported, and when.
+
+With a real API server, kernel and runtime it is in tests/integration/test_pinning_agent.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.node.pinning.agent import SILENCE_SECONDS, PinningAgent
+from agents.node.pinning.settings import PinningSettings
+from berth.kube.client import ApiClient
+from berth.kube.events import EventRecorder
+from berth.kube.precedence import Precedence
+from berth.runtime.component import ComponentContext
+from berth.runtime.health import Checks
+from tests.support.api_server import Answer, ApiServer, Request, api_server, refusal
+from tests.support.sysfs import uniform, write_sysfs
+
+STATUS = "/apis/berth.dev/v1alpha1/socketstatuses/n1/status"
+POD = {"uid": "u1", "namespace": "shop", "name": "web"}
+
+
+class Plane:
+    """An API server with a pod of class B and an assignment of it."""
+
+    def __init__(self, *, refuses: int = 0) -> None:
+        metadata = {**POD, "resourceVersion": "1", "labels": {"berth.dev/interference-class": "B"}}
+        spec = {"assignments": [{**POD, "socket": 1}]}
+        self.objects = {
+            "pods": [{"metadata": metadata}],
+            "socketstatuses": [{"metadata": {"name": "n1", "resourceVersion": "1", "generation": 7}, "spec": spec}],
+        }
+        self.refuses = refuses
+        self.reports: list[dict[str, Any]] = []
+
+    def __call__(self, request: Request) -> Answer:
+        path, _, query = request.path.partition("?")
+        if path == STATUS:
+            self.reports.append(json.loads(request.body)["status"])
+            return refusal(403, "Forbidden") if len(self.reports) <= self.refuses else Answer(200, {})
+        items = self.objects[path.rpartition("/")[2]]
+        return Answer(200, b"" if "watch=true" in query else {"metadata": {"resourceVersion": "1"}, "items": items})
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """Two sockets of one CPU each, cgroups with a container of the pod, and a kubelet that does not pin."""
+    write_sysfs(tmp_path / "sys", uniform(sockets=2))
+    cgroup = tmp_path / "cgroup" / "cpuset" / "kubepods" / "podu1" / ("a" * 64)
+    cgroup.mkdir(parents=True)
+    for directory in (cgroup, cgroup.parent, cgroup.parent.parent, cgroup.parent.parent.parent):
+        for name, text in {"cpus": "0-1", "mems": "0"}.items():
+            (directory / f"cpuset.{name}").write_text(text)
+            # What is written is in effect at once.
+            (directory / f"cpuset.effective_{name}").symlink_to(f"cpuset.{name}")
+    (cgroup / "cgroup.procs").write_text("")
+    (tmp_path / "kubelet").mkdir()
+    (tmp_path / "kubelet" / "cpu_manager_state").write_text('{"policyName": "none"}')
+    return tmp_path
+
+
+def cpus(machine: Path) -> str:
+    return (machine / "cgroup" / "cpuset" / "kubepods" / "podu1" / ("a" * 64) / "cpuset.cpus").read_text()
+
+
+@asynccontextmanager
+async def running(machine: Path, server: ApiServer) -> AsyncIterator[Checks]:
+    """A component at work; its checks."""
+    settings = PinningSettings(
+        name="n1",
+        interval=0.2,
+        runtime=machine / "none.sock",
+        cgroups=machine / "cgroup",
+        sysfs=machine / "sys",
+        kubelet=machine / "kubelet",
+        journal=machine / "journal",
+    )
+    connection = server.connection()
+    async with ApiClient(connection) as client:
+        recorder = EventRecorder(client, controller="test", instance="test", gives_way_to=Precedence())
+        checks = Checks()
+        context = ComponentContext(
+            connection=connection, client=client, recorder=recorder, checks=checks, identity="test"
+        )
+        task = asyncio.create_task(PinningAgent(context, settings).run())
+        try:
+            yield checks
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30.0):
+        while not condition():
+            await asyncio.sleep(0.02)
+
+
+async def test_it_pins_reports_and_gives_back(machine: Path) -> None:
+    plane = Plane()
+    with api_server(plane) as server:
+        async with running(machine, server) as checks:
+            await until(lambda: any(report["pinned"] == "1/1" for report in plane.reports))
+            assert cpus(machine) == "1"
+            assert checks.ready() == {}
+        assert cpus(machine) == "0-1"
+    (pod,) = plane.reports[-1]["pods"]
+    assert POD.items() <= pod.items()
+    assert (pod["socket"], pod["cpus"], pod["effectiveCpus"]) == (1, "1", "1")
+    assert plane.reports[-1]["observedGeneration"] == 7
+
+
+async def test_a_refused_status_is_written_again(machine: Path) -> None:
+    plane = Plane(refuses=1)
+    with api_server(plane) as server:
+        async with running(machine, server):
+            await until(lambda: len(plane.reports) >= 2)
+            assert cpus(machine) == "1"
+
+
+async def test_one_that_looks_no_more_is_unhealthy(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with api_server(Plane()) as server:
+        async with running(machine, server) as checks:
+            await until(lambda: cpus(machine) == "1")
+            assert checks.health() == {}
+            now = asyncio.get_running_loop().time()
+            with monkeypatch.context() as patched:
+                patched.setattr("agents.node.pinning.agent.time.monotonic", lambda: now + 2 * SILENCE_SECONDS)
+                assert "nobody looked at cpusets for" in checks.health()["pinning"]
