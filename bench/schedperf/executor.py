@@ -96,10 +96,15 @@ class Executor:
                 await self._update_any(operation)
             case operations.StartCollectingMetrics():
                 self._collecting = operation
-                self.started()
+                await self._start_measuring()
             case operations.StopCollectingMetrics():
                 self._collecting = None
                 await self.stopped()
+
+    async def _start_measuring(self) -> None:
+        """Begin once all is told of the pods before: a scheduler whose Events come late would write them meanwhile."""
+        await self.observer.all_told(pod.uid for pod in self._pods)
+        self.started()
 
     async def _beside(self, work: Any, *, wait: bool) -> None:
         if wait:
@@ -136,7 +141,7 @@ class Executor:
         )
         measuring = operation.collect_metrics
         if measuring:
-            self.started()
+            await self._start_measuring()
         made: list[Created] = []
 
         async def create(pod: manifests.NewPod) -> None:

@@ -17,9 +17,6 @@ from bench.schedperf.source import Case, Workload
 from berth.kube.client import ApiClient
 from hack.localcluster import LocalCluster
 
-SILENCE = 3.0
-"""Seconds without an Event after which no more are expected."""
-
 
 async def run(
     client: ApiClient,
@@ -64,7 +61,7 @@ async def run(
 
                 async def stopped() -> None:
                     nonlocal spent
-                    await observer.all_told([u for u in executor.measured if u in observer.pods.bound], silence=SILENCE)
+                    await observer.all_told(executor.measured)
                     spent = cpu.spent()
 
                 executor = Executor(client, case, scheduler.scheduler_name, observer, started, stopped)

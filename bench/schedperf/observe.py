@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,6 +16,9 @@ from berth.kube.objects import Pod
 from berth.kube.reflector import Reflector
 from berth.kube.resources import EVENTS, PODS, Resource
 from hack.harness.observe import PodLog
+
+SILENCE = 3.0
+"""Seconds without an Event after which no more are expected."""
 
 
 class Regarding(msgspec.Struct):
@@ -127,8 +130,9 @@ class Observer:
         except TimeoutError:
             pass
 
-    async def all_told(self, uids: Collection[str], *, silence: float) -> None:
-        """Wait for the Events of these pods, until none came for `silence` seconds: a scheduler may drop some."""
+    async def all_told(self, uids: Iterable[str], *, silence: float = SILENCE) -> None:
+        """Wait for the Events of those that have a node, until none came for `silence` seconds: some may be dropped."""
+        uids = [uid for uid in uids if uid in self.pods.bound]
         known, since = -1, time.monotonic()
         while any(uid not in self.told for uid in uids) and time.monotonic() - since < silence:
             if len(self.told) != known:

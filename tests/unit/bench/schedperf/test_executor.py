@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ class Server:
 
 
 class Observed:
-    """Notes what is waited for; everything is bound and attempted at once."""
+    """Notes what is waited for; everything is bound, attempted and told at once."""
 
     def __init__(self) -> None:
         self.waits: list[tuple[str, int]] = []
@@ -62,6 +62,9 @@ class Observed:
 
     async def all_attempted(self, uids: Collection[str]) -> None:
         self.waits.append(("attempted", len(uids)))
+
+    async def all_told(self, uids: Iterable[str]) -> None:
+        self.waits.append(("told", len(list(uids))))
 
 
 @pytest.fixture
@@ -120,6 +123,24 @@ async def test_only_the_operation_that_says_so_is_measured(run: Run) -> None:
     await run(operations.CreatePods(count=2), operations.CreatePods(count=3, collect_metrics=True))
     assert len(run.executor.measured) == 3
     assert run.marks == ["started", "stopped"]
+
+
+@pytest.mark.parametrize(
+    "sequence",
+    [
+        [operations.CreatePods(count=3, collect_metrics=True)],
+        [
+            operations.StartCollectingMetrics(namespaces=["namespace-0"]),
+            operations.CreatePods(count=3),
+            operations.StopCollectingMetrics(),
+        ],
+    ],
+    ids=["an operation is measured", "all between two is measured"],
+)
+async def test_measuring_begins_when_all_is_told_of_the_pods_before(run: Run, sequence: list[Operation]) -> None:
+    """Events that come late would be written while others are measured, and slow these down."""
+    await run(operations.CreatePods(count=2), *sequence)
+    assert run.observed.waits == [("bound", 2), ("told", 2), ("bound", 3)]
 
 
 async def test_collecting_measures_what_is_created_meanwhile_and_selected(run: Run) -> None:

@@ -73,7 +73,8 @@ async def test_a_pod_that_is_gone_keeps_what_was_seen_of_it() -> None:
 
 async def test_events_are_waited_for_until_none_comes() -> None:
     observer = Observer(patience=60.0)
+    seen(observer, pod("p", node="n"), pod("dropped", node="n"), pod("pending"))
     observer._event(None, ScheduledEvent(ObjectMeta(name="e"), Regarding(uid="p")))
-    await observer.all_told(["p"], silence=60.0)
+    await observer.all_told(["p", "pending"], silence=60.0)
     await observer.all_told(["p", "dropped"], silence=0.05)
     assert set(observer.told) == {"p"}
