@@ -47,22 +47,23 @@ async def run(
         LeftOutError: a template is not understood.
     """
     observer = Observer(patience)
-    spent, problem = 0.0, ""
+    spent, of_servers, problem = 0.0, 0.0, ""
+    servers = [cluster.process(name).pid for name in ("kube-apiserver", "etcd")]
     with tempfile.TemporaryDirectory() as directory:
         scheduler = contender(label, cluster, Path(directory), baseline=baseline)
         try:
             pids = scheduler.start()  # before the watches: it holds up the event loop
-            cpu = Cpu(pids)
+            cpu, server_cpu = Cpu(pids), Cpu(servers)
             async with observer.following(client):
 
                 def started() -> None:
-                    nonlocal cpu
-                    cpu = Cpu(pids)
+                    nonlocal cpu, server_cpu
+                    cpu, server_cpu = Cpu(pids), Cpu(servers)
 
                 async def stopped() -> None:
-                    nonlocal spent
+                    nonlocal spent, of_servers
                     await observer.all_told(executor.measured)
-                    spent = cpu.spent()
+                    spent, of_servers = cpu.spent(), server_cpu.spent()
 
                 executor = Executor(client, case, scheduler.scheduler_name, observer, started, stopped)
                 try:
@@ -81,6 +82,7 @@ async def run(
         scheduler=label,
         round=number,
         cpu_seconds=spent,
+        server_seconds=of_servers,
         problem=problem,
         **figures(executor.measured, created=log.created, bound=log.bound, told=observer.told),
     )

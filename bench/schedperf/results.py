@@ -47,6 +47,8 @@ class Result:
     """99th percentile of the same"""
     cpu_seconds: float
     """CPU time of the scheduler from the first creation to the last Event"""
+    server_seconds: float
+    """CPU time of API server and etcd meanwhile"""
     problem: str = ""
     """why the workload was not run to its end"""
 
@@ -118,7 +120,7 @@ class Comparison:
         return self.ours[name] / self.peer[name] if self.peer[name] else math.nan
 
 
-MEDIANS = ("pods_per_second", "pods_per_second_told", "p50", "p99", "cpu_seconds")
+MEDIANS = ("pods_per_second", "pods_per_second_told", "p50", "p99", "cpu_seconds", "server_seconds")
 
 
 def compare(results: Sequence[Result]) -> list[Comparison]:
@@ -150,7 +152,7 @@ def _medians(results: Sequence[Result]) -> dict[str, float]:
 
 COLUMNS = (
     "case", "pods", "pods/s", "kube-scheduler's", "ratio", "to last Event", "p50 s", "its", "p99 s", "its",
-    "CPU ms/pod", "its", "left pending",
+    "CPU ms/pod", "its", "API server's and etcd's", "with its", "left pending",
 )  # fmt: skip
 
 
@@ -161,7 +163,8 @@ def table(comparisons: Sequence[Comparison]) -> list[str]:
         cells = [c.case, str(c.pods), f"{c.ours['pods_per_second']:.0f}", f"{c.peer['pods_per_second']:.0f}"]
         cells += [f"{c.ratio('pods_per_second'):.2f}", f"{c.ratio('pods_per_second_told'):.2f}"]
         cells += [f"{side[name]:.2f}" for name in ("p50", "p99") for side in (c.ours, c.peer)]
-        cells += [f"{side['cpu_seconds'] / max(c.pods, 1) * 1000:.2f}" for side in (c.ours, c.peer)]
+        for name in ("cpu_seconds", "server_seconds"):
+            cells += [f"{side[name] / max(c.pods, 1) * 1000:.2f}" for side in (c.ours, c.peer)]
         lines.append(f"| {' | '.join([*cells, str(c.left)])} |")
     return lines
 

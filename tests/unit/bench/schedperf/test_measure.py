@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -54,7 +55,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 async def run() -> None:
     await measure.run(
         cast("Any", None),
-        cast("Any", None),
+        cast("Any", SimpleNamespace(process=lambda _name: SimpleNamespace(pid=0))),
         case=Case("Basic", Path(), (), None, ()),
         workload=Workload("5Nodes", {}),
         sequence=(),

@@ -23,7 +23,7 @@ from bench.schedperf.results import (
 
 RESULT = Result(
     case="A", workload="500Nodes", params={}, scheduler=OURS, round=0, pods=100, bound=100, told=100,
-    pods_per_second=500.0, pods_per_second_told=300.0, p50=0.2, p99=0.5, cpu_seconds=0.1,
+    pods_per_second=500.0, pods_per_second_told=300.0, p50=0.2, p99=0.5, cpu_seconds=0.1, server_seconds=0.3,
 )  # fmt: skip
 
 
@@ -88,6 +88,7 @@ def test_the_table_has_a_cell_for_every_column() -> None:
     head, rule, row = table(compare([RESULT, replace(RESULT, scheduler=PEER, pods_per_second=250.0)]))
     assert head.count("|") == rule.count("|") == row.count("|")
     assert "| 2.00 |" in row
+    assert row.endswith("| 1.00 | 1.00 | 3.00 | 3.00 | 0 |")
 
 
 def _with_bound() -> list[Result]:
