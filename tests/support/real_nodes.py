@@ -55,8 +55,16 @@ def processes_on(cluster: LocalCluster, name: str, *arguments: str) -> list[int]
     wanted = b"\0".join([b"", *(argument.encode() for argument in arguments), b""])
     hierarchy = cgroups.hierarchies(Path("/proc/self/mounts").read_text())[0] / real_node(cluster, name).namespace
     listed = {int(pid) for path in hierarchy.rglob("cgroup.procs") for pid in path.read_text().split()}
-    found = [pid for pid in listed if wanted in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    found = [pid for pid in listed if wanted in _command_line(pid)]
     return [pid for pid in found if _parent(pid) not in found]
+
+
+def _command_line(pid: int) -> bytes:
+    """Command line of a process; nothing of one that has ended meanwhile."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 def _parent(pid: int) -> int:

@@ -20,6 +20,7 @@ from agents.node.pinning.settings import PinningSettings
 from agents.node.pinning.status_writer import INTERVAL_SECONDS, SOCKET_STATUSES, StatusWriter
 from agents.node.pinning.wanted import Patience, Wanted, read_assignments, wanted
 from agents.node.pinning.workplace import Workplace
+from agents.node.topology.machine import Machine
 from berth.api.socketstatus import SocketStatusStatus
 from berth.kube.client import TRANSPORT_ERRORS
 from berth.kube.custom_object import CustomObject, decoded
@@ -54,6 +55,7 @@ class PinningAgent:
         self._observe = False
         self._told: tuple[str, ...] = ()
         self._patience = Patience()
+        self._asked: tuple[Machine, Wanted] | None = None
         self._last = time.monotonic()
         for reflector in (self._pods, self._statuses):
             reflector.add_batch_handler(self._changed.set)
@@ -77,7 +79,9 @@ class PinningAgent:
             await asyncio.sleep(self._settings.interval / 10)
         try:
             while True:
-                self._changed.clear()
+                if self._changed.is_set():
+                    self._changed.clear()
+                    self._asked = None
                 pause = await self._look()
                 self._last = time.monotonic()
                 with contextlib.suppress(TimeoutError):
@@ -101,9 +105,17 @@ class PinningAgent:
         return self._settings.interval if busy else IDLE_SECONDS
 
     def _wanted(self) -> Wanted:
-        there, machine = self._statuses.objects.get(self._node), self._workplace.machine
+        """What is wanted, with problems that have lasted; worked out when something has changed, not each second."""
+        machine = self._workplace.machine
         if machine is None:
             return Wanted((), ())
+        if self._asked is None or self._asked[0] is not machine:
+            self._asked = machine, self._read(machine)
+        asked = self._asked[1]
+        return asked._replace(problems=self._patience.lasting(asked.problems, time.monotonic()))
+
+    def _read(self, machine: Machine) -> Wanted:
+        there = self._statuses.objects.get(self._node)
         assignments, unreadable = read_assignments(decoded(there.spec) if there else {}, self._node)
         found = wanted(
             assignments,
@@ -113,8 +125,7 @@ class PinningAgent:
             key=self._settings.class_label,
             memory=self._settings.memory,
         )
-        problems = self._patience.lasting((*unreadable, *found.problems), time.monotonic())
-        return found._replace(problems=problems)
+        return found._replace(problems=(*unreadable, *found.problems))
 
     def _take_in(self, asked: Wanted, found: Round) -> None:
         """Keep what there is to say, log what is new of it, and count."""
