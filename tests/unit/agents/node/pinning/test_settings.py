@@ -62,7 +62,7 @@ def test_every_directory_that_it_uses_is_mounted_and_no_other(
 
 
 def test_mounts_below_its_directories_go_when_they_go_on_the_node(container: dict[str, Any]) -> None:
-    """Containers' file systems and pods' volumes are mounted there: one that is kept by the agent stays busy."""
+    """Containers' file systems and pods' volumes are mounted there; the agent is to keep none of them."""
     told = {mount["name"] for mount in container["volumeMounts"] if mount.get("mountPropagation") == "HostToContainer"}
     assert told == {"runtime", "kubelet"}
 
