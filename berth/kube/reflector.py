@@ -84,6 +84,7 @@ class Reflector(Generic[T]):
         self.resource = resource
         self.objects: dict[str, T] = {}
         self.synced = asyncio.Event()
+        self.tried = asyncio.Event()
         self._client = client
         self._selection = _Selection(namespace=namespace, label_selector=label_selector, field_selector=field_selector)
         self._stale_after = stale_after
@@ -201,6 +202,7 @@ class Reflector(Generic[T]):
             **hint,
         )
         self._failures += 1
+        self.tried.set()
         await asyncio.sleep(wait)
 
     async def _list(self) -> None:
@@ -219,6 +221,7 @@ class Reflector(Generic[T]):
             self._replace(fresh)
             self._version = version
         self.synced.set()
+        self.tried.set()
 
     def _take(self, raw: msgspec.Raw, fresh: dict[str, T]) -> None:
         """Add one object of a list to `fresh`; one that cannot be read stays as it was known."""

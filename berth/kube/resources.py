@@ -108,3 +108,7 @@ APP_GROUPS = Resource("appgroup.diktyo.x-k8s.io", "v1alpha1", "appgroups", "AppG
 NETWORK_TOPOLOGIES = Resource(
     "networktopology.diktyo.x-k8s.io", "v1alpha1", "networktopologies", "NetworkTopology", objects.CustomObject
 )
+SOCKET_STATUSES = Resource(
+    "berth.dev", "v1alpha1", "socketstatuses", "SocketStatus", objects.CustomObject, namespaced=False
+)
+WORKLOAD_PROFILES = Resource("berth.dev", "v1alpha1", "workloadprofiles", "WorkloadProfile", objects.CustomObject)

@@ -14,6 +14,7 @@ import msgspec
 
 from berth.api.labels import ANNOTATION_DECISION as DECISION
 from berth.network.costs import NetworkCosts
+from berth.scheduling.cache.socket_choice import Outlook
 from berth.scheduling.decision import ALONE, MAX_RUNNER_UPS, Decision, Failure, Scale
 from berth.scheduling.framework.rejection import Rejection
 
@@ -30,8 +31,8 @@ class UnreadableAnnotationError(ValueError):
     """An annotation is not what Berth writes; the text says what it is, and what to do."""
 
 
-def write_decision(decision: Decision, costs: NetworkCosts) -> str:
-    """The decision with the network costs that it was made with."""
+def write_decision(decision: Decision, costs: NetworkCosts, outlook: Outlook | None = None) -> str:
+    """The decision with the network costs that it was made with, and what a pod with an interference class expects."""
     scale = decision.scale.value
     document: dict[str, Any] = {
         "v": VERSION,
@@ -45,6 +46,10 @@ def write_decision(decision: Decision, costs: NetworkCosts) -> str:
         document["plannedWith"] = decision.planned_with
         document["edges"] = decision.edges
         document["edgeCost"] = _short(decision.edge_cost)
+    if outlook is not None:
+        if outlook.socket is not None:
+            document["socket"] = outlook.socket
+        document["slowdown"] = {"suffered": round(outlook.suffered, 3), "caused": round(outlook.caused, 3)}
     document["runnerUps"] = [
         {"node": item.node, scale: _short(item.value), "terms": _terms(item.terms)}
         for item in decision.runner_ups[:MAX_RUNNER_UPS]
@@ -118,6 +123,11 @@ class _Option(msgspec.Struct, kw_only=True, rename="camel"):
     terms: dict[str, float | None] = {}
 
 
+class _Slowdown(msgspec.Struct):
+    suffered: float = 1.0
+    caused: float = 0.0
+
+
 class _AnyVersion(_Option, kw_only=True, rename="camel"):
     v: int
     strategy: str
@@ -125,6 +135,8 @@ class _AnyVersion(_Option, kw_only=True, rename="camel"):
     planned_with: int | msgspec.UnsetType = msgspec.UNSET
     edges: int | msgspec.UnsetType = msgspec.UNSET
     edge_cost: float = 0.0
+    socket: int | msgspec.UnsetType = msgspec.UNSET
+    slowdown: _Slowdown | msgspec.UnsetType = msgspec.UNSET
     runner_ups: list[_Option] = []
     feasible: int = 0
     nodes: int = 0

@@ -9,16 +9,18 @@ import difflib
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from berth.api.errors import FieldProblem, explain_validation_error
-from berth.api.labels import LABEL_HOSTNAME, LABEL_ZONE, SCHEDULER_NAME
+from berth.api.labels import LABEL_HOSTNAME, LABEL_INTERFERENCE_CLASS, LABEL_ZONE, SCHEDULER_NAME
 from berth.api.quantity import QuantityError, parse_quantity
 from berth.api.spread import SpreadLevel
 from berth.network.costs import DEFAULT_WEIGHT_SETS
+from berth.scheduling.configuration_model import ConfigurationModel
 from berth.scheduling.decision import Scale
 from berth.scheduling.gang.strategies import REPLICAS, STRATEGIES
+from berth.scheduling.interference.policy import InterferencePolicy
+from berth.scheduling.objective_weights import ObjectiveWeights as ObjectiveWeights
 
 API_VERSION = "berth.dev/v1alpha1"
 KIND = "PlacementConfiguration"
@@ -28,12 +30,6 @@ class ConfigurationError(ValueError):
     """The configuration cannot be used; the text names the field and the remedy."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, allow_inf_nan=False
-    )
-
-
 class AfterWait(StrEnum):
     """What happens to an application that could not be placed as a whole in time."""
 
@@ -41,7 +37,7 @@ class AfterWait(StrEnum):
     KEEP_WAITING = "KeepWaiting"
 
 
-class GangSettings(_Model):
+class GangSettings(ConfigurationModel):
     """How the pods of an AppGroup are placed together."""
 
     wait_seconds: float = Field(
@@ -91,32 +87,6 @@ class GangSettings(_Model):
         return self
 
 
-class ObjectiveWeights(_Model):
-    """Weights of costs in joint plans and of scores when a pod is placed alone. Higher counts more; 0 switches off."""
-
-    network: float = Field(default=1.0, ge=0, description="Network cost of dependency edges (0 on one node).")
-    price: float = Field(default=1.0, ge=0, description="Price of the requested resources.")
-    bandwidth: float = Field(default=1.0, ge=0, description="Price of bandwidth between nodes.")
-    waste: float = Field(default=0.5, ge=0, description="Room left over on a node that no known pod could use.")
-    balance: float = Field(default=0.5, ge=0, description="Uneven use of a node's resources, where nodes have prices.")
-    scores: float = Field(
-        default=0.05,
-        ge=0,
-        description=(
-            "Cost units that a score of 0 instead of 100 (resources left, balance) is worth when all replicas of a "
-            "workload are placed alone by cost; of n replicas, each counts 1/n of that."
-        ),
-    )
-    network_score: float = Field(
-        default=5.0, ge=0, description="Weight of the network score (0 to 100) when a pod is placed alone by score."
-    )
-    price_score: float | None = Field(
-        default=None,
-        ge=0,
-        description="Weight of the price score (0 to 100) when a pod is placed alone by score; unset: `price`.",
-    )
-
-
 class DefaultingType(StrEnum):
     """Where the constraints of pods come from that state none."""
 
@@ -124,7 +94,7 @@ class DefaultingType(StrEnum):
     LIST = "List"
 
 
-class DefaultConstraint(_Model):
+class DefaultConstraint(ConfigurationModel):
     """A soft topology spread constraint for pods that state none."""
 
     max_skew: int = Field(ge=1, description="How many more pods a domain may have than the emptiest one.")
@@ -141,7 +111,7 @@ SYSTEM_DEFAULT_CONSTRAINTS = (
 """kube-scheduler's own."""
 
 
-class PodTopologySpreadSettings(_Model):
+class PodTopologySpreadSettings(ConfigurationModel):
     """Spreading of pods that state no topologySpreadConstraints, as PodTopologySpreadArgs of kube-scheduler."""
 
     defaulting_type: DefaultingType = Field(
@@ -172,14 +142,14 @@ class PodTopologySpreadSettings(_Model):
         return tuple(self.default_constraints)
 
 
-class TopologyReference(_Model):
+class TopologyReference(ConfigurationModel):
     """The NetworkTopology whose costs are used."""
 
     namespace: str = Field(min_length=1, description="Namespace of the NetworkTopology.")
     name: str = Field(min_length=1, description="Name of the NetworkTopology.")
 
 
-class Link(_Model):
+class Link(ConfigurationModel):
     """A physical link that several pairs of nodes share."""
 
     name: str = Field(description="Name of the link, for messages.")
@@ -209,7 +179,7 @@ class Link(_Model):
         return self
 
 
-class BandwidthRisk(_Model):
+class BandwidthRisk(ConfigurationModel):
     """Parameters of CheckRiskNodeBandwidth, as the sig-scheduling KEP 260 names them."""
 
     safe_variance_margin: float = Field(default=1.0, ge=0, description="Factor of the standard deviation.")
@@ -221,7 +191,7 @@ class BandwidthRisk(_Model):
     )
 
 
-class Profile(_Model):
+class Profile(ConfigurationModel):
     """How the pods of one scheduler name are placed."""
 
     scheduler_name: str = Field(
@@ -253,6 +223,14 @@ class Profile(_Model):
             "Which failure the workloads of an AppGroup must survive where they have two replicas or more: none, node "
             "(any one), zone (any one, and so any node), or soft: a node, then a zone, where it costs no more than its "
             "price. The annotation berth.dev/spread of an AppGroup comes before it."
+        ),
+    )
+    interference: InterferencePolicy = Field(
+        default=InterferencePolicy.LEAST_SLOWDOWN,
+        description=(
+            "How pods with an interference class find node and socket, where SocketStatuses say what sockets there "
+            "are: LeastSlowdown (by what all may expect to suffer), Greedy, Sparing, SocketBased (the published "
+            "choices, by classes alone), or Off."
         ),
     )
     weights: ObjectiveWeights = Field(default_factory=ObjectiveWeights, description="Terms of the objective.")
@@ -293,7 +271,7 @@ class Profile(_Model):
         return self
 
 
-class PlacementConfiguration(_Model):
+class PlacementConfiguration(ConfigurationModel):
     """The whole configuration file."""
 
     api_version: Literal["berth.dev/v1alpha1"] = Field(default="berth.dev/v1alpha1", description="Always this value.")
@@ -319,6 +297,12 @@ class PlacementConfiguration(_Model):
         ),
     )
 
+    interference_class_label: str = Field(
+        default=LABEL_INTERFERENCE_CLASS,
+        min_length=1,
+        description="Label of pods that states their interference class, A to D or catA to catD.",
+    )
+
     @model_validator(mode="after")
     def _unique_names(self) -> Self:
         names = [profile.scheduler_name for profile in self.profiles]
@@ -326,6 +310,11 @@ class PlacementConfiguration(_Model):
             if names.count(name) > 1:
                 raise ValueError(f"schedulerName {name!r} has {names.count(name)} profiles; keep one")
         return self
+
+    @property
+    def interference_policies(self) -> dict[str, InterferencePolicy]:
+        """How sockets are chosen, by scheduler name."""
+        return {profile.scheduler_name: profile.interference for profile in self.profiles}
 
     def profile_for(self, scheduler_name: str) -> Profile | None:
         """The profile of a scheduler name, None for pods that belong to other schedulers."""

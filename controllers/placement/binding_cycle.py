@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from berth.api.labels import ANNOTATION_ADMITTED_BANDWIDTH
+from berth.api.labels import ANNOTATION_ADMITTED_BANDWIDTH, ANNOTATION_SOCKET
 from berth.kube.events import Note
 from berth.kube.fair_queue import FairQueue, Turn
 from berth.kube.objects import Pod
@@ -145,19 +145,19 @@ class BindingCycle:
         elif self._volumes.needed(pod):
             await self._claim(turn)
         else:
-            admitted, text = self._annotations(item)
+            admitted, socket, text = self._annotations(item)
             result = BindResult(BindOutcome.UNKNOWN)
             with suppress(TimeoutError):
                 async with self._unbound.patience(turn):
-                    result = await self._binder.bind(pod, node, decision=text, admitted=admitted)
+                    result = await self._binder.bind(pod, node, decision=text, admitted=admitted, socket=socket)
             if result.outcome is BindOutcome.UNKNOWN:
                 self._apart(item, self.find_out(item))
             else:
                 await self._idle()
                 self.settle(item, result)
 
-    def _annotations(self, item: Assumed) -> tuple[str, str]:
-        """What the pod's calls are admitted with and its decision; empty what does not fit or is not to be said."""
+    def _annotations(self, item: Assumed) -> tuple[str, str, str]:
+        """What the pod's calls are admitted with, its socket and its decision; empty what does not fit or is unsaid."""
         pod = item.decision.pod
         present = self._pods.get(pod.key, pod).metadata.annotations
         member, admitted = self._cache.members.member(pod.metadata.uid), ""
@@ -165,10 +165,16 @@ class BindingCycle:
             admitted = write_admitted(member.admitted)
             if not fits(admitted, present, key=ANNOTATION_ADMITTED_BANDWIDTH):
                 admitted = ""
-        text = write_decision(item.decision, item.costs)
         if admitted:
             present = present | {ANNOTATION_ADMITTED_BANDWIDTH: admitted}
-        return admitted, text if fits(text, present) else ""
+        outlook = self._cache.state.socket_choice.outlook(pod.metadata.uid)
+        socket = "" if outlook is None or outlook.socket is None else str(outlook.socket)
+        if socket and fits(socket, present, key=ANNOTATION_SOCKET):
+            present = present | {ANNOTATION_SOCKET: socket}
+        else:
+            socket = ""
+        text = write_decision(item.decision, item.costs, outlook)
+        return admitted, socket, text if fits(text, present) else ""
 
     def changed(self, pod: Pod, record: PodRecord) -> str | None:
         """What happened to the node since the decision, None when it still takes the pod.

@@ -32,6 +32,8 @@ from controllers.placement.planning_thread import PlanningThread
 from controllers.placement.pod_conditions import PodConditions
 from controllers.placement.reports import CycleReports
 from controllers.placement.settings import PlacementSettings
+from controllers.placement.socket_assignments import SocketAssignments
+from controllers.placement.socket_watches import SocketWatches
 from controllers.placement.volume_binder import VolumeBinder
 
 log = structlog.get_logger(__name__)
@@ -70,8 +72,11 @@ class PlacementController:
         self._context = context
         self.configuration = load_configuration(settings.config)
         client, record = context.client, context.recorder.record
-        counted = self.configuration.count_cni_bandwidth
-        self.cache = Cache(clock=time.monotonic, state=ClusterState(count_annotations=counted))
+        state = ClusterState(
+            count_annotations=self.configuration.count_cni_bandwidth,
+            class_label=self.configuration.interference_class_label,
+        )
+        self.cache = Cache(clock=time.monotonic, state=state, policies=self.configuration.interference_policies)
         self.queue = SchedulingQueue(clock=time.monotonic, groups=self.cache.groups, idle_share=IDLE_SHARE)
         self._changed = asyncio.Event()
         self.planning = PlanningThread()
@@ -95,6 +100,11 @@ class PlacementController:
         self._allocations = AllocationWriter(
             client, self.cache, self.configuration, idle=self.planning.idle, synced=self._synced
         )
+        self._sockets = SocketWatches(client, self.cache, deferring=self.planning.deferring)
+        self._assignments = SocketAssignments(
+            client, self.cache, idle=self.planning.idle, synced=self._pods_and_sockets
+        )
+        self.cache.state.sockets.follow(self.planning.deferring(self._assignments.changed, "socket assignments"))
         self._link_reports: LinkReports | None = None
         if any(profile.check_risk_node_bandwidth is not None for profile in self.configuration.profiles):
             self._link_reports = LinkReports(client, self.cache.link_use, deferring=self.planning.deferring)
@@ -125,7 +135,15 @@ class PlacementController:
             watch.add_batch_handler(self._changed.set)
             self._context.watch(f"placement {name}", watch)
         watching = (watch.run() for watch in self.watches.values())
-        parts = (self.binding, self._conditions, self.groups, self._lookup, self._allocations)
+        parts = (
+            self.binding,
+            self._conditions,
+            self.groups,
+            self._lookup,
+            self._allocations,
+            self._sockets,
+            self._assignments,
+        )
         reports = [self._link_reports.run()] if self._link_reports is not None else []
         await run_together(*watching, self._schedule(), *(part.run() for part in parts), *reports)
 
@@ -137,9 +155,15 @@ class PlacementController:
         for watch in self.watches.values():
             await watch.synced.wait()
 
+    async def _pods_and_sockets(self) -> None:
+        """Wait for all that says which pod is on which socket."""
+        await self._synced()
+        await self._sockets.synced()
+
     async def _schedule(self) -> None:
         """Schedule one entry after another, and wait for changes in between."""
         await self._synced()
+        await self._sockets.asked()
         settle_memory()
         state = self.cache.state
         log.info("placing", nodes=state.node_count, pods=state.pod_count, waiting=len(self.queue))

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
+from berth.api.interference import stated_class
 from berth.api.labels import ANNOTATION_SPREAD
 from berth.kube import resources as kinds
 from berth.kube.client import ApiClient
@@ -133,6 +134,10 @@ class EventHandlers:
             if old is None or old.metadata.annotations != pod.metadata.annotations:
                 for problem in annotated_bandwidth(pod.metadata.annotations)[1]:
                     self._record(events.bad_bandwidth(pod, problem))
+            if old is None or old.metadata.labels != pod.metadata.labels:
+                unclear = stated_class(pod.metadata.labels, self._configuration.interference_class_label).problem
+                if unclear is not None:
+                    self._record(events.bad_class(pod, unclear))
         elif not planned:
             queue.delete(uid)
             self._conditions.forget(uid)

@@ -69,6 +69,11 @@ def bad_bandwidth(pod: Pod, problem: FieldProblem) -> Note:
     return Note(_pod(pod), "BadAnnotation", f"pod {pod.key}: {problem}", SCHEDULING, warning=True)
 
 
+def bad_class(pod: Pod, problem: FieldProblem) -> Note:
+    """A pod's labels state no interference class that can be read."""
+    return Note(_pod(pod), "BadInterferenceClass", f"pod {pod.key}: {problem}", SCHEDULING, warning=True)
+
+
 def bad_annotation(node: Node, problem: str) -> Note:
     """A setting in a node's annotations cannot be read."""
     return Note(Reference.of(node.metadata, kind="Node"), "BadAnnotation", problem, SCHEDULING, warning=True)

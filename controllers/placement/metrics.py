@@ -33,6 +33,9 @@ BIND_SECONDS = Histogram(
 ALLOCATION_WRITES = Counter(
     "berth_placement_allocation_writes_total", "Writes of bandwidthAllocated into NetworkTopologies.", ["outcome"]
 )
+SOCKET_WRITES = Counter(
+    "berth_placement_socket_writes_total", "Writes of assignments into SocketStatuses.", ["outcome"]
+)
 BINDINGS = Counter("berth_placement_bindings_total", "Bindings by outcome.", ["outcome"])
 EDGE_COST = Histogram(
     "berth_placement_edge_cost",

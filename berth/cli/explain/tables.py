@@ -68,6 +68,10 @@ def _decision_fields(decision: Mapping[str, Any], network: Mapping[str, Any]) ->
         mean = decision["edgeCost"] / decision["edges"]
         text = f"network cost {short(decision['edgeCost'])}, mean {short(mean)}, when placed"
         rows.append(("Pairs", f"{decision['edges']} with pods that it calls or that call it, {text}"))
+    if "slowdown" in decision:
+        where = f"{decision['socket']}" if "socket" in decision else "none of its own"
+        suffered, caused = (short(decision["slowdown"][each]) for each in ("suffered", "caused"))
+        rows.append(("Socket", f"{where}; expected slowdown {suffered}, of others because of it {caused} more, in sum"))
     rows.append(("Nodes", f"{decision['feasible']} of {decision['nodes']} were feasible"))
     rows.append(("Network data", network_text(network)))
     return rows

@@ -42,7 +42,7 @@ def plan_document(simulation: Simulation, inputs: Inputs, *, all_nodes: bool = F
         all_nodes: list nodes that get no pod too.
     """
     places = node_places(inputs.of("Node"))
-    placed = [_placed(item, inputs, places) for item in simulation.placed]
+    placed = [_placed(item, simulation, inputs, places) for item in simulation.placed]
     placed.sort(key=lambda item: (item["namespace"], item.get("appGroup", ""), _natural(item["name"])))
     unplaced = [_unplaced(item, inputs) for item in simulation.unplaced]
     reader = _GroupReader(simulation, places)
@@ -86,7 +86,7 @@ def _identity(pod: Pod, inputs: Inputs) -> dict[str, Any]:
     return document
 
 
-def _placed(item: Placed, inputs: Inputs, places: dict[str, Place]) -> dict[str, Any]:
+def _placed(item: Placed, simulation: Simulation, inputs: Inputs, places: dict[str, Place]) -> dict[str, Any]:
     decision = item.decision
     document = _identity(decision.pod, inputs)
     if decision.group is not None:
@@ -96,7 +96,9 @@ def _placed(item: Placed, inputs: Inputs, places: dict[str, Place]) -> dict[str,
     document |= {"node": decision.node, "region": place.region, "zone": place.zone}
     if item.waited:
         document["waitSeconds"] = item.waited
-    document["decision"] = msgspec.json.decode(write_decision(decision, item.costs))
+    # As it is when all are placed: those that came later may have moved it, or share its socket.
+    outlook = simulation.cache.state.socket_choice.outlook(decision.pod.metadata.uid)
+    document["decision"] = msgspec.json.decode(write_decision(decision, item.costs, outlook))
     return document
 
 

@@ -18,6 +18,7 @@ from berth.scheduling.configuration import (
     PlacementConfiguration,
     parse_configuration,
 )
+from berth.scheduling.simulation import inputs
 from berth.scheduling.simulation.inputs import READ, Forecast, Live, assemble
 from berth.scheduling.simulation.manifests import Source, read_documents
 from berth.scheduling.simulation.simulate import Progress, silent, simulate
@@ -29,8 +30,8 @@ from controllers.networktopology.sources.probe_measurements import PROBE_REPORTS
 
 RESOURCES = READ
 """Kinds to list from a live cluster."""
-MAY_LACK = (PROBE_REPORTS,)
-"""Kinds to list if that is allowed; without them costs come from other sources."""
+MAY_LACK = (PROBE_REPORTS, *inputs.MAY_LACK)
+"""Kinds to list if that is allowed; without them costs come from other sources, and no sockets are known."""
 
 
 def forecasts(
@@ -114,7 +115,7 @@ def plan(
     documents, problems = read_documents(
         [Source(*source) for source in sources], progress=lambda done: progress("reading manifests", done, 0)
     )
-    inputs, more = assemble(
+    found, more = assemble(
         documents,
         live=live,
         namespace=chosen.namespace,
@@ -127,13 +128,13 @@ def plan(
         order = {name: number for number, (name, _) in enumerate(sources)}
         problems.sort(key=lambda problem: (order.get(problem.source, len(order)), problem.line))
         raise BadInputError("\n".join(str(problem) for problem in problems))
-    if not inputs.of("Node"):
+    if not found.of("Node"):
         raise BadInputError(
             "there are no nodes to plan on; add Node manifests with -f (kubectl get nodes -o yaml prints those of a "
             "cluster), or use --from-cluster"
         )
-    simulation = simulate(inputs, configuration, all_pods=chosen.all_pods, progress=progress)
-    return plan_document(simulation, inputs, all_nodes=chosen.all_nodes)
+    simulation = simulate(found, configuration, all_pods=chosen.all_pods, progress=progress)
+    return plan_document(simulation, found, all_nodes=chosen.all_nodes)
 
 
 def configure(options: Options) -> PlacementConfiguration:

@@ -20,7 +20,7 @@ the end of the pod. What is given back on a guess would be given twice.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -42,6 +42,7 @@ from berth.scheduling.cache.topologies import TopologyTable
 from berth.scheduling.cache.volume_matching import volume_plan
 from berth.scheduling.cache.volumes import StorageObject, claim_keys
 from berth.scheduling.configuration import Profile
+from berth.scheduling.interference.policy import InterferencePolicy
 
 REJECTION_SECONDS = 300.0
 """How long pods of a controlling owner keep away from a node whose kubelet rejected one of them."""
@@ -74,6 +75,8 @@ class Cache:
     """where calls go"""
     bandwidth_allocations: BandwidthAllocations = field(init=False)
     """bandwidth of placed edges"""
+    policies: Mapping[str, InterferencePolicy] = field(default_factory=dict)
+    """by scheduler name: how sockets are chosen for its pods; LeastSlowdown for those of others"""
     _rejections: TTLCache[tuple[str, str], dict[str, float]] = field(init=False)
     """by namespace and uid of the controlling owner: nodes that rejected a pod, and until when it keeps away"""
     _reroute_after: float = -math.inf
@@ -124,12 +127,14 @@ class Cache:
         return record is not None and record.assumed
 
     def assume(self, pod: Pod, node: str) -> None:
-        """Take what a waiting pod needs on a node: room, volumes, bandwidth.
+        """Take what a waiting pod needs on a node: room, volumes, bandwidth, a socket if it has an interference class.
 
         Raises:
             ValueError: it occupies a node already.
         """
         self.state.assume(pod, node)
+        policy = self.policies.get(pod.spec.scheduler_name, InterferencePolicy.LEAST_SLOWDOWN)
+        self.state.socket_choice.choose(pod.metadata.uid, policy)
         if claim_keys(pod):
             plan = volume_plan(pod, self.state, node)
             if not plan.empty:
@@ -163,7 +168,7 @@ class Cache:
             ValueError: it is not assumed.
         """
         uid, node = pod.metadata.uid, self.node_of(pod)
-        member = self.members.member(uid)
+        member, seat = self.members.member(uid), self.state.sockets.seat(uid)
         if not self.state.forget(uid):
             raise ValueError(f"pod {pod.key} is not assumed on any node: only a pod that is can be set aside")
         self._move(pod, "")
@@ -171,6 +176,8 @@ class Cache:
             yield
         finally:
             self.state.assume(pod, node)
+            if seat is not None and self.state.sockets.seat(uid) is not None:
+                self.state.sockets.assign(uid, seat.socket)
             self._move(pod, node, member.admitted if member is not None else None)
 
     def _zone(self, node: str) -> str | None:
@@ -284,6 +291,24 @@ class Cache:
         """A Service was deleted."""
         self.services.delete(service)
         self.bandwidth_allocations.mark_namespace(service.metadata.namespace)
+
+    # Sockets
+
+    def update_sockets(self, obj: CustomObject) -> str | None:
+        """A SocketStatus was added or changed; returns what is wrong with it, None when it can be used."""
+        return self.state.sockets.update_node(obj)
+
+    def delete_sockets(self, obj: CustomObject) -> None:
+        """A SocketStatus was deleted."""
+        self.state.sockets.delete_node(obj.metadata.name)
+
+    def update_profile(self, obj: CustomObject) -> str | None:
+        """A WorkloadProfile was added or changed; returns what is wrong with it, None when it can be used."""
+        return self.state.update_profile(obj)
+
+    def delete_profile(self, obj: CustomObject) -> None:
+        """A WorkloadProfile was deleted."""
+        self.state.delete_profile(obj)
 
     # AppGroups and NetworkTopologies
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import msgspec
 
 from berth.api.errors import FieldPath, FieldProblem, InvalidFieldError
-from berth.api.labels import RESOURCE_BANDWIDTH
+from berth.api.interference import InterferenceClass, stated_class
+from berth.api.labels import LABEL_INTERFERENCE_CLASS, RESOURCE_BANDWIDTH
 from berth.scheduling.cache.bandwidth_annotations import annotated_bandwidth
 from berth.scheduling.cache.memo import Memo, digest
 from berth.scheduling.cache.requests import SCORING_DEFAULTS, pod_requests, resize_infeasible
@@ -90,6 +91,8 @@ class PodTemplateInfo:
     """Fields that cannot be understood; such a pod is never placed."""
     annotated_bandwidth: int = 0
     """bit/s that annotations of the CNI bandwidth plugin add to its request of the node's link, where these count."""
+    interference_class: InterferenceClass | None = None
+    """Class that its labels state; None without, and where they cannot be read."""
 
     def terms_of(self, kind: TermKind) -> tuple[AffinityTerm, ...]:
         """The terms of one kind, possibly none."""
@@ -109,9 +112,15 @@ class PodInfo:
 class PodTemplateCache:
     """Compiles pods, remembering the templates used last."""
 
-    def __init__(self, *, count_annotations: bool = False) -> None:
-        """Begin without templates; with `count_annotations`, those of the CNI bandwidth plugin count as requests."""
+    def __init__(self, *, count_annotations: bool = False, class_label: str = LABEL_INTERFERENCE_CLASS) -> None:
+        """Begin without templates.
+
+        Args:
+            count_annotations: whether those of the CNI bandwidth plugin count as requests.
+            class_label: label that states the interference class.
+        """
         self._count_annotations = count_annotations
+        self._class_label = class_label
         self._templates: Memo[PodTemplateInfo] = Memo(TEMPLATE_BYTES)
         # Pods with labels of their own have a template each, but share these parts of it.
         self._requests: Memo[Part[Requests]] = Memo(PART_BYTES)
@@ -187,6 +196,7 @@ class PodTemplateCache:
             soft_spread=soft,
             problems=(*no_requests, *no_terms, *no_spread),
             annotated_bandwidth=max(0, annotated - dict(requests).get(RESOURCE_BANDWIDTH, 0)),
+            interference_class=stated_class(labels, self._class_label).interference_class,
         )
 
 

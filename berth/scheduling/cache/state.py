@@ -6,30 +6,40 @@ node that is not known (yet, or any more); it is charged when the node appears.
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from berth.api.labels import RESOURCE_BANDWIDTH
+from berth.api.labels import ANNOTATION_SOCKET, LABEL_INTERFERENCE_CLASS, RESOURCE_BANDWIDTH
 from berth.scheduling.cache.nodes import NodeTable
 from berth.scheduling.cache.pod_templates import PodInfo, PodTemplateCache, PodTemplateInfo
 from berth.scheduling.cache.pods import PodIndex
 from berth.scheduling.cache.selection import NodeSelection
+from berth.scheduling.cache.socket_choice import SocketChoice
+from berth.scheduling.cache.sockets import Seat, SocketTable
+from berth.scheduling.cache.units import CPU
 from berth.scheduling.cache.volumes import DiskUse, VolumeTable, claim_keys, disk_uses
+from berth.scheduling.cache.workload_profiles import owner_of
+from berth.scheduling.interference.residents import Resident
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
-    from berth.kube.objects import Namespace, Node, Pod
+    from berth.kube.objects import CustomObject, Namespace, Node, Pod
     from berth.scheduling.cache.columns import Ids, Mask
     from berth.scheduling.cache.link_use import LinkUseTable
     from berth.scheduling.cache.nodes import Amount
     from berth.scheduling.cache.pod_templates import TermKind
     from berth.scheduling.cache.term_index import TermEntry
+
+
+_MAX_DIGITS = 9
+"""Digits of a socket's number at most, an int32 in the kind."""
 
 
 @dataclass(slots=True, eq=False)
@@ -50,12 +60,20 @@ class PodRecord:
     """``namespace/name`` of the claims it uses."""
     disks: tuple[DiskUse, ...]
     """In-tree disks it mounts."""
+    owner: str
+    """The workload that it is of, empty without one; for WorkloadProfiles."""
     terminating: bool
     """Whether it is being deleted."""
     assumed: bool
     """True until a watch event shows it on its node."""
     chosen: Node | None
     """The node as it was when the pod was assumed there; None once it is bound."""
+
+
+def stated_socket(pod: Pod) -> int | None:
+    """The socket that a pod's annotation says it was bound with; None where it says none."""
+    text = pod.metadata.annotations.get(ANNOTATION_SOCKET, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS else None
 
 
 class ClusterState:
@@ -65,16 +83,20 @@ class ClusterState:
     valid until the next node event; slots where ``alive`` is False hold no node.
     """
 
-    def __init__(self, *, count_annotations: bool = False) -> None:
-        """Begin with an empty cluster; `count_annotations` as :class:`PodTemplateCache` has it."""
+    def __init__(self, *, count_annotations: bool = False, class_label: str = LABEL_INTERFERENCE_CLASS) -> None:
+        """Begin with an empty cluster; the options are those of :class:`PodTemplateCache`."""
         self.nodes = NodeTable()
         """Slots, resources, labels and taints."""
         self.pods = PodIndex()
         """Groups, affinity terms, host ports and claims in use."""
         self.volumes = VolumeTable()
         """Volumes, claims, classes and CSI nodes."""
-        self.templates = PodTemplateCache(count_annotations=count_annotations)
+        self.templates = PodTemplateCache(count_annotations=count_annotations, class_label=class_label)
         """Compiled pod templates."""
+        self.sockets = SocketTable()
+        """Sockets of nodes, and the pods with an interference class on them."""
+        self.socket_choice = SocketChoice(self.sockets)
+        """What such pods cost on nodes, and the socket for each."""
         self.selection = NodeSelection(self.nodes)
         """Which nodes a pod's selectors and tolerations admit, remembered per template."""
         self.link_use: LinkUseTable | None = None
@@ -149,6 +171,7 @@ class ClusterState:
         known, columns = node.metadata.name in self.nodes.index, dict(self.nodes.resources)
         slot, changed = self.nodes.update(node)
         if not known:
+            self.sockets.touch(node.metadata.name)
             for record in self._by_node.get(node.metadata.name, {}).values():
                 self._charge(record, slot, 1)
         if self.nodes.resources != columns:
@@ -179,13 +202,15 @@ class ClusterState:
     def update_pod(self, pod: Pod) -> None:
         """Charge a live pod to the node that a watch event shows it on: from now on it is bound."""
         uid = pod.metadata.uid
-        old = self._records.get(uid)
+        old, seat = self._records.get(uid), self.sockets.seat(uid)
         if old is not None:
             if self._unchanged(old, pod):
-                old.assumed, old.chosen = False, None
+                if old.assumed:
+                    old.assumed, old.chosen = False, None
+                    self.sockets.confirm(uid)
                 return
             self._release(old)
-        self._place(uid, pod, pod.spec.node_name, assumed=False)
+        self._place(uid, pod, pod.spec.node_name, assumed=False, seat=seat)
 
     def delete_pod(self, uid: str) -> None:
         """Release a pod that has finished or was deleted; unknown ones are ignored."""
@@ -221,6 +246,16 @@ class ClusterState:
         """The pods that occupy a node."""
         return iter(self._by_node.get(node_name, {}).values())
 
+    def resident(self, template: PodTemplateInfo, owner: str) -> Resident | None:
+        """What a pod is for others on its socket; None for one without class.
+
+        Args:
+            template: its compiled template.
+            owner: the workload that it is of.
+        """
+        workload = self.sockets.workload(template.interference_class, owner)
+        return None if workload is None else Resident(workload, dict(template.requests).get(CPU, 0))
+
     def request_vector(self, template: PodTemplateInfo) -> NDArray[np.int64]:
         """int64[R]: the pod's requests of what nodes have, by column, one unit of ``pods`` included."""
         columns = self._amounts(template)
@@ -229,6 +264,18 @@ class ClusterState:
             vector[column] = amount
         vector[self.nodes.resources["pods"]] = 1
         return vector
+
+    # WorkloadProfiles
+
+    def update_profile(self, obj: CustomObject) -> str | None:
+        """Add or update a WorkloadProfile; returns what is wrong with it, None when it can be used."""
+        problem, workloads = self.sockets.profiles.update(obj)
+        self._seat_anew(workloads)
+        return problem
+
+    def delete_profile(self, obj: CustomObject) -> None:
+        """Forget a WorkloadProfile."""
+        self._seat_anew(self.sockets.profiles.delete(obj))
 
     # Namespaces
 
@@ -285,7 +332,7 @@ class ClusterState:
             and record.template.key == self.templates.template(pod).key
         )
 
-    def _place(self, uid: str, pod: Pod, node_name: str, *, assumed: bool) -> None:
+    def _place(self, uid: str, pod: Pod, node_name: str, *, assumed: bool, seat: Seat | None = None) -> None:
         template = self.templates.template(pod)
         slot = self.nodes.index.get(node_name)
         record = PodRecord(
@@ -296,14 +343,30 @@ class ClusterState:
             amounts=self._charges(template),
             claims=claim_keys(pod),
             disks=disk_uses(pod) if pod.spec.volumes else (),
+            owner=sys.intern(owner_of(pod)),
             terminating=pod.metadata.deletion_timestamp is not None,
             assumed=assumed,
             chosen=self.nodes.nodes[slot] if assumed and slot is not None else None,
         )
         self._records[uid] = record
         self._by_node[node_name][uid] = record
+        self._seat(record, before=seat, bound_with=stated_socket(pod))
         if slot is not None:
             self._charge(record, slot, 1)
+
+    def _seat(self, record: PodRecord, *, before: Seat | None, bound_with: int | None = None) -> None:
+        """Count a pod among those of its node's sockets if it has a class."""
+        resident = self.resident(record.template, record.owner)
+        if resident is not None:
+            self.sockets.add(record.uid, record.node_name, resident, before=before, bound_with=bound_with)
+
+    def _seat_anew(self, workloads: Collection[str]) -> None:
+        """Pods of these workloads may have another class, or one at all."""
+        for record in self._records.values() if workloads else ():
+            if record.owner in workloads:
+                seat = self.sockets.seat(record.uid)
+                self.sockets.remove(record.uid)
+                self._seat(record, before=seat)
 
     def _release(self, record: PodRecord) -> None:
         del self._records[record.uid]
@@ -311,6 +374,7 @@ class ClusterState:
         del there[record.uid]
         if not there:
             del self._by_node[record.node_name]
+        self.sockets.remove(record.uid)
         slot = self.nodes.index.get(record.node_name)
         if slot is not None:
             self._charge(record, slot, -1)

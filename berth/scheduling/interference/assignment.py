@@ -15,6 +15,9 @@ EXACT_PODS: Final = 8
 _PARTS: Final = (2, 3)
 """Sockets whose pods are assigned anew together, in turn, where there are more pods."""
 
+_ROUNDING: Final = 1e-9
+"""Sums differ in their last places by the order of their parts."""
+
 SocketCost = Callable[[tuple[int, ...], int], float]
 """Cost of pods, by number, ascending, on a socket; 0 of none."""
 
@@ -43,6 +46,77 @@ def best_assignment(sizes: Sequence[int], capacities: Sequence[int], cost: Socke
         return _exact(range(len(sizes)), sizes, range(len(capacities)), capacities, cost)
     found = _first(sizes, capacities, cost)
     return None if found is None else _improved(found, sizes, capacities, cost)
+
+
+def with_one_more(
+    groups: Sequence[tuple[int, ...]],
+    pod: int,
+    sizes: Sequence[int],
+    capacities: Sequence[int],
+    cost: SocketCost,
+) -> Assignment | None:
+    """Return a good assignment of one more pod, made of one of the others; None where no socket has room for it.
+
+    It goes where it adds least, and then pods move between two sockets, or change places, as long as that is better.
+    That is quick, and may miss what more could do at once.
+
+    Args:
+        groups: numbers of the other pods on each socket.
+        pod: its own number.
+        sizes: what each pod takes, by number.
+        capacities: what each socket has, in the same unit.
+        cost: cost of the pods on one socket.
+    """
+    found = list(groups)
+    costs = [cost(group, socket) for socket, group in enumerate(found)]
+    best: tuple[float, int] | None = None
+    for socket, group in enumerate(found):
+        if sum(sizes[other] for other in group) + sizes[pod] <= capacities[socket]:
+            added = cost(tuple(sorted((*group, pod))), socket) - costs[socket]
+            if best is None or added < best[0] - _ROUNDING:
+                best = added, socket
+    if best is None:
+        return None
+    first = best[1]
+    found[first] = tuple(sorted((*found[first], pod)))
+    costs[first] += best[0]
+    changed = [first]
+    while changed:
+        one = changed.pop()
+        for other in range(len(found)):
+            if other == one:
+                continue
+            better = _exchanged((found[one], found[other]), sizes, (one, other), capacities, cost)
+            if better.cost < costs[one] + costs[other] - _ROUNDING:
+                found[one], found[other] = better.sockets
+                costs[one], costs[other] = cost(found[one], one), cost(found[other], other)
+                changed.extend({one, other} - set(changed))
+    return Assignment(sum(costs), tuple(found))
+
+
+def _exchanged(
+    groups: tuple[tuple[int, ...], tuple[int, ...]],
+    sizes: Sequence[int],
+    sockets: tuple[int, int],
+    capacities: Sequence[int],
+    cost: SocketCost,
+) -> Assignment:
+    """The best of two sockets' pods with one of them moved or two of them exchanged, or as they are."""
+    here, there = groups
+    one, other = sockets
+    best = Assignment(cost(here, one) + cost(there, other), groups)
+    taken, beside = sum(sizes[pod] for pod in here), sum(sizes[pod] for pod in there)
+    for gone in (None, *here):
+        for come in (None, *there):
+            change = (0 if come is None else sizes[come]) - (0 if gone is None else sizes[gone])
+            if taken + change > capacities[one] or beside - change > capacities[other] or gone is come is None:
+                continue
+            mine = tuple(sorted([pod for pod in here if pod != gone] + ([] if come is None else [come])))
+            theirs = tuple(sorted([pod for pod in there if pod != come] + ([] if gone is None else [gone])))
+            value = cost(mine, one) + cost(theirs, other)
+            if value < best.cost - _ROUNDING:
+                best = Assignment(value, (mine, theirs))
+    return best
 
 
 def _exact(
@@ -93,8 +167,7 @@ def _improved(
             pods = [pod for socket in part for pod in groups[socket]]
             better = _exact(pods, sizes, part, capacities, cost) if len(pods) <= EXACT_PODS else None
             before = sum(cost(groups[socket], socket) for socket in part)
-            # Sums differ in their last places by the order of their parts.
-            if better is None or better.cost > before - 1e-9:
+            if better is None or better.cost > before - _ROUNDING:
                 settled += 1
             else:
                 settled = 0

@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+from typing import Final
 
-from berth.scheduling.interference.assignment import Assignment, best_assignment
+from berth.scheduling.interference.assignment import Assignment, SocketCost, best_assignment, with_one_more
 from berth.scheduling.interference.slowdown import SlowdownModel, Workload
+
+_RATHER_ALONE: Final = 1 - 1e-7
+"""Factor of the price of a pod alone: where that is as much as two cost together, they are kept apart."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +40,29 @@ class LeastSlowdown:
             capacities: what each socket has, in the same unit.
             more: whether others will come; if not, a pod alone costs nothing.
         """
+        return best_assignment(sizes, capacities, self._cost(pods, sizes, capacities, more=more))
 
-        def cost(numbers: tuple[int, ...], socket: int) -> float:
-            if len(numbers) == 1 and more and sizes[numbers[0]] < capacities[socket]:
-                return self._price_alone(pods[numbers[0]])
-            return self._harm_of(tuple(sorted(pods[number] for number in numbers)))
+    def pairing_with(
+        self,
+        before: Assignment,
+        pods: Sequence[Workload],
+        sizes: Sequence[int],
+        capacities: Sequence[int],
+    ) -> Assignment | None:
+        """Return a good pairing with one more pod, the last of `pods`, made of one of the others; quicker."""
+        cost = self._cost(pods, sizes, capacities, more=True)
+        return with_one_more(before.sockets, len(pods) - 1, sizes, capacities, cost)
 
-        return best_assignment(sizes, capacities, cost)
+    def pairing_one_by_one(
+        self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int]
+    ) -> Assignment | None:
+        """Return a good pairing of many pods, made of that of the largest one, of two, and so on."""
+        cost = self._cost(pods, sizes, capacities, more=True)
+        found: Assignment | None = Assignment(0.0, ((),) * len(capacities))
+        for pod in sorted(range(len(pods)), key=lambda pod: -sizes[pod]):
+            if found is not None:
+                found = with_one_more(found.sockets, pod, sizes, capacities, cost)
+        return found
 
     def added_harm(
         self, pod: Workload, size: int, residents: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int]
@@ -54,6 +74,28 @@ class LeastSlowdown:
         before = self.pairing(residents, sizes, capacities)
         return after.cost - (before.cost if before else 0.0)
 
+    def on_socket(self, pods: Sequence[Workload], *, room: bool) -> float:
+        """Return what pods on one socket cost; `room` is whether another may come, which one alone is charged for."""
+        return self._price_alone(pods[0]) if len(pods) == 1 and room else self._harm_of(tuple(sorted(pods)))
+
+    def unpinned(self, pods: Sequence[Workload], sockets: int) -> float:
+        """Return the expected harm where the kernel puts pods on any socket: two meet on each as often.
+
+        Args:
+            pods: pods of the node.
+            sockets: how many sockets it has; 1 where nobody knows.
+        """
+        return self._price_alone(pods[0]) if len(pods) == 1 else self.model.harm(pods, together=1 / sockets)
+
+    def _cost(
+        self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int], *, more: bool
+    ) -> SocketCost:
+        def cost(numbers: tuple[int, ...], socket: int) -> float:
+            room = more and len(numbers) == 1 and sizes[numbers[0]] < capacities[socket]
+            return self.on_socket([pods[number] for number in numbers], room=room)
+
+        return cost
+
     def _harm_of(self, residents: tuple[Workload, ...]) -> float:
         if residents not in self._harm:
             self._harm[residents] = self.model.harm(residents)
@@ -62,5 +104,5 @@ class LeastSlowdown:
     def _price_alone(self, pod: Workload) -> float:
         if pod not in self._alone:
             pairs = [self.model.harm((pod, other)) / 2 for other in self.likely]
-            self._alone[pod] = fmean(pairs) if pairs else 0.0
+            self._alone[pod] = _RATHER_ALONE * fmean(pairs) if pairs else 0.0
         return self._alone[pod]

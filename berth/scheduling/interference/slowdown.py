@@ -72,13 +72,18 @@ class SlowdownModel:
             return (suffered + caused) / 2
         return CLASS_EXCESS[victim.interference_class.sensitive, neighbour.interference_class.contentious]
 
-    def slowdowns(self, residents: Sequence[Workload]) -> list[float]:
-        """Return the expected slowdown of each of the pods on one socket, 1 of a pod alone."""
+    def slowdowns(self, residents: Sequence[Workload], *, together: float = 1.0) -> list[float]:
+        """Return the expected slowdown of each of the pods on one socket, 1 of a pod alone.
+
+        Args:
+            residents: the pods.
+            together: part of the time that two of them are on one socket; less than 1 where nobody pins them.
+        """
         return [
-            1 + sum(self.excess(victim, other) for place, other in enumerate(residents) if place != at)
+            1 + together * sum(self.excess(victim, other) for place, other in enumerate(residents) if place != at)
             for at, victim in enumerate(residents)
         ]
 
-    def harm(self, residents: Sequence[Workload]) -> float:
+    def harm(self, residents: Sequence[Workload], *, together: float = 1.0) -> float:
         """Return what the pods on one socket suffer from each other, all directions together."""
-        return sum(map(harm, self.slowdowns(residents)))
+        return sum(map(harm, self.slowdowns(residents, together=together)))

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING
 from berth.scheduling.plugins.bandwidth import Bandwidth
 from berth.scheduling.plugins.check_risk_node_bandwidth import CheckRiskNodeBandwidth
 from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
+from berth.scheduling.plugins.interference_greedy import InterferenceGreedy
+from berth.scheduling.plugins.interference_least_slowdown import InterferenceLeastSlowdown
+from berth.scheduling.plugins.interference_socket_based import InterferenceSocketBased
+from berth.scheduling.plugins.interference_sparing import InterferenceSparing
 from berth.scheduling.plugins.max_unit import MaxUnit
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
 from berth.scheduling.plugins.node_affinity import NodeAffinity
@@ -60,5 +64,9 @@ PLUGINS: list[type[Plugin]] = [
     UsageThreshold,
     Bandwidth,
     ResourceCost,
+    InterferenceLeastSlowdown,
+    InterferenceGreedy,
+    InterferenceSparing,
+    InterferenceSocketBased,
 ]
 """Every plugin, in the order in which they run: kube-scheduler's default profile, then Berth's own rules and costs."""

@@ -14,7 +14,9 @@ from berth.api.appgroup import AppGroup
 from berth.api.checks import appgroup_problems, topology_problems
 from berth.api.errors import InvalidObjectError
 from berth.api.networktopology import NetworkTopology
+from berth.api.socketstatus import SocketStatus
 from berth.api.spread import spread_problem
+from berth.api.workloadprofile import WorkloadProfile
 from berth.kube.custom_object import encoded
 from berth.kube.objects import ConfigMap, CustomObject, Node, Pod, StorageClass
 from berth.kube.priorities import PRIORITY_CLASSES, PriorityClass
@@ -31,8 +33,10 @@ from berth.kube.resources import (
     PERSISTENT_VOLUMES,
     PODS,
     SERVICES,
+    SOCKET_STATUSES,
     STORAGE_CLASSES,
     VOLUME_ATTACHMENTS,
+    WORKLOAD_PROFILES,
     Resource,
 )
 from berth.scheduling.simulation.convert import (
@@ -64,7 +68,11 @@ READ: tuple[Resource[Any], ...] = (
     PRIORITY_CLASSES,
 )
 """Kinds that a plan reads from a live cluster."""
-_BY_KIND: dict[tuple[str, str], Resource[Any]] = {(item.group, item.kind): item for item in (*READ, CONFIGMAPS)}
+MAY_LACK: tuple[Resource[Any], ...] = (SOCKET_STATUSES, WORKLOAD_PROFILES)
+"""Kinds that it reads where they are there and may be read."""
+_BY_KIND: dict[tuple[str, str], Resource[Any]] = {
+    (item.group, item.kind): item for item in (*READ, *MAY_LACK, CONFIGMAPS)
+}
 _OWN_GROUPS = frozenset({APP_GROUPS.group, NETWORK_TOPOLOGIES.group})
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 DEFAULT_MAX_PODS = "110"
@@ -260,7 +268,7 @@ class _Assembly:
                 self.inputs.put("PersistentVolumeClaim", claim)
 
     def _kinds_of_ours(self) -> None:
-        """Check AppGroups and NetworkTopologies of the manifests, and complete them as their controllers would."""
+        """Check objects of Berth's kinds in the manifests, and complete them as their controllers would."""
         nodes = {node.metadata.name: node.metadata.labels for node in self.inputs.of("Node")}
         maps: dict[str, Mapping[str, str]] = {
             f"{item.metadata.namespace}/{item.metadata.name}": item.data
@@ -270,7 +278,7 @@ class _Assembly:
         for document in list(self.inputs.sources.values()):
             model = _MODELS.get(document.kind)
             metadata = document.data["metadata"]
-            key = f"{metadata.get('namespace')}/{metadata['name']}"
+            key = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
             item: CustomObject | None = self.inputs.objects.get(document.kind, {}).get(key)
             if model is None or item is None:
                 continue
@@ -292,7 +300,12 @@ class _Assembly:
                 item.spec, item.status = encoded(completed.get("spec", {})), encoded(completed.get("status", {}))
 
 
-_MODELS: dict[str, type[AppGroup] | type[NetworkTopology]] = {"AppGroup": AppGroup, "NetworkTopology": NetworkTopology}
+_MODELS: dict[str, type[AppGroup] | type[NetworkTopology] | type[SocketStatus] | type[WorkloadProfile]] = {
+    "AppGroup": AppGroup,
+    "NetworkTopology": NetworkTopology,
+    "SocketStatus": SocketStatus,
+    "WorkloadProfile": WorkloadProfile,
+}
 
 
 def assemble(

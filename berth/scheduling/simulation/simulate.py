@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import get_args
 
-from berth.kube.objects import Namespace, Node, ObjectMeta, Pod
+from berth.kube.objects import CustomObject, Namespace, Node, ObjectMeta, Pod
 from berth.network.costs import NetworkCosts
 from berth.network.groups import GroupKey
 from berth.scheduling.cache import ClusterState
@@ -102,8 +102,10 @@ class _Planner(CycleListener):
         self._configuration = configuration
         self._all_pods = all_pods
         self._progress = progress
-        counted = configuration.count_cni_bandwidth
-        self._cache = Cache(clock=self._clock, state=ClusterState(count_annotations=counted))
+        state = ClusterState(
+            count_annotations=configuration.count_cni_bandwidth, class_label=configuration.interference_class_label
+        )
+        self._cache = Cache(clock=self._clock, state=state, policies=configuration.interference_policies)
         self._queue = SchedulingQueue(clock=self._clock, groups=self._cache.groups)
         self._cycle = SchedulingCycle(self._cache, self._queue, configuration, self, timer=self._clock)
         self._why: dict[str, Message] = {}
@@ -137,12 +139,20 @@ class _Planner(CycleListener):
             problem, _ = cache.update_topology(item)
             if problem is not None:
                 self.result.notes.append(f"NetworkTopology ignored: {problem}")
+        for item in inputs.of("SocketStatus"):
+            self._note("SocketStatus", item, cache.update_sockets(item))
+        for item in inputs.of("WorkloadProfile"):
+            self._note("WorkloadProfile", item, cache.update_profile(item))
         pods = [*inputs.of("Pod"), *self._daemons(inputs)]
         # Pods that have a node come first, as in the first list of a controller: waiting ones see their room taken.
         for number, pod in enumerate(sorted(pods, key=lambda item: not item.spec.node_name)):
             self._update_pod(pod)
             if number % 500 == 0:
                 self._progress("reading pods", number, len(pods))
+
+    def _note(self, kind: str, item: CustomObject, problem: str | None) -> None:
+        if problem is not None:
+            self.result.notes.append(f"{kind} {item.metadata.name} ignored: {problem}")
 
     def _daemons(self, inputs: Inputs) -> list[Pod]:
         """A pod for every node that a DaemonSet's template admits and that has none of it yet."""

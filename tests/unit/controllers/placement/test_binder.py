@@ -214,3 +214,8 @@ async def test_while_the_server_is_in_trouble_nothing_is_given_up(
             assert not task.done()
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+
+def test_the_socket_is_written_by_the_same_call() -> None:
+    sent = binding(lone("p"), "n1", decision="", socket="0")
+    assert sent.metadata.annotations == {"berth.dev/socket": "0"}

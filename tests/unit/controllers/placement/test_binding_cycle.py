@@ -165,7 +165,8 @@ class TestBeforeBinding:
     ) -> None:
         sent: list[str] = []
 
-        async def bind(_pod: Pod, _node: str, *, decision: str, admitted: str) -> BindResult:
+        async def bind(_pod: Pod, _node: str, *, decision: str, admitted: str, socket: str) -> BindResult:
+            assert socket == ""
             assert admitted == "", "a pod outside any AppGroup is admitted with nothing"
             sent.append(decision)
             return BindResult(BindOutcome.BOUND)
@@ -189,7 +190,7 @@ class TestBeforeBinding:
     ) -> None:
         sent: list[tuple[str, bool]] = []
 
-        async def bind(_pod: Pod, _node: str, *, decision: str, admitted: str) -> BindResult:
+        async def bind(_pod: Pod, _node: str, *, decision: str, admitted: str, socket: str) -> BindResult:
             sent.append((admitted, bool(decision)))
             return BindResult(BindOutcome.BOUND)
 

@@ -75,3 +75,26 @@ def test_damage_done_and_suffered_both_count(pods: list[Workload]) -> None:
     found = choice().pairing(pods, [1] * len(pods), [4])
     assert found is not None
     assert found.cost == pytest.approx(MODEL.harm(pods))
+
+
+def test_two_that_are_as_dear_together_as_alone_are_kept_apart() -> None:
+    found = choice(D).pairing([D, D], [1, 1], [2, 2])
+    assert found is not None
+    assert sorted(map(len, found.sockets)) == [1, 1]
+
+
+@given(PODS.filter(len))
+def test_one_by_one_all_are_placed_and_cost_no_less_than_the_best(pods: list[Workload]) -> None:
+    judge, sizes = choice(A, B, C, D), [1] * len(pods)
+    best, found = judge.pairing(pods, sizes, [4, 4]), judge.pairing_one_by_one(pods, sizes, [4, 4])
+    assert best is not None
+    assert found is not None
+    assert sorted(number for group in found.sockets for number in group) == list(range(len(pods)))
+    assert found.cost >= best.cost - 1e-9
+
+
+def test_where_nobody_pins_two_meet_as_often_on_each_socket() -> None:
+    judge = choice(A)
+    assert judge.unpinned([D, D], 2) == pytest.approx(2 * (0.115 + 0.5))
+    assert judge.unpinned([D, D], 1) == pytest.approx(MODEL.harm([D, D]))
+    assert judge.unpinned([D], 2) == pytest.approx(judge.on_socket([D], room=True))

@@ -1,0 +1,189 @@
+"""What pods with an interference class cost on nodes, and which socket each of them gets.
+
+Asked by plugins for one pod at a time, and by the cache whenever a pod is assumed on a node.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from berth.api.interference import InterferenceClass
+from berth.scheduling.interference.least_slowdown import LeastSlowdown
+from berth.scheduling.interference.node_costs import NodeCosts
+from berth.scheduling.interference.pairing import choose_socket
+from berth.scheduling.interference.policy import InterferencePolicy
+from berth.scheduling.interference.residents import Resident
+from berth.scheduling.interference.seating import seats
+from berth.scheduling.interference.slowdown import SlowdownModel, Workload
+
+if TYPE_CHECKING:
+    from berth.scheduling.cache.sockets import Seat, SocketTable
+
+LIKELY: Final = 64
+"""Workloads that may come next, those that are there as often as they are, of about so many in all."""
+FEW: Final = 8
+"""Pods below which who is there says nothing of who will come."""
+_EQUAL: Final = 1e-9
+"""Sums differ in their last places by the order of their parts."""
+_BY_RULES: Final = (InterferencePolicy.GREEDY, InterferencePolicy.SPARING, InterferencePolicy.SOCKET_BASED)
+
+
+class Outlook(NamedTuple):
+    """What a pod may expect where it is."""
+
+    socket: int | None
+    """number of its socket, None where it has none"""
+    suffered: float
+    """its expected slowdown"""
+    caused: float
+    """by how much others become slower because of it, summed up"""
+
+
+class SocketChoice:
+    """Judges nodes and chooses sockets, by what a table of sockets and pods says now."""
+
+    def __init__(self, sockets: SocketTable) -> None:
+        """Share the table with whoever feeds it."""
+        self._sockets = sockets
+        self._costs: NodeCosts | None = None
+        self._judge = LeastSlowdown(SlowdownModel())
+        self._made_for = (-1, 0)
+        self._numbering = 0
+
+    def added_harm(
+        self, newcomer: Resident, index: Mapping[str, int], size: int, wanted: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.float64]:
+        """float64[N], expected harm that a newcomer adds on each node, of its own and of others.
+
+        Args:
+            newcomer: the pod.
+            index: slot of every live node by name.
+            size: number of slots.
+            wanted: bool[N], nodes that matter; others may have any value.
+        """
+        column, costs = self._sockets.kinds, self._current()
+        ids = column.ids(index, size)
+        if column.numbering != self._numbering:
+            self._numbering = column.numbering
+            costs.renumbered()
+        return costs.added(newcomer, ids, column.kinds, wanted)
+
+    def choose(self, uid: str, policy: InterferencePolicy) -> None:
+        """Give a pod on a node a socket, and others there another where the best pairing asks for it.
+
+        Nothing happens to pods without class, and on nodes whose sockets are not known or whose pods nobody pins.
+        """
+        seat = self._sockets.seat(uid)
+        if seat is None or policy is InterferencePolicy.OFF:
+            return
+        node = self._sockets.sockets(seat.node)
+        if not node.layout.pinned:
+            return
+        places = {number: place for place, number in enumerate(node.numbers)}
+        if policy in _BY_RULES:
+            place = self._by_rules(seat, node.layout.capacities, places)
+            self._sockets.assign(uid, None if place is None else node.numbers[place])
+            return
+        for moved, place in self._by_pairing(uid, seat, places).items():
+            self._sockets.assign(moved, node.numbers[place])
+
+    def outlook(self, uid: str) -> Outlook | None:
+        """Return what a pod may expect on its node; None without class or node, and where no sockets are known."""
+        seat = self._sockets.seat(uid)
+        if seat is None or not self._sockets.active:
+            return None
+        self._current()
+        node, model, own = self._sockets.sockets(seat.node), self._judge.model, seat.resident.workload
+        others = [(other, each) for other, each in self._sockets.seats(seat.node).items() if other != uid]
+        # Where nobody pins them, two meet on each socket as often; nobody knows where one without socket is.
+        together = 1 / max(1, len(node.numbers))
+        suffered, caused = 1.0, 0.0
+        for _, other in others:
+            pinned = node.layout.pinned and None not in (seat.socket, other.socket)
+            share = float(seat.socket == other.socket) if pinned else together
+            suffered += share * model.excess(own, other.resident.workload)
+            caused += share * model.excess(other.resident.workload, own)
+        return Outlook(seat.socket if node.layout.pinned else None, suffered, caused)
+
+    def _by_rules(self, seat: Seat, capacities: tuple[int, ...], places: Mapping[int, int]) -> int | None:
+        """Place of the socket by the pairing rules, of those with room; None without any."""
+        classes: dict[int, list[InterferenceClass]] = {place: [] for place in places.values()}
+        left = list(capacities)
+        for other in self._sockets.seats(seat.node).values():
+            place = None if other is seat or other.socket is None else places.get(other.socket)
+            if place is not None:
+                classes[place].append(other.resident.workload.interference_class)
+                left[place] -= other.resident.size
+        room = {place: there for place, there in classes.items() if seat.resident.size <= left[place]}
+        found = choose_socket(seat.resident.workload.interference_class, room)
+        return None if found is None else found.socket
+
+    def _by_pairing(self, uid: str, seat: Seat, places: Mapping[int, int]) -> Mapping[str, int]:
+        """Place of the socket by uid, of the pod and of others that move."""
+        kind = self._sockets.kind_of(seat.node)
+        best = self._current().pairing(kind)
+        if best is None:
+            return {}
+        there, capacities = self._sockets.seats(seat.node), kind.layout.capacities
+        now = {other: None if each.socket is None else places.get(each.socket) for other, each in there.items()}
+        now[uid] = None
+        if all(place is not None for other, place in now.items() if other != uid):
+            place, cost = self._staying(uid, now, capacities)
+            if place is not None and cost <= best.cost + _EQUAL:
+                return {uid: place}
+        groups = [[kind.residents[number] for number in group] for group in best.sockets]
+        found = seats([each.resident for each in there.values()], list(now.values()), groups, capacities)
+        return {other: place for (other, before), place in zip(now.items(), found, strict=True) if place != before}
+
+    def _staying(
+        self, uid: str, now: Mapping[str, int | None], capacities: tuple[int, ...]
+    ) -> tuple[int | None, float]:
+        """The best place for a pod where all others stay, and what all cost then."""
+        groups: list[list[Resident]] = [[] for _ in capacities]
+        for other, at in now.items():
+            seat = self._sockets.seat(other)
+            if at is not None and seat is not None:
+                groups[at].append(seat.resident)
+        seat = self._sockets.seat(uid)
+        if seat is None:
+            return None, 0.0
+        before = [self._on_socket(group, room) for group, room in zip(groups, capacities, strict=True)]
+        best: tuple[float, int] | None = None
+        for place, (group, room) in enumerate(zip(groups, capacities, strict=True)):
+            if sum(each.size for each in group) + seat.resident.size <= room:
+                added = self._on_socket([*group, seat.resident], room) - before[place]
+                best = (added, place) if best is None or added < best[0] - _EQUAL else best
+        return (None, 0.0) if best is None else (best[1], sum(before) + best[0])
+
+    def _on_socket(self, group: list[Resident], capacity: int) -> float:
+        room = sum(each.size for each in group) < capacity
+        return self._judge.on_socket([each.workload for each in group], room=room) if group else 0.0
+
+    def _current(self) -> NodeCosts:
+        """Costs by the profiles that there are, and by about the pods that there are."""
+        version, pods = self._sockets.profiles.version, self._sockets.seated
+        known, counted = self._made_for
+        if self._costs is None or known != version or not counted / 2 <= max(pods, FEW) <= 2 * counted:
+            self._made_for = version, max(pods, FEW)
+            model = SlowdownModel(self._sockets.profiles.table())
+            self._judge = LeastSlowdown(model, likely(self._sockets.present, self._sockets.profiled()))
+            self._costs = NodeCosts(self._judge)
+        return self._costs
+
+
+def likely(present: Counter[Workload], profiled: list[Workload]) -> list[Workload]:
+    """Return workloads that may come next.
+
+    Those on nodes, as often as they are there, and beside them each that has a profile once; without any profile one
+    of each class.
+    """
+    scale = min(1.0, LIKELY / max(1, present.total()))
+    found = profiled or [Workload("", each) for each in InterferenceClass]
+    for workload, count in sorted(present.items()):
+        found = [*found, *[workload] * max(1, round(scale * count))]
+    return found

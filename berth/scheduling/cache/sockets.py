@@ -1,0 +1,217 @@
+"""Sockets of nodes and the pods with an interference class on them. Pods without a class are none of its business.
+
+A pod's socket is what the SocketStatus of its node assigns, or what was decided since, or, until either is known, what
+its annotation says that it was bound with: whoever plans next, after a restart as well, finds each pod where it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from berth.api.interference import InterferenceClass
+from berth.kube.objects import CustomObject
+from berth.scheduling.cache.kind_column import KindColumn
+from berth.scheduling.cache.socket_reading import NodeSockets, read_sockets
+from berth.scheduling.cache.workload_profiles import WorkloadProfiles
+from berth.scheduling.interference.residents import EMPTY_KIND, UNKNOWN_LAYOUT, Kind, Resident
+from berth.scheduling.interference.slowdown import Workload
+
+_NOTHING: Final = NodeSockets((), UNKNOWN_LAYOUT, {}, {})
+Arrangement = tuple[tuple[InterferenceClass, ...], ...]
+"""Classes of the pods on each socket of a node by place, sorted, and last of those that are on none."""
+
+
+@dataclass(slots=True)
+class Seat:
+    """A pod with a class on its node."""
+
+    resident: Resident
+    """the pod"""
+    node: str
+    """name of its node"""
+    socket: int | None = None
+    """number of its socket, None while it has none"""
+    decided: bool = False
+    """whether that was decided here, and no SocketStatus has shown it yet"""
+
+
+class SocketTable:
+    """Fed with SocketStatuses, WorkloadProfiles and the pods on nodes."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.profiles = WorkloadProfiles()
+        """What is known of workloads."""
+        self.kinds: KindColumn[Kind] = KindColumn(self.kind_of, EMPTY_KIND)
+        """Nodes that are alike for every newcomer."""
+        self.arrangements: KindColumn[Arrangement] = KindColumn(self.arrangement_of, ((),))
+        """Nodes with the same classes on their sockets."""
+        self.present: Counter[Workload] = Counter()
+        """Pods with a class that are on nodes, by what the slowdown model knows them by."""
+        self._nodes: dict[str, NodeSockets] = {}
+        self._known = 0
+        self._seats: dict[str, Seat] = {}
+        self._by_node: dict[str, dict[str, Seat]] = {}
+        self._changed: Callable[[str], None] | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether the sockets of any node are known: without, nothing is asked of this table."""
+        return self._known > 0
+
+    @property
+    def seated(self) -> int:
+        """Number of pods with a class that are on nodes."""
+        return len(self._seats)
+
+    def profiled(self) -> list[Workload]:
+        """Return the workloads that have a profile."""
+        return [Workload(profile.name, profile.interference_class) for profile in self.profiles.all()]
+
+    def follow(self, changed: Callable[[str], None]) -> None:
+        """Have `changed` told the nodes whose assignments may have changed from now on."""
+        self._changed = changed
+
+    # What is told
+
+    def update_node(self, obj: CustomObject) -> str | None:
+        """A SocketStatus was added or changed; returns what is wrong with it, None when it can be used."""
+        name = obj.metadata.name
+        try:
+            sockets = read_sockets(obj)
+        except ValueError as error:
+            self.delete_node(name)
+            return str(error)
+        before = self._nodes.get(name)
+        if before == sockets:
+            return None
+        self._nodes[name] = sockets
+        self._known += bool(sockets.numbers) - (before is not None and bool(before.numbers))
+        for uid, seat in self._by_node.get(name, {}).items():
+            self._follow(seat, sockets, uid)
+        self._touch(name)
+        return None
+
+    def delete_node(self, name: str) -> None:
+        """A SocketStatus was deleted."""
+        sockets = self._nodes.pop(name, None)
+        if sockets is not None:
+            self._known -= bool(sockets.numbers)
+            self._touch(name)
+
+    def touch(self, node: str) -> None:
+        """A node appeared, or its slot in the arrays became another one."""
+        self.kinds.touch(node)
+        self.arrangements.touch(node)
+
+    def workload(self, stated: InterferenceClass | None, owner: str) -> Workload | None:
+        """Return what the model knows a pod by; None for one without class.
+
+        Args:
+            stated: class that its labels state.
+            owner: the workload that it is of, as `workload_profiles.owner_of` names it.
+        """
+        profile = self.profiles.about(owner) if owner else None
+        if profile is None:
+            return None if stated is None else Workload("", stated)
+        return Workload(profile.name, stated or profile.interference_class)
+
+    def add(
+        self, uid: str, node: str, resident: Resident, *, before: Seat | None = None, bound_with: int | None = None
+    ) -> None:
+        """A pod with a class occupies a node.
+
+        Args:
+            uid: uid of the pod.
+            node: name of the node.
+            resident: the pod.
+            before: where it was until now; its socket there counts if that is the same node.
+            bound_with: its socket as its annotation tells; the node's SocketStatus knows better.
+        """
+        seat = Seat(resident, node, bound_with)
+        if before is not None and before.node == node and before.socket is not None:
+            seat.socket, seat.decided = before.socket, before.decided
+        sockets = self._nodes.get(node)
+        if sockets is not None:
+            self._follow(seat, sockets, uid)
+        self._seats[uid] = self._by_node.setdefault(node, {})[uid] = seat
+        self.present[resident.workload] += 1
+        self._touch(node)
+
+    def remove(self, uid: str) -> None:
+        """A pod no longer occupies its node, or has no class any more."""
+        seat = self._seats.pop(uid, None)
+        if seat is None:
+            return
+        there = self._by_node[seat.node]
+        del there[uid]
+        if not there:
+            del self._by_node[seat.node]
+        self.present[seat.resident.workload] -= 1
+        if not self.present[seat.resident.workload]:
+            del self.present[seat.resident.workload]
+        self._touch(seat.node)
+
+    def assign(self, uid: str, socket: int | None) -> None:
+        """A socket was chosen for a pod on its node."""
+        seat = self._seats[uid]
+        if seat.socket != socket:
+            seat.socket, seat.decided = socket, True
+            self._touch(seat.node)
+
+    def confirm(self, uid: str) -> None:
+        """A pod is known to be bound: its socket counts from now on."""
+        seat = self._seats.get(uid)
+        if seat is not None and self._changed is not None:
+            self._changed(seat.node)
+
+    # What is asked
+
+    def sockets(self, node: str) -> NodeSockets:
+        """Return what the SocketStatus of a node says; nothing without one."""
+        return self._nodes.get(node, _NOTHING)
+
+    def nodes(self) -> list[str]:
+        """Return the names of all that have a SocketStatus."""
+        return list(self._nodes)
+
+    def seat(self, uid: str) -> Seat | None:
+        """Return where a pod is; None for one without class, or without node."""
+        return self._seats.get(uid)
+
+    def seats(self, node: str) -> Mapping[str, Seat]:
+        """Return the pods with a class on a node by uid."""
+        return self._by_node.get(node, {})
+
+    def kind_of(self, node: str) -> Kind:
+        """Return what decides how a newcomer would get on there."""
+        residents = sorted(seat.resident for seat in self.seats(node).values())
+        return Kind(self.sockets(node).layout, tuple(residents))
+
+    def arrangement_of(self, node: str) -> Arrangement:
+        """Return the classes on each socket of a node, and of pods that have none."""
+        numbers = self.sockets(node).numbers
+        groups: dict[int | None, list[InterferenceClass]] = {number: [] for number in (*numbers, None)}
+        for seat in self.seats(node).values():
+            group = groups[seat.socket if seat.socket in groups else None]
+            group.append(seat.resident.workload.interference_class)
+        return tuple(tuple(sorted(group)) for group in groups.values())
+
+    @staticmethod
+    def _follow(seat: Seat, sockets: NodeSockets, uid: str) -> None:
+        """Have a pod where the SocketStatus assigns it, unless something else was decided since."""
+        assigned = sockets.assignments.get(uid)
+        if assigned not in sockets.numbers:
+            assigned = None
+        if assigned == seat.socket:
+            seat.decided = False
+        elif (assigned is not None and not seat.decided) or (sockets.numbers and seat.socket not in sockets.numbers):
+            seat.socket, seat.decided = assigned, False
+
+    def _touch(self, node: str) -> None:
+        self.touch(node)
+        if self._changed is not None:
+            self._changed(node)

@@ -1,0 +1,88 @@
+"""WorkloadProfiles by the workload that they are about, and the table of what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from berth.kube.objects import CustomObject, Pod
+from berth.scheduling.cache.socket_reading import Profile, owner_key, read_profile
+
+_TEMPLATE_HASH = "pod-template-hash"
+
+
+def owner_of(pod: Pod) -> str:
+    """Return the workload that a pod is of, as profiles name it; empty for a pod that nobody controls.
+
+    The ReplicaSet of a Deployment has the Deployment's name with the hash of the pod template behind it.
+    """
+    owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
+    if owner is None:
+        return ""
+    kind, name, namespace = owner.kind, owner.name, pod.metadata.namespace
+    revision = pod.metadata.labels.get(_TEMPLATE_HASH)
+    if kind == "ReplicaSet" and revision and name.endswith(f"-{revision}"):
+        return owner_key(namespace, "Deployment", name.removesuffix(f"-{revision}"))
+    return owner_key(namespace, kind, name)
+
+
+class WorkloadProfiles:
+    """Fed with every WorkloadProfile."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.version = 0
+        """Grows with every change of what profiles say."""
+        self._profiles: dict[str, Profile] = {}
+        self._by_target: dict[str, dict[str, Profile]] = {}
+
+    def __len__(self) -> int:
+        """Return the number of profiles that can be used."""
+        return len(self._profiles)
+
+    def update(self, obj: CustomObject) -> tuple[str | None, frozenset[str]]:
+        """A profile was added or changed.
+
+        Returns what is wrong with it (None when it can be used), and the workloads that it was or is about, where
+        that changes anything.
+        """
+        before = self._profiles.get(_key(obj))
+        try:
+            profile = read_profile(obj)
+        except ValueError as error:
+            return str(error), self.delete(obj)
+        if before == profile:
+            return None, frozenset()
+        changed = self.delete(obj)
+        self._profiles[profile.name] = profile
+        self._by_target.setdefault(profile.target, {})[profile.name] = profile
+        self.version += 1
+        return None, changed | {profile.target}
+
+    def delete(self, obj: CustomObject) -> frozenset[str]:
+        """A profile was deleted; returns the workload that it was about."""
+        profile = self._profiles.pop(_key(obj), None)
+        if profile is None:
+            return frozenset()
+        there = self._by_target[profile.target]
+        del there[profile.name]
+        if not there:
+            del self._by_target[profile.target]
+        self.version += 1
+        return frozenset({profile.target})
+
+    def about(self, owner: str) -> Profile | None:
+        """Return the profile of a workload; of several the first by name."""
+        there = self._by_target.get(owner)
+        return None if there is None else there[min(there)]
+
+    def all(self) -> list[Profile]:
+        """Return all that count, by name: of two about one workload the first."""
+        return sorted(there[min(there)] for there in self._by_target.values())
+
+    def table(self) -> Mapping[str, Mapping[str, float]]:
+        """Return measured slowdowns by profile and neighbour's profile."""
+        return {profile.name: profile.slowdowns for profile in self._profiles.values() if profile.slowdowns}
+
+
+def _key(obj: CustomObject) -> str:
+    return f"{obj.metadata.namespace}/{obj.metadata.name}"

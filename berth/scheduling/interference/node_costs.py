@@ -1,0 +1,155 @@
+"""What a newcomer costs on each kind of node, and the best pairing of a kind: each is worked out once.
+
+Pairings of many pods take long. Kinds that nobody has looked at are looked at a few for each pod, those with the
+fewest pods first; until their turn they count as the dearest of those that are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from cachetools import LRUCache
+
+from berth.scheduling.interference.assignment import Assignment
+from berth.scheduling.interference.least_slowdown import LeastSlowdown
+from berth.scheduling.interference.residents import Kind, Resident
+
+Floats = npt.NDArray[np.float64]
+PAIRINGS: Final = 8192
+"""Best pairings that are remembered, about 1 KiB each."""
+NEWCOMERS: Final = 256
+"""Newcomers whose costs by kind are remembered."""
+EXACT: Final = 6
+"""Pods up to which the pairing is the best; of more, one is made of that with a pod less."""
+EFFORT: Final = 3000.0
+"""Work for one pod, about in microseconds; one kind is looked at in any case."""
+
+
+def effort(kind: Kind) -> float:
+    """Return what the pairing of a kind takes where none with a pod less is known, about in microseconds."""
+    pods, sockets = len(kind.residents), max(1, len(kind.layout.capacities))
+    return 30.0 + (sockets * 3.0**pods / 2 if pods <= EXACT else 500.0 * pods)
+
+
+def effort_of_one_more(kind: Kind) -> float:
+    """Return what it takes otherwise."""
+    pods, sockets = len(kind.residents), max(1, len(kind.layout.capacities))
+    return effort(kind) if pods <= EXACT else 300.0 + sockets * 8.0 * (1 + pods / sockets) ** 2
+
+
+def alike(kind: Kind) -> Kind:
+    """Return the kind that stands for it: where all pods fit on any socket, what they take does not matter."""
+    capacities = kind.layout.capacities
+    if not capacities or sum(each.size for each in kind.residents) >= min(capacities):
+        return kind
+    return Kind(kind.layout, tuple(Resident(each.workload, 0) for each in kind.residents))
+
+
+class NodeCosts:
+    """Costs of one slowdown model, in its harm."""
+
+    def __init__(self, judge: LeastSlowdown) -> None:
+        """Begin without any; `judge` knows what pods on a socket cost."""
+        self._judge = judge
+        self._pairings: LRUCache[Kind, tuple[float, Assignment | None]] = LRUCache(PAIRINGS)
+        self._added: LRUCache[Resident, Floats] = LRUCache(NEWCOMERS)
+        self._numbering = 0
+        self.looked_at = 0
+        """Pairings that were worked out."""
+
+    def pairing(self, kind: Kind) -> Assignment | None:
+        """Return a good pairing of a kind's pods in their order; None where nobody pins them or they do not fit."""
+        return self._known(alike(kind))[1]
+
+    def cost(self, kind: Kind) -> float:
+        """Return the expected harm of a kind's pods."""
+        return self._known(alike(kind))[0]
+
+    def added(
+        self, newcomer: Resident, ids: npt.NDArray[np.int32], kinds: Sequence[Kind], wanted: npt.NDArray[np.bool_]
+    ) -> Floats:
+        """float64[N], by how much each node becomes worse with a newcomer.
+
+        Args:
+            newcomer: the pod.
+            ids: int32[N], number of each node's kind.
+            kinds: kinds by number; numbers hold until `renumbered`.
+            wanted: bool[N], nodes that matter; others may have any value.
+        """
+        known = self._added.get(newcomer)
+        if known is None or len(known) < len(kinds):
+            grown = np.full(max(64, 2 * len(kinds)), np.nan)
+            if known is not None:
+                grown[: len(known)] = known
+            known = self._added[newcomer] = grown
+        values = known[ids]
+        missing = np.isnan(values) & wanted
+        if missing.any():
+            self._look_at(newcomer, np.unique(ids[missing]).tolist(), kinds, known)
+            values = known[ids]
+            there = values[wanted]
+            values[np.isnan(values)] = np.nanmax(there)
+        return values
+
+    def renumbered(self) -> None:
+        """Kinds have other numbers from now on."""
+        self._added.clear()
+
+    def _look_at(self, newcomer: Resident, numbers: list[int], kinds: Sequence[Kind], known: Floats) -> None:
+        """Work out the costs of some kinds, as far as the effort for one pod goes."""
+        left = EFFORT
+        for number in sorted(numbers, key=lambda number: (len(kinds[number].residents), number)):
+            if left < 0:
+                break
+            now, then = kinds[number], kinds[number].with_one_more(newcomer)
+            left -= 0.0 if alike(now) in self._pairings else effort(now)
+            left -= 0.0 if alike(then) in self._pairings else effort_of_one_more(then)
+            before = self.cost(now)
+            known[number] = max(0.0, self._known(alike(then), now, newcomer)[0] - before)
+
+    def _known(
+        self, kind: Kind, before: Kind | None = None, newcomer: Resident | None = None
+    ) -> tuple[float, Assignment | None]:
+        """Cost and pairing of a kind; with `before`, that of a pod less, it may be made of that one's."""
+        found = self._pairings.get(kind)
+        if found is None:
+            found = self._work_out(kind, before, newcomer)
+            self._pairings[kind] = found
+            self.looked_at += 1
+        return found
+
+    def _work_out(self, kind: Kind, before: Kind | None, newcomer: Resident | None) -> tuple[float, Assignment | None]:
+        if not kind.residents:
+            return 0.0, None
+        pods, sizes = [each.workload for each in kind.residents], [each.size for each in kind.residents]
+        capacities = kind.layout.capacities
+        if kind.layout.pinned:
+            if len(pods) <= EXACT:
+                found = self._judge.pairing(pods, sizes, capacities)
+            elif before is not None and newcomer is not None:
+                found = self._grown(before, newcomer)
+            else:
+                found = self._judge.pairing_one_by_one(pods, sizes, capacities)
+            if found is not None:
+                return found.cost, found
+        return self._judge.unpinned(pods, max(1, len(capacities))), None
+
+    def _grown(self, before: Kind, newcomer: Resident) -> Assignment | None:
+        """The pairing of a kind with a newcomer, made of the kind's own; pods in the order of the grown kind."""
+        own = self.pairing(before)
+        if own is None:
+            return None
+        residents = [*before.residents, newcomer]
+        found = self._judge.pairing_with(
+            own, [each.workload for each in residents], [each.size for each in residents], before.layout.capacities
+        )
+        if found is None:
+            return None
+        order = sorted(range(len(residents)), key=residents.__getitem__)
+        place = {number: at for at, number in enumerate(order)}
+        return Assignment(
+            found.cost, tuple(tuple(sorted(place[number] for number in group)) for group in found.sockets)
+        )

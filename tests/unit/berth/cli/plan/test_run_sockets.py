@@ -1,0 +1,81 @@
+"""Plans of pods with an interference class: SocketStatuses and WorkloadProfiles among the manifests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.cli.plan.run import BadInputError
+from tests.support import plans
+
+Manifest = dict[str, Any]
+
+
+def sockets(node: str, *cpus: int, **status: Any) -> Manifest:
+    found = [{"socket": number, "cpus": str(number), "cpuCount": count} for number, count in enumerate(cpus)]
+    return {
+        "apiVersion": "berth.dev/v1alpha1",
+        "kind": "SocketStatus",
+        "metadata": {"name": node},
+        "status": {"sockets": found, **status},
+    }
+
+
+def profile(name: str, letter: str, **spec: Any) -> Manifest:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    return {
+        "apiVersion": "berth.dev/v1alpha1",
+        "kind": "WorkloadProfile",
+        "metadata": {"name": name},
+        "spec": {"targetRef": target, "interferenceClass": letter, **spec},
+    }
+
+
+def decisions(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [pod["decision"] for pod in document["pods"]]
+
+
+def test_pods_that_would_suffer_get_sockets_of_their_own() -> None:
+    document = plans.made(
+        plans.node("n1", cpu="8"),
+        sockets("n1", 4, 4),
+        profile("noisy", "D"),
+        plans.workload("Deployment", "noisy", spec={"replicas": 2}),
+        plans.workload("Deployment", "plain"),
+    )
+    noisy = [pod["decision"] for pod in document["pods"] if pod["workload"] == "Deployment/noisy"]
+    assert {decision["socket"] for decision in noisy} == {0, 1}
+    assert all(decision["slowdown"] == {"suffered": 1.0, "caused": 0.0} for decision in noisy)
+    (plain,) = [pod["decision"] for pod in document["pods"] if pod["workload"] == "Deployment/plain"]
+    assert "socket" not in plain
+    assert "slowdown" not in plain
+
+
+def test_measured_slowdowns_are_those_that_are_told() -> None:
+    document = plans.made(
+        plans.node("n1", cpu="8"),
+        sockets("n1", 8),
+        profile("web", "B", slowdowns=[{"beside": "web", "slowdown": "1.070"}]),
+        plans.workload("Deployment", "web", spec={"replicas": 2}),
+    )
+    assert [decision["slowdown"] for decision in decisions(document)] == [{"suffered": 1.07, "caused": 0.07}] * 2
+
+
+def test_without_sockets_nothing_is_said() -> None:
+    document = plans.made(
+        plans.node("n1", cpu="8"), profile("web", "B"), plans.workload("Deployment", "web", spec={"replicas": 2})
+    )
+    assert all("slowdown" not in decision for decision in decisions(document))
+
+
+@pytest.mark.parametrize(
+    ("manifest", "words"),
+    [
+        pytest.param(profile("web", "E"), "interferenceClass", id="no such class"),
+        pytest.param({**sockets("n1", 4), "spec": {"assignments": [{"uid": "u"}]}}, "socket", id="no socket"),
+    ],
+)
+def test_what_the_api_server_would_refuse_is_refused(manifest: Manifest, words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        plans.made(plans.node("n1"), manifest, plans.pod("p"))

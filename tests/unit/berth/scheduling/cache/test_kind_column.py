@@ -1,0 +1,67 @@
+"""Numbers of nodes' kinds, renewed for nodes that changed alone."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.scheduling.cache.kind_column import SPARE, KindColumn
+
+
+class World:
+    def __init__(self) -> None:
+        self.letters: dict[str, str] = {}
+        self.index: dict[str, int] = {}
+        self.asked: list[str] = []
+        self.column: KindColumn[str] = KindColumn(self.kind_of, "rest")
+
+    def kind_of(self, node: str) -> str:
+        self.asked.append(node)
+        return self.letters.get(node, "rest")
+
+    def put(self, node: str, slot: int, letter: str) -> None:
+        self.index[node], self.letters[node] = slot, letter
+        self.column.touch(node)
+
+    def read(self, size: int) -> list[str]:
+        ids = self.column.ids(self.index, size)
+        return [self.column.kinds[number] for number in ids.tolist()]
+
+
+def test_only_nodes_that_were_touched_are_asked_again() -> None:
+    world = World()
+    world.put("n1", 0, "x")
+    world.put("n2", 1, "y")
+    assert world.read(3) == ["x", "y", "rest"]
+    world.asked.clear()
+    world.put("n2", 1, "x")
+    assert world.read(3) == ["x", "x", "rest"]
+    assert world.asked == ["n2"]
+
+
+def test_a_slot_that_another_node_has_now_is_of_its_kind() -> None:
+    world = World()
+    world.put("n1", 0, "x")
+    world.read(1)
+    del world.index["n1"]
+    world.column.touch("n1")
+    world.put("n2", 0, "y")
+    assert world.read(1) == ["y"]
+
+
+def test_kinds_without_nodes_are_forgotten_in_the_end() -> None:
+    world = World()
+    for number in range(3 * SPARE):
+        world.put("n1", 0, f"kind-{number}")
+        assert world.read(1) == [f"kind-{number}"]
+    assert len(world.column.kinds) <= 2 + SPARE + 1
+    assert world.column.numbering >= 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abc")), max_size=40))
+def test_it_says_what_all_nodes_asked_anew_would(changes: list[tuple[int, str]]) -> None:
+    world = World()
+    for slot, letter in changes:
+        world.put(f"n{slot}", slot, letter)
+        known = [world.letters.get(f"n{number}", "rest") for number in range(6)]
+        assert world.read(6) == known

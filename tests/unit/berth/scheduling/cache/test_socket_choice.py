@@ -1,0 +1,182 @@
+"""The socket of a pod that is assumed on a node, and what pods may expect there."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.api.interference import InterferenceClass
+from berth.kube.objects import CustomObject
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.socket_choice import LIKELY, likely
+from berth.scheduling.interference.policy import InterferencePolicy
+from berth.scheduling.interference.slowdown import Workload
+from tests.support import builders
+from tests.support.placement import Clock
+from tests.support.sockets import classed, owned, status, workload_profile
+
+LETTERS = st.lists(st.sampled_from("ABCD"), max_size=6)
+
+
+def cache_of(*objects: CustomObject, policy: InterferencePolicy = InterferencePolicy.LEAST_SLOWDOWN) -> Cache:
+    cache = Cache(clock=Clock(), policies={"berth-scheduler": policy})
+    cache.update_node(builders.node("n1", cpu="64"))
+    for obj in objects:
+        cache.update_sockets(obj)
+    return cache
+
+
+def place(cache: Cache, *letters: str, cpu: str = "1") -> list[int | None]:
+    """Sockets of pods that come one after another, as they are in the end."""
+    pods = [classed(f"p{number}", letter, cpu=cpu) for number, letter in enumerate(letters)]
+    for pod in pods:
+        cache.assume(pod, "n1")
+    seats = [cache.state.sockets.seat(pod.metadata.uid) for pod in pods]
+    return [None if seat is None else seat.socket for seat in seats]
+
+
+def test_two_that_would_suffer_are_kept_apart() -> None:
+    one, other = place(cache_of(status("n1")), "D", "D")
+    assert {one, other} == {0, 1}
+
+
+def test_those_that_are_there_move_where_the_best_pairing_asks_for_it() -> None:
+    # A and A came first, each to a socket of its own or not: in the end each D has an A.
+    sockets = place(cache_of(status("n1")), "A", "A", "D", "D")
+    assert {sockets[2], sockets[3]} == {0, 1}
+    assert {sockets[0], sockets[1]} == {0, 1}
+
+
+def test_nobody_moves_for_a_pod_that_fits_as_they_are() -> None:
+    cache = cache_of(status("n1"))
+    before = place(cache, "D", "A")
+    cache.assume(classed("late", "A"), "n1")
+    seats = [cache.state.sockets.seat(f"pod-default-p{number}") for number in range(2)]
+    assert [seat.socket for seat in seats if seat is not None] == before
+
+
+@pytest.mark.parametrize(
+    "sockets",
+    [
+        pytest.param(status("n1", true=["ObserveOnly"]), id="nobody pins there"),
+        pytest.param(status("n1", true=["TopologyUnknown"]), id="sockets not known"),
+        pytest.param(status("n2"), id="another node's"),
+        pytest.param(status("n1", cpus=(2, 2)), id="too large for any socket"),
+    ],
+)
+def test_no_socket_is_chosen_where_it_could_not_be_kept(sockets: CustomObject) -> None:
+    assert place(cache_of(sockets), "D", cpu="3") == [None]
+
+
+def test_a_socket_that_is_full_takes_no_more() -> None:
+    sockets = place(cache_of(status("n1", cpus=(2, 8))), "A", "A", "A", "A", cpu="2")
+    assert sorted(socket for socket in sockets if socket is not None) in ([0, 1, 1, 1], [1, 1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("policy", "letters", "sockets"),
+    [
+        pytest.param(InterferencePolicy.OFF, "DD", [None, None], id="off"),
+        pytest.param(InterferencePolicy.GREEDY, "ADDA", [0, 1, 0, 1], id="rules: D empty, then with A; A anywhere"),
+        pytest.param(InterferencePolicy.SOCKET_BASED, "BCC", [0, 1, 1], id="rules: C with its like before a B"),
+        pytest.param(InterferencePolicy.SPARING, "DDD", [0, 1, 0], id="rules: where the fewest suffer"),
+    ],
+)
+def test_the_published_choices_go_by_the_pairing_rules(
+    policy: InterferencePolicy, letters: str, sockets: list[int | None]
+) -> None:
+    assert place(cache_of(status("n1"), policy=policy), *letters) == sockets
+
+
+def test_by_rules_too_a_full_socket_takes_no_more() -> None:
+    cache = cache_of(status("n1", cpus=(1, 1)), policy=InterferencePolicy.GREEDY)
+    assert place(cache, "A", "A", "A") == [0, 1, None]
+
+
+def test_pods_without_class_are_none_of_its_business() -> None:
+    cache = cache_of(status("n1"))
+    cache.assume(builders.pod("plain", spec={"schedulerName": "berth-scheduler"}, cpu="1"), "n1")
+    assert cache.state.sockets.seats("n1") == {}
+    assert cache.state.sockets.kinds.kinds == [cache.state.sockets.kinds.kinds[0]]
+
+
+def test_what_is_forgotten_gives_its_place_back() -> None:
+    cache = cache_of(status("n1"))
+    pod = classed("p", "D")
+    cache.assume(pod, "n1")
+    cache.forget(pod)
+    assert cache.state.sockets.seat(pod.metadata.uid) is None
+    assert place(cache, "D") == [0]
+
+
+@given(LETTERS)
+def test_the_sockets_are_those_of_the_best_pairing(letters: list[str]) -> None:
+    cache = cache_of(status("n1"))
+    place(cache, *letters)
+    sockets, choice = cache.state.sockets, cache.state.socket_choice
+    assert all(seat.socket in (0, 1) for seat in sockets.seats("n1").values())
+    model = choice._judge.model
+    groups: dict[int | None, list[Workload]] = {0: [], 1: []}
+    for seat in sockets.seats("n1").values():
+        groups[seat.socket].append(seat.resident.workload)
+    costs = [choice._judge.on_socket(group, room=True) if group else 0.0 for group in groups.values()]
+    best = choice._current().cost(sockets.kind_of("n1")) if letters else 0.0
+    assert model.harm([]) == 0
+    assert sum(costs) == pytest.approx(best)
+
+
+def test_what_a_pod_suffers_and_does() -> None:
+    cache = cache_of(status("n1", cpus=(8,)))
+    cache.update_profile(workload_profile("web", "B", slowdowns={"db": "1.4"}))
+    cache.update_profile(workload_profile("db", "C", slowdowns={"web": "1.05"}))
+    web, db = owned("web-1", "web"), owned("db-1", "db")
+    for pod in (web, db):
+        cache.assume(pod, "n1")
+    found = cache.state.socket_choice.outlook(web.metadata.uid)
+    assert found is not None
+    assert (found.socket, found.suffered, found.caused) == (0, pytest.approx(1.4), pytest.approx(0.05))
+
+
+@pytest.mark.parametrize(
+    ("sockets", "suffered"),
+    [
+        pytest.param(status("n1"), 1.0, id="pinned apart"),
+        pytest.param(status("n1", true=["ObserveOnly"]), 1.115, id="on one of two sockets by chance"),
+        pytest.param(status("n2"), 1.23, id="nobody knows the node's sockets"),
+    ],
+)
+def test_without_pinning_two_meet_by_chance(sockets: CustomObject, suffered: float) -> None:
+    cache = cache_of(sockets)
+    place(cache, "D", "D")
+    found = cache.state.socket_choice.outlook("pod-default-p0")
+    assert found is not None
+    assert found.suffered == pytest.approx(suffered)
+
+
+def test_nothing_is_said_of_a_pod_without_class_or_without_sockets() -> None:
+    cache = cache_of()
+    place(cache, "D")
+    assert cache.state.socket_choice.outlook("pod-default-p0") is None
+    assert cache.state.socket_choice.outlook("nobody") is None
+
+
+def test_likely_are_those_that_have_a_profile_or_each_class_once_and_those_that_are_there() -> None:
+    web = Workload("default/web", InterferenceClass.B)
+    nobody = likely(Counter(), [])
+    assert [each.interference_class for each in nobody] == list("ABCD")
+    assert likely(Counter({web: 2}), [web]) == [web, web, web]
+
+
+def test_likely_are_not_many() -> None:
+    many = {Workload(f"w{number}", InterferenceClass.A): 100 for number in range(8)}
+    assert len(likely(Counter(many), [])) <= LIKELY + len(many) + 4
+
+
+def test_prices_of_lone_pods_follow_who_is_there() -> None:
+    cache = cache_of(status("n1", cpus=(64,)))
+    first = cache.state.socket_choice._current()
+    place(cache, *"A" * 30)
+    assert cache.state.socket_choice._current() is not first

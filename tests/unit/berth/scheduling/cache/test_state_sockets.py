@@ -1,0 +1,126 @@
+"""Pods with a class on nodes, by label and by WorkloadProfile, as the cluster changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from berth.kube.objects import Pod
+from berth.scheduling.cache.state import ClusterState, stated_socket
+from berth.scheduling.interference.residents import Resident
+from tests.support import builders
+from tests.support.sockets import classed, owned, status, workload_profile
+
+
+def on(pod: Pod, node: str) -> Pod:
+    pod.spec.node_name = node
+    return pod
+
+
+def resident(state: ClusterState, pod: Pod) -> Resident | None:
+    seat = state.sockets.seat(pod.metadata.uid)
+    return None if seat is None else seat.resident
+
+
+@pytest.mark.parametrize(
+    ("labels", "letter"),
+    [
+        pytest.param({"berth.dev/interference-class": "B"}, "B", id="label"),
+        pytest.param({"category": "catC"}, "C", id="label of others"),
+        pytest.param({"category": "backend"}, None, id="label that is somebody else's"),
+        pytest.param({"berth.dev/interference-class": "E"}, None, id="no such class"),
+        pytest.param({"berth.dev/interference-class": "A", "category": "catB"}, None, id="two classes"),
+        pytest.param({}, None, id="none"),
+    ],
+)
+def test_the_class_of_a_label(labels: dict[str, str], letter: str | None) -> None:
+    state, pod = ClusterState(), builders.pod("p", on="n1", labels=labels, cpu="1500m")
+    state.update_pod(pod)
+    found = resident(state, pod)
+    assert (found and (found.workload.name, found.workload.interference_class, found.size)) == (
+        letter and ("", letter, 1500)
+    )
+
+
+def test_another_label_may_state_it() -> None:
+    state, pod = ClusterState(class_label="noise"), builders.pod("p", on="n1", labels={"noise": "catD"})
+    state.update_pod(pod)
+    found = resident(state, pod)
+    assert found is not None
+    assert found.workload.interference_class == "D"
+
+
+@pytest.mark.parametrize("profile_first", [True, False], ids=["profile first", "pod first"])
+def test_a_profile_gives_pods_their_class_and_takes_it_with_it(profile_first: bool) -> None:
+    state, pod, profile = ClusterState(), on(owned("p", "web"), "n1"), workload_profile("web", "B")
+    if profile_first:
+        state.update_profile(profile)
+    state.update_pod(pod)
+    if not profile_first:
+        assert resident(state, pod) is None
+        state.update_profile(profile)
+    found = resident(state, pod)
+    assert found is not None
+    assert found.workload == ("default/web", "B")
+    state.delete_profile(profile)
+    assert resident(state, pod) is None
+
+
+def test_a_label_wins_over_the_class_of_a_profile_and_its_measurements_count() -> None:
+    state, pod = ClusterState(), on(owned("p", "web", labels={"berth.dev/interference-class": "A"}), "n1")
+    state.update_profile(workload_profile("web", "D"))
+    state.update_pod(pod)
+    found = resident(state, pod)
+    assert found is not None
+    assert found.workload == ("default/web", "A")
+
+
+def test_a_pod_that_is_relabelled_keeps_its_socket() -> None:
+    state = ClusterState()
+    state.sockets.update_node(status("n1"))
+    state.update_pod(classed("p", "A", on="n1", socket="1"))
+    state.update_pod(classed("p", "B", on="n1"))
+    seat = state.sockets.seat("pod-default-p")
+    assert seat is not None
+    assert (seat.resident.workload.interference_class, seat.socket) == ("B", 1)
+
+
+def test_a_pod_that_is_bound_elsewhere_than_assumed_has_no_socket_there() -> None:
+    state, pod = ClusterState(), classed("p", "A")
+    state.sockets.update_node(status("n1"))
+    state.assume(pod, "n1")
+    state.sockets.assign(pod.metadata.uid, 1)
+    state.update_pod(on(classed("p", "A"), "n2"))
+    seat = state.sockets.seat(pod.metadata.uid)
+    assert seat is not None
+    assert (seat.node, seat.socket) == ("n2", None)
+
+
+def test_pods_that_are_gone_are_on_no_socket() -> None:
+    state, pod = ClusterState(), classed("p", "A", on="n1")
+    state.update_pod(pod)
+    state.delete_pod(pod.metadata.uid)
+    assert state.sockets.seated == 0
+    assert state.sockets.seats("n1") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "socket"),
+    [("1", 1), ("0", 0), ("-1", None), ("one", None), ("", None), ("9" * 30, None), ("²", None)],
+)
+def test_the_annotation_of_a_pod(text: str, socket: int | None) -> None:
+    assert stated_socket(classed("p", "A", socket=text)) == socket
+
+
+def test_nodes_in_slots_of_others_are_of_their_own_kind() -> None:
+    state = ClusterState()
+    for name in ("n1", "n2"):
+        state.update_node(builders.node(name))
+    state.sockets.update_node(status("n1"))
+    state.sockets.kinds.ids(state.node_index, state.size)
+    state.delete_node("n1")
+    state.update_node(builders.node("n3"))
+    ids = state.sockets.kinds.ids(state.node_index, state.size)
+    assert not state.sockets.kinds.kinds[int(ids[state.node_index["n3"]])].layout.capacities
+    state.update_node(builders.node("n1"))
+    ids = state.sockets.kinds.ids(state.node_index, state.size)
+    assert state.sockets.kinds.kinds[int(ids[state.node_index["n1"]])].layout.capacities == (8000, 8000)

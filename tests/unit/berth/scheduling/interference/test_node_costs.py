@@ -1,0 +1,119 @@
+"""What newcomers cost on kinds of nodes: each pairing is worked out once, a few of them for one pod."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.api.interference import InterferenceClass
+from berth.scheduling.interference.least_slowdown import LeastSlowdown
+from berth.scheduling.interference.node_costs import EFFORT, EXACT, NodeCosts, alike, effort
+from berth.scheduling.interference.residents import EMPTY_KIND, Kind, Layout, Resident
+from berth.scheduling.interference.slowdown import SlowdownModel, Workload
+
+LETTERS = [Workload("", letter) for letter in InterferenceClass]
+A, B, C, D = (Resident(each, 1000) for each in LETTERS)
+TWO = Layout((4000, 4000), True)
+PODS = st.lists(st.sampled_from([A, B, C, D]), max_size=5)
+
+
+def kind(*residents: Resident, layout: Layout = TWO) -> Kind:
+    return Kind(layout, tuple(sorted(residents)))
+
+
+def costs() -> NodeCosts:
+    return NodeCosts(LeastSlowdown(SlowdownModel(), LETTERS))
+
+
+def added(judge: NodeCosts, newcomer: Resident, *kinds: Kind) -> list[float]:
+    ids = np.arange(len(kinds), dtype=np.int32)
+    return judge.added(newcomer, ids, kinds, np.ones(len(kinds), dtype=np.bool_)).tolist()
+
+
+@given(PODS, st.sampled_from([A, B, C, D]))
+def test_it_is_what_the_best_pairings_differ_by(residents: list[Resident], newcomer: Resident) -> None:
+    judge, own = LeastSlowdown(SlowdownModel(), LETTERS), costs()
+    expected = judge.added_harm(
+        newcomer.workload, 1000, [pod.workload for pod in residents], [1000] * len(residents), TWO.capacities
+    )
+    assert expected is not None
+    assert added(own, newcomer, kind(*residents)) == [pytest.approx(max(0.0, expected))]
+
+
+def test_equal_nodes_are_judged_once() -> None:
+    judge = costs()
+    ids = np.zeros(5000, dtype=np.int32)
+    values = judge.added(D, ids, [kind(A)], np.ones(5000, dtype=np.bool_))
+    assert len(set(values.tolist())) == 1
+    looked_at = judge.looked_at
+    judge.added(D, ids, [kind(A)], np.ones(5000, dtype=np.bool_))
+    assert judge.looked_at == looked_at == 2  # with and without the newcomer
+
+
+def test_nodes_that_do_not_matter_are_not_judged() -> None:
+    judge = costs()
+    judge.added(D, np.array([0, 1], dtype=np.int32), [kind(A), kind(B)], np.array([False, True]))
+    assert judge.looked_at == 2
+
+
+def test_what_was_worked_out_for_one_is_the_others_pairing_later() -> None:
+    judge = costs()
+    added(judge, D, kind(A))
+    before = judge.looked_at
+    judge.pairing(kind(A, D))
+    assert judge.looked_at == before
+
+
+def test_what_pods_take_does_not_matter_while_they_fit_anywhere() -> None:
+    small, large = Resident(LETTERS[0], 100), Resident(LETTERS[0], 3000)
+    assert alike(kind(small)) == alike(kind(Resident(LETTERS[0], 200)))
+    assert alike(kind(large, large)) == kind(large, large)
+
+
+def test_many_kinds_are_looked_at_a_few_a_pod_and_the_others_count_as_the_dearest() -> None:
+    judge = costs()
+    eight = Layout((64_000,) * 8, True)
+    kinds = [Kind(eight, tuple(sorted([A] * a + [D] * (5 - a)))) for a in range(6)] + [kind()]
+    assert sum(map(effort, kinds)) > EFFORT
+    first = added(judge, D, *kinds)
+    assert first[-1] == pytest.approx(judge.cost(kind(D)))  # the fewest pods come first
+    unknown = first.count(max(first))
+    for _ in kinds:
+        last = added(judge, D, *kinds)
+    assert last.count(max(last)) < unknown
+    assert added(costs(), D, kinds[3]) == [pytest.approx(last[3])]
+
+
+def test_new_numbers_are_new_kinds() -> None:
+    judge = costs()
+    one = added(judge, D, kind(A))
+    judge.renumbered()
+    assert added(judge, D, kind(B)) != one
+
+
+@pytest.mark.parametrize(
+    ("layout", "expected"),
+    [
+        pytest.param(Layout((4000, 4000), False), [2 * (0.115 + 0.5)], id="two sockets by chance"),
+        pytest.param(EMPTY_KIND.layout, [2 * (0.23 + 2.5)], id="nobody knows the sockets"),
+        pytest.param(Layout((1500,), True), [2 * (0.23 + 2.5)], id="they do not fit their socket"),
+    ],
+)
+def test_where_nobody_pins_two_meet_by_chance(layout: Layout, expected: list[float]) -> None:
+    judge = NodeCosts(LeastSlowdown(SlowdownModel()))
+    assert added(judge, D, kind(D, layout=layout)) == [pytest.approx(value) for value in expected]
+    assert judge.pairing(kind(D, D, layout=layout)) is None
+
+
+@given(st.lists(st.sampled_from([A, B, C, D]), min_size=EXACT, max_size=EXACT + 6))
+def test_pairings_of_many_hold_every_pod_once_and_fit(residents: list[Resident]) -> None:
+    judge, there = costs(), kind(*residents[:-1])
+    added(judge, residents[-1], there)
+    found = judge.pairing(there.with_one_more(residents[-1]))
+    if len(residents) <= 8:
+        assert found is not None
+    if found is not None:
+        assert sorted(number for group in found.sockets for number in group) == list(range(len(residents)))
+        assert all(len(group) <= 4 for group in found.sockets)

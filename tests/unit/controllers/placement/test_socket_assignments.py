@@ -1,0 +1,208 @@
+"""Which assignments are written, and when; written for real in tests/integration/test_placement_sockets.py."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from berth.kube.client import ApiClient
+from berth.kube.errors import ApiError
+from berth.kube.objects import CustomObject, Pod
+from berth.scheduling.cache.cache import Cache
+from controllers.placement import socket_assignments
+from controllers.placement.socket_assignments import FIELD_MANAGER, SocketAssignments
+from tests.support import builders
+from tests.support.placement import Clock
+from tests.support.sockets import classed, status
+
+NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
+
+
+class Server:
+    """Takes assignments as the API server does, and shows them to the cache."""
+
+    def __init__(self, cache: Cache) -> None:
+        self.cache = cache
+        self.assigned: dict[str, list[dict[str, Any]]] = {}
+        self.bodies: list[dict[str, Any]] = []
+        self.errors: list[Exception] = []
+
+    def show(self, node: str) -> None:
+        shown = status(node)
+        shown.spec = CustomObject.of({"spec": {"assignments": self.assigned.get(node, [])}}).spec
+        self.cache.update_sockets(shown)
+
+    async def apply(self, _: Any, name: str, body: dict[str, Any], *, field_manager: str) -> bytes:
+        assert field_manager == FIELD_MANAGER
+        self.bodies.append(body)
+        if self.errors:
+            raise self.errors.pop()
+        self.assigned[name] = body["spec"]["assignments"]
+        self.show(name)
+        return b"{}"
+
+
+class World:
+    """Two nodes with sockets, and the writer."""
+
+    def __init__(self) -> None:
+        self.cache = Cache(clock=Clock())
+        for name in ("n1", "n2"):
+            self.cache.update_node(builders.node(name, cpu="16"))
+        self.server = Server(self.cache)
+        self.started = asyncio.Event()
+
+        async def idle() -> None: ...
+
+        async def synced() -> None:
+            await self.started.wait()
+
+        self.writer = SocketAssignments(cast("ApiClient", self.server), self.cache, idle, synced, now=lambda: NOW)
+        self.cache.state.sockets.follow(self.writer.changed)
+        for name in ("n1", "n2"):
+            self.server.show(name)
+
+    def bind(self, pod: Pod, node: str) -> None:
+        self.cache.assume(pod, node)
+        pod.spec.node_name = node
+        self.cache.update_pod(pod)
+
+    def write(self) -> dict[str, dict[str, int]]:
+        asyncio.run(self.writer.write_all())
+        return {
+            node: {each["name"]: each["socket"] for each in assignments}
+            for node, assignments in self.server.assigned.items()
+        }
+
+
+def test_a_pod_is_assigned_its_socket_once_it_is_bound() -> None:
+    world, pod = World(), classed("p", "D")
+    world.cache.assume(pod, "n1")
+    assert world.write() == {}
+    pod.spec.node_name = "n1"
+    world.cache.update_pod(pod)
+    assert world.write() == {"n1": {"p": 0}}
+    (body,) = world.server.bodies
+    assert body["metadata"] == {"name": "n1", "uid": "sockets-n1"}
+    assert body["spec"]["assignments"] == [
+        {
+            "uid": "pod-default-p",
+            "namespace": "default",
+            "name": "p",
+            "interferenceClass": "D",
+            "socket": 0,
+            "time": "2026-11-01T12:00:00Z",
+        }
+    ]
+
+
+def test_what_the_sockets_say_already_is_not_written() -> None:
+    world = World()
+    world.bind(classed("p", "D"), "n1")
+    for _ in range(3):
+        world.write()
+        world.writer.changed("n1")
+    assert len(world.server.bodies) == 1
+
+
+def test_a_decision_that_came_to_nothing_is_not_written() -> None:
+    world, pod = World(), classed("p", "D")
+    world.cache.assume(pod, "n1")
+    world.cache.forget(pod)
+    assert world.write() == {}
+
+
+def test_none_is_left_of_a_pod_that_is_gone() -> None:
+    world, pods = World(), [classed(f"p{number}", "D") for number in range(2)]
+    for pod in pods:
+        world.bind(pod, "n1")
+    assert set(world.write()["n1"]) == {"p0", "p1"}
+    world.cache.delete_pod(pods[0])
+    assert set(world.write()["n1"]) == {"p1"}
+
+
+def test_who_moves_is_assigned_anew_and_who_stays_keeps_the_time() -> None:
+    world = World()
+    for name, letter in (("a1", "A"), ("a2", "A"), ("d1", "D")):
+        world.bind(classed(name, letter), "n1")
+    first = world.write()["n1"]
+    times = {each["name"]: each["time"] for each in world.server.assigned["n1"]}
+    world.writer.now = lambda: NOW.replace(hour=13)
+    world.bind(classed("d2", "D"), "n1")
+    then = world.write()["n1"]
+    assert then["d1"] != then["d2"]
+    for each in world.server.assigned["n1"]:
+        stayed = first.get(each["name"]) == each["socket"]
+        assert (each["time"] == times.get(each["name"])) == stayed
+
+
+@pytest.mark.parametrize(
+    ("annotation", "assigned", "found"),
+    [
+        pytest.param("1", {}, {"p": 1}, id="bound and not assigned yet"),
+        pytest.param("0", {"pod-default-p": 1}, None, id="assigned another since"),
+        pytest.param("1", {"pod-default-gone": 0}, {"p": 1}, id="and one that is gone"),
+        pytest.param(None, {"pod-default-p": 1}, None, id="assigned without annotation"),
+        pytest.param(None, {}, None, id="by nobody"),
+    ],
+)
+def test_after_a_restart_everything_is_found_in_pods_and_sockets(
+    annotation: str | None, assigned: dict[str, int], found: dict[str, int] | None
+) -> None:
+    world = World()
+    world.cache.update_pod(classed("p", "D", on="n1", socket=annotation))
+    world.cache.update_sockets(status("n1", assigned=assigned))
+    assert world.write().get("n1") == found
+
+
+def test_pods_without_class_are_never_assigned() -> None:
+    world = World()
+    world.bind(builders.pod("plain", cpu="1"), "n1")
+    assert world.write() == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        pytest.param(
+            ApiError(status=503, reason="ServiceUnavailable", message="later"), True, id="the API server is not there"
+        ),
+        pytest.param(TimeoutError(), True, id="no answer"),
+        pytest.param(ApiError(status=404, reason="NotFound", message="gone"), False, id="deleted"),
+        pytest.param(ApiError(status=409, reason="Conflict", message="another uid"), False, id="created anew"),
+    ],
+)
+def test_a_write_that_fails_is_repeated_where_that_can_help(error: Exception, again: bool) -> None:
+    world = World()
+    world.bind(classed("p", "D"), "n1")
+    world.bind(classed("q", "D"), "n2")
+    world.server.errors = [error]
+    assert list(world.write()) == ["n2"]
+    assert set(world.write()) == ({"n1", "n2"} if again else {"n2"})
+
+
+async def test_it_waits_for_all_that_says_where_pods_are_and_goes_on_after_a_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, looks, again = World(), list[int](), asyncio.Event()
+
+    async def write_all(_: SocketAssignments) -> None:
+        looks.append(len(looks))
+        if len(looks) == 1:
+            raise RuntimeError("odd")
+        again.set()
+
+    monkeypatch.setattr(SocketAssignments, "write_all", write_all)
+    monkeypatch.setattr(socket_assignments, "RETRY_SECONDS", 0.001)
+    task = asyncio.create_task(world.writer.run())
+    await asyncio.sleep(0)
+    assert not looks
+    world.started.set()
+    async with asyncio.timeout(30):
+        await again.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
