@@ -1,0 +1,101 @@
+"""Time per pod of the planner with and without classes: ``python -m bench.interference.scale [--nodes] [--pods]``.
+
+Nodes have 2, 4 or 8 sockets of 16 CPUs; pods come one after another, of 20 workloads of four classes that request 1 to
+4 CPUs. The planner alone, without an API server; profiles take turns, and the median of the rounds counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import random
+import time
+from collections.abc import Sequence
+from statistics import median
+from typing import Final
+
+from berth.api.interference import InterferenceClass
+from berth.api.labels import LABEL_INTERFERENCE_CLASS
+from berth.kube.objects import (
+    Container,
+    CustomObject,
+    Node,
+    NodeStatus,
+    ObjectMeta,
+    Pod,
+    PodSpec,
+    ResourceRequirements,
+)
+from berth.network.costs import NO_COSTS
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.configuration import Profile
+from berth.scheduling.interference.policy import InterferencePolicy
+from berth.scheduling.planner import Planner
+
+SOCKETS: Final = (2, 4, 8)
+SOCKET_CPUS: Final = 16
+WORKLOADS: Final = 20
+SCHEDULER: Final = "berth-scheduler"
+
+
+def cluster(count: int, policy: InterferencePolicy, drawn: random.Random) -> Cache:
+    """Return a cache of nodes whose sockets are known."""
+    cache = Cache(clock=time.monotonic, policies={SCHEDULER: policy})
+    for number in range(count):
+        sockets, meta = drawn.choice(SOCKETS), ObjectMeta(name=f"n{number}")
+        allocatable = {"cpu": str(sockets * SOCKET_CPUS), "memory": "512Gi", "pods": "110"}
+        cache.update_node(Node(metadata=meta, status=NodeStatus(allocatable=dict(allocatable))))
+        found = [{"socket": socket, "cpuCount": SOCKET_CPUS} for socket in range(sockets)]
+        cache.update_sockets(CustomObject.of({"metadata": {"name": meta.name}, "status": {"sockets": found}}))
+    return cache
+
+
+def pod(number: int, workload: int) -> Pod:
+    """Return a pod of a workload."""
+    letter = list(InterferenceClass)[workload % len(InterferenceClass)]
+    labels = {"app": f"w{workload}", LABEL_INTERFERENCE_CLASS: letter.value}
+    requests = ResourceRequirements(requests={"cpu": str(1 + workload % 4), "memory": "2Gi"})
+    return Pod(
+        metadata=ObjectMeta(name=f"p{number}", namespace="default", uid=f"u{number}", labels=labels),
+        spec=PodSpec(scheduler_name=SCHEDULER, containers=[Container(name="main", resources=requests)]),
+    )
+
+
+def run(policy: InterferencePolicy, nodes: int, pods: int, seed: int) -> tuple[float, float]:
+    """Return processor seconds per pod, and the longest time of one in seconds."""
+    drawn = random.Random(seed)
+    cache = cluster(nodes, policy, drawn)
+    planner, coming = Planner(cache, Profile(interference=policy)), [
+        pod(number, drawn.randrange(WORKLOADS)) for number in range(pods)
+    ]  # fmt: skip
+    gc.collect()
+    began, longest = time.process_time(), 0.0
+    for each in coming:
+        start = time.perf_counter()
+        planner.place_pod(each, None, NO_COSTS)
+        longest = max(longest, time.perf_counter() - start)
+    return (time.process_time() - began) / pods, longest
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print a line for each choice."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, default=5000)
+    parser.add_argument("--pods", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args(arguments)
+    found: dict[InterferencePolicy, list[tuple[float, float]]] = {policy: [] for policy in InterferencePolicy}
+    for number in range(options.rounds):
+        for policy, rounds in found.items():
+            rounds.append(run(policy, options.nodes, options.pods, number))
+    base = median(seconds for seconds, _ in found[InterferencePolicy.OFF])
+    print(f"{'choice':<16}{'ms a pod':>10}{'pods/s':>10}{'slower':>10}{'longest ms':>12}")
+    for policy, rounds in found.items():
+        seconds, longest = (median(column) for column in zip(*rounds, strict=True))
+        print(
+            f"{policy:<16}{1000 * seconds:>10.3f}{1 / seconds:>10.0f}{seconds / base - 1:>10.0%}{1000 * longest:>12.1f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
