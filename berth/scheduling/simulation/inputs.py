@@ -278,7 +278,8 @@ class _Assembly:
         for document in list(self.inputs.sources.values()):
             model = _MODELS.get(document.kind)
             metadata = document.data["metadata"]
-            key = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
+            namespace, key = metadata.get("namespace"), str(metadata["name"])
+            key = f"{namespace}/{key}" if namespace else key
             item: CustomObject | None = self.inputs.objects.get(document.kind, {}).get(key)
             if model is None or item is None:
                 continue
