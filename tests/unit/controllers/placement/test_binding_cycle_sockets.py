@@ -45,3 +45,19 @@ def test_a_socket_that_does_not_fit_into_full_annotations_is_left_out(desk: Desk
     desk.pods(pod)
     (item,) = desk.decide()
     assert desk.controller.binding._annotations(item) == ("", "", "")
+
+
+@pytest.mark.parametrize("socket", [0, 1], ids=["first", "second"])
+def test_a_pod_that_is_judged_again_keeps_its_socket(desk: Desk, socket: int) -> None:
+    """Its Binding has been decided, and names it."""
+    desk.see("nodes", builders.node("n1", cpu="16"))
+    desk.cache.update_sockets(status("n1"))
+    pod = classed("p", "D")
+    uid, sockets = pod.metadata.uid, desk.cache.state.sockets
+    desk.cache.assume(pod, "n1")
+    sockets.assign(uid, socket)
+    with desk.cache.set_aside(pod):
+        assert sockets.seat(uid) is None
+    seat = sockets.seat(uid)
+    assert seat is not None
+    assert (seat.node, seat.socket) == ("n1", socket)
