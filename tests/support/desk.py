@@ -54,6 +54,8 @@ class Desk:
         self.cache, self.queue = self.controller.cache, self.controller.queue
         self.volumes = self.controller._volumes
         self.controller.cycle._settling = None  # no network data is on its way here
+        for watch in (self.controller._sockets.sockets, self.controller._sockets.profiles):
+            watch.tried.set()  # there are none
         for number in (1, 2):
             self.see("nodes", zoned(f"n{number}"))
 
