@@ -37,9 +37,10 @@ class Unreadable:
         self.names = names
         self.told: asyncio.Future[BindResult] = asyncio.get_running_loop().create_future()
 
-    async def bind(self, pod: Pod, _node: str, *, decision: str, admitted: str) -> BindResult:
+    async def bind(self, pod: Pod, _node: str, *, decision: str, admitted: str, socket: str) -> BindResult:
         assert decision
         assert not admitted
+        assert not socket
         return BindResult(BindOutcome.UNKNOWN if pod.metadata.name in self.names else BindOutcome.BOUND)
 
     async def find_out(self, _pod: Pod, _node: str, _watched: Callable[[], Pod | None]) -> BindResult:
