@@ -29,7 +29,7 @@ from berth.kube.lines import Lines
 from berth.kube.lists import RawList, read_list
 from berth.kube.metrics import API_LATENCY, API_REQUESTS
 from berth.kube.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Request
-from berth.kube.resources import EVENTS, Resource
+from berth.kube.resources import Resource
 from berth.kube.transport import Transport
 
 T = TypeVar("T")
@@ -94,7 +94,7 @@ class ApiClient:
         self.connection = connection
         self._transport = Transport(connection, user_agent=user_agent)
         self.writes = self._transport.writes
-        """What may be asked to go before something else: requests under way that are no reads and no Events."""
+        """What may be asked to go before something else: requests that are no reads, while they are under way."""
         # Before `before_write` is asked: what it allows must not wait.
         self._slots = asyncio.Semaphore(max_connections)
         self._before_write = before_write
@@ -372,7 +372,6 @@ class ApiClient:
                     headers=headers,
                     body=data,
                     seconds=seconds,
-                    goes_first=request.method != "GET" and request.resource is not EVENTS,
                 )
             except TRANSPORT_ERRORS:
                 API_REQUESTS.labels(verb, plural, "error").inc()

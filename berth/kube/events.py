@@ -40,7 +40,7 @@ WRITERS = 24
 """Concurrent requests, up to three quarters of them in one namespace. A write waits for etcd to store it, side by side
 with others: with four at a time, Events came long after what they tell."""
 GIVE_WAY_SECONDS = 3.0
-"""Seconds from when it was told for which an Event gives way to all but other Events: pods are to be bound first."""
+"""Seconds from when it was told for which an Event gives way to other writes: pods are to be bound first."""
 
 
 @dataclass(frozen=True, slots=True)

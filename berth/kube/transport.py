@@ -31,7 +31,7 @@ class Transport:
     def __init__(self, connection: Connection, *, user_agent: str) -> None:
         """Prepare."""
         self.writes = Precedence()
-        """taken by requests that go first"""
+        """taken by all requests but reads"""
         self._connection = connection
         self._user_agent = user_agent
         self._pool = HttpPool(connection, user_agent=user_agent)
@@ -63,11 +63,10 @@ class Transport:
         headers: Mapping[str, str],
         body: bytes | None,
         seconds: float,
-        goes_first: bool = False,
     ) -> HttpAnswer:
-        """Send one request and read its answer, within so many seconds; others may give way to one that goes first."""
+        """Send one request and read its answer, within so many seconds."""
         session = self._open()
-        with self.writes.taken() if goes_first else nullcontext():
+        with nullcontext() if method == "GET" else self.writes.taken():
             if not self._connection.proxy:
                 return await self._pool.request(
                     method, path, params=params, headers=headers, body=body, seconds=seconds

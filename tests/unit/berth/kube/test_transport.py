@@ -103,8 +103,10 @@ async def test_outside_its_time_nothing_is_sent(monkeypatch: pytest.MonkeyPatch)
     assert server.requests == []
 
 
-@pytest.mark.parametrize("first", [True, False])
-async def test_a_request_goes_first_while_it_is_under_way(first: bool) -> None:
+@pytest.mark.parametrize(
+    ("method", "first"), [("POST", True), ("PUT", True), ("PATCH", True), ("DELETE", True), ("GET", False)]
+)
+async def test_writes_go_first_while_they_are_under_way(method: str, first: bool) -> None:
     arrived, answered = threading.Event(), threading.Event()
 
     def wait(_: Request) -> Answer:
@@ -115,8 +117,7 @@ async def test_a_request_goes_first_while_it_is_under_way(first: bool) -> None:
     with api_server(wait) as server:
         transport = Transport(server.connection(), user_agent="berth-test")
         transport.open()
-        request = transport.send("PUT", "/api", params=None, headers={}, body=None, seconds=20.0, goes_first=first)
-        sent = asyncio.create_task(request)
+        sent = asyncio.create_task(transport.send(method, "/api", params=None, headers={}, body=None, seconds=20.0))
         assert await asyncio.to_thread(arrived.wait, 20.0)
         others = asyncio.create_task(transport.writes.give_way(60.0))
         for _ in range(5):
