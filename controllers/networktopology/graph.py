@@ -19,15 +19,15 @@ class TooManyPlacesError(Exception):
 class Steps:
     """Counts the steps of an algorithm, so that no graph, and anybody may state one, takes it hours."""
 
-    def __init__(self) -> None:
-        """Start with none."""
-        self._left = MAX_STEPS
+    def __init__(self, most: int | None = None) -> None:
+        """Start with none; `most` if these are fewer than :data:`MAX_STEPS`."""
+        self._left = MAX_STEPS if most is None else min(most, MAX_STEPS)
 
     def take(self, count: int) -> None:
         """Count some more.
 
         Raises:
-            TooManyPlacesError: these are more than :data:`MAX_STEPS` in all.
+            TooManyPlacesError: these are more than allowed in all.
         """
         self._left -= count
         if self._left < 0:

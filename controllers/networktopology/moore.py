@@ -3,19 +3,23 @@
 Source: E. F. Moore, "The shortest path through a maze", Proceedings of an International Symposium on the Theory of
 Switching (1959), his algorithm D; known as the Bellman-Ford algorithm with a queue. One origin takes O(V E), more than
 Dijkstra's algorithm, but many origins are served at once, each step being a few operations on arrays: where places
-have some ten links each, all pairs take a thirtieth of its time.
+have some ten links each, all pairs take a thirtieth of its time. Where places are in long chains, and a path has as
+many links as there are places, Dijkstra's takes less: it does the rest once a part of its own time is over.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from controllers.networktopology import dijkstra
+from controllers.networktopology import graph as graph_limits
 from controllers.networktopology.cost_matrix import Costs, filled, no_path, paths
-from controllers.networktopology.graph import CostGraph, PathCosts, Steps
+from controllers.networktopology.graph import CostGraph, PathCosts, Steps, TooManyPlacesError
 
 FEWEST_PLACES: Final = 100
 """Below, Dijkstra's algorithm takes no time either."""
@@ -24,6 +28,8 @@ CELLS: Final = 5_000_000
 _STEPS: Final = 8
 _FIGURES: Final = 1000
 """A look at one place takes as long as eight steps of :class:`Steps`, and one for every thousand figures."""
+_SHARE: Final = 4
+"""Dijkstra's algorithm goes on after a quarter of the steps that all pairs would take it."""
 
 
 def suits(graph: CostGraph) -> bool:
@@ -42,15 +48,32 @@ def all_pairs(graph: CostGraph) -> PathCosts:
     if figure is None:
         raise ValueError("costs are too large to be summed up")
     links = _Links(graph)
-    steps = Steps()
+    steps = Steps(_steps(graph))
     at_once = max(1, CELLS // max(1, len(places)))
     for first in range(0, len(places), at_once):
         origins = places[first : first + at_once]
         costs = filled(len(places), len(origins), figure)
         own = np.arange(len(origins))
         costs[first + own, own] = 0
-        _relax(costs, links, steps)
+        try:
+            _relax(costs, links, steps)
+        except TooManyPlacesError:
+            yield from _one_by_one(graph, places[first:])
+            return
         yield from paths(origins, places, np.ascontiguousarray(costs.T), figure)
+
+
+def _steps(graph: CostGraph) -> int | None:
+    """Return after how many steps Dijkstra's algorithm goes on; None where it would have to give up."""
+    places = len(graph.places)
+    needed = places * (places + sum(len(graph.links_from(place)) for place in graph.places))
+    return needed // _SHARE if needed <= graph_limits.MAX_STEPS else None
+
+
+def _one_by_one(graph: CostGraph, origins: Sequence[str]) -> PathCosts:
+    steps = Steps()
+    for origin in origins:
+        yield origin, dijkstra.from_origin(graph, origin, steps)
 
 
 class _Links:

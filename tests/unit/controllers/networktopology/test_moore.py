@@ -58,6 +58,24 @@ def test_a_chain_in_the_worst_order_ends() -> None:
     assert dict(moore.all_pairs(chain))[names[-1]] == {name: 599 - index for index, name in enumerate(names[:-1])}
 
 
+def test_a_long_chain_is_left_to_dijkstra_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it can do is not given up, and takes little more than by it alone."""
+    names = NAMES[:800]
+    chain = CostGraph({(after, before): 1 for before, after in itertools.pairwise(names)})
+    needed = 800 * (800 + 799)
+    steps = []
+
+    class Counted(graph.Steps):
+        def take(self, count: int) -> None:
+            steps.append(count)
+            super().take(count)
+
+    monkeypatch.setattr(moore, "Steps", Counted)
+    monkeypatch.setattr(graph, "MAX_STEPS", needed)
+    assert dict(moore.all_pairs(chain)) == dict(dijkstra.all_pairs(chain))
+    assert sum(steps) <= needed * 1.3
+
+
 def test_more_steps_than_allowed_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph, "MAX_STEPS", 900)
     with pytest.raises(TooManyPlacesError):
