@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import math
 import re
 import ssl
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 import aiohttp
 from yarl import URL
@@ -23,6 +25,11 @@ MAX_TOKEN: Final = 16_384
 """Longest token, in characters."""
 _ADDRESS: Final = re.compile(r" ssl:<[^<>]* at 0x[0-9a-fA-F]+>")
 _LONGEST_TEXT: Final = 400
+_STRETCH: Final = 8
+"""Characters in a row that make a part of a token known."""
+_READ: Final = 65_536
+"""Bytes of an answer that are searched for it; no words that come later are told."""
+_WITHHELD: Final = "whose words are not told, as a part of the token is in them"
 REFUSED: Final = (401, 403)
 """Status of an answer to somebody who is not known, or may not ask."""
 
@@ -35,10 +42,11 @@ async def ask(server: PrometheusServer) -> list[Series]:
     Raises:
         PrometheusError: there is no answer, or none to make use of.
     """
+    token = ""
     try:
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-        token = "" if server.token_file is None else await asyncio.to_thread(_token, server.token_file)
-        if token:
+        if server.token_file is not None:
+            token = await asyncio.to_thread(_token, server.token_file)
             headers["Authorization"] = f"Bearer {token}"
         context = await asyncio.to_thread(ssl.create_default_context, cafile=server.ca_file)
         async with asyncio.timeout(server.timeout):
@@ -46,17 +54,13 @@ async def ask(server: PrometheusServer) -> list[Series]:
     except TimeoutError:
         raise PrometheusError(f"no answer within {server.timeout:g} s") from None
     except (aiohttp.ClientError, OSError, UnicodeError) as error:  # the last of a host name that cannot be
-        raise PrometheusError(_told(error)) from None
+        told = f"{type(error).__name__}, {_WITHHELD}" if _repeats(token, str(error)) else _told(error)
+        raise PrometheusError(told) from None
     try:
         return await asyncio.to_thread(decode_answer, status, body)
     except PrometheusError as error:
-        # Proxies name what they refuse, and what is told stands in objects that others read.
-        repeated = bool(token) and token.encode() in body.replace(b"\\/", b"/")
-        text = (
-            f"status {status} with the token in the answer, whose words are not told for that"
-            if repeated
-            else str(error)
-        )
+        repeated = _repeats(token, str(error), body[:_READ].decode(errors="replace"))
+        text = f"status {status}, {_WITHHELD}" if repeated else str(error)
         raise PrometheusError(f"{text}; {_remedy(server)}" if status in REFUSED else text) from None
 
 
@@ -77,6 +81,16 @@ async def _get(server: PrometheusServer, headers: dict[str, str], context: ssl.S
             if len(body) > MAX_BYTES:
                 raise PrometheusError(f"the answer has more than {MAX_BYTES // 2**20} MiB; ask for fewer pairs")
         return response.status, bytes(body)
+
+
+def _repeats(token: str, *texts: str) -> bool:
+    """Return whether a stretch of the token is in a text: proxies name what they refuse, and shorten it.
+
+    What is told stands in objects that others read.
+    """
+    forms = [form for text in texts for form in (text, unquote(html.unescape(text.replace("\\/", "/"))))]
+    parts = {token[first : first + _STRETCH] for first in range(max(1, len(token) - _STRETCH + 1))}
+    return bool(token) and any(part in form for part in parts for form in forms)
 
 
 def _told(error: Exception) -> str:

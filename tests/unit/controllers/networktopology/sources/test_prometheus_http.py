@@ -209,6 +209,9 @@ async def test_who_is_refused_is_told_which_token_to_mend(tmp_path: Path, status
         pytest.param({"status": "error", "error": "not valid: ey.J/x+9=="}, id="in words"),
         pytest.param(b'{"status":"error","errorType":"ey.J\\/x+9=="}', id="with slashes as PHP writes them"),
         pytest.param({"status": "error", "error": "-" * 190 + "ey.J/x+9=="}, id="where the words are cut"),
+        pytest.param({"status": "error", "error": "bad token ey.J/x+9..."}, id="shortened"),
+        pytest.param({"status": "error", "error": "bad token ey.J%2Fx%2B9%3D%3D"}, id="as in a URL"),
+        pytest.param({"status": "error", "error": "bad token ey.J&#x2F;x+9=="}, id="as in a page"),
         pytest.param(
             {"status": "success", "warnings": ["ey.J/x+9=="], "data": {"resultType": "vector"}}, id="a warning"
         ),
@@ -220,8 +223,32 @@ async def test_a_token_that_comes_back_is_not_told(tmp_path: Path, status: int, 
     token.write_text("ey.J/x+9==")
     with (
         api_server(lambda _: Answer(status, body)) as running,
-        pytest.raises(PrometheusError, match=f"status {status} with the token in the answer") as raised,
+        pytest.raises(PrometheusError, match=f"status {status}, whose words are not told") as raised,
     ):
         await subject.ask(server(running.url, token_file=token))
     assert "ey." not in str(raised.value)
     assert ("is not accepted" in str(raised.value)) == (status == 401)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(b"ERR unknown command: Authorization: Bearer %s\r\n\r\n", id="no status line"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nX Refused: %s\r\n\r\n", id="no header"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\n", id="no length"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%s\r\n", id="no chunk"),
+    ],
+)
+async def test_a_token_in_what_is_no_http_is_not_told(tmp_path: Path, answer: bytes) -> None:
+    token = tmp_path / "token"
+    token.write_text("eyJhbGciOiJSUzI1NiJ9.c2VjcmV0")
+
+    async def repeat(_: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer % token.read_bytes())
+        await writer.drain()
+
+    async with http_server(repeat) as running:
+        with pytest.raises(PrometheusError) as raised:
+            await subject.ask(server(f"http://127.0.0.1:{running.port}", token_file=token))
+    assert "eyJh" not in str(raised.value)
+    assert "c2Vj" not in str(raised.value)
