@@ -132,6 +132,34 @@ def test_a_socketstatus_is_its_nodes_alone(agent: Agent, nodes: tuple[str, str],
     assert (code, "no owner but its node" in answer) == (403, True)
 
 
+def test_what_others_have_set_keeps_no_status_from_being_written(
+    secured: LocalCluster, agent: Agent, nodes: tuple[str, str]
+) -> None:
+    own, other = nodes
+    api, everything = agent(own), secured.api()
+    enforced(api, own)
+    assert apply(api, own)[0] in (200, 201)
+    uid = everything.request("GET", f"/api/v1/nodes/{other}")["metadata"]["uid"]
+    set_by_others = {
+        "finalizers": ["example.com/kept"],
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": other, "uid": uid}],
+    }
+    merge = "application/merge-patch+json"
+    everything.raw("PATCH", f"{STATUSES}/{own}", {"metadata": set_by_others}, content_type=merge)
+    assert apply(api, own, {"status": {"socketCount": 3}})[0] == 200
+    uid = everything.request("GET", f"/api/v1/nodes/{own}")["metadata"]["uid"]
+    assert apply(api, own, ownerReferences=[{"apiVersion": "v1", "kind": "Node", "name": own, "uid": uid}])[0] == 200
+    for taken in (
+        {"finalizers": None},
+        {"ownerReferences": None},
+        {"finalizers": ["example.com/kept", "example.com/x"]},
+    ):
+        code, _, answer = api.raw("PATCH", f"{STATUSES}/{own}", {"metadata": taken}, content_type=merge)
+        assert (code, b"and takes away none" in answer) == (403, True)
+    everything.raw("PATCH", f"{STATUSES}/{own}", {"metadata": {"finalizers": None}}, content_type=merge)
+    everything.close()
+
+
 def test_a_token_without_a_node_writes_nothing(agent: Agent, nodes: tuple[str, str]) -> None:
     own, _ = nodes
     api = agent(None)
