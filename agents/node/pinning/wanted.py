@@ -7,6 +7,7 @@ field and remedy.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -25,6 +26,7 @@ _MIRROR: Final = "kubernetes.io/config.mirror"
 PATIENCE_SECONDS: Final = 30.0
 """How long a problem that may pass has to last before people are told."""
 _HASH: Final = "kubernetes.io/config.hash"
+_HASH_FORM: Final = re.compile("[0-9a-f]{32}")
 
 
 class Problem(NamedTuple):
@@ -86,6 +88,8 @@ class PodWish:
     """CPUs of that socket"""
     mems: frozenset[int] = frozenset()
     """NUMA nodes of that socket; empty: it keeps those that it has"""
+    running: bool = False
+    """whether the API server says that it runs and is not to end"""
 
 
 class Wanted(NamedTuple):
@@ -138,6 +142,7 @@ def wanted(
     """
     subject = f"{KIND} {node}"
     known = {pod.metadata.uid: pod for pod in pods}
+    runtime_uids, disbelieved = _runtime_uids([pod for pod in known.values() if not pod.finished])
     sockets = {socket.number: socket for socket in machine.sockets}
     problems: list[Problem] = []
     chosen: dict[str, Socket | None] = {}
@@ -171,25 +176,59 @@ def wanted(
         if stated.problem is not None:
             problems.append(Problem(f"Pod {pod.key}", str(stated.problem)))
         if stated.interference_class is not None or pod.metadata.uid in chosen:
-            found.append(_wish(pod, stated.interference_class, chosen.get(pod.metadata.uid), machine, memory))
+            uid, socket = pod.metadata.uid, chosen.get(pod.metadata.uid)
+            problems.extend(disbelieved.get(uid, ()))
+            found.append(_wish(pod, runtime_uids[uid], stated.interference_class, socket, machine, memory))
     return Wanted(tuple(found), tuple(problems))
 
 
+def _runtime_uids(pods: list[Pod]) -> tuple[dict[str, str], dict[str, list[Problem]]]:
+    """UIDs that the runtime knows pods by, and which of them say of themselves what is not believed, both by UID.
+
+    Anybody who makes pods can have one say that it is the mirror of a static pod, with the UID of another one's pod as
+    its hash: that one would be pinned or let go.
+    """
+    found = {pod.metadata.uid: pod.metadata.uid for pod in pods}
+    problems: dict[str, list[Problem]] = {}
+    first: dict[str, Pod] = {}
+    for pod in sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp, pod.key)):
+        annotations = pod.metadata.annotations
+        if _MIRROR not in annotations or _HASH not in annotations:
+            continue
+        stated = annotations[_HASH]
+        if not _HASH_FORM.fullmatch(stated) or stated in found:
+            text = f"{stated[:64]!r} is no hash of a static pod's configuration"
+        elif stated in first:
+            text = f"pod {first[stated].key}, which was made before, has the same hash"
+        else:
+            first[stated] = pod
+            found[pod.metadata.uid] = stated
+            continue
+        text = f"metadata.annotations.{_HASH}: {text}; the pod is taken for none that is static; remove the annotation"
+        problems[pod.metadata.uid] = [Problem(f"Pod {pod.key}", text)]
+    return found, problems
+
+
 def _wish(
-    pod: Pod, interference_class: InterferenceClass | None, socket: Socket | None, machine: Machine, memory: bool
+    pod: Pod,
+    runtime_uid: str,
+    interference_class: InterferenceClass | None,
+    socket: Socket | None,
+    machine: Machine,
+    memory: bool,
 ) -> PodWish:
     # Without a class it is left alone, whatever is asked for.
     chosen = socket if interference_class is not None else None
-    annotations = pod.metadata.annotations
     return PodWish(
         uid=pod.metadata.uid,
-        runtime_uid=annotations.get(_HASH, pod.metadata.uid) if _MIRROR in annotations else pod.metadata.uid,
+        runtime_uid=runtime_uid,
         namespace=pod.metadata.namespace,
         name=pod.metadata.name,
         interference_class=interference_class,
         socket=chosen.number if chosen else None,
         cpus=chosen.cpus if chosen else frozenset(),
         mems=_near(machine, chosen) if chosen and memory else frozenset(),
+        running=pod.status.phase == "Running" and pod.metadata.deletion_timestamp is None,
     )
 
 

@@ -16,12 +16,19 @@ from tests.support.sysfs import uniform
 
 MACHINE = uniform(sockets=2, cores=2, threads=2)
 CLASS = "berth.dev/interference-class"
+HASH = "ab12" * 8
 
 
 def pod(name: str, stated: str | None = "A", *, phase: str = "Running", **annotations: str) -> Pod:
     labels = {} if stated is None else {CLASS: stated}
     metadata = ObjectMeta(name=name, namespace="shop", uid=f"u-{name}", labels=labels, annotations=annotations)
     return Pod(metadata=metadata, status=PodStatus(phase=phase))
+
+
+def mirror(name: str, stated_hash: str, *, stated: str | None = "A") -> Pod:
+    """A pod that says it is the mirror of a static pod."""
+    annotations = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.hash": stated_hash}
+    return pod(name, stated, **annotations)
 
 
 def assignment(name: str, socket: Any = 0, **changes: Any) -> dict[str, Any]:
@@ -44,6 +51,7 @@ def test_an_assigned_pod_with_a_class_gets_its_socket() -> None:
         interference_class=InterferenceClass.B,
         socket=1,
         cpus=frozenset({2, 3, 6, 7}),
+        running=True,
     )
     assert answer == Wanted((expected,), ())
 
@@ -54,11 +62,57 @@ def test_memory_only_when_asked_for() -> None:
 
 
 def test_a_static_pod_is_known_to_the_runtime_by_the_hash_of_its_configuration() -> None:
-    annotations = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.hash": "abc"}
-    (wish,) = found([assignment("web")], pod("web", **annotations)).pods
-    assert (wish.uid, wish.runtime_uid) == ("u-web", "abc")
-    (wish,) = found([assignment("web")], pod("web", **{"kubernetes.io/config.hash": "abc"})).pods
+    (wish,) = found([assignment("web")], mirror("web", HASH)).pods
+    assert (wish.uid, wish.runtime_uid) == ("u-web", HASH)
+    (wish,) = found([assignment("web")], pod("web", **{"kubernetes.io/config.hash": HASH})).pods
     assert wish.runtime_uid == "u-web"
+    (wish,) = found([assignment("web")], pod("web", **{"kubernetes.io/config.mirror": "x"})).pods
+    assert wish.runtime_uid == "u-web"
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        pytest.param("u-db", id="the UID of another pod"),
+        pytest.param("0c1d3c0f-3e2a-4f5b-9d6e-7a8b9c0d1e2f", id="a UID of nobody"),
+        pytest.param("u-web", id="its own UID"),
+        pytest.param("", id="nothing"),
+        pytest.param(HASH.upper(), id="of another case"),
+    ],
+)
+@pytest.mark.parametrize("classed", ["A", None], ids=["with a class", "without a class"])
+def test_nobody_can_have_another_pod_pinned_by_calling_its_uid_a_hash(stated: str, classed: str | None) -> None:
+    answer = found([assignment("web"), assignment("db")], mirror("web", stated), pod("db", classed))
+    assert {wish.name: wish.runtime_uid for wish in answer.pods} == {"web": "u-web", "db": "u-db"}
+    texts = [str(problem) for problem in answer.problems if problem.subject == "Pod shop/web"]
+    text = f"Pod shop/web: metadata.annotations.kubernetes.io/config.hash: {stated!r} is no hash of a static pod's "
+    assert texts == [f"{text}configuration; the pod is taken for none that is static; remove the annotation"]
+
+
+@pytest.mark.parametrize("classed", ["A", None], ids=["with a class", "without a class"])
+def test_a_static_pod_keeps_its_hash_from_one_that_comes_later_with_the_same(classed: str | None) -> None:
+    static, later = mirror("web", HASH, stated=classed), mirror("also", HASH)
+    static.metadata.creation_timestamp, later.metadata.creation_timestamp = (
+        "2026-01-01T00:00:00Z",
+        "2026-01-02T00:00:00Z",
+    )
+    for pods in ([static, later], [later, static]):
+        answer = found([assignment("web"), assignment("also", 1)], *pods)
+        assert {wish.name: wish.runtime_uid for wish in answer.pods} == {"web": HASH, "also": "u-also"}
+        told = [str(problem) for problem in answer.problems if problem.subject == "Pod shop/also"]
+        assert ["pod shop/web, which was made before, has the same hash" in text for text in told] == [True]
+
+
+@pytest.mark.parametrize(
+    ("phase", "deleted", "running"),
+    [("Running", None, True), ("Pending", None, False), ("Running", "2026-01-01T00:00:00Z", False)],
+    ids=["runs", "is to start", "is to end"],
+)
+def test_which_pods_run(phase: str, deleted: str | None, running: bool) -> None:
+    web = pod("web", phase=phase)
+    web.metadata.deletion_timestamp = deleted
+    (wish,) = found([assignment("web")], web).pods
+    assert wish.running is running
 
 
 @pytest.mark.parametrize(
