@@ -18,7 +18,7 @@ from berth.api.text import printable
 from berth.cli.commands import fail
 
 FAILED = 1
-"""Exit status: some containers do not have their CPUs back."""
+"""Exit status: some containers do not have their CPUs back, or their runtime does not know of it."""
 
 
 def restore(
@@ -36,7 +36,8 @@ def restore(
 
       berth-agent restore --runtime /run/crio/crio.sock
 
-    Exit status: 0 all have their CPUs back, 1 some have not, 2 the journal or the cgroups cannot be used.
+    Exit status: 0 all have their CPUs back or have ended, 1 some are still in the journal, 2 the journal or the cgroups
+    cannot be used.
     """
     try:
         hierarchy = find_hierarchy(cgroups)
@@ -46,7 +47,7 @@ def restore(
     outcomes = asyncio.run(_restore(opened, hierarchy, runtime))
     opened.close()
     for outcome in outcomes:
-        print(printable(f"{outcome.entry}: {outcome.problem or 'restored'}"))
+        print(printable(str(outcome)))
     if not outcomes:
         print("nothing is pinned")
     if any(outcome.problem for outcome in outcomes):
@@ -57,6 +58,6 @@ async def _restore(journal: Journal, hierarchy: Hierarchy, socket: Path) -> list
     client = RuntimeClient(socket)
     try:
         writer = CpusetWriter(client, hierarchy.version)
-        return await give_back(journal, writer, hierarchy.version, list(journal.entries.values()))
+        return await give_back(journal, writer, hierarchy, list(journal.entries.values()))
     finally:
         client.close()

@@ -6,8 +6,6 @@ Left out: kubelets, whose part in it is the layout of cgroups and the labels of 
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -16,16 +14,10 @@ import pytest
 from hack.harness.cluster import Kubectl, eventually
 from tests.support.containerd import Containerd, containerd
 from tests.support.cpusets import everything
-from tests.support.pinning_stand import SOCKETS, Stand, on, stand
+from tests.support.pinning_stand import SOCKETS, Stand, on, restore, stand
 
 ALL = everything()
 ONE, OTHER = SOCKETS
-
-
-def restore(*options: str) -> subprocess.CompletedProcess[str]:
-    """Run ``berth-agent restore``."""
-    command = [sys.executable, "-c", "from berth.cli.agent import main; main()", "restore", *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from agents.node.pinning.cri import RuntimeClient
 from hack.harness.cluster import Kubectl, eventually
 from tests.support.containerd import Containerd, containerd
 from tests.support.cpusets import everything
-from tests.support.pinning_stand import CPUSETS, SOCKETS, Stand, on, stand
+from tests.support.pinning_stand import CPUSETS, SOCKETS, Stand, on, restore, stand
 
 ALL = everything()
 ONE, OTHER = SOCKETS
@@ -107,6 +108,47 @@ async def test_what_another_agent_has_pinned_is_left_alone(node: Stand) -> None:
     assert (theirs.cpus, web.cpus) == (OTHER, ALL)
     agent.stop()
     assert (theirs.cpus, web.cpus) == (OTHER, ALL)
+
+
+async def test_what_was_pinned_before_another_agent_came_is_given_back(node: Stand) -> None:
+    _, (web,) = await node.pod("web", "B")
+    _, (stays,) = await node.pod("stays", "B")
+    _, (theirs,) = await node.pod("theirs", "B")
+    node.assign(web=0, stays=0)
+    agent = node.agent()
+    on(web, ONE)
+    on(stays, ONE)
+    theirs.set_own_cpus(OTHER)
+    node.assign(web=0, stays=0, theirs=0)
+    node.condition("ObserveOnly", "True", "/theirs: somebody else has given it CPUs")
+    assert web.cpus == ONE
+    node.assign(stays=0, theirs=0)
+    on(web, ALL)
+    agent.stop()
+    assert (stays.cpus, theirs.cpus) == (ALL, OTHER)
+
+
+async def test_what_a_hanging_runtime_sets_after_the_agent_has_ended_is_given_back_by_hand(node: Stand) -> None:
+    _, (web,) = await node.pod("web", "B")
+    node.assign(web=0)
+    agent = node.agent()
+    on(web, ONE)
+    os.kill(node.daemon.pid, signal.SIGSTOP)
+    try:
+        agent.stop()
+    finally:
+        os.kill(node.daemon.pid, signal.SIGCONT)
+    assert web.cpus == ALL
+    (record,) = agent.records("CPUs not restored")
+    assert "stays in the journal until the runtime, which may set again those that were pinned" in record["problem"]
+    options = [f"--journal={node.directory / 'journal'}", f"--runtime={node.daemon.socket}"]
+    answer = restore(*options)
+    assert (answer.returncode, answer.stdout) == (0, f"{record['container']}: restored\n")
+    client = RuntimeClient(node.daemon.socket)
+    await client.set_cpuset(web.id, "", "")  # an update of something else
+    client.close()
+    assert web.cpus == ALL
+    assert restore(*options).stdout == "nothing is pinned\n"
 
 
 async def test_who_changes_cpus_again_and_again_is_named_and_given_up(node: Stand) -> None:

@@ -18,7 +18,7 @@ from agents.node.pinning.cri import RuntimeClient
 from agents.node.pinning.hierarchy import find_hierarchy
 from agents.node.pinning.journal import Entry, Journal, JournalError
 from agents.node.pinning.restore import restore
-from agents.node.pinning.writer import CpusetWriter, NotInEffectError, Target, Way
+from agents.node.pinning.writer import CpusetWriter, Target, Way, Written
 from tests.support.containerd import Containerd, containerd
 from tests.support.cpusets import Machine, everything, machine
 
@@ -45,12 +45,12 @@ async def test_through_the_runtime_the_value_outlives_its_later_updates(daemon: 
     cgroup = CPUSETS.cgroup(container_path(place.cgroups_path))
     mems = read_cpuset(cgroup, CPUSETS.version).effective_mems
     writer = CpusetWriter(client, CPUSETS.version)
-    assert await writer.write(Target(container, cgroup, REST, mems, place.pid)) is Way.RUNTIME
+    assert await writer.write(Target(container, cgroup, REST, mems)) == Written(Way.RUNTIME)
     assert os.sched_getaffinity(place.pid) == REST
     await client.set_cpuset(container, "", "")  # an update of something else
     assert os.sched_getaffinity(place.pid) == REST
     with pytest.raises(CpusetError):
-        await writer.write(Target(container, cgroup, frozenset({4095}), mems, place.pid))
+        await writer.write(Target(container, cgroup, frozenset({4095}), mems))
     assert os.sched_getaffinity(place.pid) == REST
     await daemon.end("pod-1")
     with pytest.raises(CpusetError) as caught:
@@ -64,35 +64,27 @@ async def test_without_a_runtime_it_is_written_to_the_cgroup(room: Machine, tmp_
     mems = read_cpuset(cgroup, CPUSETS.version).effective_mems
     writer = CpusetWriter(RuntimeClient(tmp_path / "none.sock"), CPUSETS.version)
     for cpus in (REST, FIRST):
-        assert await writer.write(Target(container, cgroup, cpus, mems)) is Way.DIRECT
+        assert (await writer.write(Target(container, cgroup, cpus, mems))).way is Way.DIRECT
         assert os.sched_getaffinity(room.processes[0].pid) == cpus
 
 
-async def test_a_process_that_has_left_the_containers_cgroup_is_told(room: Machine, tmp_path: Path) -> None:
-    container, cgroup = room.container(1)
-    pid = room.processes[0].pid
-    (cgroup.parent / "cgroup.procs").write_text(str(pid))
-    mems = read_cpuset(cgroup, CPUSETS.version).effective_mems
-    writer = CpusetWriter(RuntimeClient(tmp_path / "none.sock"), CPUSETS.version)
-    with pytest.raises(NotInEffectError, match=f"process {pid} may run on other CPUs; it has left the container's"):
-        await writer.write(Target(container, cgroup, REST, mems, pid))
-
-
-async def test_everybody_gets_back_what_was_there_before(room: Machine, tmp_path: Path) -> None:
-    writer = CpusetWriter(RuntimeClient(tmp_path / "none.sock"), CPUSETS.version)
+async def test_everybody_gets_back_what_was_there_before(room: Machine, daemon: Containerd, tmp_path: Path) -> None:
+    """The runtime, which knows none of them, sets none of them again."""
+    client = RuntimeClient(daemon.socket)
+    writer = CpusetWriter(client, CPUSETS.version)
     journal = Journal.open(tmp_path / "journal")
     entries = []
     for number in range(3):
         container, cgroup = room.container(number)
         found = read_cpuset(cgroup, CPUSETS.version)
-        entries.append(Entry(container=container, cgroup=str(cgroup), cpus=found.cpus, mems=found.mems))
+        path = str(CPUSETS.path_of(cgroup))
+        entries.append(Entry(container=container, cgroup=path, cpus=found.cpus, mems=found.mems))
         journal.add(entries[-1:])
         await writer.write(Target(container, cgroup, REST, found.effective_mems))
-    room.processes[2].kill()
-    room.processes[2].wait()
-    cgroup.rmdir()
-    outcomes = await restore(journal, writer, CPUSETS.version, entries)
-    assert [outcome.problem for outcome in outcomes] == [""] * 3
+    room.end(cgroup)
+    outcomes = await restore(journal, writer, CPUSETS, entries)
+    client.close()
+    assert [(outcome.problem, outcome.ended) for outcome in outcomes] == [("", False), ("", False), ("", True)]
     assert [os.sched_getaffinity(process.pid) for process in room.processes[:2]] == [set(everything())] * 2
     assert dict(journal.entries) == {}
     journal.close()

@@ -53,6 +53,14 @@ class Machine:
         (cgroup / "cgroup.procs").write_text(str(process.pid))
         return process.pid
 
+    def end(self, cgroup: Path) -> None:
+        """End what runs in a cgroup, and remove it."""
+        for process in self.processes:
+            if str(process.pid) in (cgroup / "cgroup.procs").read_text().split():
+                process.kill()
+                process.wait()
+        cgroup.rmdir()
+
 
 def make(cgroup: Path, root: Path) -> None:
     """Make a cgroup and those above it, each with the CPUs and NUMA nodes of the one above, as runc does."""

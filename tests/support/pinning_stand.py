@@ -9,6 +9,7 @@ import json
 import os
 import secrets
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -166,3 +167,9 @@ def stand(kubectl: Kubectl, daemon: Containerd, directory: Path) -> Iterator[Sta
 def on(container: Running, cpus: frozenset[int], *, timeout: float = 30.0) -> None:
     """Wait until the kernel lets a container's process use these CPUs and no others."""
     eventually(lambda: container.cpus, accept=lambda found: found == cpus, what=f"CPUs {sorted(cpus)}", timeout=timeout)
+
+
+def restore(*options: str) -> subprocess.CompletedProcess[str]:
+    """Run ``berth-agent restore``."""
+    command = [sys.executable, "-c", "from berth.cli.agent import main; main()", "restore", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)

@@ -15,8 +15,8 @@ Pure: ``cgroup_paths`` (where a container's cgroup is), ``cri_messages`` (the pa
 that is spoken), ``wanted`` (pods and their CPUs, of assignments), ``reconciler`` (what to do about one container),
 ``sockets`` and ``report`` (the status).
 
-``agent`` is the component, ``workplace`` what it needs of the machine, ``pinner`` one round. ``hierarchy`` finds
-cgroups, ``containers`` those of pods, ``cpuset`` reads and writes one, ``cri`` asks the runtime, ``writer`` decides
-between the two, ``journal`` keeps what was there before, ``restore`` gives it back; ``kubelet_state``,
-``status_writer``, ``settings`` and ``metrics`` are what they say.
+``agent`` is the component, ``workplace`` what it needs of the machine, ``pinner`` one round, ``rounds`` what that has
+found. ``hierarchy`` finds cgroups, ``containers`` those of pods, ``cpuset`` reads and writes one, ``cri`` asks the
+runtime, ``writer`` decides between the two, ``journal`` keeps what was there before, ``restore`` gives it back;
+``kubelet_state``, ``status_writer``, ``settings`` and ``metrics`` are what they say.
 """

@@ -6,16 +6,17 @@ import asyncio
 import contextlib
 import socket
 import time
+from collections.abc import Coroutine
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from pydantic import ValidationError
 
 from agents.node.pinning import metrics
-from agents.node.pinning.pinner import Round
 from agents.node.pinning.reconciler import Finding
 from agents.node.pinning.report import Found, status_of
+from agents.node.pinning.rounds import Round
 from agents.node.pinning.settings import PinningSettings
 from agents.node.pinning.status_writer import INTERVAL_SECONDS, SOCKET_STATUSES, StatusWriter
 from agents.node.pinning.wanted import Patience, Wanted, read_assignments, wanted
@@ -34,7 +35,7 @@ log = structlog.get_logger(__name__)
 IDLE_SECONDS: Final = 30.0
 """Seconds from one look to the next while nothing is wanted and nothing is pinned."""
 SILENCE_SECONDS: Final = 120.0
-"""A process without a look for as long hangs."""
+"""A process that has done nothing about any container for as long hangs."""
 
 
 class PinningAgent:
@@ -46,7 +47,7 @@ class PinningAgent:
         """Prepare without I/O."""
         self._node = settings.name or socket.gethostname().lower()
         self._settings = settings
-        self._workplace = Workplace(settings)
+        self._workplace = Workplace(settings, beat=self._beat)
         self._writer = StatusWriter(context.client, self._node)
         self._pods = Reflector(context.client, PODS, field_selector=f"spec.nodeName={self._node}")
         self._statuses = Reflector(context.client, SOCKET_STATUSES, field_selector=f"metadata.name={self._node}")
@@ -65,30 +66,47 @@ class PinningAgent:
 
     async def run(self) -> None:
         """Work until cancelled; what is pinned is given back on the way out."""
-        self._last = time.monotonic()
+        self._beat()
         await run_together(self._pods.run(), self._statuses.run(), self._pin(), self._report())
+
+    def _beat(self) -> None:
+        self._last = time.monotonic()
 
     def _health(self) -> str | None:
         silent = time.monotonic() - self._last
         return f"nobody looked at cpusets for {silent:.0f} s" if silent > SILENCE_SECONDS else None
 
     async def _pin(self) -> None:
-        # What is pinned already is left as it is until it is clear what is wanted.
-        while not (self._pods.synced.is_set() and self._statuses.synced.is_set()):
-            self._last = time.monotonic()
-            await asyncio.sleep(self._settings.interval / 10)
         try:
+            # What is pinned already is left as it is until it is clear what is wanted.
+            while not (self._pods.synced.is_set() and self._statuses.synced.is_set()):
+                self._beat()
+                await asyncio.sleep(self._settings.interval / 10)
             while True:
                 if self._changed.is_set():
                     self._changed.clear()
                     self._asked = None
-                pause = await self._look()
-                self._last = time.monotonic()
+                pause = await self._uncut(self._look())
+                self._beat()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(pause):
                         await self._changed.wait()
         finally:
             await self._give_back()
+
+    async def _uncut(self, work: Coroutine[Any, Any, float]) -> float:
+        """Do a round and return what it returns; one that is under way when the agent ends is waited for.
+
+        A write that is cut off would go on in its thread, or in the runtime, after everything was given back.
+        """
+        task = asyncio.ensure_future(work)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if self._workplace.pinner is not None:
+                self._workplace.pinner.stop()
+            await asyncio.wait({task})
+            raise
 
     async def _look(self) -> float:
         """Do one round; seconds to the next."""
@@ -187,11 +205,13 @@ class PinningAgent:
             self._looked.set()
 
     async def _give_back(self) -> None:
-        pinner = self._workplace.pinner
-        if pinner is not None:
+        place = self._workplace
+        if place.pinner is None:
+            await place.look()  # one that ends before it has looked gives back what an agent before it has left
+        if place.pinner is not None:
             # Where somebody else pins as well, what that one has changed is not ours any more.
-            await (pinner.restore_unchanged() if self._observe else pinner.restore_all())
-        self._workplace.close()
+            await place.pinner.restore_all(careful=self._observe or bool(place.kubelet_pins))
+        place.close()
 
 
 def _status(there: CustomObject | None) -> SocketStatusStatus:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,18 +28,32 @@ class Located(NamedTuple):
     """its first process in the host's PID namespace; 0: not known"""
 
 
+class Cpusets(NamedTuple):
+    """Cpusets of containers, by ID; those of containers that have ended are in neither."""
+
+    read: dict[str, Cpuset]
+    """those that could be read"""
+    problems: dict[str, str]
+    """why the others could not"""
+
+
 class Containers:
     """Finds containers; remembers where each is."""
 
-    def __init__(self, runtime: RuntimeClient, hierarchy: Hierarchy) -> None:
+    def __init__(
+        self, runtime: RuntimeClient, hierarchy: Hierarchy, *, beat: Callable[[], None] = lambda: None
+    ) -> None:
         """Prepare without I/O.
 
         Args:
             runtime: connection to the container runtime.
             hierarchy: where cgroups are.
+            beat: called for each container that is located, which shows that work goes on.
         """
         self._runtime = runtime
         self._hierarchy = hierarchy
+        self._beat = beat
+        self._unanswered: set[str] = set()
         self._known: dict[str, Located] = {}
         self._silence = ""
 
@@ -61,24 +75,30 @@ class Containers:
         self._say("")
         chosen = [found for found in running if found.pod_uid in pod_uids or found.id in others]
         for container in chosen:
-            if container.id not in self._known:
+            # One that was found by its cgroup while the runtime was silent has no process that is known.
+            if container.id not in self._known or (container.id in self._unanswered and not self._runtime.silent):
                 located = await self._locate(container)
                 if located is not None:
                     self._known[container.id] = located
         present = {container.id for container in chosen}
+        self._unanswered &= present
         self._known = {key: located for key, located in self._known.items() if key in present}
         return list(self._known.values())
 
-    async def cpusets(self, located: Iterable[Located]) -> dict[str, Cpuset]:
-        """Return the cpusets of containers by ID; those that cannot be read, as of one that has ended, are left out."""
+    async def cpusets(self, located: Iterable[Located]) -> Cpusets:
+        """Return the cpusets of containers."""
         return await asyncio.to_thread(self._read, list(located))
 
     async def _locate(self, container: Container) -> Located | None:
+        self._beat()
+        self._unanswered.discard(container.id)
         try:
             place = await self._runtime.place(container.id)
         except CriError as error:
             log.info("container not asked about", container=container.id, error=str(error))
             place = Place("", 0)
+            if not error.answered:
+                self._unanswered.add(container.id)
         cgroup = await asyncio.to_thread(self._cgroup, container.id, place.cgroups_path)
         return None if cgroup is None else Located(container, cgroup, place.pid)
 
@@ -98,15 +118,16 @@ class Containers:
             for identity, (uid, cgroup) in found.items()
         ]
 
-    def _read(self, located: list[Located]) -> dict[str, Cpuset]:
-        found: dict[str, Cpuset] = {}
+    def _read(self, located: list[Located]) -> Cpusets:
+        found = Cpusets({}, {})
         for each in located:
             try:
-                found[each.container.id] = read_cpuset(each.cgroup, self._hierarchy.version)
+                found.read[each.container.id] = read_cpuset(each.cgroup, self._hierarchy.version)
             except CpusetError as error:
-                if not error.gone:
-                    log.warning("cpuset not read", container=each.container.id, error=str(error))
-                self._known.pop(each.container.id, None)
+                if error.gone:
+                    self._known.pop(each.container.id, None)
+                else:
+                    found.problems[each.container.id] = str(error)
         return found
 
     def _say(self, silence: str) -> None:

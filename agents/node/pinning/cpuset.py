@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -25,10 +25,13 @@ class CpusetError(Exception):
 
     def __init__(self, path: Path, error: Exception) -> None:
         """Name the file, and keep whether the cgroup is gone, as that of a container that has ended."""
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        super().__init__(f"{path}: {reason}")
-        self.gone = isinstance(error, OSError) and error.errno in (errno.ENOENT, errno.ENODEV)
+        self.gone = isinstance(error, OSError) and not path.parent.is_dir()
         """True when there is no such cgroup any more."""
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        above = path.parent.parent / "cgroup.subtree_control"
+        if isinstance(error, FileNotFoundError) and not self.gone and above.is_file():
+            reason = f"the controller cpuset is not switched on for this cgroup; write +cpuset to {above}"
+        super().__init__(f"{path}: {reason}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,14 +83,35 @@ def write_cpuset(cgroup: Path, version: Version, cpus: frozenset[int], mems: fro
         if before == wanted:
             continue
         # Version 2 needs nothing of the sort: what is inside has in effect what is left to it.
-        inner = list(_inside(cgroup)) if version is Version.V1 else []
-        followers = [path for path in inner if (found := _numbers(path / name)) == before or not found <= wanted]
+        followers = list(_followers(cgroup, name, before, wanted)) if version is Version.V1 else []
         if followers:
-            for path in (cgroup, *followers):
-                _write(path / name, _numbers(path / name) | wanted)
+            _write(cgroup / name, before | wanted)
+            for path in followers:
+                with _may_vanish():
+                    _write(path / name, _numbers(path / name) | wanted)
             for path in reversed(followers):
-                _write(path / name, wanted)
+                with _may_vanish():
+                    _write(path / name, wanted)
         _write(cgroup / name, wanted)
+
+
+def _followers(cgroup: Path, name: str, before: frozenset[int], wanted: frozenset[int]) -> Iterator[Path]:
+    """Cgroups inside that have what the outer one has, or more than it is to have."""
+    for path in _inside(cgroup):
+        with _may_vanish():
+            found = _numbers(path / name)
+            if found == before or not found <= wanted:
+                yield path
+
+
+@contextmanager
+def _may_vanish() -> Iterator[None]:
+    """Pass over a cgroup inside that is gone: what runs in a container makes and removes them at any time."""
+    try:
+        yield
+    except CpusetError as error:
+        if not error.gone:
+            raise
 
 
 def strays(cgroup: Path, cpus: frozenset[int], *, first: int = 0, proc: Path = PROC) -> list[int]:
@@ -102,9 +126,25 @@ def strays(cgroup: Path, cpus: frozenset[int], *, first: int = 0, proc: Path = P
     Raises:
         CpusetError: the cgroup is gone.
     """
-    found = {int(pid) for path in (cgroup, *_inside(cgroup)) for pid in _text(path / "cgroup.procs").split()}
-    # 0 is a process of another PID namespace, which is not to be seen.
-    return sorted(pid for pid in {first, *found} - {0} if not allowed(pid, proc=proc) <= cpus)
+    found = {int(pid) for pid in _text(cgroup / "cgroup.procs").split()}
+    for path in _inside(cgroup):
+        with _may_vanish():
+            found |= {int(pid) for pid in _text(path / "cgroup.procs").split()}
+    # 0 is a process of another PID namespace, which is not to be seen; the first process is another one there.
+    chosen = found - {0} if 0 in found else {first, *found} - {0}
+    return sorted(pid for pid in chosen if not allowed(pid, proc=proc) <= cpus)
+
+
+def has_left(cgroup: Path, cpus: frozenset[int], first: int, *, proc: Path = PROC) -> bool:
+    """Return whether a container's first process has left its cgroup and may run on other CPUs than these.
+
+    Those that are in the cgroup are kept there by the kernel. Arguments are those of :func:`strays`.
+
+    Raises:
+        CpusetError: the cgroup is gone.
+    """
+    present = _text(cgroup / "cgroup.procs").split()
+    return str(first) not in present and "0" not in present and not allowed(first, proc=proc) <= cpus
 
 
 def allowed(pid: int, *, proc: Path = PROC) -> frozenset[int]:

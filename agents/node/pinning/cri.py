@@ -7,12 +7,15 @@ with every later update; what is written behind their back does not last.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from google.protobuf.message import DecodeError
 from grpclib.client import Channel, UnaryUnaryMethod
+from grpclib.const import Status
 from grpclib.exceptions import GRPCError, StreamTerminatedError
 
 from agents.node.pinning.cri_messages import RUNNING, SERVICE, message
@@ -21,6 +24,8 @@ SOCKET: Final = Path("/run/containerd/containerd.sock")
 """Where containerd listens; CRI-O does at ``/run/crio/crio.sock``."""
 TIMEOUT_SECONDS: Final = 2.0
 """How long the runtime may take for an answer."""
+RETRY_SECONDS: Final = 30.0
+"""How long a runtime that said nothing about a container is asked about none: each time costs two seconds."""
 LABEL_POD_UID: Final = "io.kubernetes.pod.uid"
 """Label by which the kubelet says whose a container is."""
 LABEL_CONTAINER: Final = "io.kubernetes.container.name"
@@ -30,11 +35,13 @@ LABEL_CONTAINER: Final = "io.kubernetes.container.name"
 class CriError(Exception):
     """The runtime refused something, or cannot be reached; the text says which socket and why."""
 
-    def __init__(self, text: str, *, answered: bool) -> None:
-        """Keep the text, and whether the runtime answered at all."""
+    def __init__(self, text: str, *, answered: bool, unknown: bool = False) -> None:
+        """Keep the text, whether the runtime answered at all, and whether it knows the container."""
         super().__init__(text)
         self.answered = answered
         """True for a refusal; False: nobody listens, or it took too long."""
+        self.unknown = unknown
+        """True when the runtime has no such container."""
 
 
 class Container(NamedTuple):
@@ -73,15 +80,21 @@ class _Info(msgspec.Struct, rename="camel"):
 class RuntimeClient:
     """One connection to a runtime; opened when it is first needed, and again when it was lost."""
 
-    def __init__(self, socket: Path, *, timeout: float = TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self, socket: Path, *, timeout: float = TIMEOUT_SECONDS, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         """Prepare without I/O.
 
         Args:
             socket: where the runtime listens.
             timeout: seconds that a call may take.
+            clock: monotonic seconds.
         """
         self._socket = socket
         self._timeout = timeout
+        self._clock = clock
+        self._silent_until = 0.0
+        self._away = False
         self._channel: Channel | None = None
         # A runtime that is slow must not find all that was asked meanwhile in its queue.
         self._turn = asyncio.Lock()
@@ -94,7 +107,14 @@ class RuntimeClient:
         """
         request = message("ListContainersRequest")()
         request.filter.state.state = RUNNING
-        answer = await self._call("ListContainers", request, "ListContainersResponse")
+        try:
+            answer = await self._call("ListContainers", request, "ListContainersResponse")
+        except CriError as error:
+            self._away = not error.answered
+            raise
+        if self._away:
+            # It is there again, and is asked about containers at once.
+            self._away, self._silent_until = False, 0.0
         return tuple(
             Container(found.id, found.labels[LABEL_POD_UID], found.labels.get(LABEL_CONTAINER) or found.metadata.name)
             for found in answer.containers
@@ -108,7 +128,7 @@ class RuntimeClient:
             CriError: the runtime does not say, as of one that has ended.
         """
         request = message("ContainerStatusRequest")(container_id=container_id, verbose=True)
-        answer = await self._call("ContainerStatus", request, "ContainerStatusResponse")
+        answer = await self._ask("ContainerStatus", request, "ContainerStatusResponse")
         return place_in(dict(answer.info))
 
     async def set_cpuset(self, container_id: str, cpus: str, mems: str) -> None:
@@ -124,13 +144,30 @@ class RuntimeClient:
         """
         request = message("UpdateContainerResourcesRequest")(container_id=container_id)
         request.linux.cpuset_cpus, request.linux.cpuset_mems = cpus, mems
-        await self._call("UpdateContainerResources", request, "UpdateContainerResourcesResponse")
+        await self._ask("UpdateContainerResources", request, "UpdateContainerResourcesResponse")
 
     def close(self) -> None:
         """Let go of the connection."""
         if self._channel is not None:
             self._channel.close()
             self._channel = None
+
+    @property
+    def silent(self) -> bool:
+        """Whether it is asked about no container, since it said nothing a short time ago."""
+        return self._clock() < self._silent_until
+
+    async def _ask(self, method: str, request: Any, answer: str) -> Any:
+        """Ask about one container, unless the runtime is silent: many that wait in turn would take minutes."""
+        if self.silent:
+            text = f"{self._socket}: {method}: not asked, since it said nothing less than {RETRY_SECONDS:g} s ago"
+            raise CriError(text, answered=False)
+        try:
+            return await self._call(method, request, answer)
+        except CriError as error:
+            if not error.answered:
+                self._silent_until = self._clock() + RETRY_SECONDS
+            raise
 
     async def _call(self, method: str, request: Any, answer: str) -> Any:
         async with self._turn:
@@ -142,7 +179,9 @@ class RuntimeClient:
                     return await call(request)
             except GRPCError as error:
                 text = f"{self._socket}: {method}: {error.status.name}: {error.message or 'no reason given'}"
-                raise CriError(text, answered=True) from error
+                raise CriError(text, answered=True, unknown=error.status is Status.NOT_FOUND) from error
+            except DecodeError as error:
+                raise CriError(f"{self._socket}: {method}: no answer that can be read", answered=True) from error
             except TimeoutError as error:
                 self.close()
                 text = f"{self._socket}: {method}: no answer within {self._timeout:g} s"

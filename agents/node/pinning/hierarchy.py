@@ -43,6 +43,18 @@ class Hierarchy:
         """Return the directory of the cgroup with a path from the top of the hierarchy."""
         return self.root / path.relative_to("/")
 
+    def path_of(self, cgroup: Path) -> PurePosixPath:
+        """Return the path of a cgroup from the top of the hierarchy: the same wherever the hierarchy is mounted."""
+        return PurePosixPath("/") / cgroup.relative_to(self.root)
+
+    def find(self, container_id: str, stated: str) -> Path | None:
+        """Return the cgroup of a container: the one with the stated path if it is there, else wherever it is.
+
+        None if there is none: the container has ended.
+        """
+        path = self.cgroup(PurePosixPath("/") / stated)
+        return path if path.is_dir() else self.search(container_id)
+
     def search(self, container_id: str) -> Path | None:
         """Return the cgroup of a container wherever it is; None if there is none."""
         return next((path for path in self._below() if is_of(container_id, path.name)), None)
@@ -55,9 +67,9 @@ class Hierarchy:
         endings = {(path.parent.name, path.name): uid for uid in pod_uids for path in pod_paths(uid)}
         for path in self._below():
             uid = endings.get((path.parent.name, path.name))
-            for inner in path.iterdir() if uid else ():
+            for inner in _directories(path) if uid else ():
                 container = container_in(inner.name)
-                if uid and container and inner.is_dir():
+                if uid and container:
                     yield uid, container, inner
 
     def _below(self) -> Iterator[Path]:
@@ -67,6 +79,14 @@ class Hierarchy:
             if len(path.parts) - depth >= _DEEPEST:
                 names.clear()
             yield path
+
+
+def _directories(path: Path) -> list[Path]:
+    """Directories in one; none in one that is gone, as the cgroup of a pod that ends meanwhile."""
+    try:
+        return [inner for inner in path.iterdir() if inner.is_dir()]
+    except OSError:
+        return []
 
 
 def find_hierarchy(mount: Path = MOUNT) -> Hierarchy:

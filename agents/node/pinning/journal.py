@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -44,7 +45,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     container: str
     """ID of the container"""
     cgroup: str
-    """directory of its cgroup"""
+    """path of its cgroup from the top of the hierarchy, which is mounted elsewhere on the node than in the agent"""
     cpus: str
     """list of CPUs as it was; empty: those of the pod's cgroup"""
     mems: str
@@ -55,27 +56,35 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """name of its pod"""
     name: str = ""
     """name of the container in its pod"""
+    written: str = ""
+    """list of CPUs that it was given last; empty: not known"""
 
     def __str__(self) -> str:
         """Return the container as messages name it."""
         return f"container {self.name} of pod {self.namespace}/{self.pod}"
 
 
-class _Document(msgspec.Struct):
+class _Document(msgspec.Struct, omit_defaults=True):
     version: int
     boot: str
     entries: list[Entry]
+    marks: list[Entry] = []
 
 
 class Journal:
     """The open journal; one process has it at a time."""
 
-    def __init__(self, directory: Path, lock: int, boot: str, entries: Iterable[Entry]) -> None:
+    def __init__(
+        self, directory: Path, lock: int, boot: str, entries: Iterable[Entry], marks: Iterable[Entry] = ()
+    ) -> None:
         """Use :meth:`open`."""
         self._directory = directory
         self._lock = lock
         self._boot = boot
         self._entries = {entry.container: entry for entry in entries}
+        self._marks = {entry.container: entry for entry in marks}
+        # Changes are made in threads; two at once would write the same file.
+        self._turn = threading.Lock()
 
     @classmethod
     def open(cls, directory: Path = DIRECTORY, *, boot_id: Path = BOOT_ID) -> Self:
@@ -107,41 +116,71 @@ class Journal:
         except JournalError:
             os.close(lock)
             raise
-        return cls(directory, lock, boot, document.entries if document and document.boot == boot else ())
+        if document is None or document.boot != boot:
+            return cls(directory, lock, boot, ())
+        return cls(directory, lock, boot, document.entries, document.marks)
 
     @property
     def entries(self) -> Mapping[str, Entry]:
         """Entries by the ID of the container."""
         return MappingProxyType(self._entries)
 
+    @property
+    def marks(self) -> Mapping[str, Entry]:
+        """Containers that have their CPUs back in other words than before, by ID; nothing of them is to be restored.
+
+        One that had stated no CPUs has those of its pod written out, which are fewer than its pod's when more come
+        online: nobody else has pinned it then.
+        """
+        return MappingProxyType(self._marks)
+
     def add(self, entries: Iterable[Entry]) -> None:
-        """Write down containers; one that is there already keeps what was written down first.
+        """Write down containers; one that is there already, or marked, keeps what it was before it was first written.
 
         Raises:
             JournalError: the disk is full or cannot be written, or there are too many; nothing was added then.
         """
-        self._replace({**{entry.container: entry for entry in entries}, **self._entries})
+        with self._turn:
+            known = {**self._marks, **self._entries}
+            added = {entry.container: _kept(entry, known.get(entry.container)) for entry in entries}
+            marks = {key: entry for key, entry in self._marks.items() if key not in added}
+            self._replace({**self._entries, **added}, marks)
 
     def remove(self, containers: Iterable[str]) -> None:
-        """Strike out containers, by ID; those that are not there are passed over.
+        """Strike out containers, by ID, and their marks; those that are not there are passed over.
 
         Raises:
             JournalError: the disk cannot be written; nothing was struck out then.
         """
         gone = set(containers)
-        self._replace({key: entry for key, entry in self._entries.items() if key not in gone})
+        with self._turn:
+            self._replace(
+                {key: entry for key, entry in self._entries.items() if key not in gone},
+                {key: entry for key, entry in self._marks.items() if key not in gone},
+            )
+
+    def mark(self, entry: Entry) -> None:
+        """Strike out a container and mark it; its :attr:`Entry.written` is what it was given back.
+
+        Raises:
+            JournalError: the disk cannot be written; nothing has changed then.
+        """
+        with self._turn:
+            entries = {key: other for key, other in self._entries.items() if key != entry.container}
+            marks = {**self._marks, entry.container: entry}
+            self._replace(entries, dict(list(marks.items())[-MAX_ENTRIES:]))
 
     def close(self) -> None:
         """Let another process have it."""
         os.close(self._lock)
 
-    def _replace(self, entries: dict[str, Entry]) -> None:
-        if entries == self._entries:
+    def _replace(self, entries: dict[str, Entry], marks: dict[str, Entry]) -> None:
+        if (entries, marks) == (self._entries, self._marks):
             return
         file = self._directory / _FILE
         if len(entries) > MAX_ENTRIES:
             raise JournalError(f"{file}: {len(entries)} containers are more than {MAX_ENTRIES}; pin fewer pods")
-        text = msgspec.json.encode(_Document(_VERSION, self._boot, list(entries.values())))
+        text = msgspec.json.encode(_Document(_VERSION, self._boot, list(entries.values()), list(marks.values())))
         beside = file.with_suffix(".new")
         try:
             with beside.open("wb") as stream:
@@ -155,7 +194,11 @@ class Journal:
             with contextlib.suppress(OSError):
                 beside.unlink()
             raise JournalError(_told(file, error)) from error
-        self._entries = entries
+        self._entries, self._marks = entries, marks
+
+
+def _kept(entry: Entry, known: Entry | None) -> Entry:
+    return entry if known is None else msgspec.structs.replace(known, written=entry.written)
 
 
 def _read(file: Path) -> _Document | None:

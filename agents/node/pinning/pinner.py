@@ -5,60 +5,31 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Final
 
 import structlog
 
 from agents.node.pinning import metrics
 from agents.node.pinning.containers import Containers, Located
-from agents.node.pinning.cpuset import Cpuset, CpusetError
+from agents.node.pinning.cpuset import Cpuset, CpusetError, has_left, strays
 from agents.node.pinning.hierarchy import Hierarchy
 from agents.node.pinning.journal import Entry, Journal, JournalError
 from agents.node.pinning.reconciler import Action, Decision, Finding, Reconciler
-from agents.node.pinning.restore import restore
+from agents.node.pinning.restore import Restored, numbers, restore
+from agents.node.pinning.rounds import PodState, Round
 from agents.node.pinning.wanted import PodWish
 from agents.node.pinning.writer import CpusetWriter, NotInEffectError, Target
+from berth.api.cpulist import format_cpulist
 
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS: Final = 4.0
 """How often the cpuset of every container is looked at; those that are new, or not as wanted, each round."""
+GIVE_BACK_SECONDS: Final = 10.0
+"""How long the runtime is asked when everything is given back; what is left then is written to cgroups, which is quick.
+A process that ends has twenty."""
 _SETTLED: Final = (Finding.IN_EFFECT, Finding.GIVEN_UP)
-
-
-@dataclass(slots=True, kw_only=True)
-class PodState:
-    """What has become of a pod that is wanted."""
-
-    wish: PodWish
-    """the pod, and what is wanted"""
-    cpus: frozenset[int] = frozenset()
-    """CPUs that were asked for its containers"""
-    effective_cpus: frozenset[int] = frozenset()
-    """CPUs that its containers may use, of all together"""
-    findings: dict[str, tuple[Finding, str]] = field(default_factory=dict)
-    """by name of the container, what there is to say and why"""
-
-    @property
-    def pinned(self) -> bool:
-        """Whether every container has what is wanted; a pod without containers has not."""
-        return bool(self.findings) and all(found is Finding.IN_EFFECT for found, _ in self.findings.values())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
-    """What one round has found."""
-
-    pods: tuple[PodState, ...] = ()
-    """pods that are wanted"""
-    problem: str = ""
-    """why nothing more is pinned or given back, as a full disk; empty: nothing is wrong"""
-    silence: str = ""
-    """why the runtime did not answer; empty: it did"""
-    foreign: str = ""
-    """whose CPUs somebody else has set; empty: nobody's. Nothing was written then"""
 
 
 class Pinner:
@@ -91,8 +62,11 @@ class Pinner:
         self._reconciler = reconciler
         self._clock = clock
         self._cpusets: dict[str, Cpuset] = {}
+        self._unreadable: dict[str, str] = {}
+        self._strays: dict[str, str] = {}
         self._decisions: dict[str, Decision] = {}
         self._looked = -LOOK_SECONDS
+        self._stopping = False
 
     @property
     def idle(self) -> bool:
@@ -104,50 +78,56 @@ class Pinner:
 
         Args:
             wishes: pods of the node; all that are not among them, or have no CPUs there, are not to be pinned.
-            observe: look and write nothing.
+            observe: pin nothing, and give back what is still as it was written; somebody else pins.
         """
         by_uid = {wish.runtime_uid: wish for wish in wishes}
-        ours = frozenset(self._journal.entries)
-        if not by_uid and not ours:
+        known = {**self._journal.marks, **self._journal.entries}
+        if not by_uid and not known:
             self._decisions.clear()
             return Round()
-        paths = {key: Path(entry.cgroup) for key, entry in self._journal.entries.items()}
-        located = {each.container.id: each for each in await self._containers.of(frozenset(by_uid), paths)}
-        await self._look(located)
-        now = self._clock()
-        self._decisions = {
-            key: self._decide(key, by_uid.get(each.container.pod_uid), now)
-            for key, each in located.items()
-            if key in self._cpusets
+        paths = {key: self._hierarchy.cgroup(PurePosixPath("/") / entry.cgroup) for key, entry in known.items()}
+        running = {each.container.id: each for each in await self._containers.of(frozenset(by_uid), paths)}
+        ended = [] if self._containers.silence else [key for key in known if key not in running]
+        located = {
+            key: each
+            for key, each in running.items()
+            if each.container.pod_uid in by_uid or key in self._journal.entries
         }
+        await self._look(located)
+        self._decide(located, by_uid)
+        await self._follow_processes(located)
         self._reconciler.keep(frozenset(located))
-        problem, foreign = "", self._foreign(located, by_uid)
-        if not observe and not foreign:
-            problem = await self._write_down(located, by_uid)
-            await self._pin(located)
-            gone = [] if self._containers.silence else [key for key in ours if key not in located]
-            problem = await self._restore(gone) or problem
+        foreign = self._foreign(located, by_uid)
+        # What others have set is theirs. What is as it was written here is given back whoever else pins.
+        careful = observe or bool(foreign)
+        problem = await self._write_down(located, by_uid, observe=observe, foreign=bool(foreign))
+        await self._pin(located)
+        problem = await self._restore(ended, careful=careful) or problem
         states = {uid: PodState(wish=wish) for uid, wish in by_uid.items()}
         for key, decision in self._decisions.items():
             self._tell(states.get(located[key].container.pod_uid), located[key], decision)
         return Round(pods=tuple(states.values()), problem=problem, silence=self._containers.silence, foreign=foreign)
 
-    async def restore_all(self) -> None:
-        """Give back everything, as when the agent ends."""
+    def stop(self) -> None:
+        """Have a round that is under way write nothing more; what it is about to write it does write."""
+        self._stopping = True
+
+    async def restore_all(self, *, careful: bool = False) -> None:
+        """Give back everything, as when the agent ends; `careful`: but what others have changed since, which is theirs.
+
+        What the runtime does not take stays in the journal for the next agent, or for ``berth-agent restore``.
+        """
         entries = list(self._journal.entries.values())
-        for outcome in await restore(self._journal, self._writer, self._hierarchy.version, entries):
+        end = self._clock() + GIVE_BACK_SECONDS
+        for outcome in await self._give_back(entries, careful=careful, asking=lambda: self._clock() < end):
             if outcome.problem:
                 log.error("CPUs not restored", container=str(outcome.entry), problem=outcome.problem)
         log.info("CPUs restored", containers=len(entries) - len(self._journal.entries))
 
-    async def restore_unchanged(self) -> None:
-        """Give back what still is as it was pinned: what others have changed since is theirs."""
-        unchanged = [
-            entry
-            for key, entry in self._journal.entries.items()
-            if key in self._decisions and self._decisions[key].finding is Finding.IN_EFFECT
-        ]
-        await restore(self._journal, self._writer, self._hierarchy.version, unchanged)
+    async def _give_back(
+        self, entries: Iterable[Entry], *, careful: bool, asking: Callable[[], bool]
+    ) -> list[Restored]:
+        return await restore(self._journal, self._writer, self._hierarchy, entries, careful=careful, asking=asking)
 
     async def _look(self, located: Mapping[str, Located]) -> None:
         """Read cpusets: all of them if that is due, else of those that are new or have not what is wanted."""
@@ -155,10 +135,34 @@ class Pinner:
         due = now - self._looked >= LOOK_SECONDS
         if due:
             self._looked = now
+            self._strays.clear()
         known = {} if due else self._cpusets
         settled = {key for key, each in self._decisions.items() if each.finding in _SETTLED and key in known}
         read = await self._containers.cpusets(each for key, each in located.items() if key not in settled)
-        self._cpusets = {key: found for key, found in known.items() if key in settled and key in located} | read
+        self._cpusets = {key: found for key, found in known.items() if key in settled and key in located} | read.read
+        for key, problem in read.problems.items():
+            if self._unreadable.get(key) != problem:
+                log.warning("cpuset not read", container=key, problem=problem)
+        self._unreadable = read.problems
+
+    async def _follow_processes(self, located: Mapping[str, Located]) -> None:
+        """Have those containers told whose first process has left them; each is looked at as often as its cpuset."""
+        now_in_effect = [key for key, each in self._decisions.items() if each.finding is Finding.IN_EFFECT]
+        unknown = {key: located[key] for key in now_in_effect if key not in self._strays}
+        self._strays |= await asyncio.to_thread(self._who_left, unknown)
+        for key in now_in_effect:
+            if self._strays.get(key):
+                self._decisions[key] = self._decisions[key]._replace(finding=Finding.STRAYED, text=self._strays[key])
+
+    def _who_left(self, located: Mapping[str, Located]) -> dict[str, str]:
+        found = {}
+        for key, each in located.items():
+            try:
+                left = has_left(each.cgroup, self._decisions[key].cpus, each.pid)
+            except CpusetError:
+                continue  # it has ended; the next look finds that
+            found[key] = _strayed(each.pid) if left else ""
+        return found
 
     def _foreign(self, located: Mapping[str, Located], wishes: Mapping[str, PodWish]) -> str:
         """The first container, by name, that somebody else has pinned."""
@@ -170,41 +174,57 @@ class Pinner:
         ]
         return min(found, default="")
 
-    def _decide(self, container: str, wish: PodWish | None, now: float) -> Decision:
-        return self._reconciler.decide(
-            container,
-            self._cpusets[container],
-            wish.cpus if wish else frozenset(),
-            wish.mems if wish else frozenset(),
-            ours=container in self._journal.entries,
-            now=now,
-        )
+    def _decide(self, located: Mapping[str, Located], wishes: Mapping[str, PodWish]) -> None:
+        """Decide about every container that can be read, and have the others told."""
+        now, entries, marks = self._clock(), self._journal.entries, self._journal.marks
+        self._decisions = {}
+        for key, each in located.items():
+            wish = wishes.get(each.container.pod_uid)
+            cpus, mems = (wish.cpus, wish.mems) if wish else (frozenset[int](), frozenset[int]())
+            if key in self._cpusets:
+                given = numbers(marks[key].written) if key in marks else frozenset[int]()
+                self._decisions[key] = self._reconciler.decide(
+                    key, self._cpusets[key], cpus, mems, ours=key in entries, now=now, given=given
+                )
+            elif key in self._unreadable and cpus:
+                text = self._unreadable[key]
+                self._decisions[key] = Decision(Action.LEAVE, Finding.UNREADABLE, cpus, text=text)
+            elif key in self._unreadable and key in entries:
+                self._decisions[key] = Decision(Action.RESTORE, Finding.NONE)
 
-    async def _write_down(self, located: Mapping[str, Located], wishes: Mapping[str, PodWish]) -> str:
+    async def _write_down(
+        self, located: Mapping[str, Located], wishes: Mapping[str, PodWish], *, observe: bool, foreign: bool
+    ) -> str:
         """Have what is to be written in the journal; without it, nothing is. The problem there is."""
-        entries = [
-            _entry(located[key], wishes[located[key].container.pod_uid], self._cpusets[key])
+        entries = self._journal.entries
+        for key, decision in self._decisions.items():
+            if decision.action is Action.PIN and (observe or (foreign and key not in entries)):
+                self._decisions[key] = decision._replace(action=Action.LEAVE)
+        new = [
+            self._entry(located[key], wishes[located[key].container.pod_uid], decision)
             for key, decision in self._decisions.items()
-            if decision.action is Action.PIN and key not in self._journal.entries
+            if decision.action is Action.PIN
         ]
         try:
-            await asyncio.to_thread(self._journal.add, entries)
+            await asyncio.to_thread(self._journal.add, new)
         except JournalError as error:
-            for entry in entries:
-                decision = self._decisions[entry.container]
-                self._decisions[entry.container] = decision._replace(action=Action.LEAVE, text=str(error))
+            for entry in new:
+                if entry.container not in entries:
+                    decision = self._decisions[entry.container]
+                    self._decisions[entry.container] = decision._replace(action=Action.LEAVE, text=str(error))
             return str(error)
         return ""
 
     async def _pin(self, located: Mapping[str, Located]) -> None:
         for key, decision in list(self._decisions.items()):
-            if decision.action is not Action.PIN:
+            if decision.action is not Action.PIN or self._stopping:
                 continue
             each = located[key]
             problem = ""
             try:
-                way = await self._writer.write(Target(key, each.cgroup, decision.cpus, decision.mems, each.pid))
-                metrics.WRITES.labels(way).inc()
+                written = await self._writer.write(Target(key, each.cgroup, decision.cpus, decision.mems))
+                elsewhere = await asyncio.to_thread(strays, each.cgroup, decision.cpus, first=each.pid)
+                metrics.WRITES.labels(written.way).inc()
             except (CpusetError, NotInEffectError) as error:
                 if isinstance(error, CpusetError) and error.gone:
                     continue  # it has ended; the next round strikes it out of the journal
@@ -217,20 +237,26 @@ class Pinner:
             self._reconciler.written(key, self._clock(), problem)
             if not problem:
                 self._cpusets[key] = _changed(self._cpusets[key], decision)
-                self._decisions[key] = decision._replace(finding=Finding.IN_EFFECT, text="")
+                text = self._strays[key] = _strayed(elsewhere[0]) if elsewhere else ""
+                finding = Finding.STRAYED if elsewhere else Finding.IN_EFFECT
+                self._decisions[key] = decision._replace(finding=finding, text=text)
             else:
                 self._decisions[key] = decision._replace(text=problem)
 
-    async def _restore(self, gone: list[str]) -> str:
-        """Give back what is wanted no more, and forget containers that have ended. The journal's problem, if any."""
+    async def _restore(self, ended: list[str], *, careful: bool) -> str:
+        """Give back what is wanted no more, and forget containers that have ended. The first problem, if any."""
         entries = self._journal.entries
         keys = [key for key, decision in self._decisions.items() if decision.action is Action.RESTORE]
-        outcomes = await restore(
-            self._journal, self._writer, self._hierarchy.version, [entries[key] for key in {*keys, *gone}]
-        )
+        chosen = [entries[key] for key in dict.fromkeys([*keys, *ended]) if key in entries]
+        outcomes = await self._give_back(chosen, careful=careful, asking=lambda: not self._stopping)
         for key in keys:
             self._cpusets.pop(key, None)
-        return next((outcome.problem for outcome in outcomes if outcome.problem), "")
+        problems = [f"{outcome.entry}: {outcome.problem}" for outcome in outcomes if outcome.problem]
+        try:
+            await asyncio.to_thread(self._journal.remove, [key for key in ended if key in self._journal.marks])
+        except JournalError as error:
+            problems.append(str(error))
+        return next(iter(problems), "")
 
     def _tell(self, state: PodState | None, each: Located, decision: Decision) -> None:
         if state is None:
@@ -240,17 +266,22 @@ class Pinner:
         state.effective_cpus |= found.effective_cpus if found else frozenset()
         state.findings[each.container.name] = (decision.finding, decision.text)
 
+    def _entry(self, each: Located, wish: PodWish, decision: Decision) -> Entry:
+        found = self._cpusets[each.container.id]
+        return Entry(
+            container=each.container.id,
+            cgroup=str(self._hierarchy.path_of(each.cgroup)),
+            cpus=found.cpus,
+            mems=found.mems,
+            namespace=wish.namespace,
+            pod=wish.name,
+            name=each.container.name,
+            written=format_cpulist(decision.cpus),
+        )
 
-def _entry(each: Located, wish: PodWish, found: Cpuset) -> Entry:
-    return Entry(
-        container=each.container.id,
-        cgroup=str(each.cgroup),
-        cpus=found.cpus,
-        mems=found.mems,
-        namespace=wish.namespace,
-        pod=wish.name,
-        name=each.container.name,
-    )
+
+def _strayed(pid: int) -> str:
+    return f"process {pid} may run on other CPUs; it has left the container's cgroup, start the container again"
 
 
 def _changed(found: Cpuset, decision: Decision) -> Cpuset:

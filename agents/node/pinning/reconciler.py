@@ -53,6 +53,10 @@ class Finding(StrEnum):
     """another agent has pinned it"""
     IMPOSSIBLE = "impossible"
     """its pod's cgroup has none of the CPUs that are wanted"""
+    UNREADABLE = "unreadable"
+    """its cpuset cannot be read"""
+    STRAYED = "strayed"
+    """its cgroup has what is wanted, and a process of it has left that cgroup"""
 
 
 class Decision(NamedTuple):
@@ -99,6 +103,7 @@ class Reconciler:
         *,
         ours: bool,
         now: float,
+        given: frozenset[int] = frozenset(),
     ) -> Decision:
         """Return what to do about a container that is seen.
 
@@ -109,6 +114,7 @@ class Reconciler:
             mems: NUMA nodes that are wanted; empty: those that it has.
             ours: whether the journal has it: somebody of Berth's has written it.
             now: monotonic seconds.
+            given: CPUs that it was given back when it was last wanted no more; empty: none, or in its own words.
         """
         if not cpus:
             self._memories.pop(container, None)
@@ -128,7 +134,8 @@ class Reconciler:
                 memory.writes = 0
             return Decision(Action.LEAVE, Finding.IN_EFFECT, target, nodes)
         has = format_cpulist(seen.effective_cpus)
-        if not ours and seen.effective_cpus < seen.allowed_cpus:
+        theirs = seen.effective_cpus < seen.allowed_cpus and seen.effective_cpus != given & seen.allowed_cpus
+        if not ours and theirs:
             return Decision(Action.LEAVE, Finding.FOREIGN, target, nodes, f"somebody else has given it CPUs {has}")
         text = memory.problem or f"it has CPUs {has}, not {format_cpulist(target)}"
         if memory.writes >= self._limit:

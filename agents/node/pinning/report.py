@@ -8,8 +8,8 @@ from datetime import datetime
 from itertools import combinations
 from typing import Final
 
-from agents.node.pinning.pinner import PodState, Round
 from agents.node.pinning.reconciler import Finding
+from agents.node.pinning.rounds import PodState, Round
 from agents.node.pinning.sockets import reports, socket_of
 from agents.node.pinning.wanted import Problem
 from agents.node.topology.machine import Machine

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from agents.node.pinning.cpuset import Cpuset, CpusetError, read_cpuset
-from agents.node.pinning.hierarchy import Version
+from agents.node.pinning.hierarchy import Hierarchy
 from agents.node.pinning.journal import Entry, Journal, JournalError
 from agents.node.pinning.writer import CpusetWriter, NotInEffectError, Target
-from berth.api.cpulist import parse_cpulist
+from berth.api.cpulist import format_cpulist, parse_cpulist
 
 
 class Restored(NamedTuple):
@@ -20,7 +22,13 @@ class Restored(NamedTuple):
     entry: Entry
     """the container, as the journal has it"""
     problem: str = ""
-    """why it does not have its CPUs back; empty: it has, or has ended"""
+    """why it is still in the journal; empty: it has its CPUs back, or has ended"""
+    ended: bool = False
+    """whether it has ended: nothing has its ID any more"""
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        return f"{self.entry}: {self.problem or ('has ended' if self.ended else 'restored')}"
 
 
 def before(entry: Entry, found: Cpuset) -> tuple[frozenset[int], frozenset[int]]:
@@ -30,42 +38,87 @@ def before(entry: Entry, found: Cpuset) -> tuple[frozenset[int], frozenset[int]]
     an empty list for no change.
     """
     return (
-        _numbers(entry.cpus) & found.allowed_cpus or found.allowed_cpus,
-        _numbers(entry.mems) & found.allowed_mems or found.allowed_mems,
+        numbers(entry.cpus) & found.allowed_cpus or found.allowed_cpus,
+        numbers(entry.mems) & found.allowed_mems or found.allowed_mems,
     )
 
 
-async def restore(journal: Journal, writer: CpusetWriter, version: Version, entries: Iterable[Entry]) -> list[Restored]:
-    """Give containers back what they had; those that have it, or have ended, are struck out of the journal.
-
-    One that cannot be restored stays in the journal and keeps nobody else from being restored.
-    """
-    outcomes = [Restored(entry, await _restore(entry, writer, version)) for entry in entries]
-    done = [outcome.entry.container for outcome in outcomes if not outcome.problem]
-    try:
-        await asyncio.to_thread(journal.remove, done)
-    except JournalError as error:
-        # They have their CPUs; the next who restores finds nothing to do.
-        return [each if each.problem else each._replace(problem=str(error)) for each in outcomes]
-    return outcomes
+def unchanged(entry: Entry, found: Cpuset) -> bool:
+    """Whether a container has what it was given last: nobody else has changed it since."""
+    return found.effective_cpus == numbers(entry.written) & found.allowed_cpus
 
 
-async def _restore(entry: Entry, writer: CpusetWriter, version: Version) -> str:
-    cgroup = Path(entry.cgroup)
-    try:
-        found = await asyncio.to_thread(read_cpuset, cgroup, version)
-        cpus, mems = before(entry, found)
-        if (found.effective_cpus, found.effective_mems) != (cpus, mems):
-            await writer.write(Target(entry.container, cgroup, cpus, mems))
-    except CpusetError as error:
-        return "" if error.gone else str(error)
-    except NotInEffectError as error:
-        return str(error)
-    return ""
-
-
-def _numbers(text: str) -> frozenset[int]:
+def numbers(text: str) -> frozenset[int]:
+    """Return the CPUs or NUMA nodes of a list in the journal; none if somebody has edited it into nonsense."""
     try:
         return parse_cpulist(text)
     except ValueError:
         return frozenset()
+
+
+async def restore(
+    journal: Journal,
+    writer: CpusetWriter,
+    hierarchy: Hierarchy,
+    entries: Iterable[Entry],
+    *,
+    careful: bool = False,
+    asking: Callable[[], bool] = lambda: True,
+) -> list[Restored]:
+    """Give containers back what they had; each is struck out of the journal as soon as it has it, or has ended.
+
+    One that cannot be restored stays in the journal and keeps nobody else from being restored. So does one whose
+    runtime does not take what it had: runtimes keep what they were told to pin, and apply it with later updates.
+
+    Args:
+        journal: open.
+        writer: sets cpusets.
+        hierarchy: where cgroups are.
+        entries: what to restore.
+        careful: leave out those that somebody else has changed; they stay in the journal.
+        asking: whether there is still time to ask the runtime; without it cgroups are written, which is quick.
+    """
+    outcomes = []
+    for entry in entries:
+        found = await _restore(journal, writer, hierarchy, entry, careful=careful, ask=asking())
+        if found is not None:
+            outcomes.append(found)
+    return outcomes
+
+
+async def _restore(
+    journal: Journal, writer: CpusetWriter, hierarchy: Hierarchy, entry: Entry, *, careful: bool, ask: bool
+) -> Restored | None:
+    cgroup = await asyncio.to_thread(hierarchy.find, entry.container, entry.cgroup)
+    try:
+        if cgroup is None:
+            await asyncio.to_thread(journal.remove, [entry.container])
+            return Restored(entry, ended=True)
+        found = await asyncio.to_thread(read_cpuset, cgroup, hierarchy.version)
+        if careful and not unchanged(entry, found):
+            return None
+        return await _give_back(journal, writer, entry, cgroup, found, ask=ask)
+    except CpusetError as error:
+        if error.gone and await asyncio.to_thread(hierarchy.search, entry.container) is None:
+            return await _restore(journal, writer, hierarchy, entry, careful=careful, ask=ask)
+        return Restored(entry, str(error))
+    except (NotInEffectError, JournalError) as error:
+        # Where only the journal could not be written, the next who restores finds nothing to do.
+        return Restored(entry, str(error))
+
+
+async def _give_back(
+    journal: Journal, writer: CpusetWriter, entry: Entry, cgroup: Path, found: Cpuset, *, ask: bool
+) -> Restored:
+    cpus, mems = before(entry, found)
+    written = await writer.write(Target(entry.container, cgroup, cpus, mems), ask=ask)
+    given = msgspec.structs.replace(entry, written=format_cpulist(cpus))
+    if written.unsettled:
+        await asyncio.to_thread(journal.add, [given])
+        text = "has its CPUs back, and stays in the journal until the runtime, which may set again those that were "
+        return Restored(entry, f"{text}pinned, takes them: {written.unsettled}")
+    if cpus == numbers(entry.cpus):
+        await asyncio.to_thread(journal.remove, [entry.container])
+    else:
+        await asyncio.to_thread(journal.mark, given)
+    return Restored(entry)

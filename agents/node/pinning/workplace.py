@@ -29,11 +29,18 @@ RETRY_SECONDS: Final = 10.0
 class Workplace:
     """The machine: its sockets, cgroups, journal, runtime and kubelet."""
 
-    def __init__(self, settings: PinningSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        settings: PinningSettings,
+        *,
+        beat: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Prepare without I/O.
 
         Args:
             settings: where everything is.
+            beat: called for each container that something is done about, which shows that work goes on.
             clock: monotonic seconds.
         """
         self.machine: Machine | None = None
@@ -47,6 +54,7 @@ class Workplace:
         self.kubelet_pins = ""
         """Why the kubelet is taken for one that pins; empty: it is not."""
         self._settings = settings
+        self._beat = beat
         self._clock = clock
         self._runtime = RuntimeClient(settings.runtime)
         self._journal: Journal | None = None
@@ -87,7 +95,7 @@ class Workplace:
             self.unable = str(error)
             return
         self.unable = ""
-        writer = CpusetWriter(self._runtime, hierarchy.version)
-        containers = Containers(self._runtime, hierarchy)
+        writer = CpusetWriter(self._runtime, hierarchy.version, beat=self._beat)
+        containers = Containers(self._runtime, hierarchy, beat=self._beat)
         reconciler = Reconciler(limit=self._settings.writes)
         self.pinner = Pinner(hierarchy, containers, writer, self._journal, reconciler)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from agents.node.pinning.cpuset import read_cpuset, strays, write_cpuset
+from agents.node.pinning.cpuset import read_cpuset, write_cpuset
 from agents.node.pinning.cri import CriError, RuntimeClient
 from agents.node.pinning.hierarchy import Version
 from berth.api.cpulist import format_cpulist
-
-RETRY_SECONDS: Final = 30.0
-"""How long a runtime that did not answer is left alone: each time costs two seconds."""
 
 
 class Way(StrEnum):
@@ -28,7 +24,7 @@ class Way(StrEnum):
 
 
 class NotInEffectError(Exception):
-    """A container has other CPUs than it was given, or some of its processes run elsewhere; the text says which."""
+    """A container has other CPUs than it was given; the text says which."""
 
 
 class Target(NamedTuple):
@@ -42,61 +38,68 @@ class Target(NamedTuple):
     """CPUs, not empty"""
     mems: frozenset[int]
     """NUMA nodes, not empty"""
-    pid: int = 0
-    """its first process; 0: not known"""
+
+
+class Written(NamedTuple):
+    """A container that has its CPUs."""
+
+    way: Way
+    """how it got them"""
+    unsettled: str = ""
+    """why the runtime may set others with a later update; empty: it will not"""
 
 
 class CpusetWriter:
     """Writes one cpuset at a time."""
 
-    def __init__(
-        self, runtime: RuntimeClient, version: Version, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, runtime: RuntimeClient, version: Version, *, beat: Callable[[], None] = lambda: None) -> None:
         """Prepare without I/O.
 
         Args:
             runtime: connection to the container runtime.
             version: of the hierarchy that cgroups are in.
-            clock: monotonic seconds.
+            beat: called after each write, which shows that work goes on.
         """
         self._runtime = runtime
         self._version = version
-        self._clock = clock
-        self._silent_until = 0.0
+        self._beat = beat
 
-    async def write(self, target: Target) -> Way:
+    async def write(self, target: Target, *, ask: bool = True) -> Written:
         """Give a container its CPUs and NUMA nodes, and return how it got them.
+
+        Args:
+            target: the container, and what it is to have.
+            ask: whether to ask the runtime, which may take seconds; otherwise the cgroup is written.
 
         Raises:
             CpusetError: the kernel refuses; or the container has ended (:attr:`CpusetError.gone`).
             NotInEffectError: nobody refused, and the container has other CPUs all the same.
         """
-        refused = await self._by_runtime(target)
+        try:
+            return await self._write(target, ask)
+        finally:
+            self._beat()
+
+    async def _write(self, target: Target, ask: bool) -> Written:
+        refused = await self._by_runtime(target) if ask else CriError("there was no time to ask", answered=False)
         found = await asyncio.to_thread(read_cpuset, target.cgroup, self._version)
-        way = Way.RUNTIME
-        if refused is not None or found.effective_cpus != target.cpus or not found.effective_mems <= target.mems:
-            way = Way.DIRECT
-            await asyncio.to_thread(write_cpuset, target.cgroup, self._version, target.cpus, target.mems)
-            found = await asyncio.to_thread(read_cpuset, target.cgroup, self._version)
+        if refused is None and found.effective_cpus == target.cpus and found.effective_mems <= target.mems:
+            return Written(Way.RUNTIME)
+        await asyncio.to_thread(write_cpuset, target.cgroup, self._version, target.cpus, target.mems)
+        if refused is not None and refused.answered and not refused.unknown:
+            # What it could not do, as with cgroups inside that have other CPUs, is done: it has but to remember it.
+            refused = await self._by_runtime(target)
+        found = await asyncio.to_thread(read_cpuset, target.cgroup, self._version)
         if found.effective_cpus != target.cpus:
             wanted, has = format_cpulist(target.cpus), format_cpulist(found.effective_cpus)
             raise NotInEffectError(f"{target.cgroup}: asked for CPUs {wanted}, has {has or 'none'}")
-        elsewhere = await asyncio.to_thread(strays, target.cgroup, target.cpus, first=target.pid)
-        if elsewhere:
-            raise NotInEffectError(
-                f"{target.cgroup}: process {elsewhere[0]} may run on other CPUs; it has left the container's cgroup"
-            )
-        return way
+        return Written(Way.DIRECT, "" if refused is None or refused.unknown else str(refused))
 
     async def _by_runtime(self, target: Target) -> CriError | None:
         """Ask the runtime; what it answers if it does not do so."""
-        if self._clock() < self._silent_until:
-            return CriError("not asked", answered=False)
         try:
             cpus, mems = format_cpulist(target.cpus), format_cpulist(target.mems)
             await self._runtime.set_cpuset(target.container, cpus, mems)
         except CriError as error:
-            if not error.answered:
-                self._silent_until = self._clock() + RETRY_SECONDS
             return error
         return None

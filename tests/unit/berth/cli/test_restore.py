@@ -5,6 +5,7 @@ tests of pinning.
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,8 @@ def run(tmp_path: Path, cgroups: Path) -> Any:
 
 
 def write(tmp_path: Path, cgroup: Path) -> None:
-    entry = {"container": "c", "cgroup": str(cgroup), "cpus": "0-1", "mems": "0"}
+    path = f"/{cgroup.relative_to(tmp_path / 'cgroups' / 'cpuset')}"
+    entry = {"container": "c", "cgroup": path, "cpus": "0-1", "mems": "0"}
     entry |= {"namespace": "shop", "pod": "web-1", "name": "web"}
     document = {"version": 1, "boot": BOOT_ID.read_text().strip(), "entries": [entry]}
     (tmp_path / "journal").mkdir()
@@ -47,9 +49,27 @@ def test_nothing_is_pinned(tmp_path: Path, cgroups: Path) -> None:
 
 
 def test_a_container_that_has_ended_is_struck_out(tmp_path: Path, cgroups: Path) -> None:
-    write(tmp_path, cgroups / "cpuset" / "pod" / "gone")
-    assert run(tmp_path, cgroups).stdout == "container web of pod shop/web-1: restored\n"
+    gone = cgroups / "cpuset" / "pod" / "c"
+    write(tmp_path, gone)
+    shutil.rmtree(gone)
+    assert run(tmp_path, cgroups).stdout == "container web of pod shop/web-1: has ended\n"
     assert run(tmp_path, cgroups).stdout == "nothing is pinned\n"
+
+
+def test_one_of_which_the_runtime_does_not_know_stays(tmp_path: Path, cgroups: Path) -> None:
+    """It has its CPUs, and nobody has told the runtime, which has those that were pinned."""
+    cgroup = cgroups / "cpuset" / "pod" / "c"
+    write(tmp_path, cgroup)
+    (cgroup / "cpuset.effective_cpus").unlink()
+    (cgroup / "cpuset.effective_cpus").symlink_to("cpuset.cpus")
+    for _ in range(2):
+        answer = run(tmp_path, cgroups)
+        assert answer.exit_code == 1
+        text = (
+            "has its CPUs back, and stays in the journal until the runtime, which may set again those that were pinned"
+        )
+        assert f"container web of pod shop/web-1: {text}, takes them: {tmp_path}/none.sock" in answer.stdout
+    assert (cgroup / "cpuset.cpus").read_text() == "0-1"
 
 
 def test_one_that_does_not_get_its_cpus_is_named_and_stays(tmp_path: Path, cgroups: Path) -> None:

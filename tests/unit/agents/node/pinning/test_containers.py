@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,16 @@ async def test_cpusets_of_those_that_are_there(tmp_path: Path, containers: Conta
     (broken / "cpuset.effective_cpus").write_text("many")
     found = await containers.of(frozenset({"u1"}), {})
     assert len(found) == 2
-    cpusets = await containers.cpusets(found)
+    cpusets, problems = await containers.cpusets(found)
     assert cpusets.keys() == {FIRST}
     assert cpusets[FIRST].effective_cpus == {0}
+    assert problems == {
+        SECOND: f"{broken / 'cpuset.effective_cpus'}: 'many' is no CPU and no range; write a list such as 0-3,8"
+    }
+
+
+async def test_those_that_have_ended_are_no_problem(tmp_path: Path, containers: Containers) -> None:
+    ended = cgroup(tmp_path / "cpuset" / "kubepods" / "podu1" / FIRST)
+    found = await containers.of(frozenset({"u1"}), {})
+    shutil.rmtree(ended)
+    assert await containers.cpusets(found) == ({}, {})

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.node.pinning.cpuset import Cpuset, CpusetError, allowed, read_cpuset, strays, write_cpuset
+from agents.node.pinning.cpuset import Cpuset, CpusetError, allowed, has_left, read_cpuset, strays, write_cpuset
 from agents.node.pinning.hierarchy import Version
 
 EFFECTIVE = {
@@ -54,7 +54,7 @@ def test_one_that_states_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("missing", "gone"),
-    [pytest.param("c", True, id="the cgroup is gone"), pytest.param("c/cpuset.cpus", True, id="not switched on")],
+    [pytest.param("c", True, id="the cgroup is gone"), pytest.param("c/cpuset.cpus", False, id="not switched on")],
 )
 def test_what_cannot_be_read(tmp_path: Path, version: Version, missing: str, gone: bool) -> None:
     above = cgroup(tmp_path / "pod", version, "0-3", "0", ("0-3", "0"))
@@ -64,6 +64,16 @@ def test_what_cannot_be_read(tmp_path: Path, version: Version, missing: str, gon
     with pytest.raises(CpusetError, match=r"pod/c/cpuset\.cpus: No such file") as caught:
         read_cpuset(above / "c", version)
     assert caught.value.gone is gone
+
+
+def test_a_controller_that_is_not_switched_on_is_told_with_the_file_that_does_so(tmp_path: Path) -> None:
+    above = cgroup(tmp_path / "pod", Version.V2, "0-3", "0", ("0-3", "0"))
+    (above / "cgroup.subtree_control").write_text("cpu memory\n")
+    (above / "c").mkdir()
+    with pytest.raises(CpusetError) as caught:
+        read_cpuset(above / "c", Version.V2)
+    text = f"the controller cpuset is not switched on for this cgroup; write +cpuset to {above}/cgroup.subtree_control"
+    assert (str(caught.value), caught.value.gone) == (f"{above}/c/cpuset.cpus: {text}", False)
 
 
 def test_what_is_no_list(tmp_path: Path, version: Version) -> None:
@@ -115,5 +125,26 @@ def test_processes_that_run_elsewhere(tmp_path: Path) -> None:
     inner = cgroup(found / "inner", Version.V1, "0", "0", ("0", "0"))
     (inner / "cgroup.procs").write_text("9\n")
     assert strays(found, frozenset({0}), proc=tmp_path) == [8, 9]
+    assert strays(found, frozenset({0}), first=10, proc=tmp_path) == [8, 9], "in another PID namespace 10 is another"
+    (found / "cgroup.procs").write_text("7\n8\n11\n")
     assert strays(found, frozenset({0}), first=10, proc=tmp_path) == [8, 9, 10]
     assert strays(found, frozenset({0, 1}), first=10, proc=tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("present", "first", "allows", "left"),
+    [
+        pytest.param("7\n", 7, "0-1", False, id="it is there"),
+        pytest.param("8\n", 7, "0-1", True, id="it has left"),
+        pytest.param("8\n", 7, "0", False, id="where it is it has no other CPUs"),
+        pytest.param("0\n8\n", 7, "0-1", False, id="processes are not to be seen"),
+        pytest.param("8\n", 9, "0-1", False, id="it has ended"),
+        pytest.param("8\n", 0, "0-1", False, id="it is not known"),
+    ],
+)
+def test_a_first_process_that_has_left(tmp_path: Path, present: str, first: int, allows: str, left: bool) -> None:
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "status").write_text(f"Cpus_allowed_list:\t{allows}\n")
+    found = cgroup(tmp_path / "c", Version.V1, "0", "0", ("0", "0"))
+    (found / "cgroup.procs").write_text(present)
+    assert has_left(found, frozenset({0}), first, proc=tmp_path) is left

@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
+from grpclib.const import Cardinality, Handler
+from grpclib.server import Server
 
-from agents.node.pinning.cri import CriError, Place, RuntimeClient, place_in
+from agents.node.pinning.cri import RETRY_SECONDS, CriError, Place, RuntimeClient, place_in
+from agents.node.pinning.cri_messages import SERVICE, Messages, message
+from tests.support.scripted_runtime import Known, ScriptedRuntime
 
 
 @pytest.mark.parametrize(
@@ -59,3 +64,79 @@ async def test_what_is_no_runtime(tmp_path: Path) -> None:
     client.close()
     server.close()
     await server.wait_closed()
+
+
+OTHER = Messages({"Odd": {"containers": (1, "string"), "info": (2, "string")}})
+CUT_OFF = "\n\x7f"
+"""A message whose first field is longer than what there is of it."""
+
+
+class OddRuntime:
+    """Answers with messages that are cut off."""
+
+    def __mapping__(self) -> dict[str, Handler]:
+        async def serve(stream: Any) -> None:
+            await stream.recv_message()
+            await stream.send_message(OTHER("Odd")(containers=CUT_OFF, info=CUT_OFF))
+
+        names = {"ListContainers": "ListContainersRequest", "ContainerStatus": "ContainerStatusRequest"}
+        return {
+            f"{SERVICE}/{name}": Handler(serve, Cardinality.UNARY_UNARY, message(request), OTHER("Odd"))
+            for name, request in names.items()
+        }
+
+
+async def test_an_answer_that_cannot_be_read(tmp_path: Path) -> None:
+    server = Server([OddRuntime()])
+    await server.start(path=str(tmp_path / "s.sock"))
+    client = RuntimeClient(tmp_path / "s.sock")
+    for _ in range(2):
+        with pytest.raises(CriError, match=r"s\.sock: ListContainers: no answer that can be read"):
+            await client.containers()
+        with pytest.raises(CriError, match=r"s\.sock: ContainerStatus: no answer that can be read") as caught:
+            await client.place("c")
+        assert caught.value.answered
+    client.close()
+    server.close()
+    await server.wait_closed()
+
+
+async def test_one_that_says_nothing_about_a_container_is_asked_about_none_for_a_while(tmp_path: Path) -> None:
+    now = 100.0
+    runtime = ScriptedRuntime(tmp_path / "s.sock", {"c": Known("u", tmp_path, "/kubepods/c", 7)})
+    await runtime.start()
+    client = RuntimeClient(tmp_path / "s.sock", timeout=0.2, clock=lambda: now)
+    runtime.hangs = {"ContainerStatus"}
+    with pytest.raises(CriError, match=r"no answer within 0\.2 s"):
+        await client.place("c")
+    runtime.hangs = set()
+    now += RETRY_SECONDS - 0.1
+    for call in (client.place("c"), client.set_cpuset("c", "0", "0")):
+        with pytest.raises(CriError, match="not asked, since it said nothing less than 30 s ago") as caught:
+            await call
+        assert not caught.value.answered
+    assert client.silent
+    assert [found.id for found in await client.containers()] == ["c"], "which containers run it is asked all the same"
+    assert client.silent
+    now += 0.1
+    assert await client.place("c") == Place("/kubepods/c", 7)
+    with pytest.raises(CriError, match="NOT_FOUND") as caught:
+        await client.place("another")
+    assert (caught.value.answered, caught.value.unknown, client.silent) == (True, True, False)
+    client.close()
+    await runtime.stop()
+
+
+async def test_one_that_was_away_is_asked_as_soon_as_it_is_there(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(tmp_path / "s.sock", {"c": Known("u", tmp_path, "/kubepods/c", 7)})
+    client = RuntimeClient(tmp_path / "s.sock")
+    for call in (client.place("c"), client.containers()):
+        with pytest.raises(CriError):
+            await call
+    assert client.silent
+    await runtime.start()
+    await client.containers()
+    assert not client.silent
+    assert (await client.place("c")).pid == 7
+    client.close()
+    await runtime.stop()

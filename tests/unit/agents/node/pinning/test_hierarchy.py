@@ -72,6 +72,32 @@ def test_containers_are_found(
     assert list(hierarchy.containers_of(frozenset(["another"]))) == []
 
 
+def test_a_container_is_found_wherever_the_hierarchy_is_mounted(tmp_path: Path) -> None:
+    cgroup = tmp_path / "cpuset" / "kubepods" / "podu" / ID
+    cgroup.mkdir(parents=True)
+    path = str(Hierarchy(tmp_path / "cpuset", Version.V1).path_of(cgroup))
+    assert path == f"/kubepods/podu/{ID}"
+    (tmp_path / "host").symlink_to(tmp_path / "cpuset")
+    host = Hierarchy(tmp_path / "host", Version.V1)
+    assert host.find(ID, path) == tmp_path / "host" / "kubepods" / "podu" / ID
+    assert host.find(ID, "/elsewhere") == host.find(ID, str(cgroup)) == host.find(ID, path)
+    cgroup.rmdir()
+    assert host.find(ID, path) is None
+
+
+def test_a_pod_that_goes_while_its_containers_are_looked_for(tmp_path: Path) -> None:
+    pods = [pod_path(Driver.CGROUPFS, QosClass.BURSTABLE, uid) for uid in ("u1", "u2")]
+    hierarchy = Hierarchy(tmp_path, Version.V1)
+    for pod in pods:
+        (hierarchy.cgroup(pod) / ID).mkdir(parents=True)
+    found = hierarchy.containers_of(frozenset({"u1", "u2"}))
+    (uid, _, cgroup) = next(found)
+    other = cgroup.parent.parent / ("podu1" if uid == "u2" else "podu2")
+    (other / ID).rmdir()
+    other.rmdir()
+    assert list(found) == []
+
+
 def test_a_search_does_not_go_on_for_ever(tmp_path: Path) -> None:
     tmp_path.joinpath(*"abcdefghijkl", ID).mkdir(parents=True)
     assert Hierarchy(tmp_path, Version.V1).search(ID) is None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,6 +46,41 @@ def test_what_was_written_down_first_counts(opened: Callable[[], Journal]) -> No
     journal.add([entry(1, "0-3")])
     journal.add([entry(1, "2")])
     assert journal.entries["c1"].cpus == "0-3"
+
+
+def test_what_was_given_last_is_kept_beside_what_was_there_first(opened: Callable[[], Journal]) -> None:
+    journal = opened()
+    journal.add([msgspec.structs.replace(entry(1, "0-3"), written="2")])
+    journal.add([msgspec.structs.replace(entry(1, "2"), written="3")])
+    assert (journal.entries["c1"].cpus, journal.entries["c1"].written) == ("0-3", "3")
+
+
+def test_a_mark_says_what_a_container_had_in_its_own_words(opened: Callable[[], Journal]) -> None:
+    journal = opened()
+    journal.add([entry(1, ""), entry(2)])
+    back = msgspec.structs.replace(entry(1, ""), written="0-3")
+    journal.mark(back)
+    journal.close()
+    journal = opened()
+    assert (dict(journal.entries), dict(journal.marks)) == ({"c2": entry(2)}, {"c1": back})
+    journal.add([msgspec.structs.replace(entry(1, "0-3"), written="2")])
+    assert dict(journal.marks) == {}
+    assert (journal.entries["c1"].cpus, journal.entries["c1"].written) == ("", "2")
+    journal.mark(back)
+    journal.remove(["c1"])
+    assert dict(journal.marks) == {}
+
+
+def test_changes_at_the_same_time_are_made_one_after_another(opened: Callable[[], Journal]) -> None:
+    journal = opened()
+    with ThreadPoolExecutor(8) as pool:
+        changes = [pool.submit(journal.add, [entry(number)]) for number in range(60)]
+        changes += [pool.submit(journal.remove, [f"c{number}"]) for number in range(100, 130)]
+        for change in changes:
+            change.result()
+    assert len(journal.entries) == 60
+    journal.close()
+    assert len(opened().entries) == 60
 
 
 def test_entries_of_an_earlier_boot_are_let_go(opened: Callable[[], Journal], boot: Path) -> None:

@@ -15,8 +15,9 @@ from agents.node.pinning.containers import Containers
 from agents.node.pinning.cri import RuntimeClient
 from agents.node.pinning.hierarchy import Hierarchy, Version
 from agents.node.pinning.journal import Journal
-from agents.node.pinning.pinner import LOOK_SECONDS, Pinner, Round
+from agents.node.pinning.pinner import LOOK_SECONDS, Pinner
 from agents.node.pinning.reconciler import Finding, Reconciler
+from agents.node.pinning.rounds import Round
 from agents.node.pinning.wanted import PodWish
 from agents.node.pinning.writer import CpusetWriter
 from berth.api.interference import InterferenceClass
@@ -50,7 +51,7 @@ class Node:
         self.pinner = Pinner(
             hierarchy,
             Containers(runtime, hierarchy),
-            CpusetWriter(runtime, Version.V1, clock=lambda: self.now),
+            CpusetWriter(runtime, Version.V1),
             self.journal,
             Reconciler(limit=2),
             clock=lambda: self.now,
@@ -89,7 +90,9 @@ async def test_what_is_wanted_is_written_down_and_then_written(node: Node) -> No
     web, side, other = node.container("web"), node.container("web", "b"), node.container("other", "c")
     found = await node.round(wish("web"), wish("other", frozenset()), wish("gone", OTHER))
     assert [cpus(cgroup) for cgroup in (web, side, other)] == ["0-1", "0-1", "0-3"]
-    assert {entry.cgroup: entry.cpus for entry in node.journal.entries.values()} == {str(web): "0-3", str(side): "0-3"}
+    top = node.root / "cpuset"
+    entries = {entry.cgroup: (entry.cpus, entry.written) for entry in node.journal.entries.values()}
+    assert entries == {f"/{cgroup.relative_to(top)}": ("0-3", "0-1") for cgroup in (web, side)}
     states = {state.wish.name: state for state in found.pods}
     assert {name: state.pinned for name, state in states.items()} == {"web": True, "other": False, "gone": False}
     assert (states["web"].cpus, states["web"].effective_cpus) == (ONE, ONE)
@@ -98,11 +101,18 @@ async def test_what_is_wanted_is_written_down_and_then_written(node: Node) -> No
     assert not node.pinner.idle
 
 
-async def test_what_is_wanted_no_more_is_given_back_and_struck_out(node: Node) -> None:
+async def test_what_is_wanted_no_more_is_given_back_and_waits_for_the_runtime(node: Node) -> None:
     web, other = node.container("web"), node.container("other", "b")
     await node.round(wish("web"), wish("other", OTHER))
     await node.round(wish("web", frozenset()))
     assert [cpus(cgroup) for cgroup in (web, other)] == ["0-3", "0-3"]
+    for _ in range(2):
+        found = await node.round()
+        assert "has its CPUs back, and stays in the journal until the runtime" in found.problem
+    assert not node.pinner.idle
+    for cgroup in (web, other):
+        shutil.rmtree(cgroup)
+    await node.pinner.restore_all()
     assert node.pinner.idle
     assert await node.round() == Round()
 
@@ -158,7 +168,8 @@ async def test_a_container_that_ends_is_nobodys_fault(node: Node) -> None:
     assert found.problem == ""
     await node.pinner.restore_all()
     assert cpus(other) == "0-3"
-    assert node.pinner.idle, "one that has ended is struck out too"
+    left = [entry.pod for entry in node.journal.entries.values()]
+    assert left == ["other"], "one that has ended is struck out, one that the runtime knows nothing of is not"
 
 
 async def test_beside_another_agent_only_what_is_still_ours_is_given_back(node: Node) -> None:
@@ -166,5 +177,5 @@ async def test_beside_another_agent_only_what_is_still_ours_is_given_back(node: 
     await node.round(wish("ours"), wish("changed"))
     (changed / "cpuset.cpus").write_text("2")
     await node.round(wish("ours"), wish("changed"), observe=True)
-    await node.pinner.restore_unchanged()
+    await node.pinner.restore_all(careful=True)
     assert (cpus(ours), cpus(changed)) == ("0-3", "2")

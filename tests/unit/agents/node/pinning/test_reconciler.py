@@ -64,6 +64,21 @@ def test_a_container_that_is_seen_first(
     assert bool(decision.text) is (finding not in (Finding.NONE, Finding.IN_EFFECT))
 
 
+@pytest.mark.parametrize(
+    ("given", "has", "allowed", "finding"),
+    [
+        pytest.param("0-3", "0-3", "0-7", Finding.PENDING, id="more CPUs came online"),
+        pytest.param("0-3", "0-1", "0-1,4-7", Finding.PENDING, id="others came and some went"),
+        pytest.param("0-3", "4-7", "0-7", Finding.FOREIGN, id="somebody else has pinned it since"),
+        pytest.param("", "0-3", "0-7", Finding.FOREIGN, id="it was never pinned here"),
+    ],
+)
+def test_one_that_was_given_back_its_cpus_is_nobody_elses(given: str, has: str, allowed: str, finding: Finding) -> None:
+    found, wanted = seen(has, allowed=allowed), parse_cpulist("1")
+    decision = Reconciler().decide("c", found, wanted, NONE, ours=False, now=0.0, given=parse_cpulist(given))
+    assert decision.finding is finding
+
+
 class Container:
     """A container under a reconciler, at a time of the test's own."""
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agents.node.pinning.pinner import PodState, Round
 from agents.node.pinning.reconciler import Finding
 from agents.node.pinning.report import MAX_SHOWN, Found, shown, status_of
+from agents.node.pinning.rounds import PodState, Round
 from agents.node.pinning.wanted import PodWish, Problem
 from berth.api.conditions import Condition, ConditionStatus, find_condition
 from berth.api.interference import InterferenceClass

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.node.pinning.cri import RuntimeClient
+from agents.node.pinning.cri import RETRY_SECONDS, RuntimeClient
 from agents.node.pinning.hierarchy import Version
-from agents.node.pinning.writer import RETRY_SECONDS, CpusetWriter, NotInEffectError, Target, Way
+from agents.node.pinning.writer import CpusetWriter, NotInEffectError, Target, Way
 
 CPUS, MEMS = frozenset({1}), frozenset({0})
 
@@ -36,12 +36,16 @@ async def test_a_runtime_that_says_nothing_is_left_alone_for_a_while(tmp_path: P
 
     server = await asyncio.start_unix_server(count, tmp_path / "s.sock")
     now = 100.0
-    client = RuntimeClient(tmp_path / "s.sock", timeout=0.05)
-    writer = CpusetWriter(client, Version.V1, clock=lambda: now)
+    client = RuntimeClient(tmp_path / "s.sock", timeout=0.05, clock=lambda: now)
+    beats: list[float] = []
+    writer = CpusetWriter(client, Version.V1, beat=lambda: beats.append(now))
     for after, asked in [(0.0, 1), (1.0, 1), (RETRY_SECONDS - 1.1, 1), (0.2, 2)]:
         now += after
-        assert await writer.write(Target("c", cgroup, CPUS, MEMS)) is Way.DIRECT
+        written = await writer.write(Target("c", cgroup, CPUS, MEMS))
+        assert written.way is Way.DIRECT
+        assert "UpdateContainerResources: no" in written.unsettled
         assert connections == asked
+    assert len(beats) == 4
     server.close()
 
 
@@ -52,6 +56,12 @@ async def test_what_is_not_in_effect_afterwards_is_told(tmp_path: Path, cgroup: 
     assert (cgroup / "cpuset.cpus").read_text() == "0-1"
 
 
+async def test_without_time_nobody_is_asked(tmp_path: Path, cgroup: Path) -> None:
+    writer = CpusetWriter(RuntimeClient(tmp_path / "none.sock"), Version.V1)
+    written = await writer.write(Target("c", cgroup, CPUS, MEMS), ask=False)
+    assert written == (Way.DIRECT, "there was no time to ask")
+
+
 async def test_nobody_is_asked_twice_at_once(tmp_path: Path, cgroup: Path) -> None:
     """Two writes to a runtime that hangs take its timeout each, and no longer."""
     with socket.socket(socket.AF_UNIX) as silent:
@@ -59,4 +69,5 @@ async def test_nobody_is_asked_twice_at_once(tmp_path: Path, cgroup: Path) -> No
         silent.listen()
         writer = CpusetWriter(RuntimeClient(tmp_path / "s.sock", timeout=0.05), Version.V1)
         target = Target("c", cgroup, CPUS, MEMS)
-        assert await asyncio.gather(writer.write(target), writer.write(target)) == [Way.DIRECT, Way.DIRECT]
+        found = await asyncio.gather(writer.write(target), writer.write(target))
+        assert [written.way for written in found] == [Way.DIRECT, Way.DIRECT]

@@ -1,0 +1,137 @@
+"""Rounds of pinning with what real runtimes and agents do seldom: others that pin, processes that leave, silence."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agents.node.pinning.cpuset import read_cpuset, write_cpuset
+from agents.node.pinning.cri import RETRY_SECONDS
+from agents.node.pinning.hierarchy import Version
+from agents.node.pinning.pinner import LOOK_SECONDS
+from agents.node.pinning.reconciler import Finding
+from tests.support.cpusets import everything, make
+from tests.support.pinning_rounds import Rounds, rounds, wish
+from tests.support.pinning_stand import SOCKETS
+
+ALL = everything()
+ONE, OTHER = SOCKETS
+
+
+@pytest.fixture
+async def node(tmp_path: Path) -> AsyncIterator[Rounds]:
+    async with rounds("rounds", tmp_path) as found:
+        yield found
+
+
+async def test_another_agent_stops_new_pins_and_nothing_else(node: Rounds) -> None:
+    ours, drifted, theirs, new = (node.container(number) for number in range(4))
+    pinner = node.agent()
+    await pinner.round([wish(0), wish(1)], observe=False)
+    theirs.set_cpus(OTHER)
+    drifted.set_cpus(ALL)
+    node.now += LOOK_SECONDS
+    found = await pinner.round([wish(0), wish(1), wish(2), wish(3)], observe=False)
+    assert found.foreign.startswith("container main of pod shop/web-2: somebody else has given it CPUs")
+    assert [each.cpus for each in (ours, drifted, theirs, new)] == [ONE, ONE, OTHER, ALL]
+    await pinner.round([wish(0, None), wish(1), wish(2), wish(3)], observe=False)
+    assert [each.cpus for each in (ours, drifted, theirs, new)] == [ALL, ONE, OTHER, ALL]
+    await pinner.restore_all(careful=True)
+    assert [each.cpus for each in (ours, drifted, theirs, new)] == [ALL, ALL, OTHER, ALL]
+    assert not node.journal.entries
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["the same agent", "the next agent"])
+async def test_where_the_kubelet_pins_what_is_as_it_was_written_is_given_back(node: Rounds, again: bool) -> None:
+    ours, theirs = node.container(0), node.container(1)
+    pinner = node.agent()
+    await pinner.round([wish(0), wish(1)], observe=False)
+    theirs.set_cpus(OTHER)
+    if again:
+        pinner = node.agent()
+    node.now += LOOK_SECONDS
+    await pinner.round([wish(0, None), wish(1, None)], observe=True)
+    assert (ours.cpus, theirs.cpus) == (ALL, OTHER)
+    assert node.journal.entries.keys() == {theirs.id}
+
+
+async def test_a_process_that_has_left_is_told_as_long_as_it_is_away(node: Rounds) -> None:
+    web = node.container(0)
+    pinner = node.agent()
+    (state,) = (await pinner.round([wish(0)], observe=False)).pods
+    assert state.pinned
+    (web.known.cgroup.parent / "cgroup.procs").write_text(str(web.known.pid))
+    assert web.cpus == ALL
+    for _ in range(3):
+        node.now += LOOK_SECONDS
+        (state,) = (await pinner.round([wish(0)], observe=False)).pods
+        finding, text = state.findings["main"]
+        assert (state.pinned, finding) == (False, Finding.STRAYED)
+        assert text.startswith(f"process {web.known.pid} may run on other CPUs; it has left the container's cgroup")
+    node.now += 1.0
+    (state,) = (await pinner.round([wish(0)], observe=False)).pods
+    assert not state.pinned, "between two looks it is known too"
+    (web.known.cgroup / "cgroup.procs").write_text(str(web.known.pid))
+    node.now += LOOK_SECONDS
+    (state,) = (await pinner.round([wish(0)], observe=False)).pods
+    assert state.pinned
+
+
+async def test_one_that_has_left_before_is_told_when_its_container_is_written(node: Rounds) -> None:
+    web = node.container(0)
+    (web.known.cgroup.parent / "cgroup.procs").write_text(str(web.known.pid))
+    pinner = node.agent()
+    for _ in range(3):
+        (state,) = (await pinner.round([wish(0)], observe=False)).pods
+        assert state.findings["main"][0] is Finding.STRAYED
+        node.now += 1.0
+    assert node.runtime.asked.count("UpdateContainerResources") == 1
+
+
+async def test_a_runtime_that_hangs_about_containers_costs_a_round_one_timeout(node: Rounds) -> None:
+    containers = [node.container(number) for number in range(5)]
+    node.runtime.hangs = {"ContainerStatus", "UpdateContainerResources"}
+    pinner = node.agent()
+    found = await pinner.round([wish(number) for number in range(5)], observe=False)
+    assert all(state.pinned for state in found.pods)
+    assert [each.cpus for each in containers] == [ONE] * 5
+    assert sorted(node.runtime.asked) == ["ContainerStatus", "ListContainers"]
+    # It is asked again later, and then processes are known.
+    node.runtime.hangs.clear()
+    node.now += RETRY_SECONDS
+    (containers[0].known.cgroup.parent / "cgroup.procs").write_text(str(containers[0].known.pid))
+    found = await pinner.round([wish(number) for number in range(5)], observe=False)
+    assert [state.pinned for state in found.pods].count(False) == 1
+    assert node.runtime.asked.count("ContainerStatus") == 6
+
+
+async def test_a_runtime_that_is_there_again_is_asked_at_once(node: Rounds) -> None:
+    node.container(0)
+    pinner = node.agent()
+    await node.runtime_ends()
+    assert (await pinner.round([wish(0)], observe=False)).silence
+    await node.runtime.start()
+    late = node.container(1)
+    await pinner.round([wish(0), wish(1)], observe=False)
+    assert late.known.keeps[0] != ""
+
+
+def test_a_cgroup_inside_that_goes_meanwhile_is_passed_over(node: Rounds, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Version 2 does not look at cgroups inside."""
+    web = node.container(0)
+    inner = web.known.cgroup / "inner"
+    make(inner, node.room.hierarchy.root)
+    found = read_cpuset(web.known.cgroup, node.room.hierarchy.version)
+    read = Path.read_text
+
+    def going(self: Path, *given: object, **named: object) -> str:
+        if self.parent == inner and inner.is_dir():
+            inner.rmdir()
+        return read(self)
+
+    monkeypatch.setattr(Path, "read_text", going)
+    write_cpuset(web.known.cgroup, node.room.hierarchy.version, ONE, found.effective_mems)
+    assert web.cpus == ONE
+    assert inner.is_dir() is (node.room.hierarchy.version is Version.V2)

@@ -1,0 +1,118 @@
+"""Rounds of pinning without an API server: real processes in real cgroups, and a runtime that a test scripts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agents.node.pinning.containers import Containers
+from agents.node.pinning.cri import RuntimeClient
+from agents.node.pinning.hierarchy import Hierarchy
+from agents.node.pinning.journal import Journal
+from agents.node.pinning.pinner import Pinner
+from agents.node.pinning.reconciler import Reconciler
+from agents.node.pinning.wanted import PodWish
+from agents.node.pinning.writer import CpusetWriter
+from berth.api.interference import InterferenceClass
+from tests.support.cpusets import Machine, machine, pod_uid
+from tests.support.pinning_stand import SOCKETS
+from tests.support.scripted_runtime import Known, ScriptedRuntime
+
+TIMEOUT = 0.3
+"""Seconds that the runtime has for an answer."""
+
+
+@dataclass
+class Container:
+    """A container with a process."""
+
+    id: str
+    known: Known
+
+    @property
+    def cpus(self) -> frozenset[int]:
+        """CPUs that its process may use, by the kernel."""
+        return frozenset(os.sched_getaffinity(self.known.pid))
+
+    def set_cpus(self, cpus: frozenset[int]) -> None:
+        """Write its cpuset, as somebody else does."""
+        (self.known.cgroup / "cpuset.cpus").write_text(",".join(map(str, sorted(cpus))))
+
+
+@dataclass
+class Rounds:
+    """A machine and what pins on it."""
+
+    room: Machine
+    runtime: ScriptedRuntime
+    directory: Path
+    now: float = 1000.0
+    """monotonic seconds, by the test"""
+    opened: list[tuple[Journal, RuntimeClient]] = field(default_factory=list)
+
+    def container(self, number: int) -> Container:
+        """Start the container of pod `number`."""
+        identity, cgroup = self.room.container(number)
+        path = str(self.room.hierarchy.path_of(cgroup))
+        known = Known(pod_uid(number), cgroup, path, self.room.processes[-1].pid)
+        self.runtime.containers[identity] = known
+        return Container(identity, known)
+
+    def agent(self, hierarchy: Hierarchy | None = None) -> Pinner:
+        """What pins, with the journal of the one before."""
+        self.leave()
+        found = hierarchy or self.room.hierarchy
+        client = RuntimeClient(self.runtime.socket, timeout=TIMEOUT, clock=lambda: self.now)
+        journal = Journal.open(self.directory / "journal")
+        self.opened.append((journal, client))
+        writer = CpusetWriter(client, found.version)
+        return Pinner(found, Containers(client, found), writer, journal, Reconciler(), clock=lambda: self.now)
+
+    @property
+    def journal(self) -> Journal:
+        """The open journal."""
+        return self.opened[-1][0]
+
+    async def runtime_ends(self) -> None:
+        """Have nobody listen at the runtime's socket any more."""
+        self.opened[-1][1].close()
+        await self.runtime.stop()
+
+    def leave(self) -> None:
+        """Let go of journal and connection, as a process that ends."""
+        if self.opened:
+            journal, client = self.opened.pop()
+            client.close()
+            journal.close()
+
+
+def wish(number: int, socket: int | None = 0) -> PodWish:
+    """A pod that is to be on a socket; on none for None."""
+    return PodWish(
+        uid=pod_uid(number),
+        runtime_uid=pod_uid(number),
+        namespace="shop",
+        name=f"web-{number}",
+        interference_class=InterferenceClass.B,
+        socket=socket,
+        cpus=SOCKETS[socket] if socket is not None else frozenset(),
+        running=True,
+    )
+
+
+@asynccontextmanager
+async def rounds(name: str, directory: Path) -> AsyncIterator[Rounds]:
+    """A machine and a runtime of the test's own; all of it is gone afterwards."""
+    with machine(name) as room:
+        runtime = ScriptedRuntime(directory / "runtime.sock")
+        await runtime.start()
+        found = Rounds(room, runtime, directory)
+        try:
+            yield found
+        finally:
+            found.leave()
+            await runtime.settle()
+            await runtime.stop()
