@@ -21,6 +21,7 @@ from agents.node.pinning.status_writer import SOCKET_STATUSES
 from berth.kube.client import ApiClient
 from berth.kube.events import EventRecorder
 from berth.kube.precedence import Precedence
+from berth.kube.reflector import Reflector
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
 from tests.support.api_server import Answer, ApiServer, Request, api_server
@@ -166,4 +167,18 @@ async def test_one_that_ends_before_it_knows_what_is_wanted_gives_back_what_was_
             await asyncio.to_thread(server.wait, lambda: len(server.requests) > 2, seconds=30.0)
             assert web.cpus == ONE
             assert checks.health() == {}
+            assert checks.ready().keys() == {"watch pods", "watch socketstatuses"}
     assert web.cpus == ALL
+
+
+async def test_an_api_server_that_is_away_is_no_reason_to_start_the_agent_again(
+    node: Rounds, plane: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.container(0)
+    async with running(plane, node) as checks:
+        await has(node, ONE)
+        assert (checks.health(), checks.ready()) == ({}, {})
+        monkeypatch.setattr(Reflector, "healthy", False)
+        assert checks.health() == {}
+        assert checks.ready().keys() == {"watch pods", "watch socketstatuses"}
+        assert "no response from the API server for" in checks.ready()["watch pods"]

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Coroutine
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -58,10 +59,12 @@ class PinningAgent:
         self._patience = Patience()
         self._asked: tuple[Machine, Wanted] | None = None
         self._last = time.monotonic()
-        for reflector in (self._pods, self._statuses):
+        followed: tuple[tuple[str, Reflector[Any]], ...] = (("pods", self._pods), ("socketstatuses", self._statuses))
+        for name, reflector in followed:
             reflector.add_batch_handler(self._changed.set)
-        context.watch("pods", self._pods)
-        context.watch("socketstatuses", self._statuses)
+            # No health check: an agent that is started again while the API server is away gives everything back on its
+            # way out, and the next one does not know what to pin.
+            context.checks.add_ready(f"watch {name}", partial(_behind, reflector))
         context.checks.add_health("pinning", self._health)
 
     async def run(self) -> None:
@@ -212,6 +215,13 @@ class PinningAgent:
             # Where somebody else pins as well, what that one has changed is not ours any more.
             await place.pinner.restore_all(careful=self._observe or bool(place.kubelet_pins))
         place.close()
+
+
+def _behind(reflector: Reflector[Any]) -> str | None:
+    """Why what the API server said may be old; None if it is not."""
+    if not reflector.synced.is_set():
+        return "first list not complete"
+    return None if reflector.healthy else f"no response from the API server for {reflector.age:.0f} s"
 
 
 def _status(there: CustomObject | None) -> SocketStatusStatus:
