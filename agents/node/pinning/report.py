@@ -20,6 +20,7 @@ from berth.api.socketstatus import (
     CONDITION_PINNED,
     CONDITION_TOPOLOGY_UNKNOWN,
     MAX_PODS,
+    MAX_SOCKETS,
     PodReport,
     SocketStatusStatus,
 )
@@ -69,7 +70,7 @@ def status_of(found: Found, previous: SocketStatusStatus, now: datetime) -> Sock
         socket_count=len(found.machine.sockets) if found.machine else None,
         pinned=f"{sum(pod.since is not None for pod in classed)}/{len(classed)}",
         violations=_violations(classed),
-        sockets=reports(found.machine) if found.machine else (),
+        sockets=reports(found.machine)[:MAX_SOCKETS] if found.machine else (),
         pods=pods[:MAX_PODS],
         conditions=apply(previous.conditions, _conditions(found), observed_generation=found.generation, now=now),
     )
@@ -77,7 +78,8 @@ def status_of(found: Found, previous: SocketStatusStatus, now: datetime) -> Sock
 
 def _pod(state: PodState, found: Found, before: PodReport | None, now: datetime) -> PodReport:
     wish = state.wish
-    asked = state.cpus if state.cpus and not found.observe else None
+    # While another agent is there, what was pinned before stays so.
+    asked = state.cpus if state.cpus and (not found.observe or (found.round.foreign and state.pinned)) else None
     unchanged = before is not None and before.cpus == asked and before.since is not None
     return PodReport(
         uid=wish.uid,
@@ -115,15 +117,23 @@ def _conditions(found: Found) -> tuple[ConditionUpdate, ...]:
             CONDITION_TOPOLOGY_UNKNOWN,
             unknown,
             "NoSockets" if unknown else "SocketsKnown",
-            found.topology_problem or "sysfs tells the sockets of the node",
+            found.topology_problem or _known(found.machine),
         ),
     )
 
 
 def _pinned(found: Found) -> ConditionUpdate:
-    assigned = [state for state in found.round.pods if state.wish.socket is not None and state.findings]
+    assigned = [
+        state for state in found.round.pods if state.wish.socket is not None and (state.findings or state.wish.running)
+    ]
     pinned = [state for state in assigned if state.pinned]
     texts = [
+        f"Pod {state.wish.namespace}/{state.wish.name}: it runs, and no container of it is found; see whether "
+        f"--pinning-runtime is the socket of its runtime"
+        for state in assigned
+        if not state.findings
+    ]
+    texts += [
         f"Pod {state.wish.namespace}/{state.wish.name}: container {name}: {text or finding}"
         for state in assigned
         for name, (finding, text) in sorted(state.findings.items())
@@ -140,6 +150,12 @@ def _pinned(found: Found) -> ConditionUpdate:
     told = f"{counted(len(assigned), 'pod')} assigned, each with the CPUs of its socket"
     reason = "BadInput" if found.problems else "InEffect" if assigned else "NothingAssigned"
     return ConditionUpdate(CONDITION_PINNED, True, reason, f"{told}; {listed}" if listed else told)
+
+
+def _known(machine: Machine | None) -> str:
+    count = len(machine.sockets) if machine else 0
+    listed = f", of which the first {MAX_SOCKETS} of {count} are listed" if count > MAX_SOCKETS else ""
+    return f"sysfs tells the sockets of the node{listed}"
 
 
 def _drifted(found: Found) -> ConditionUpdate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agents.node.topology.machine import Machine, Socket
-from berth.api.socketstatus import CacheReport, SocketReport
+from berth.api.socketstatus import MAX_CACHES, MAX_CORES, MAX_SOCKETS, CacheReport, SocketReport
 
 _TELLS_SOCKETS = "physical_package_id"
 
@@ -33,7 +33,7 @@ def _report(machine: Machine, socket: Socket) -> SocketReport:
     sizes = [node.memory_bytes if node.cpus <= socket.cpus else None for node in nodes]
     return SocketReport(
         socket=socket.number,
-        numa_nodes=tuple(node.number for node in nodes),
+        numa_nodes=tuple(node.number for node in nodes)[:MAX_SOCKETS],
         cpus=socket.cpus,
         cpu_count=len(socket.cpus),
         memory_bytes=_total(sizes),
@@ -41,8 +41,8 @@ def _report(machine: Machine, socket: Socket) -> SocketReport:
             CacheReport(level=cache.level or None, size_bytes=cache.size_bytes, cpus=cache.cpus & socket.cpus)
             for cache in machine.last_level_caches
             if cache.cpus & socket.cpus
-        ),
-        smt_siblings=tuple(core for core in machine.cores if len(core) > 1 and core <= socket.cpus),
+        )[:MAX_CACHES],
+        smt_siblings=tuple(core for core in machine.cores if len(core) > 1 and core <= socket.cpus)[:MAX_CORES],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from agents.node.pinning.rounds import PodState, Round
 from agents.node.pinning.wanted import PodWish, Problem
 from berth.api.conditions import Condition, ConditionStatus, find_condition
 from berth.api.interference import InterferenceClass
-from berth.api.socketstatus import SocketStatusStatus
+from berth.api.socketstatus import MAX_SOCKETS, SocketStatusStatus
 from tests.support.sysfs import uniform
 
 MACHINE = uniform(sockets=2, cores=2)
@@ -42,6 +43,10 @@ def state(
 
 def pinned(name: str, stated: str, socket: int) -> PodState:
     return state(name, stated, socket, IN_EFFECT, has=socket)
+
+
+def running(found: PodState) -> PodState:
+    return replace(found, wish=replace(found.wish, running=True))
 
 
 def status(*pods: PodState, previous: SocketStatusStatus | None = None, now: datetime = NOW, **found: Any) -> Any:
@@ -126,6 +131,22 @@ def test_times_stay_while_nothing_changes() -> None:
             [state("b", "A", 1, {})], {}, True, "NothingAssigned", "0 pods", id="a pod whose containers are to come"
         ),
         pytest.param(
+            [pinned("a", "A", 0), running(state("b", "A", 1, {}))],
+            {},
+            False,
+            "NotInEffect",
+            "Pod shop/b: it runs, and no container of it is found; see whether --pinning-runtime is the socket",
+            id="a pod that runs and of which no container is found",
+        ),
+        pytest.param(
+            [state("a", "A", 1, {"w": (Finding.UNREADABLE, "not switched on")})],
+            {},
+            False,
+            "NotInEffect",
+            "Pod shop/a: container w: not switched on",
+            id="a cpuset that cannot be read",
+        ),
+        pytest.param(
             [state("a", "A", 1, {"w": (Finding.PENDING, "it has CPUs 0-3")})],
             {"observe": "the kubelet pins", "observe_reason": "KubeletPins"},
             False,
@@ -172,6 +193,22 @@ def test_who_pins_instead() -> None:
     item = condition(found, "ObserveOnly")
     assert (item.status, item.reason, item.message) == (ConditionStatus.TRUE, "KubeletPins", "the kubelet pins")
     assert found.pods[0].cpus is None, "nothing is asked for while nothing is written"
+
+
+def test_what_was_pinned_before_another_agent_came_is_asked_for() -> None:
+    states = (pinned("a", "A", 1), state("b", "A", 1, {"c": (Finding.PENDING, "it has CPUs 0-3")}))
+    found = status(observe="theirs", observe_reason="AnotherAgent", round=Round(pods=states, foreign="theirs"))
+    assert [pod.cpus for pod in found.pods] == [MACHINE.sockets[1].cpus, None]
+
+
+@pytest.mark.parametrize("count", [MAX_SOCKETS, MAX_SOCKETS + 8])
+def test_a_machine_with_many_sockets(count: int) -> None:
+    machine = uniform(sockets=count, cores=1)
+    found = status(machine=machine)
+    assert (found.socket_count, len(found.sockets)) == (count, MAX_SOCKETS)
+    item = condition(found, "TopologyUnknown")
+    assert item.status is ConditionStatus.FALSE
+    assert (f"the first {MAX_SOCKETS} of {count} are listed" in item.message) is (count > MAX_SOCKETS)
 
 
 def test_long_lists_are_cut() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from agents.node.pinning.sockets import reports, socket_of, unknown
 from agents.node.topology.machine import Assumption, LastLevelCache, Machine, NumaNode
+from berth.api.socketstatus import MAX_CACHES, MAX_SOCKETS
 from tests.support.sysfs import MIB, uniform
 
 
@@ -27,6 +28,14 @@ def test_a_server_with_two_sockets() -> None:
         "smtSiblings": ["0,8", "1,9", "2,10", "3,11"],
     }
     assert (second["socket"], second["numaNodes"], second["cpus"]) == (1, [2, 3], "4-7,12-15")
+
+
+def test_lists_are_as_long_as_the_api_server_takes_them() -> None:
+    machine = uniform(cores=MAX_CACHES + 8)
+    caches = tuple(LastLevelCache(level=3, size_bytes=MIB, cpus=frozenset({cpu})) for cpu in machine.online)
+    nodes = tuple(NumaNode(number=cpu, cpus=frozenset({cpu}), memory_bytes=None) for cpu in machine.online)
+    (report,) = reports(replace(machine, last_level_caches=caches, numa_nodes=nodes))
+    assert (len(report.caches), len(report.numa_nodes), report.cpu_count) == (MAX_CACHES, MAX_SOCKETS, MAX_CACHES + 8)
 
 
 def test_what_is_not_known_or_of_several_is_left_out() -> None:
