@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -142,22 +143,20 @@ async def test_what_a_runtime_says_that_does_not_take_it(node: Rounds, status: S
     assert (web.id in node.journal.entries) is kept
 
 
-async def test_a_refusal_that_cgroups_inside_cause_is_no_refusal_for_long(node: Rounds) -> None:
-    """Runtimes write the container's cpuset alone, which version 1 refuses while a cgroup inside has other CPUs."""
+async def test_cgroups_inside_follow_the_container_there_and_back(node: Rounds) -> None:
+    """Runtimes write the container's cpuset alone; with version 1 the kernel refuses that while one inside has more."""
     web = node.container(0)
     inner = web.known.cgroup / "inner"
     make(inner, node.room.hierarchy.root)
-    node.room.run_in(inner)
+    pid = node.room.run_in(inner)
     pinner = node.agent()
-
-    def refuse() -> None:
-        if (inner / "cpuset.cpus").read_text().strip() and web.cpus != ONE:
-            raise GRPCError(Status.UNKNOWN, "device or resource busy")
-
-    node.runtime.before_update = refuse
-    found = await pinner.round([wish(0)], observe=False)
-    assert found.pods[0].pinned
+    await pinner.round([wish(0)], observe=False)
+    assert (web.cpus, os.sched_getaffinity(pid)) == (ONE, ONE)
     assert web.known.keeps[0] == format_cpulist(ONE)
+    await pinner.round([wish(0, None)], observe=False)
+    assert (web.cpus, os.sched_getaffinity(pid)) == (ALL, ALL)
+    assert web.known.keeps[0] == format_cpulist(ALL)
+    assert pinner.idle
 
 
 async def test_each_is_struck_out_as_soon_as_it_has_its_cpus(node: Rounds) -> None:

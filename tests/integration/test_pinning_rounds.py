@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agents.node.pinning.cpuset import read_cpuset, write_cpuset
-from agents.node.pinning.cri import RETRY_SECONDS
+from agents.node.pinning.cri import HUNG_SECONDS
 from agents.node.pinning.hierarchy import Version
 from agents.node.pinning.pinner import LOOK_SECONDS
 from agents.node.pinning.reconciler import Finding
@@ -100,7 +100,7 @@ async def test_a_runtime_that_hangs_about_containers_costs_a_round_one_timeout(n
     assert sorted(node.runtime.asked) == ["ContainerStatus", "ListContainers"]
     # It is asked again later, and then processes are known.
     node.runtime.hangs.clear()
-    node.now += RETRY_SECONDS
+    node.now += HUNG_SECONDS
     (containers[0].known.cgroup.parent / "cgroup.procs").write_text(str(containers[0].known.pid))
     found = await pinner.round([wish(number) for number in range(5)], observe=False)
     assert [state.pinned for state in found.pods].count(False) == 1

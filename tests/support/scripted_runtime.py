@@ -44,6 +44,8 @@ class ScriptedRuntime:
     """methods, in the order that they were called in"""
     hangs: set[str] = field(default_factory=set)
     """methods that are never answered"""
+    hangs_about: set[str] = field(default_factory=set)
+    """IDs of containers about which no question is answered"""
     refuses: dict[str, GRPCError] = field(default_factory=dict)
     """methods that are refused, and what is said"""
     gate: asyncio.Event = field(default_factory=asyncio.Event)
@@ -72,7 +74,7 @@ class ScriptedRuntime:
     async def settle(self) -> None:
         """Let updates end that wait, and wait until they have."""
         self.gate.set()
-        await asyncio.gather(*self._updates)
+        await asyncio.gather(*self._updates, return_exceptions=True)
 
     def __mapping__(self) -> dict[str, Handler]:
         """Methods by path, as gRPC servers are asked for them."""
@@ -96,7 +98,7 @@ class ScriptedRuntime:
         async def serve(stream: Any) -> None:
             request = await stream.recv_message()
             self.asked.append(name)
-            if name in self.hangs:
+            if name in self.hangs or getattr(request, "container_id", "") in self.hangs_about:
                 await asyncio.Event().wait()
             if name in self.refuses:
                 raise self.refuses[name]
@@ -129,8 +131,12 @@ class ScriptedRuntime:
 
     async def _apply(self, known: Known, cpus: str, mems: str) -> None:
         await self.gate.wait()
-        known.keeps = (cpus or known.keeps[0], mems or known.keeps[1])
-        self.update(known)
+        before, known.keeps = known.keeps, (cpus or known.keeps[0], mems or known.keeps[1])
+        try:
+            self.update(known)
+        except OSError as error:
+            known.keeps = before
+            raise GRPCError(Status.UNKNOWN, str(error)) from error
 
     def update(self, known: Known) -> None:
         """Apply what a container was told to have, as with an update of something else."""

@@ -158,6 +158,11 @@ def allowed(pid: int, *, proc: Path = PROC) -> frozenset[int]:
     )
 
 
+def has_inside(cgroup: Path) -> bool:
+    """Return whether there are cgroups inside one, such as a container makes that runs containers itself."""
+    return next(_inside(cgroup), None) is not None
+
+
 def _inside(cgroup: Path) -> Iterator[Path]:
     """Cgroups inside, outer ones first."""
     for directory, _, _ in os.walk(cgroup):

@@ -26,6 +26,9 @@ TIMEOUT_SECONDS: Final = 2.0
 """How long the runtime may take for an answer."""
 RETRY_SECONDS: Final = 30.0
 """How long a runtime that said nothing about a container is asked about none: each time costs two seconds."""
+HUNG_SECONDS: Final = 90.0
+"""How long it is not asked about that container, as one whose shim hangs: else it is the first to be asked about again,
+and the others are never asked about."""
 LABEL_POD_UID: Final = "io.kubernetes.pod.uid"
 """Label by which the kubelet says whose a container is."""
 LABEL_CONTAINER: Final = "io.kubernetes.container.name"
@@ -94,6 +97,7 @@ class RuntimeClient:
         self._timeout = timeout
         self._clock = clock
         self._silent_until = 0.0
+        self._hung: dict[str, float] = {}
         self._away = False
         self._channel: Channel | None = None
         # A runtime that is slow must not find all that was asked meanwhile in its queue.
@@ -115,6 +119,7 @@ class RuntimeClient:
         if self._away:
             # It is there again, and is asked about containers at once.
             self._away, self._silent_until = False, 0.0
+            self._hung.clear()
         return tuple(
             Container(found.id, found.labels[LABEL_POD_UID], found.labels.get(LABEL_CONTAINER) or found.metadata.name)
             for found in answer.containers
@@ -159,14 +164,18 @@ class RuntimeClient:
 
     async def _ask(self, method: str, request: Any, answer: str) -> Any:
         """Ask about one container, unless the runtime is silent: many that wait in turn would take minutes."""
-        if self.silent:
-            text = f"{self._socket}: {method}: not asked, since it said nothing less than {RETRY_SECONDS:g} s ago"
+        now, container = self._clock(), request.container_id
+        if self.silent or now < self._hung.get(container, 0.0):
+            text = f"{self._socket}: {method}: not asked, since it said nothing a short time ago"
             raise CriError(text, answered=False)
         try:
             return await self._call(method, request, answer)
         except CriError as error:
             if not error.answered:
-                self._silent_until = self._clock() + RETRY_SECONDS
+                now = self._clock()
+                self._silent_until = now + RETRY_SECONDS
+                self._hung = {key: until for key, until in self._hung.items() if until > now}
+                self._hung[container] = now + HUNG_SECONDS
             raise
 
     async def _call(self, method: str, request: Any, answer: str) -> Any:

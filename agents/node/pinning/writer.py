@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from agents.node.pinning.cpuset import read_cpuset, write_cpuset
+from agents.node.pinning.cpuset import has_inside, read_cpuset, write_cpuset
 from agents.node.pinning.cri import CriError, RuntimeClient
 from agents.node.pinning.hierarchy import Version
 from berth.api.cpulist import format_cpulist
@@ -81,14 +81,14 @@ class CpusetWriter:
             self._beat()
 
     async def _write(self, target: Target, ask: bool) -> Written:
+        if self._version is Version.V1 and await asyncio.to_thread(has_inside, target.cgroup):
+            # Runtimes write the container's cgroup alone: those inside keep it from fewer CPUs, and do not get more.
+            await asyncio.to_thread(write_cpuset, target.cgroup, self._version, target.cpus, target.mems)
         refused = await self._by_runtime(target) if ask else CriError("there was no time to ask", answered=False)
         found = await asyncio.to_thread(read_cpuset, target.cgroup, self._version)
         if refused is None and found.effective_cpus == target.cpus and found.effective_mems <= target.mems:
             return Written(Way.RUNTIME)
         await asyncio.to_thread(write_cpuset, target.cgroup, self._version, target.cpus, target.mems)
-        if refused is not None and refused.answered and not refused.unknown:
-            # What it could not do, as with cgroups inside that have other CPUs, is done: it has but to remember it.
-            refused = await self._by_runtime(target)
         found = await asyncio.to_thread(read_cpuset, target.cgroup, self._version)
         if found.effective_cpus != target.cpus:
             wanted, has = format_cpulist(target.cpus), format_cpulist(found.effective_cpus)

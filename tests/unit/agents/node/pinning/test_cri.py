@@ -11,7 +11,7 @@ import pytest
 from grpclib.const import Cardinality, Handler
 from grpclib.server import Server
 
-from agents.node.pinning.cri import RETRY_SECONDS, CriError, Place, RuntimeClient, place_in
+from agents.node.pinning.cri import HUNG_SECONDS, RETRY_SECONDS, CriError, Place, RuntimeClient, place_in
 from agents.node.pinning.cri_messages import SERVICE, Messages, message
 from tests.support.scripted_runtime import Known, ScriptedRuntime
 
@@ -112,17 +112,39 @@ async def test_one_that_says_nothing_about_a_container_is_asked_about_none_for_a
     runtime.hangs = set()
     now += RETRY_SECONDS - 0.1
     for call in (client.place("c"), client.set_cpuset("c", "0", "0")):
-        with pytest.raises(CriError, match="not asked, since it said nothing less than 30 s ago") as caught:
+        with pytest.raises(CriError, match="not asked, since it said nothing a short time ago") as caught:
             await call
         assert not caught.value.answered
     assert client.silent
     assert [found.id for found in await client.containers()] == ["c"], "which containers run it is asked all the same"
     assert client.silent
-    now += 0.1
+    now += HUNG_SECONDS
     assert await client.place("c") == Place("/kubepods/c", 7)
     with pytest.raises(CriError, match="NOT_FOUND") as caught:
         await client.place("another")
     assert (caught.value.answered, caught.value.unknown, client.silent) == (True, True, False)
+    client.close()
+    await runtime.stop()
+
+
+async def test_a_container_that_hangs_keeps_no_other_from_being_asked_about(tmp_path: Path) -> None:
+    now = 100.0
+    known = {name: Known("u", tmp_path, f"/kubepods/{name}", 7) for name in ("c", "d")}
+    runtime = ScriptedRuntime(tmp_path / "s.sock", known, hangs_about={"c"})
+    await runtime.start()
+    client = RuntimeClient(tmp_path / "s.sock", timeout=0.2, clock=lambda: now)
+    answered = []
+    for _ in range(7):
+        for name in ("c", "d"):
+            try:
+                await client.place(name)
+            except CriError:
+                continue
+            answered.append((name, now))
+        now += RETRY_SECONDS / 2
+    # It is asked about at 100 and 190; the runtime counts as silent for 30 s each time.
+    assert answered == [("d", now) for now in (130.0, 145.0, 160.0, 175.0)]
+    assert runtime.asked.count("ContainerStatus") == 6
     client.close()
     await runtime.stop()
 

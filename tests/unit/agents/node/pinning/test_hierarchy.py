@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -85,17 +88,23 @@ def test_a_container_is_found_wherever_the_hierarchy_is_mounted(tmp_path: Path) 
     assert host.find(ID, path) is None
 
 
-def test_a_pod_that_goes_while_its_containers_are_looked_for(tmp_path: Path) -> None:
-    pods = [pod_path(Driver.CGROUPFS, QosClass.BURSTABLE, uid) for uid in ("u1", "u2")]
+def test_a_pod_that_goes_while_its_containers_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone, stays = (pod_path(Driver.CGROUPFS, QosClass.BURSTABLE, uid) for uid in ("u1", "u2"))
     hierarchy = Hierarchy(tmp_path, Version.V1)
-    for pod in pods:
+    for pod in (gone, stays):
         (hierarchy.cgroup(pod) / ID).mkdir(parents=True)
-    found = hierarchy.containers_of(frozenset({"u1", "u2"}))
-    (uid, _, cgroup) = next(found)
-    other = cgroup.parent.parent / ("podu1" if uid == "u2" else "podu2")
-    (other / ID).rmdir()
-    other.rmdir()
-    assert list(found) == []
+    walk = os.walk
+
+    def walk_behind(top: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+        for found in walk(top):
+            if found[0] == str(hierarchy.cgroup(gone)):
+                shutil.rmtree(found[0])
+            yield found
+
+    monkeypatch.setattr("agents.node.pinning.hierarchy.os.walk", walk_behind)
+    found = list(hierarchy.containers_of(frozenset({"u1", "u2"})))
+    assert found == [("u2", ID, hierarchy.cgroup(stays) / ID)]
+    assert not hierarchy.cgroup(gone).is_dir()
 
 
 def test_a_search_does_not_go_on_for_ever(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.node.pinning.cri import RETRY_SECONDS, RuntimeClient
+from agents.node.pinning.cri import HUNG_SECONDS, RuntimeClient
 from agents.node.pinning.hierarchy import Version
 from agents.node.pinning.writer import CpusetWriter, NotInEffectError, Target, Way
 
@@ -39,7 +39,7 @@ async def test_a_runtime_that_says_nothing_is_left_alone_for_a_while(tmp_path: P
     client = RuntimeClient(tmp_path / "s.sock", timeout=0.05, clock=lambda: now)
     beats: list[float] = []
     writer = CpusetWriter(client, Version.V1, beat=lambda: beats.append(now))
-    for after, asked in [(0.0, 1), (1.0, 1), (RETRY_SECONDS - 1.1, 1), (0.2, 2)]:
+    for after, asked in [(0.0, 1), (1.0, 1), (HUNG_SECONDS - 1.1, 1), (0.2, 2)]:
         now += after
         written = await writer.write(Target("c", cgroup, CPUS, MEMS))
         assert written.way is Way.DIRECT
