@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from agents.node.pinning.hierarchy import MOUNT
 from hack.harness.cluster import Kubectl, eventually
 from tests.support.containerd import Containerd, containerd
 from tests.support.cpusets import everything
@@ -141,13 +142,17 @@ async def test_what_is_pinned_survives_sigkill_and_is_given_back_at_the_end(node
 async def test_what_a_dead_agent_has_left_is_given_back_by_hand(node: Stand) -> None:
     _, (web,) = await node.pod("web", "B")
     node.assign(web=1)
-    agent = node.agent()
+    # As in a pod, where the node's hierarchy is mounted in another place.
+    mount = node.directory / "host"
+    mount.symlink_to(MOUNT)
+    agent = node.agent(cgroups=mount)
     on(web, OTHER)
     options = [f"--journal={node.directory / 'journal'}", f"--runtime={node.daemon.socket}"]
     answer = restore(*options)
     assert answer.returncode == 2
     assert "another process pins by this journal; stop the agent of this node first" in answer.stderr
     agent.kill()
+    mount.unlink()
     answer = restore(*options)
     expected = f"container c0 of pod {node.kubectl.namespace}/web: restored\n"
     assert (answer.returncode, answer.stdout) == (0, expected)

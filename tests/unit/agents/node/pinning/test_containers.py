@@ -10,6 +10,7 @@ import pytest
 from agents.node.pinning.containers import Containers
 from agents.node.pinning.cri import RuntimeClient
 from agents.node.pinning.hierarchy import Hierarchy, Version
+from tests.support.scripted_runtime import Known, ScriptedRuntime
 
 FIRST, SECOND, OTHER = "a" * 64, "b" * 64, "c" * 64
 
@@ -40,6 +41,23 @@ async def test_those_of_pods_and_those_that_are_known(tmp_path: Path, containers
         OTHER: ("", other),
     }
     assert "none.sock: ListContainers" in containers.silence
+
+
+async def test_each_that_is_asked_about_shows_that_work_goes_on(tmp_path: Path) -> None:
+    pod = tmp_path / "cpuset" / "kubepods" / "podu1"
+    known = {name: Known("u1", cgroup(pod / name), f"/kubepods/podu1/{name}") for name in (FIRST, SECOND)}
+    runtime = ScriptedRuntime(tmp_path / "s.sock", known)
+    await runtime.start()
+    client = RuntimeClient(tmp_path / "s.sock")
+    beats: list[str] = []
+    hierarchy = Hierarchy(tmp_path / "cpuset", Version.V1)
+    containers = Containers(client, hierarchy, beat=lambda: beats.append("beat"))
+    for _ in range(2):
+        found = await containers.of(frozenset({"u1"}), {})
+        assert {each.container.id: each.cgroup for each in found} == {FIRST: pod / FIRST, SECOND: pod / SECOND}
+    assert len(beats) == 2, "where one is, is remembered"
+    client.close()
+    await runtime.stop()
 
 
 async def test_cpusets_of_those_that_are_there(tmp_path: Path, containers: Containers) -> None:
