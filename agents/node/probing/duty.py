@@ -30,7 +30,8 @@ from berth.runtime.component import ComponentContext, run_together
 log = structlog.get_logger(__name__)
 
 SILENCE_SECONDS: Final = 300.0
-"""Seconds without a round after which the agent is not healthy: no prober process measures anything."""
+"""Seconds without a round after which the agent is not healthy: no prober process measures anything. Where rounds are
+long, and a process that hangs is found later, as long as finding three of these takes."""
 
 CHOICE_PAUSE: Final = 10.0
 """Times as long as a choice of peers took until the next: agents come and go in crowds, as in a rollout."""
@@ -98,7 +99,8 @@ class ProbingDuty:
 
     def _health(self) -> str | None:
         silent = time.monotonic() - self._last_round
-        return f"no round of probes for {silent:.0f} s" if silent > SILENCE_SECONDS else None
+        longest = max(SILENCE_SECONDS, 3 * self._process.silence)
+        return f"no round of probes for {silent:.0f} s" if silent > longest else None
 
     async def _follow_agents(self) -> None:
         await self._endpoints.synced.wait()

@@ -129,6 +129,18 @@ async def test_it_is_not_healthy_without_rounds() -> None:
             assert checks.health().keys() == {"prober"}
 
 
+async def test_a_process_that_hangs_is_found_before_the_agent_is_not_healthy() -> None:
+    """With many peers and a low rate a round takes minutes."""
+    port = free_port()
+    with api_server(Plane(port)) as server:
+        async with running(server, port) as (duty, checks):
+            duty._process.silence = 400.0
+            duty._last_round -= 1100.0
+            assert checks.health() == {}
+            duty._last_round -= 101.0
+            assert checks.health().keys() == {"prober"}
+
+
 async def test_an_agent_that_comes_is_a_peer_at_once_however_long_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     given: asyncio.Queue[Order] = asyncio.Queue()
     monkeypatch.setattr(ProberProcess, "give", lambda _, order: given.put_nowait(order))
