@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from berth.api.labels import membership
@@ -137,6 +138,21 @@ class GroupMembers:
             self._put(key, Member(known.uid, known.key, known.workload, node, admitted, known.terminating))
         elif not node:
             self._left.pop(uid, None)
+
+    @contextmanager
+    def set_aside(self, uid: str) -> Iterator[None]:
+        """Have a pod be nowhere for a while, and then where it was with what it was admitted with.
+
+        One that has left its group is nowhere already; what it was admitted with stays for when it comes back.
+        """
+        known = self.member(uid)
+        if known is not None:
+            self.move(uid, node="")
+        try:
+            yield
+        finally:
+            if known is not None:
+                self.move(uid, node=known.node, admitted=known.admitted)
 
     def _put(self, key: GroupKey, member: Member) -> None:
         members, places = self._groups[key], self._places.setdefault(key, WorkloadPlaces())

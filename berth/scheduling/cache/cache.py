@@ -168,17 +168,18 @@ class Cache:
             ValueError: it is not assumed.
         """
         uid, node = pod.metadata.uid, self.node_of(pod)
-        member, seat = self.members.member(uid), self.state.sockets.seat(uid)
+        seat = self.state.sockets.seat(uid)
         if not self.state.forget(uid):
             raise ValueError(f"pod {pod.key} is not assumed on any node: only a pod that is can be set aside")
-        self._move(pod, "")
         try:
-            yield
+            with self.members.set_aside(uid):
+                self._mark(self._workload_of(pod))
+                yield
         finally:
             self.state.assume(pod, node)
             if seat is not None and self.state.sockets.seat(uid) is not None:
                 self.state.sockets.assign(uid, seat.socket)
-            self._move(pod, node, member.admitted if member is not None else None)
+            self._mark(self._workload_of(pod))
 
     def _zone(self, node: str) -> str | None:
         slot = self.state.node_index.get(node)

@@ -231,3 +231,21 @@ class TestRouting:
         shop.update_service(self.service())
         shop.update_pod(member("b1", "b", on="n2", labels={"app": "b"}, deleting=True))
         assert dict(shop.bandwidth().nodes) == {"n1": 16, "n3": 16}
+
+
+@pytest.mark.parametrize("left", [False, True], ids=["in-its-group", "out-of-it-for-now"])
+def test_a_pod_that_was_set_aside_is_charged_with_what_it_was_admitted_with(cache: Cache, left: bool) -> None:
+    """Its label is taken away before it is judged again, and given back after that."""
+    cache.update_group(group_object("shop", *chain("a", "b", minBandwidth="12")))
+    caller = member("a1", "a")
+    cache.update_pod(member("b1", "b", on="n2"))
+    cache.update_pod(caller)
+    cache.assume(caller, "n1")
+    cache.update_group(group_object("shop", *chain("a", "b", minBandwidth="99")))
+    if left:
+        cache.update_pod(lone("a1"))
+    with cache.set_aside(caller):
+        assert cache.bandwidth().nodes == {}
+    cache.update_pod(caller)
+    assert cache.bandwidth().nodes == {"n1": 12, "n2": 12}
+    assert cache.node_of(caller) == "n1"
