@@ -44,18 +44,18 @@ class Turns:
         self._assumed += 1
         template = info.template
         if id(template) not in self._interested:
-            self._interested[id(template)] = [id(one) for one in self._waiting if self._selects(one, template)]
+            self._interested[id(template)] = [id(one) for one in self._waiting if selects(self._state, one, template)]
         for one in self._interested[id(template)]:
             self._woken[one] = self._assumed
 
-    def _selects(self, rules: PodTemplateInfo, template: PodTemplateInfo) -> bool:
-        labels = self._state.namespace_labels(template.namespace)
-        return any(
-            term.matches(template.namespace, template.labels, labels) for term in rules.terms_of("affinity")
-        ) or any(
-            rules.namespace == template.namespace and constraint.selector.matches(template.labels)
-            for constraint in rules.hard_spread
-        )
+
+def selects(state: ClusterState, rules: PodTemplateInfo, template: PodTemplateInfo) -> bool:
+    """Whether a pod's required affinity or topology spread counts pods of a template."""
+    labels = state.namespace_labels(template.namespace)
+    return any(term.matches(template.namespace, template.labels, labels) for term in rules.terms_of("affinity")) or any(
+        rules.namespace == template.namespace and constraint.selector.matches(template.labels)
+        for constraint in rules.hard_spread
+    )
 
 
 def depends_on_others(info: PodInfo) -> bool:

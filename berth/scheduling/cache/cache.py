@@ -77,6 +77,8 @@ class Cache:
     """bandwidth of placed edges"""
     policies: Mapping[str, InterferencePolicy] = field(default_factory=dict)
     """by scheduler name: how sockets are chosen for its pods; LeastSlowdown for those of others"""
+    recounts_held: bool = False
+    """whether AppGroups whose calls alone are routed otherwise wait: who adds up what he takes must not count theirs"""
     _rejections: TTLCache[tuple[str, str], dict[str, float]] = field(init=False)
     """by namespace and uid of the controlling owner: nodes that rejected a pod, and until when it keeps away"""
     _reroute_after: float = -math.inf
@@ -198,7 +200,7 @@ class Cache:
             self._zones_version = self.state.static_version
             self.bandwidth_allocations.mark_zones()
         now = self.clock()
-        rerouted = now >= self._reroute_after
+        rerouted = now >= self._reroute_after and not self.recounts_held
         self.bandwidth_allocations.refresh(self.groups, rerouted=rerouted)
         if rerouted and self.bandwidth_allocations.behind:
             self._reroute_after = now + REROUTE_SECONDS

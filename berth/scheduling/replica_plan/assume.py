@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -12,16 +12,19 @@ import numpy.typing as npt
 from berth.scheduling.decision import Decision
 from berth.scheduling.gang.application import beyond_template
 from berth.scheduling.gang.budget import Budget
-from berth.scheduling.gang.exact import ExactAmounts, fits
-from berth.scheduling.replica_plan.shared_budgets import SharedBudgets
+from berth.scheduling.gang.exact import fits
+from berth.scheduling.replica_plan.relief import Relief
+from berth.scheduling.replica_plan.shared_budgets import Left, SharedBudgets
 from berth.scheduling.single import workload_of
 from berth.scheduling.turns import Turns, depends_on_others
 
 if TYPE_CHECKING:
     from berth.kube.objects import Pod
+    from berth.network.groups import GroupEdge, GroupKey
     from berth.network.limits import Planned
     from berth.scheduling.cache.cache import Cache
     from berth.scheduling.cache.pod_templates import PodInfo
+    from berth.scheduling.gang.state import InfrastructureState
 
 Bools = npt.NDArray[np.bool_]
 
@@ -41,7 +44,8 @@ class Assuming:
 
     A pod is judged by the filters if it has rules about other pods, or if what the plan knew may be old: others have
     had a turn since. Then pods that are alike are judged once, until others have another turn. What calls take of
-    budgets is judged once for all pods, and only where that does not hold, pod by pod.
+    budgets is judged once for all pods; where they take too much, the fewest that will do are given up, and judged one
+    by one.
     """
 
     def __init__(
@@ -49,11 +53,12 @@ class Assuming:
         cache: Cache,
         decisions: Sequence[Decision],
         filters: Filters,
-        exact: Callable[[], ExactAmounts],
+        infrastructure: Callable[[], InfrastructureState],
         budget: Budget,
         *,
         judge_all: bool,
-        carried: bool,
+        key: GroupKey,
+        calls: Collection[GroupEdge],
         limited: bool,
     ) -> None:
         """Take a plan.
@@ -62,22 +67,26 @@ class Assuming:
             cache: where pods are assumed.
             decisions: the plan, in an order in which rules between its pods are likely to hold all the way.
             filters: run for one pod.
-            exact: asks for the amounts of nodes as of now.
+            infrastructure: asks for the amounts of nodes and links as of now.
             budget: time, in turns.
             judge_all: judge every pod: amounts are shared in a way that the plan rounds.
-            carried: whether its calls take from budgets.
+            key: their AppGroup.
+            calls: those of its calls that take from budgets.
             limited: whether some call has a limit: then alike pods are told apart by their nodes.
         """
         self._cache = cache
         self._decisions = decisions
         self._filters = filters
-        self._amounts = exact
-        self._exact = exact()
+        self._infrastructure = infrastructure
+        self._exact = infrastructure().exact
         self._budget = budget
         self._judge_all = judge_all
         self._limited = limited
         self._judged_any = False
-        self._shared = SharedBudgets(exact) if carried and not judge_all else None
+        self._key, self._calls = key, calls
+        self._shared: SharedBudgets | None = None
+        if calls and not judge_all:
+            self._shared = SharedBudgets(lambda: Left.of(infrastructure()))
         self._coming: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """Pods of the plan that are not assumed yet, by workload and node."""
         self._pauses = budget.pauses
@@ -90,16 +99,24 @@ class Assuming:
         Returns decisions whose node a filter rejects to the end, or that there was no time to judge. One pod is judged
         in any case, so that every plan gets somewhere.
         """
+        if self._shared is None:
+            return (yield from self._assume(settled))
         first = len(settled)
-        held = yield from self._assume(settled)
-        if self._shared is None or self._shared.kept:
+        try:
+            # What other groups take differently by their Services is not to count as the plan's.
+            self._cache.recounts_held = True
+            held = yield from self._assume(settled)
+            relief = Relief(self._cache, self._shared, self._infrastructure, self._key, self._calls)
+            given_up = relief.give_up(settled[first:])
+        finally:
+            self._cache.recounts_held = False
+        if not given_up:
             return held
-        self._shared, self._judge_all = None, True
-        for decision in settled[first:]:
-            self._cache.forget(decision.pod)
-        del settled[first:]
-        self._exact = self._amounts()
-        return (yield from self._assume(settled))
+        uids = {decision.pod.metadata.uid for decision in given_up}
+        settled[first:] = [decision for decision in settled[first:] if decision.pod.metadata.uid not in uids]
+        self._decisions, self._shared = given_up, None
+        self._judge_all, self._judged_any = True, False
+        return held + (yield from self._assume(settled))
 
     def _assume(self, settled: list[Decision]) -> Generator[None, None, list[Decision]]:
         """Do so with every decision, and have budgets judged pod by pod or not at all."""
@@ -129,10 +146,14 @@ class Assuming:
 
     def _pause(self) -> Generator[None, None, None]:
         for _ in self._budget.pause():
-            over = self._shared.others_turn() if self._shared is not None else None
+            if self._shared is None:
+                yield
+                continue
+            self._shared.end_turn()
+            self._cache.recounts_held = False
             yield
-            if over is not None:
-                over()
+            self._shared.begin_turn()
+            self._cache.recounts_held = True
 
     def _in_turn(self, infos: Sequence[PodInfo]) -> list[tuple[Decision, PodInfo]]:
         """The decisions in their order, or alike pods together where that does not matter: pauses forget verdicts."""
@@ -150,7 +171,7 @@ class Assuming:
         if slot is None:
             return False
         if self._pauses != self._budget.pauses:
-            self._pauses, self._exact = self._budget.pauses, self._amounts()
+            self._pauses, self._exact = self._budget.pauses, self._infrastructure().exact
             self._known.clear()
         if self._judge_all or depends_on_others(info) or not fits(self._cache.state, self._exact, slot, info.template):
             admitted = self._judge(decision)

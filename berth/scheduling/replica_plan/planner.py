@@ -95,11 +95,12 @@ class ReplicaPlanner:
             self._cache,
             reading.decisions,
             partial(self._admitting, group, costs),
-            lambda: self._view.current(costs, self._cache.bandwidth()).exact,
+            lambda: self._view.current(costs, self._cache.bandwidth()),
             budget,
             # The risk of a link is that of one pod and its own calls.
             judge_all=question.judged or (question.carried and self._profile.check_risk_node_bandwidth is not None),
-            carried=question.carried,
+            key=group.key,
+            calls=[edge for edge in group.edges if edge.bandwidth] if question.carried else [],
             limited=limited,
         )
         held = yield from assuming.run(joint.settled)

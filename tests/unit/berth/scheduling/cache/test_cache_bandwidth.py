@@ -216,6 +216,9 @@ class TestRouting:
         left = [shop.bandwidth().nodes["n2"] for _ in range(3)]
         assert isinstance(shop.clock, Clock)
         shop.clock.advance(REROUTE_SECONDS)
+        shop.recounts_held = True
+        assert shop.bandwidth().nodes["n2"] == left[0]
+        shop.recounts_held = False
         left.append(shop.bandwidth().nodes["n2"])
         shop.clock.advance(REROUTE_SECONDS)
         left.append(shop.bandwidth().nodes["n2"])

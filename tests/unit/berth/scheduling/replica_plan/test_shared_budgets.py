@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,125 +12,167 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.api.labels import LABEL_REGION
+from berth.api.labels import LABEL_REGION, RESOURCE_BANDWIDTH
 from berth.kube.objects import Pod
 from berth.network.link_budgets import PlacePair, taken
+from berth.scheduling.cache.units import LIMIT
 from berth.scheduling.configuration import Profile
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.framework.framework import FilterResult, Framework
 from berth.scheduling.gang import budget
-from berth.scheduling.gang.exact import UNLIMITED, ExactAmounts
+from berth.scheduling.gang.exact import UNLIMITED
 from berth.scheduling.planning import finish
-from berth.scheduling.replica_plan.shared_budgets import SharedBudgets
+from berth.scheduling.replica_plan.shared_budgets import BudgetName, Left, SharedBudgets
 from tests.support import builders
 from tests.support.placement import ZONE_COSTS, Lab, chain, group_object, member, where, zoned
 
 LINK = PlacePair(LABEL_REGION, "r1", "r2")
 REPLICAS = 4
+NODE, LINK_BUDGET = BudgetName(node="n0"), BudgetName(link="n0")
 
 
 class Books:
     """Budgets of some nodes and links, of which a plan and others take."""
 
-    def __init__(self, nodes: list[int], links: list[int], kept: int = 0) -> None:
-        self.exact = self._of(nodes, links, kept)
+    def __init__(self, nodes: list[int], links: list[int]) -> None:
+        self.nodes = [f"n{number}" for number in range(len(nodes))]
+        self.links = [f"n{number}" for number in range(len(links))]
+        self.amounts = [*nodes, *links]
 
-    @staticmethod
-    def _of(nodes: list[int], links: list[int], kept: int) -> ExactAmounts:
-        empty = np.zeros((len(nodes), 0), dtype=np.int64)
-        amounts = np.array(nodes, dtype=np.int64)
-        return ExactAmounts(empty, empty, amounts, np.full(len(nodes), kept), amounts.copy(), tuple(links))
+    def left(self) -> Left:
+        return Left(self.nodes, self.links, np.array(self.amounts, dtype=np.int64))
 
     def take(self, nodes: list[int], links: list[int]) -> None:
         """Take bit/s of each; what is given back is below 0."""
-        self.exact.bandwidth_free = self.exact.bandwidth_free - nodes
-        left = zip(self.exact.link_free, links, strict=True)
-        self.exact.link_free = tuple(free - amount for free, amount in left)
+        self.amounts = [left - amount for left, amount in zip(self.amounts, [*nodes, *links], strict=True)]
 
-    def rebuild(self) -> None:
-        """Nodes are others, with as much left."""
-        exact = self.exact
-        self.exact = self._of(exact.bandwidth_free.tolist(), list(exact.link_free), 0)
+    def put_before(self, name: str, amount: int, *, link: bool = False) -> None:
+        """A node or link with so much left is there, and has the first number."""
+        (self.links if link else self.nodes).insert(0, name)
+        self.amounts.insert(len(self.nodes) if link else 0, amount)
+
+    def remove(self, name: str) -> int:
+        """A node is there no more; returns what it had left."""
+        number = self.nodes.index(name)
+        del self.nodes[number]
+        return self.amounts.pop(number)
+
+
+def others_turn(shared: SharedBudgets, change: Callable[[], object]) -> None:
+    shared.end_turn()
+    change()
+    shared.begin_turn()
 
 
 @pytest.mark.parametrize(
-    ("nodes", "links", "kept_back", "takes", "kept"),
+    ("nodes", "links", "takes", "exceeded"),
     [
-        pytest.param([5], [5], 0, ([5], [5]), True, id="all-of-it"),
-        pytest.param([5], [5], 0, ([6], [0]), False, id="one-bit-more-of-a-node"),
-        pytest.param([5], [5], 0, ([0], [6]), False, id="one-bit-more-of-a-link"),
-        pytest.param([UNLIMITED], [], 0, ([2**40], []), True, id="a-node-without-a-budget"),
-        pytest.param([5], [], 1, ([5], []), False, id="what-is-kept-for-pods-that-name-the-node"),
-        pytest.param([5], [], 1, ([4], []), True, id="all-but-what-is-kept"),
-        pytest.param([-3], [-3], 0, ([0], [0]), True, id="nothing-of-what-is-overdrawn"),
-        pytest.param([-3], [5], 0, ([1], [0]), False, id="a-bit-of-a-node-that-is-overdrawn"),
-        pytest.param([5], [-3], 0, ([0], [1]), False, id="a-bit-of-a-link-that-is-overdrawn"),
-        pytest.param([-3], [-3], 0, ([-1], [-1]), True, id="less-than-before-of-what-is-overdrawn"),
-        pytest.param([2**61], [-(2**61)], 0, ([2**61], [0]), True, id="as-much-as-is-counted"),
-        pytest.param([], [2**61], 0, ([], [2**61 + 1]), False, id="more-of-a-link-than-is-counted"),
+        pytest.param([5], [5], ([5], [5]), [], id="all-of-it"),
+        pytest.param([5], [5], ([6], [0]), [NODE], id="one-bit-more-of-a-node"),
+        pytest.param([5], [5], ([0], [6]), [LINK_BUDGET], id="one-bit-more-of-a-link"),
+        pytest.param([5], [5], ([6], [6]), [NODE, LINK_BUDGET], id="of-both"),
+        pytest.param([UNLIMITED], [], ([2**40], []), [], id="a-node-without-a-budget"),
+        pytest.param([-3], [-3], ([0], [0]), [], id="nothing-of-what-is-overdrawn"),
+        pytest.param([-3], [5], ([1], [0]), [NODE], id="a-bit-of-a-node-that-is-overdrawn"),
+        pytest.param([5], [-3], ([0], [1]), [LINK_BUDGET], id="a-bit-of-a-link-that-is-overdrawn"),
+        pytest.param([-3], [-3], ([-1], [-1]), [], id="less-than-before-of-what-is-overdrawn"),
+        pytest.param([2**61], [-(2**61)], ([2**61], [0]), [], id="as-much-as-is-counted"),
     ],
 )
 def test_a_plan_takes_no_more_than_is_free(
-    nodes: list[int], links: list[int], kept_back: int, takes: tuple[list[int], list[int]], kept: bool
+    nodes: list[int], links: list[int], takes: tuple[list[int], list[int]], exceeded: list[BudgetName]
 ) -> None:
-    books = Books(nodes, links, kept_back)
-    shared = SharedBudgets(lambda: books.exact)
+    books = Books(nodes, links)
+    shared = SharedBudgets(books.left)
     books.take(*takes)
-    assert shared.kept is kept
+    assert shared.exceeded() == exceeded
+    assert shared.exceeds(NODE) is (NODE in exceeded)
 
 
 @pytest.mark.parametrize(
-    ("others", "kept"),
+    ("others", "exceeded"),
     [
-        pytest.param([4], True, id="they-leave-enough"),
-        pytest.param([5], False, id="they-take-a-bit-of-what-it-needs"),
-        pytest.param([-2], True, id="they-give-back"),
+        pytest.param([4], [], id="they-leave-enough"),
+        pytest.param([5], [LINK_BUDGET], id="they-take-a-bit-of-what-it-needs"),
+        pytest.param([-2], [], id="they-give-back"),
     ],
 )
-def test_what_others_take_in_their_turn_is_theirs(others: list[int], kept: bool) -> None:
+def test_what_others_take_in_their_turn_is_theirs(others: list[int], exceeded: list[BudgetName]) -> None:
     books = Books([], [10])
-    shared = SharedBudgets(lambda: books.exact)
+    shared = SharedBudgets(books.left)
     books.take([], [3])
-    over = shared.others_turn()
-    books.take([], others)
-    over()
+    others_turn(shared, lambda: books.take([], others))
     books.take([], [3])
-    assert shared.kept is kept
+    assert shared.exceeded() == exceeded
+
+
+def test_what_others_overdraw_is_no_budget_of_a_plan_that_takes_nothing_of_it() -> None:
+    books = Books([5, 5], [])
+    shared = SharedBudgets(books.left)
+    books.take([1, 0], [])
+    others_turn(shared, lambda: books.take([0, 9], []))
+    assert shared.exceeded() == []
 
 
 def test_what_others_give_back_of_an_overdrawn_link_is_not_for_the_plan() -> None:
     """5 too much; others give back 5: nothing is free, and the plan takes 5."""
     books = Books([], [-5])
-    shared = SharedBudgets(lambda: books.exact)
-    over = shared.others_turn()
-    books.take([], [-5])
-    over()
+    shared = SharedBudgets(books.left)
+    others_turn(shared, lambda: books.take([], [-5]))
     books.take([], [5])
-    assert not shared.kept
+    assert shared.exceeded() == [LINK_BUDGET]
 
 
-@pytest.mark.parametrize("turn", [True, False], ids=["in-others-turn", "unseen"])
-def test_other_nodes_are_not_compared(turn: bool) -> None:
-    books = Books([10], [10])
-    shared = SharedBudgets(lambda: books.exact)
-    over = shared.others_turn() if turn else None
-    books.rebuild()
-    if over is not None:
-        over()
-    assert not shared.kept
+@pytest.mark.parametrize(("then", "exceeded"), [(2, []), (3, [NODE])], ids=["enough", "a-bit-too-little"])
+def test_budgets_go_by_name_where_nodes_come_in_others_turn(then: int, exceeded: list[BudgetName]) -> None:
+    books = Books([5], [5])
+    shared = SharedBudgets(books.left)
+    books.take([3], [5])
+
+    def change() -> None:
+        books.put_before("other", -1)
+        books.put_before("another", -1, link=True)
+
+    others_turn(shared, change)
+    books.take([0, then], [0, 0])
+    assert shared.exceeded() == exceeded
+
+
+def test_a_node_that_goes_has_no_budget_and_one_that_comes_back_what_the_plan_took_before() -> None:
+    books = Books([5, 5], [])
+    shared = SharedBudgets(books.left)
+    books.take([3, 0], [])
+    others_turn(shared, partial(books.remove, "n0"))
+    assert shared.exceeded() == []
+    others_turn(shared, lambda: books.put_before("n0", -1))
+    assert shared.exceeded() == [NODE]
 
 
 @given(st.integers(-20, 20), st.lists(st.tuples(st.integers(0, 9), st.integers(-9, 9)), max_size=6))
 def test_only_the_sum_of_what_the_plan_takes_counts(free: int, turns: list[tuple[int, int]]) -> None:
     books = Books([free], [free])
-    shared = SharedBudgets(lambda: books.exact)
+    shared = SharedBudgets(books.left)
     for own, others in turns:
         books.take([own], [own])
-        over = shared.others_turn()
-        books.take([others], [others])
-        over()
+        others_turn(shared, partial(books.take, [others], [others]))
     own, left = sum(each for each, _ in turns), free - sum(each for _, each in turns)
-    assert shared.kept is (own <= max(left, 0))
+    assert (shared.exceeded() == []) is (own <= max(left, 0))
+
+
+@pytest.mark.parametrize(("kept_back", "free"), [(0, 5), (1, 4)], ids=["all", "all-but-what-is-kept"])
+def test_what_is_left_is_for_pods_that_do_not_name_the_node(kept_back: int, free: int) -> None:
+    threshold = {"usageThreshold": 1 - kept_back / 5}
+    node = zoned("n1", extra={RESOURCE_BANDWIDTH: "5"})
+    small = Lab([node], Profile.model_validate(threshold))
+    left = Left.of(small.planner.view.current(small.costs, small.cache.bandwidth()))
+    assert (list(left.nodes), list(left.links), left.amounts.tolist()) == (["n1"], [], [free])
+
+
+def test_more_of_a_link_than_is_counted_is_all_of_it() -> None:
+    small = lab(10)
+    infrastructure = small.planner.view.current(small.costs, small.cache.bandwidth())
+    infrastructure.exact.link_free = (-(10**30),)
+    assert Left.of(infrastructure).amounts[-1] == -LIMIT
 
 
 @pytest.fixture
@@ -220,9 +263,7 @@ def test_links_that_another_namespace_states_are_none_of_the_plan() -> None:
     small = lab(REPLICAS * 80)
     view, bandwidth = small.planner.view, small.cache.bandwidth()
     assert len(view.current(small.costs, bandwidth).exact.link_free) == 1
-    shared = SharedBudgets(lambda: view.current(ZONE_COSTS, bandwidth).exact)
-    over = shared.others_turn()
-    view.current(small.costs, bandwidth)
-    over()
-    assert shared.kept
+    shared = SharedBudgets(lambda: Left.of(view.current(ZONE_COSTS, bandwidth)))
+    others_turn(shared, lambda: view.current(small.costs, bandwidth))
+    assert shared.exceeded() == []
     assert view.current(ZONE_COSTS, bandwidth).exact.link_free == ()

@@ -1,0 +1,202 @@
+"""Pods of a plan that are given up where others took of its budgets meanwhile: the fewest that will do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from berth.api.labels import LABEL_REGION, RESOURCE_BANDWIDTH
+from berth.kube.objects import Pod
+from berth.network.groups import Group
+from berth.network.link_budgets import PlacePair, taken
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.configuration import Profile
+from berth.scheduling.decision import Outcome
+from berth.scheduling.gang import budget
+from berth.scheduling.planning import finish
+from berth.scheduling.replica_plan.assume import Assuming
+from tests.support import builders
+from tests.support.placement import ZONE_COSTS, Lab, chain, group_object, member, where, zoned
+
+LINK = PlacePair(LABEL_REGION, "r1", "r2")
+CALL = 80
+REPLICAS = 4
+REGIONS = {"a": "r1", "b": "r2", "c": "r1", "d": "r1"}
+Change = Callable[[Lab], object]
+
+
+def lab(link: int = 10**9, **extra: str) -> Lab:
+    """A node in each of two regions with a link of so many bit/s between regions."""
+    nodes = [zoned("n1", "z1", "r1", cpu=64), zoned("n3", "z3", "r2", cpu=64, extra=extra)]
+    return Lab(nodes, Profile(), replace(ZONE_COSTS, budgets={LINK: link}))
+
+
+def shop(stage: Lab, *workloads: str) -> Group:
+    return stage.group(group_object("shop", *chain(*workloads, minBandwidth=str(CALL))))
+
+
+def waiting(*workloads: str, **specs: dict[str, Any]) -> list[Pod]:
+    """Replicas of workloads, each in its region."""
+    return [
+        member(f"{name}{number}", name, spec={"nodeSelector": {LABEL_REGION: REGIONS[name]}, **specs.get(name, {})})
+        for name in workloads
+        for number in range(REPLICAS)
+    ]
+
+
+def others_take(amount: int) -> Change:
+    """Pods of another group take so many bit/s of the link, and of both nodes."""
+
+    def change(stage: Lab) -> None:
+        stage.group(group_object("other", *chain("a", "b", minBandwidth=str(amount))))
+        stage.see(*(member(f"o{name}", name, group="other", on=node) for name, node in (("a", "n1"), ("b", "n3"))))
+
+    return change
+
+
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """Plans pods with a change that comes once all are assumed, when the time is over."""
+
+    def plan(stage: Lab, group: Group, pods: list[Pod], change: Change, *, partial: bool = True) -> Outcome:
+        assume = Assuming._assume
+        changed: list[bool] = []
+
+        def changing(self: Assuming, settled: Any) -> Any:
+            held = yield from assume(self, settled)
+            if not changed:
+                changed.append(True)
+                assert self._shared is not None
+                self._shared.end_turn()
+                change(stage)
+                self._shared.begin_turn()
+                monkeypatch.setattr(budget.Budget, "exhausted", True)
+            return held
+
+        monkeypatch.setattr(Assuming, "_assume", changing)
+        stage.see(*pods)
+        outcome = finish(stage.planner.place_group(group, pods, stage.costs, partial=partial))
+        assert changed
+        return outcome
+
+    return plan
+
+
+def counts(outcome: Outcome) -> dict[str, int]:
+    return dict(Counter(name[0] for name in where(outcome)))
+
+
+@pytest.mark.parametrize("free", range(REPLICAS + 1))
+def test_of_a_link_callers_give_back_what_others_have_taken(late: Callable[..., Outcome], free: int) -> None:
+    stage = lab(REPLICAS * CALL)
+    take = others_take((REPLICAS - free) * CALL or 1) if free < REPLICAS else lambda _: None
+    outcome = late(stage, shop(stage, "a", "b"), waiting("a", "b"), take)
+    assert Counter(counts(outcome)) == Counter(a=free, b=REPLICAS)
+    assert taken(stage.cache.bandwidth().places).get(LINK, 0) <= REPLICAS * CALL
+
+
+def test_pods_whose_calls_do_not_use_the_link_stay(late: Callable[..., Outcome]) -> None:
+    """c and d call each other within their region; they come after all others."""
+    stage = lab(REPLICAS * CALL)
+    spec = [*chain("a", "b", minBandwidth=str(CALL)), *chain("c", "d", minBandwidth=str(CALL))]
+    outcome = late(
+        stage, stage.group(group_object("shop", *spec)), waiting("a", "b", "c", "d"), others_take(2 * CALL + 1)
+    )
+    assert counts(outcome) == {"a": 1, "b": REPLICAS, "c": REPLICAS, "d": REPLICAS}
+
+
+def test_of_a_node_its_pods_give_back_what_others_have_taken(late: Callable[..., Outcome]) -> None:
+    """Half of the endpoints' node is taken. Without some endpoints callers call the rest: it takes callers."""
+    stage = lab(**{RESOURCE_BANDWIDTH: str(REPLICAS * CALL)})
+    outcome = late(stage, shop(stage, "a", "b"), waiting("a", "b"), others_take(2 * CALL))
+    assert outcome.decisions
+    assert stage.cache.bandwidth().nodes["n3"] <= REPLICAS * CALL
+
+
+def test_with_a_smaller_budget_of_a_node_what_it_carries_stays(late: Callable[..., Outcome]) -> None:
+    stage = lab()
+    before, after = (
+        zoned("n1", "z1", "r1", cpu=64, extra={RESOURCE_BANDWIDTH: str(calls * CALL)}) for calls in (REPLICAS, 3)
+    )
+    stage.cache.update_node(before)
+    outcome = late(stage, shop(stage, "a", "b"), waiting("a", "b"), lambda lab: lab.cache.update_node(after))
+    assert counts(outcome) == {"a": 3, "b": REPLICAS}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda lab: lab.cache.update_node(builders.node("n9")), id="a-node-joins"),
+        pytest.param(
+            lambda lab: lab.cache.update_node(zoned("n3", "z3", "r2", cpu=64, labels={"beat": "1"})), id="a-label"
+        ),
+        pytest.param(lambda lab: lab.cache.update_node(zoned("n3", "z3", "r2", cpu=65)), id="more-room"),
+    ],
+)
+@pytest.mark.parametrize("partial", [True, False], ids=["what-fits", "all-or-nothing"])
+def test_nothing_is_given_up_where_nodes_change(late: Callable[..., Outcome], change: Change, partial: bool) -> None:
+    stage = lab(REPLICAS * CALL)
+    assert late(stage, shop(stage, "a", "b"), waiting("a", "b"), change, partial=partial).complete
+
+
+def test_all_or_nothing_is_nothing_then(late: Callable[..., Outcome]) -> None:
+    stage = lab(REPLICAS * CALL)
+    outcome = late(stage, shop(stage, "a", "b"), waiting("a", "b"), others_take(CALL), partial=False)
+    assert outcome.decisions == ()
+    assert all(not stage.cache.node_of(failure.pod) for failure in outcome.failures)
+
+
+@pytest.mark.parametrize("free", [0, 2])
+def test_a_pod_that_must_be_near_one_that_is_given_up_goes_as_well(late: Callable[..., Outcome], free: int) -> None:
+    """d stands by callers; without any it must not stay, and with some it need not be looked at again."""
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [builders.pod_term(LABEL_REGION, {})]}}
+    term = near["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]
+    term["labelSelector"] = {"matchExpressions": [{"key": "caller", "operator": "Exists"}]}
+    stage = lab(REPLICAS * CALL)
+    spec = [*chain("a", "b", minBandwidth=str(CALL)), *chain("d")]
+    pods = waiting("a", "b", "d", d={"affinity": near})
+    for pod in pods:
+        if pod.metadata.name.startswith("a"):
+            pod.metadata.labels["caller"] = "yes"
+    take = others_take((REPLICAS - free) * CALL)
+    outcome = late(stage, stage.group(group_object("shop", *spec)), pods, take)
+    assert counts(outcome).get("a", 0) == free
+    # Time is over: of those that were given up with the callers one is judged.
+    assert counts(outcome).get("d", 0) in ((0,) if not free else (0, 1, REPLICAS))
+
+
+def test_what_others_take_by_their_services_is_counted_in_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "TURN_SECONDS", 0.0)
+    stage = lab(REPLICAS * CALL)
+    pods, group = waiting("a", "b"), shop(stage, "a", "b")
+    stage.see(*pods)
+    held: list[bool] = []
+    assume = Cache.assume
+
+    def looking(self: Cache, pod: Pod, node: str) -> None:
+        held.append(self.recounts_held)
+        assume(self, pod, node)
+
+    monkeypatch.setattr(Cache, "assume", looking)
+    between = [stage.cache.recounts_held for _ in stage.planner.place_group(group, pods, stage.costs, partial=True)]
+    assert held == [True] * len(pods)
+    assert between
+    assert not any(between)
+    assert not stage.cache.recounts_held
+
+
+def test_a_plan_that_is_given_up_in_others_turn_holds_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "TURN_SECONDS", 0.0)
+    stage = lab(REPLICAS * CALL)
+    pods, group = waiting("a", "b"), shop(stage, "a", "b")
+    stage.see(*pods)
+    planning = stage.planner.place_group(group, pods, stage.costs, partial=True)
+    while not any(map(stage.cache.node_of, pods)):
+        next(planning)
+    planning.close()
+    assert not stage.cache.recounts_held
+    assert not any(map(stage.cache.node_of, pods))
