@@ -15,6 +15,7 @@ from berth.network.groups import Group
 from berth.network.routing import Routing
 from berth.scheduling import messages
 from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.node_changes import NodeChange
 from berth.scheduling.configuration import AfterWait, PlacementConfiguration, Profile
 from berth.scheduling.decision import Decision, Failure, Outcome
 from berth.scheduling.group_summary import group_summary
@@ -238,8 +239,8 @@ class SchedulingCycle:
                 self._listener.about_pod(pod, messages.workload_unknown(group, workload_of(pod)))
         return False
 
-    def refusal(self, pod: Pod) -> tuple[str, str] | None:
-        """Plugin and reason why an assumed pod's node would not take it as things are now; None where it would."""
+    def refusal(self, pod: Pod, change: NodeChange) -> tuple[str, str] | None:
+        """Plugin and reason why an assumed pod's node would not take it with what has changed of it; None: it would."""
         profile = self._configuration.profile_for(pod.spec.scheduler_name)
         if profile is None:
             return None
@@ -247,7 +248,7 @@ class SchedulingCycle:
         group = self._cache.groups.get(key) if key is not None else None
         usable = group if group is not None and not group.problem else None
         costs = self._cache.costs_for(pod.metadata.namespace, profile)
-        return self.planners[profile.scheduler_name].refusal(pod, usable, costs)
+        return self.planners[profile.scheduler_name].refusal(pod, usable, costs, change)
 
     def _settles(self, attempt: Attempt, group: Group) -> bool:
         """Whether the first pods of a group with dependencies wait for network data that may be on its way."""

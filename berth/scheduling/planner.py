@@ -20,12 +20,13 @@ from berth.network.groups import Group
 from berth.network.limits import NOTHING_PLANNED, Planned
 from berth.network.routing import Routing
 from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.node_changes import NodeChange
 from berth.scheduling.candidates import CandidateFilter
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import ALONE, Decision, Failure, Outcome, Scale
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.framework.framework import FilterResult, Framework
-from berth.scheduling.framework.plugin import Plugin
+from berth.scheduling.framework.plugin import Afterwards, Plugin
 from berth.scheduling.gang.application import Candidate, build_application
 from berth.scheduling.gang.batches import batches
 from berth.scheduling.gang.budget import Budget
@@ -95,11 +96,14 @@ class Planner:
         cycle = self._cycle(pod, group, costs, planned)
         return cycle, self._framework.filter(cycle, skip=skip)
 
-    def refusal(self, pod: Pod, group: Group | None, costs: NetworkCosts) -> tuple[str, str] | None:
-        """Plugin and reason why an assumed pod's node would not take it as things are now; None where it would."""
+    def refusal(self, pod: Pod, group: Group | None, costs: NetworkCosts, change: NodeChange) -> tuple[str, str] | None:
+        """Plugin and reason why an assumed pod's node would not take it with what has changed of it; None: it would."""
+        plugins = self._framework.concerned(Afterwards(self._state.info(pod), self._state, change))
+        if not plugins:
+            return None
         slot = self._state.node_index[self._cache.node_of(pod)]
         with self._cache.set_aside(pod):
-            return self._framework.refusal(self._cycle(pod, group, costs, NOTHING_PLANNED), slot)
+            return self._framework.refusal(plugins, self._cycle(pod, group, costs, NOTHING_PLANNED), slot)
 
     def _place_judged(self, pod: Pod, group: Group | None, cycle: CycleState, result: FilterResult) -> Outcome:
         """Take the best of the nodes that admit the pod and assume the choice."""

@@ -21,7 +21,7 @@ from berth.network.admitted import write_admitted
 from berth.network.costs import NetworkCosts
 from berth.scheduling.annotations import fits, write_decision
 from berth.scheduling.cache.cache import Cache
-from berth.scheduling.cache.nodes import same_to_plugins
+from berth.scheduling.cache.node_changes import NodeChange
 from berth.scheduling.cache.selection import tolerated
 from berth.scheduling.cache.state import PodRecord
 from berth.scheduling.decision import Decision
@@ -64,7 +64,7 @@ class BindingCycle:
         workers: int,
         done: Callable[[], None],
         idle: Callable[[], Awaitable[None]],
-        refusal: Callable[[Pod], tuple[str, str] | None],
+        refusal: Callable[[Pod, NodeChange], tuple[str, str] | None],
     ) -> None:
         """Prepare.
 
@@ -78,7 +78,7 @@ class BindingCycle:
             workers: bindings in flight at the most.
             done: called after each step, whatever came of it.
             idle: waits until no plan is being made: cache and queue must not be touched before.
-            refusal: filter and reason why an assumed pod's node would not take it as things are now.
+            refusal: filter and reason why an assumed pod's node would not take it with what has changed of it.
         """
         self._cache = cache
         self._queue = queue
@@ -179,8 +179,8 @@ class BindingCycle:
     def changed(self, pod: Pod, record: PodRecord) -> str | None:
         """What happened to the node since the decision, None when it still takes the pod.
 
-        With other labels it is in other domains of spreading and affinity, and at other costs and links: the filters
-        judge it once more. Of a node that is as it was, room and taints are looked at alone.
+        In another zone it is in other domains of spreading and affinity, and at other costs and links: filters that
+        read what has changed of it judge it once more. Of one that is as it was, room and taints are looked at alone.
         """
         state = self._cache.state
         slot = state.node_index.get(record.node_name)
@@ -196,9 +196,10 @@ class BindingCycle:
         needed = state.request_vector(record.template) > 0
         if (over & needed).any():
             return "the node has too little room left"
-        if record.chosen is not None and not same_to_plugins(record.chosen, state.node(slot)):
-            refused = self._refusal(pod)
-            return f"the node is another now, and {refused[0]} rejects it: {refused[1]}" if refused else None
+        if record.chosen is not None and (change := NodeChange.between(record.chosen, state.node(slot))):
+            refused = self._refusal(pod, change)
+            # Others may have their part in it: without a change of what the filter reads it would not have been asked.
+            return f"as it is now, {refused[0]} rejects it: {refused[1]}" if refused else None
         return None
 
     async def _claim(self, turn: Turn[Assumed]) -> None:

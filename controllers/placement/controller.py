@@ -15,6 +15,7 @@ from berth.kube.objects import Pod
 from berth.runtime.component import ComponentContext, run_together
 from berth.scheduling.cache import ClusterState
 from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.node_changes import NodeChange
 from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration, parse_configuration
 from berth.scheduling.cycle import SchedulingCycle
 from berth.scheduling.queue import SchedulingQueue
@@ -147,8 +148,8 @@ class PlacementController:
         reports = [self._link_reports.run()] if self._link_reports is not None else []
         await run_together(*watching, self._schedule(), *(part.run() for part in parts), *reports)
 
-    def _refusal(self, pod: Pod) -> tuple[str, str] | None:
-        return self.cycle.refusal(pod)
+    def _refusal(self, pod: Pod, change: NodeChange) -> tuple[str, str] | None:
+        return self.cycle.refusal(pod, change)
 
     async def _synced(self) -> None:
         """Wait until every watch has listed its objects."""

@@ -20,7 +20,7 @@ from berth.kube.resources import Resource
 from berth.network.groups import GroupKey, relaxed
 from berth.scheduling.cache.bandwidth_annotations import annotated_bandwidth
 from berth.scheduling.cache.cache import REJECTION_SECONDS, Cache
-from berth.scheduling.cache.nodes import node_settings
+from berth.scheduling.cache.node_changes import node_settings
 from berth.scheduling.cache.state import PodRecord
 from berth.scheduling.cache.volumes import StorageObject
 from berth.scheduling.configuration import PlacementConfiguration

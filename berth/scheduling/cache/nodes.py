@@ -16,8 +16,8 @@ import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from berth.api.labels import BERTH_PREFIX
 from berth.scheduling.cache.columns import Ids, LabelColumn, Mask
+from berth.scheduling.cache.node_changes import node_settings
 from berth.scheduling.cache.units import LIMIT, resource_units
 
 if TYPE_CHECKING:
@@ -47,23 +47,6 @@ def _read_only(view: View) -> View:
     """The view, closed against writes that would bypass the table."""
     view.flags.writeable = False
     return view
-
-
-def node_settings(node: Node) -> dict[str, str]:
-    """The node's annotations that are settings of ours."""
-    return {name: value for name, value in node.metadata.annotations.items() if name.startswith(BERTH_PREFIX)}
-
-
-def same_to_plugins(one: Node, other: Node) -> bool:
-    """Whether nothing that plugins read differs between two states of a node."""
-    return one is other or (
-        one.metadata.labels == other.metadata.labels
-        and one.spec.unschedulable == other.spec.unschedulable
-        and one.spec.taints == other.spec.taints
-        and one.status.allocatable == other.status.allocatable
-        and one.status.declared_features == other.status.declared_features
-        and node_settings(one) == node_settings(other)
-    )
 
 
 class NodeTable:

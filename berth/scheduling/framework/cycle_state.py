@@ -70,6 +70,8 @@ class CycleState:
     """those with maxNetworkCost; none while no network costs are known at all: it cannot be judged then"""
     recently_rejected: frozenset[str] = frozenset()
     """names of nodes whose kubelet recently rejected a pod of the same owner"""
+    only: int | None = None
+    """the one node slot that is asked about; None for all: filters that take long look at no other"""
     _computed: dict[str, object] = field(default_factory=dict)
 
     def once(self, key: str, compute: Callable[[], T]) -> T:
@@ -82,6 +84,15 @@ class CycleState:
     def request(self) -> npt.NDArray[np.int64]:
         """int64[R], the pod's requests by resource column."""
         return self.once("request", lambda: self.cluster.request_vector(self.pod.template))
+
+    @property
+    def asked(self) -> npt.NDArray[np.bool_]:
+        """bool[N], live nodes that are asked about."""
+        if self.only is None:
+            return self.cluster.alive
+        asked = np.zeros(self.cluster.size, dtype=np.bool_)
+        asked[self.only] = True
+        return asked
 
     @property
     def names_nodes(self) -> bool:

@@ -13,7 +13,7 @@ from berth.scheduling.framework.rejection import Rejection, sentence
 
 if TYPE_CHECKING:
     from berth.scheduling.framework.cycle_state import CycleState
-    from berth.scheduling.framework.plugin import Bools, Floats, Plugin
+    from berth.scheduling.framework.plugin import Afterwards, Bools, Floats, Plugin
 
 
 @dataclass(slots=True)
@@ -96,11 +96,20 @@ class Framework:
                 remaining = int(np.count_nonzero(mask))
         return result
 
-    def refusal(self, cycle: CycleState, slot: int) -> tuple[str, str] | None:
-        """Name of the first plugin that rejects the node in a slot, and why; None where every one admits it."""
-        for plugin in self._filters:
-            if (blocker := plugin.pre_filter(cycle)) is not None:
-                return plugin.name, blocker
+    def concerned(self, after: Afterwards) -> list[FilterPlugin]:
+        """Rules by which what has changed of a node may rule it out for a pod that is assumed there."""
+        return [plugin for plugin in self._filters if plugin.concerned(after)]
+
+    @staticmethod
+    def refusal(plugins: Iterable[FilterPlugin], cycle: CycleState, slot: int) -> tuple[str, str] | None:
+        """Name of the first plugin that rejects the node in a slot, and why; None where all admit it.
+
+        What keeps the pod from every node is no matter of this one.
+        """
+        cycle.only = slot
+        for plugin in plugins:
+            if plugin.pre_filter(cycle) is not None:
+                continue
             for reason, nodes in plugin.filter(cycle):
                 if nodes[slot]:
                     return plugin.name, reason

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from berth.scheduling.cache.node_changes import NOTHING, NodePart
+
 if TYPE_CHECKING:
+    from berth.scheduling.cache.node_changes import NodeChange
+    from berth.scheduling.cache.pod_templates import PodInfo
+    from berth.scheduling.cache.state import ClusterState
     from berth.scheduling.configuration import Profile
     from berth.scheduling.framework.cycle_state import CycleState
 
@@ -29,6 +34,17 @@ class RejectedNodes(NamedTuple):
     """in kube-scheduler's words, e.g. ``Insufficient cpu``"""
     nodes: Bools
     """bool[N]: the nodes ruled out; slots without a node may have any value"""
+
+
+class Afterwards(NamedTuple):
+    """A pod on a node that has changed since the pod was assumed there."""
+
+    pod: PodInfo
+    """the pod"""
+    cluster: ClusterState
+    """nodes and the pods on them, this one among them"""
+    change: NodeChange
+    """what differs from the node that was chosen"""
 
 
 class Plugin(ABC):
@@ -48,6 +64,16 @@ class FilterPlugin(Plugin):
 
     in_joint_plan: ClassVar[bool] = False
     """True when the gang engine judges this rule itself, since it depends on where other members go"""
+
+    reads: ClassVar[NodePart] = NOTHING
+    """parts of a node that may rule it out for a pod that is assumed there already, labels of any key apart"""
+
+    def concerned(self, after: Afterwards) -> bool:
+        """Whether what has changed of a node may rule it out for a pod that is assumed there.
+
+        The binding cycle asks. It looks at cordon, taints, node affinity and room itself.
+        """
+        return bool(self.reads & after.change.parts)
 
     def pre_filter(self, cycle: CycleState) -> str | None:  # noqa: ARG002 - most rules have nothing to say here
         """Why the pod cannot be placed anywhere whatever the nodes, or None."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from berth.network.arrival import over_links_on_arrival, short_on_arrival
 from berth.network.peers import over_links, short_of_bandwidth
+from berth.scheduling.cache.node_changes import NodePart
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 from berth.scheduling.framework.reasons import BANDWIDTH, TOO_LITTLE_BANDWIDTH
 from berth.scheduling.plugins.node_bandwidth import requested_bandwidth
@@ -24,6 +25,7 @@ class Bandwidth(FilterPlugin):
 
     name = BANDWIDTH
     in_joint_plan = True
+    reads = NodePart.PLACE | NodePart.LINK | NodePart.SETTINGS
 
     def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Those nodes; none for pods whose edges demand no bandwidth."""
@@ -46,7 +48,7 @@ class Bandwidth(FilterPlugin):
                 path=partial(model.links.path, location=model.location),
                 kind=model.links.kinds(model.location),
                 free=exact.link_free,
-                among=cycle.cluster.alive & ~short,
+                among=cycle.asked & ~short,
             )
             rejected += [RejectedNodes(*found) for found in model.links.rejections(over, exact.link_free)]
         return rejected
@@ -56,7 +58,7 @@ def _routed(
     cycle: CycleState, infrastructure: InfrastructureState, free: Amounts, request: int
 ) -> Sequence[RejectedNodes]:
     """The same where Services keep some of the calls near."""
-    model, alive = infrastructure.infrastructure, cycle.cluster.alive
+    model, alive = infrastructure.infrastructure, cycle.asked
     short = short_on_arrival(
         cycle.arrivals, location=model.location, zone=model.zone, free=free, alive=alive, request=request
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from berth.scheduling.cache.node_changes import NodePart
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 from berth.scheduling.framework.reasons import RISKY_BANDWIDTH
 from berth.scheduling.plugins.node_bandwidth import requested_bandwidth
@@ -47,6 +48,7 @@ class CheckRiskNodeBandwidth(FilterPlugin):
     """Rejects nodes above the profile's threshold of risk; does nothing where the profile states none."""
 
     name = "CheckRiskNodeBandwidth"
+    reads = NodePart.LINK
 
     def __init__(self, *, settings: BandwidthRisk | None = None) -> None:
         """Take the profile's parameters; None: off."""

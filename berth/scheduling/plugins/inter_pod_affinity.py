@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from berth.scheduling.cache.state import ClusterState
     from berth.scheduling.cache.terms import AffinityTerm
     from berth.scheduling.framework.cycle_state import CycleState
-    from berth.scheduling.framework.plugin import Bools, Floats
+    from berth.scheduling.framework.plugin import Afterwards, Bools, Floats
 
 REASON_AFFINITY = "node(s) didn't match pod affinity rules"
 REASON_ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
@@ -45,6 +45,17 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
     name = "InterPodAffinity"
     score_weight = 2.0
     in_objective = True
+
+    def concerned(self, after: Afterwards) -> bool:
+        """Labels that the pod's own terms go by, or those of others about it."""
+        template = after.pod.template
+        if not after.change.labels:
+            return False
+        own = (*template.terms_of("affinity"), *template.terms_of("anti_affinity"))
+        if any(term.topology_key in after.change.labels for term in own):
+            return True
+        others = after.cluster.terms_about("anti_affinity", template.namespace, template.labels.items())
+        return any(entry.term.topology_key in after.change.labels for entry in others)
 
     def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes ruled out by affinity, by anti-affinity and by the anti-affinity of existing pods."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from berth.scheduling.cache.node_changes import NodePart
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 from berth.scheduling.framework.reasons import MAX_UNIT, above_max_unit
 
@@ -20,6 +21,7 @@ class MaxUnit(FilterPlugin):
 
     name = MAX_UNIT
     in_joint_plan = True
+    reads = NodePart.SETTINGS
 
     def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Those nodes; none where no node limits its units."""

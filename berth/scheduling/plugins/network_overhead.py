@@ -14,6 +14,7 @@ import numpy as np
 
 from berth.network.limits import nodes_beyond_limits
 from berth.network.peers import cost_towards
+from berth.scheduling.cache.node_changes import NodePart
 from berth.scheduling.framework.plugin import CostPlugin, FilterPlugin, RejectedNodes
 from berth.scheduling.framework.reasons import MAX_NETWORK_COST_EXCEEDED, NETWORK_OVERHEAD
 
@@ -32,6 +33,7 @@ class NetworkOverhead(FilterPlugin, CostPlugin):
     name = NETWORK_OVERHEAD
     term = "network"
     in_joint_plan = True
+    reads = NodePart.PLACE
     in_objective = True
 
     def __init__(self, *, score_weight: float = 5.0) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from berth.api.labels import RESOURCE_BANDWIDTH
+from berth.scheduling.cache.node_changes import NodePart
 from berth.scheduling.framework.plugin import MAX_SCORE, FilterPlugin, RejectedNodes, ScorePlugin, percentages
 from berth.scheduling.framework.reasons import LINK_TAKEN_BY_CALLS
 
@@ -31,6 +32,7 @@ class NodeBandwidth(FilterPlugin, ScorePlugin):
     """Rejects nodes whose link is too full for the pod's request; the emptier a link, the better."""
 
     name = "NodeBandwidth"
+    reads = NodePart.LINK | NodePart.SETTINGS
 
     def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Those nodes; none for pods that request no bandwidth."""

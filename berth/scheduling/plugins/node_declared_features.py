@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from berth.scheduling.cache.node_changes import NodePart
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class NodeDeclaredFeatures(FilterPlugin):
     """Rejects nodes that do not declare a feature that the pod needs."""
 
     name = "NodeDeclaredFeatures"
+    reads = NodePart.FEATURES
 
     def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes that lack a feature; none for pods that need none."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from berth.scheduling.cache.terms import SpreadConstraint
     from berth.scheduling.configuration import Profile
     from berth.scheduling.framework.cycle_state import CycleState
-    from berth.scheduling.framework.plugin import Bools, Floats
+    from berth.scheduling.framework.plugin import Afterwards, Bools, Floats
 
 REASON = "node(s) didn't match pod topology spread constraints"
 REASON_LABEL = f"{REASON} (missing required label)"
@@ -58,6 +58,10 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
     def of(cls, profile: Profile) -> Self:
         """Spread as the profile says."""
         return cls(profile.pod_topology_spread)
+
+    def concerned(self, after: Afterwards) -> bool:
+        """Labels that its constraints go by."""
+        return any(constraint.topology_key in after.change.labels for constraint in after.pod.template.hard_spread)
 
     def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes that lack a topology key, and nodes of domains that are too full."""

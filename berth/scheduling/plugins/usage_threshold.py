@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from berth.scheduling.cache.node_changes import NodePart
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 from berth.scheduling.framework.reasons import USAGE_THRESHOLD, filled_to_threshold
 
@@ -20,6 +21,7 @@ class UsageThreshold(FilterPlugin):
 
     name = USAGE_THRESHOLD
     in_joint_plan = True
+    reads = NodePart.AMOUNTS | NodePart.SETTINGS
 
     def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Those nodes; none where no node keeps anything back."""

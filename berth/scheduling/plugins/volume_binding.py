@@ -8,7 +8,7 @@ import numpy as np
 
 from berth.scheduling.cache.volume_matching import DelayedClaims, sort_claims
 from berth.scheduling.cache.volume_pool import NodeMasks
-from berth.scheduling.cache.volumes import claims_of
+from berth.scheduling.cache.volumes import claim_keys, claims_of
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from berth.kube.objects import PersistentVolumeClaim, Pod
     from berth.scheduling.cache.columns import Mask
     from berth.scheduling.framework.cycle_state import CycleState
+    from berth.scheduling.framework.plugin import Afterwards
 
 REASON_AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
 REASON_NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
@@ -36,6 +37,10 @@ class VolumeBinding(FilterPlugin):
     """
 
     name = "VolumeBinding"
+
+    def concerned(self, after: Afterwards) -> bool:
+        """Any label, for pods with claims: volumes and storage classes go by whichever they like."""
+        return bool(after.change.labels and claim_keys(after.pod.pod))
 
     def pre_filter(self, cycle: CycleState) -> str | None:
         """A claim that is missing, lost, being deleted, not the pod's own, or unbound and Immediate."""

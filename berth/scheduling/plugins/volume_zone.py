@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from berth.scheduling.cache.pod_templates import PodInfo
     from berth.scheduling.cache.state import ClusterState
     from berth.scheduling.framework.cycle_state import CycleState
+    from berth.scheduling.framework.plugin import Afterwards
 
 REASON = "node(s) had no available volume zone"
 OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
@@ -32,6 +33,10 @@ class VolumeZone(FilterPlugin):
     """
 
     name = "VolumeZone"
+
+    def concerned(self, after: Afterwards) -> bool:
+        """Zone and region, for pods with volumes."""
+        return bool(after.pod.pod.spec.volumes) and not after.change.labels.isdisjoint(TOPOLOGY_LABELS)
 
     def pre_filter(self, cycle: CycleState) -> str | None:
         """A claim's volume that does not exist."""

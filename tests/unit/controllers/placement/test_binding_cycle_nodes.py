@@ -158,7 +158,7 @@ async def look(desk: Desk, pod: Pod, node: Node, plugin: str | None, monkeypatch
         assert desk.cache.bandwidth().nodes == before
     else:
         assert (bound, desk.said.reasons) == ([], ["NodeChanged"])
-        assert f"and {plugin} rejects it: node(s)" in desk.said.notes[0].message
+        assert f"as it is now, {plugin} rejects it: node(s)" in desk.said.notes[0].message
         assert desk.cache.node_of(pod) == ""
         assert [entry.key.name for entry in desk.queue.entries()] != []
 

@@ -11,6 +11,8 @@ from berth.api.labels import LABEL_WORKLOAD
 from berth.kube.objects import Service
 from berth.scheduling.configuration import Link, Profile
 from berth.scheduling.decision import Outcome
+from berth.scheduling.framework.framework import Framework
+from berth.scheduling.plugins.bandwidth import Bandwidth
 from tests.support import kinds
 from tests.support.placement import Lab, chain, group_object, lone, member, where, zoned
 
@@ -94,6 +96,25 @@ class TestBandwidth:
         shop = lab.group(group_object("shop", *chain("a", "b", minBandwidth="60M")))
         lab.see(member("b1", "b", on="n1", cpu="1"))
         assert where(lab.place_alone(member("a1", "a", cpu="1"), shop)) == {"a1": node}
+
+    def test_one_node_alone_is_judged_as_among_all(self) -> None:
+        """Behind the link, and too full itself; other nodes are as good as not there."""
+        profile = Profile(links=[Link(name="trunk", capacity="50M", zones=[("z1", "z2")])])
+        full = zoned("n4", "z1", network_aware_com__bandwidth="50M")
+        lab = Lab([zoned("n1", "z1"), zoned("n2", "z2"), zoned("n3", "z3", "r2"), full], profile)
+        shop = lab.group(group_object("shop", *chain("a", "b", minBandwidth="60M")))
+        lab.see(member("b1", "b", on="n1"), member("a1", "a"))
+        judge = lab.planner._judge
+        cycle, result = judge(member("a1", "a"), shop, lab.costs)
+        assert {item.reason for item in result.rejections if item.plugin == "Bandwidth"} == {
+            "node(s) had too little bandwidth for the pod's dependencies",
+            "node(s) had too little bandwidth on link trunk: 60M bit/s wanted, 50M bit/s free",
+        }
+        for slot, admitted in enumerate(result.mask.tolist()):
+            fresh, _ = judge(member("a1", "a"), shop, lab.costs)
+            assert (Framework.refusal([Bandwidth()], fresh, slot) is None) is admitted
+            assert fresh.asked.tolist() == [number == slot for number in range(4)]
+        assert cycle.asked.tolist() == [True] * 4
 
     def test_a_joint_plan_that_knows_nothing_of_services_is_judged_by_them(self) -> None:
         """Each caller needs 6 bit/s of the one endpoint in its zone, not 2 of each of the three."""

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 
 from bench.replicas import cluster as bench
 from bench.replicas.evaluator import ALL, LOCALITY, reached, routing
+from berth.scheduling.framework.framework import Framework
 from berth.scheduling.framework.reasons import TOO_LITTLE_BANDWIDTH
 from berth.scheduling.plugins.bandwidth import Bandwidth
 from tests.support.routed_calls import PREFER_SAME_ZONE, Case, arriving, bench_cluster, bench_pod, cases
@@ -62,3 +63,6 @@ def test_filter_and_books_say_what_plain_loops_say(case: Case) -> None:
         assert item.reason == TOO_LITTLE_BANDWIDTH
         rejected = [one or bool(other) for one, other in zip(rejected, item.nodes, strict=True)]
     assert rejected == expected(case)
+    for slot, one in enumerate(rejected):
+        refused = Framework.refusal([Bandwidth()], cycle, slot)
+        assert refused == (("Bandwidth", TOO_LITTLE_BANDWIDTH) if one else None)
