@@ -92,12 +92,19 @@ class Relief:
         return [one for _, one in sorted(able, key=itemgetter(0))]
 
     def _by_node(self, there: int) -> Rank:
-        """For the budget of a node: pods on it, then callers elsewhere, who may call these."""
+        """For the budget of a node: pods on it, callers elsewhere, last endpoints on it that have no like elsewhere.
+
+        Without some of these, callers call the rest, and the node carries as much as before.
+        """
+        name, places = self._cache.state.node_name(there), self._cache.members.places(self._key)
+        elsewhere = {workload for workload in self._called if places.nodes(workload).keys() - {name}}
 
         def rank(workload: str, slot: int) -> int | None:
-            if workload not in self._callers and workload not in self._called:
+            if workload in self._callers:
+                return 0 if slot == there else 1
+            if workload not in self._called:
                 return None
-            return 0 if slot == there else 1 if workload in self._callers else 2
+            return 0 if slot == there and workload in elsewhere else 2
 
         return rank
 
