@@ -27,6 +27,7 @@ from berth.kube.objects import (
     ResourceRequirements,
 )
 from berth.network.costs import NO_COSTS
+from berth.scheduling.cache import ClusterState
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
 from berth.scheduling.interference.policy import InterferencePolicy
@@ -40,7 +41,7 @@ SCHEDULER: Final = "berth-scheduler"
 
 def cluster(count: int, policy: InterferencePolicy, drawn: random.Random) -> Cache:
     """Return a cache of nodes whose sockets are known."""
-    cache = Cache(clock=time.monotonic, policies={SCHEDULER: policy})
+    cache = Cache(clock=time.monotonic, state=ClusterState(policies={SCHEDULER: policy}))
     for number in range(count):
         sockets, meta = drawn.choice(SOCKETS), ObjectMeta(name=f"n{number}")
         allocatable = {"cpu": str(sockets * SOCKET_CPUS), "memory": "512Gi", "pods": "110"}

@@ -226,11 +226,11 @@ class Profile(ConfigurationModel):
         ),
     )
     interference: InterferencePolicy = Field(
-        default=InterferencePolicy.LEAST_SLOWDOWN,
+        default=InterferencePolicy.OFF,
         description=(
             "How pods with an interference class find node and socket, where SocketStatuses say what sockets there "
-            "are: LeastSlowdown (by what all may expect to suffer), Greedy, Sparing, SocketBased (the published "
-            "choices, by classes alone), or Off."
+            "are: Off (classes count for nothing, no pod is assigned a socket), LeastSlowdown (by what all may expect "
+            "to suffer), Greedy, Sparing or SocketBased (the published choices, by classes alone)."
         ),
     )
     weights: ObjectiveWeights = Field(default_factory=ObjectiveWeights, description="Terms of the objective.")
@@ -261,6 +261,12 @@ class Profile(ConfigurationModel):
         ),
     )
     links: list[Link] = Field(default_factory=list, description="Physical links shared by several pairs of nodes.")
+
+    @field_validator("interference", mode="before")
+    @classmethod
+    def _off_as_yaml_reads_it(cls, value: Any) -> Any:
+        """YAML 1.1 reads a bare Off as false."""
+        return InterferencePolicy.OFF if value is False else value
 
     @model_validator(mode="after")
     def _unique_links(self) -> Self:

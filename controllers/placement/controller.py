@@ -76,8 +76,9 @@ class PlacementController:
         state = ClusterState(
             count_annotations=self.configuration.count_cni_bandwidth,
             class_label=self.configuration.interference_class_label,
+            policies=self.configuration.interference_policies,
         )
-        self.cache = Cache(clock=time.monotonic, state=state, policies=self.configuration.interference_policies)
+        self.cache = Cache(clock=time.monotonic, state=state)
         self.queue = SchedulingQueue(clock=time.monotonic, groups=self.cache.groups, idle_share=IDLE_SHARE)
         self._changed = asyncio.Event()
         self.planning = PlanningThread()
@@ -101,11 +102,14 @@ class PlacementController:
         self._allocations = AllocationWriter(
             client, self.cache, self.configuration, idle=self.planning.idle, synced=self._synced
         )
-        self._sockets = SocketWatches(client, self.cache, deferring=self.planning.deferring)
-        self._assignments = SocketAssignments(
-            client, self.cache, idle=self.planning.idle, synced=self._pods_and_sockets
-        )
-        self.cache.state.sockets.follow(self.planning.deferring(self._assignments.changed, "socket assignments"))
+        self._sockets: SocketWatches | None = None
+        self._assignments: SocketAssignments | None = None
+        if state.policies:
+            self._sockets = SocketWatches(client, self.cache, deferring=self.planning.deferring)
+            self._assignments = SocketAssignments(
+                client, self.cache, idle=self.planning.idle, synced=partial(self._pods_and_sockets, self._sockets)
+            )
+            state.sockets.follow(self.planning.deferring(self._assignments.changed, "socket assignments"))
         self._link_reports: LinkReports | None = None
         if any(profile.check_risk_node_bandwidth is not None for profile in self.configuration.profiles):
             self._link_reports = LinkReports(client, self.cache.link_use, deferring=self.planning.deferring)
@@ -136,17 +140,10 @@ class PlacementController:
             watch.add_batch_handler(self._changed.set)
             self._context.watch(f"placement {name}", watch)
         watching = (watch.run() for watch in self.watches.values())
-        parts = (
-            self.binding,
-            self._conditions,
-            self.groups,
-            self._lookup,
-            self._allocations,
-            self._sockets,
-            self._assignments,
-        )
-        reports = [self._link_reports.run()] if self._link_reports is not None else []
-        await run_together(*watching, self._schedule(), *(part.run() for part in parts), *reports)
+        parts = (self.binding, self._conditions, self.groups, self._lookup, self._allocations)
+        asked_for = (self._sockets, self._assignments, self._link_reports)
+        running = (part.run() for part in (*parts, *asked_for) if part is not None)
+        await run_together(*watching, self._schedule(), *running)
 
     def _refusal(self, pod: Pod, change: NodeChange) -> tuple[str, str] | None:
         return self.cycle.refusal(pod, change)
@@ -156,15 +153,16 @@ class PlacementController:
         for watch in self.watches.values():
             await watch.synced.wait()
 
-    async def _pods_and_sockets(self) -> None:
+    async def _pods_and_sockets(self, sockets: SocketWatches) -> None:
         """Wait for all that says which pod is on which socket."""
         await self._synced()
-        await self._sockets.synced()
+        await sockets.synced()
 
     async def _schedule(self) -> None:
         """Schedule one entry after another, and wait for changes in between."""
         await self._synced()
-        await self._sockets.asked()
+        if self._sockets is not None:
+            await self._sockets.asked()
         settle_memory()
         state = self.cache.state
         log.info("placing", nodes=state.node_count, pods=state.pod_count, waiting=len(self.queue))

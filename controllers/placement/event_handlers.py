@@ -134,7 +134,8 @@ class EventHandlers:
             if old is None or old.metadata.annotations != pod.metadata.annotations:
                 for problem in annotated_bandwidth(pod.metadata.annotations)[1]:
                     self._record(events.bad_bandwidth(pod, problem))
-            if old is None or old.metadata.labels != pod.metadata.labels:
+            seated = pod.spec.scheduler_name in cache.state.policies
+            if seated and (old is None or old.metadata.labels != pod.metadata.labels):
                 unclear = stated_class(pod.metadata.labels, self._configuration.interference_class_label).problem
                 if unclear is not None:
                     self._record(events.bad_class(pod, unclear))

@@ -1,6 +1,7 @@
 """SocketStatuses and WorkloadProfiles as placement follows them: sockets of nodes, and classes of workloads.
 
-Planning begins once both have been asked for. A cluster without the kinds is one where no sockets are known.
+Made where a profile asks for sockets. Planning begins once both have been asked for. A cluster without the kinds is one
+where no sockets are known.
 """
 
 from __future__ import annotations

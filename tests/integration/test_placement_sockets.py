@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from berth.api import socketstatus
+from berth.api import socketstatus, workloadprofile
 from berth.api.labels import ANNOTATION_SOCKET, LABEL_INTERFERENCE_CLASS
 from controllers.placement.socket_assignments import FIELD_MANAGER
 from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.placing import BARE, Stage
+from tests.support.faults import Fault, FaultProxy
+from tests.support.placing import BARE, Stage, configuration, profile
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +66,12 @@ def annotated(stage: Stage) -> dict[str, int]:
     }
 
 
-def run(cluster: LocalCluster, directory: Path) -> ControllerProcess:
+def run(cluster: LocalCluster, directory: Path, policy: str = "LeastSlowdown") -> ControllerProcess:
     return ControllerProcess.start(
-        ["placement"], kubeconfig=cluster.kubeconfig, directory=directory, arguments=["--no-leader-elect"]
+        ["placement"],
+        kubeconfig=cluster.kubeconfig,
+        directory=directory,
+        arguments=["--no-leader-elect", *configuration(directory, profile() | {"interference": policy})],
     )
 
 
@@ -140,3 +144,29 @@ def test_what_others_assign_is_left_to_them_and_a_socket_edited_by_hand_is_follo
         stage.wait_bound("q")
         eventually(lambda: assigned(stage), accept=lambda found: "q" in found, what="the next is assigned")
         assert assigned(stage) == {"p": other, "q": 1 - other, "elsewhere": 0}
+
+
+def test_where_nobody_asks_for_sockets_they_are_not_followed_and_nobody_is_assigned(
+    stage: Stage, own_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    for name in ("loud", "own"):
+        add(stage, name, "D")
+    stated = {"metadata": {"annotations": {ANNOTATION_SOCKET: "1"}}}
+    path = f"/api/v1/namespaces/{stage.name}/pods/own"
+    stage.api.request("PATCH", path, stated, content_type="application/merge-patch+json")
+    with FaultProxy(own_cluster, directory=tmp_path) as proxy:
+        rules = [
+            proxy.add(Fault.ANSWER, method=method, path=rf"/apis/.*/{plural}\b.*")
+            for method in ("GET", "PATCH")
+            for plural in (socketstatus.PLURAL, workloadprofile.PLURAL)
+        ]
+        arguments = ["--no-leader-elect"]
+        with ControllerProcess.start(
+            ["placement"], kubeconfig=proxy.kubeconfig, directory=tmp_path, arguments=arguments
+        ) as controller:
+            controller.wait_ready()
+            stage.wait_bound()
+        assert [rule.hits for rule in rules] == [0] * len(rules)
+    assert annotated(stage) == {"own": 1}
+    assert not {"socket", "slowdown"} & (stage.decision("own").keys() | stage.decision("loud").keys())
+    assert assigned(stage) == {}

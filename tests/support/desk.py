@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from kubernetes_asyncio.client import Configuration
@@ -38,7 +39,7 @@ class Notes:
 class Desk:
     """The controller of a cluster with the nodes n1 and n2."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: Path | None = None) -> None:
         self.said = Notes()
         connection = Connection(configuration=Configuration(host="https://unused.invalid"), namespace="default")
         self.controller = PlacementController(
@@ -49,13 +50,11 @@ class Desk:
                 checks=Checks(),
                 identity="test",
             ),
-            PlacementSettings(),
+            PlacementSettings(config=config),
         )
         self.cache, self.queue = self.controller.cache, self.controller.queue
         self.volumes = self.controller._volumes
         self.controller.cycle._settling = None  # no network data is on its way here
-        for watch in (self.controller._sockets.sockets, self.controller._sockets.profiles):
-            watch.tried.set()  # there are none
         for number in (1, 2):
             self.see("nodes", zoned(f"n{number}"))
 

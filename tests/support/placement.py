@@ -111,7 +111,9 @@ class Lab:
     counts_annotations: bool = False
 
     def __post_init__(self) -> None:
-        self.cache = Cache(clock=self.clock, state=ClusterState(count_annotations=self.counts_annotations))
+        policies = {self.profile.scheduler_name: self.profile.interference}
+        state = ClusterState(count_annotations=self.counts_annotations, policies=policies)
+        self.cache = Cache(clock=self.clock, state=state)
         for node in self.nodes:
             self.cache.update_node(node)
         self.planner = Planner(self.cache, self.profile)

@@ -7,7 +7,14 @@ from typing import Any
 
 from berth.api.labels import ANNOTATION_SOCKET, LABEL_INTERFERENCE_CLASS
 from berth.kube.objects import CustomObject, OwnerReference, Pod
+from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.interference.policy import InterferencePolicy
 from tests.support import builders
+
+
+def asking(policy: InterferencePolicy = InterferencePolicy.LEAST_SLOWDOWN, **options: Any) -> ClusterState:
+    """State of an empty cluster; pods of berth-scheduler, and no others, get sockets by `policy`."""
+    return ClusterState(policies={"berth-scheduler": policy}, **options)
 
 
 def status(

@@ -20,7 +20,7 @@ the end of the pod. What is given back on a guess would be given twice.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -42,7 +42,6 @@ from berth.scheduling.cache.topologies import TopologyTable
 from berth.scheduling.cache.volume_matching import volume_plan
 from berth.scheduling.cache.volumes import StorageObject, claim_keys
 from berth.scheduling.configuration import Profile
-from berth.scheduling.interference.policy import InterferencePolicy
 
 REJECTION_SECONDS = 300.0
 """How long pods of a controlling owner keep away from a node whose kubelet rejected one of them."""
@@ -75,8 +74,6 @@ class Cache:
     """where calls go"""
     bandwidth_allocations: BandwidthAllocations = field(init=False)
     """bandwidth of placed edges"""
-    policies: Mapping[str, InterferencePolicy] = field(default_factory=dict)
-    """by scheduler name: how sockets are chosen for its pods; LeastSlowdown for those of others"""
     recounts_held: bool = False
     """whether AppGroups whose calls alone are routed otherwise wait: who adds up what he takes must not count theirs"""
     _rejections: TTLCache[tuple[str, str], dict[str, float]] = field(init=False)
@@ -129,14 +126,15 @@ class Cache:
         return record is not None and record.assumed
 
     def assume(self, pod: Pod, node: str) -> None:
-        """Take what a waiting pod needs on a node: room, volumes, bandwidth, a socket if it has an interference class.
+        """Take what a waiting pod needs on a node: room, volumes, bandwidth, and a socket if its profile asks for one.
 
         Raises:
             ValueError: it occupies a node already.
         """
         self.state.assume(pod, node)
-        policy = self.policies.get(pod.spec.scheduler_name, InterferencePolicy.LEAST_SLOWDOWN)
-        self.state.socket_choice.choose(pod.metadata.uid, policy)
+        policy = self.state.policies.get(pod.spec.scheduler_name)
+        if policy is not None:
+            self.state.socket_choice.choose(pod.metadata.uid, policy)
         if claim_keys(pod):
             plan = volume_plan(pod, self.state, node)
             if not plan.empty:

@@ -77,9 +77,13 @@ class SocketChoice:
         """Give a pod on a node a socket, and others there another where the best pairing asks for it.
 
         Nothing happens to pods without class, and on nodes whose sockets are not known or whose pods nobody pins.
+
+        Args:
+            uid: uid of the pod.
+            policy: the choice of its profile, not Off.
         """
         seat = self._sockets.seat(uid)
-        if seat is None or policy is InterferencePolicy.OFF:
+        if seat is None:
             return
         node = self._sockets.sockets(seat.node)
         if not node.layout.pinned:

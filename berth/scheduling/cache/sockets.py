@@ -1,4 +1,5 @@
-"""Sockets of nodes and the pods with an interference class on them. Pods without a class are none of its business.
+"""Sockets of nodes and the pods with an interference class on them. Pods without a class are none of its business,
+nor are those of schedulers whose profile chooses no sockets.
 
 A pod's socket is what the SocketStatus of its node assigns, or what was decided since, or, until either is known, what
 its annotation says that it was bound with: whoever plans next, after a restart as well, finds each pod where it is.

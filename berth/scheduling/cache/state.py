@@ -23,6 +23,7 @@ from berth.scheduling.cache.sockets import Seat, SocketTable
 from berth.scheduling.cache.units import CPU
 from berth.scheduling.cache.volumes import DiskUse, VolumeTable, claim_keys, disk_uses
 from berth.scheduling.cache.workload_profiles import owner_of
+from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.residents import Resident
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class PodRecord:
     disks: tuple[DiskUse, ...]
     """In-tree disks it mounts."""
     owner: str
-    """The workload that it is of, empty without one; for WorkloadProfiles."""
+    """The workload that it is of, empty without one and where no class counts; for WorkloadProfiles."""
     terminating: bool
     """Whether it is being deleted."""
     assumed: bool
@@ -83,8 +84,16 @@ class ClusterState:
     valid until the next node event; slots where ``alive`` is False hold no node.
     """
 
-    def __init__(self, *, count_annotations: bool = False, class_label: str = LABEL_INTERFERENCE_CLASS) -> None:
-        """Begin with an empty cluster; the options are those of :class:`PodTemplateCache`."""
+    def __init__(
+        self,
+        *,
+        count_annotations: bool = False,
+        class_label: str = LABEL_INTERFERENCE_CLASS,
+        policies: Mapping[str, InterferencePolicy] | None = None,
+    ) -> None:
+        """Begin with an empty cluster; `policies` as the attribute, other options as of :class:`PodTemplateCache`."""
+        self.policies = {name: each for name, each in (policies or {}).items() if each is not InterferencePolicy.OFF}
+        """By scheduler name: how sockets are chosen for its pods. The class of pods of any other counts for nothing."""
         self.nodes = NodeTable()
         """Slots, resources, labels and taints."""
         self.pods = PodIndex()
@@ -171,7 +180,8 @@ class ClusterState:
         known, columns = node.metadata.name in self.nodes.index, dict(self.nodes.resources)
         slot, changed = self.nodes.update(node)
         if not known:
-            self.sockets.touch(node.metadata.name)
+            if self.policies:
+                self.sockets.touch(node.metadata.name)
             for record in self._by_node.get(node.metadata.name, {}).values():
                 self._charge(record, slot, 1)
         if self.nodes.resources != columns:
@@ -334,7 +344,7 @@ class ClusterState:
 
     def _place(self, uid: str, pod: Pod, node_name: str, *, assumed: bool, seat: Seat | None = None) -> None:
         template = self.templates.template(pod)
-        slot = self.nodes.index.get(node_name)
+        slot, seated = self.nodes.index.get(node_name), pod.spec.scheduler_name in self.policies
         record = PodRecord(
             uid=uid,
             key=pod.key,
@@ -343,14 +353,15 @@ class ClusterState:
             amounts=self._charges(template),
             claims=claim_keys(pod),
             disks=disk_uses(pod) if pod.spec.volumes else (),
-            owner=sys.intern(owner_of(pod)),
+            owner=sys.intern(owner_of(pod)) if seated else "",
             terminating=pod.metadata.deletion_timestamp is not None,
             assumed=assumed,
             chosen=self.nodes.nodes[slot] if assumed and slot is not None else None,
         )
         self._records[uid] = record
         self._by_node[node_name][uid] = record
-        self._seat(record, before=seat, bound_with=stated_socket(pod))
+        if seated:
+            self._seat(record, before=seat, bound_with=stated_socket(pod))
         if slot is not None:
             self._charge(record, slot, 1)
 

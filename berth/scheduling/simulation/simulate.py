@@ -103,9 +103,11 @@ class _Planner(CycleListener):
         self._all_pods = all_pods
         self._progress = progress
         state = ClusterState(
-            count_annotations=configuration.count_cni_bandwidth, class_label=configuration.interference_class_label
+            count_annotations=configuration.count_cni_bandwidth,
+            class_label=configuration.interference_class_label,
+            policies=configuration.interference_policies,
         )
-        self._cache = Cache(clock=self._clock, state=state, policies=configuration.interference_policies)
+        self._cache = Cache(clock=self._clock, state=state)
         self._queue = SchedulingQueue(clock=self._clock, groups=self._cache.groups)
         self._cycle = SchedulingCycle(self._cache, self._queue, configuration, self, timer=self._clock)
         self._why: dict[str, Message] = {}
@@ -139,10 +141,11 @@ class _Planner(CycleListener):
             problem, _ = cache.update_topology(item)
             if problem is not None:
                 self.result.notes.append(f"NetworkTopology ignored: {problem}")
-        for item in inputs.of("SocketStatus"):
-            self._note("SocketStatus", item, cache.update_sockets(item))
-        for item in inputs.of("WorkloadProfile"):
-            self._note("WorkloadProfile", item, cache.update_profile(item))
+        if cache.state.policies:
+            for item in inputs.of("SocketStatus"):
+                self._note("SocketStatus", item, cache.update_sockets(item))
+            for item in inputs.of("WorkloadProfile"):
+                self._note("WorkloadProfile", item, cache.update_profile(item))
         pods = [*inputs.of("Pod"), *self._daemons(inputs)]
         # Pods that have a node come first, as in the first list of a controller: waiting ones see their room taken.
         for number, pod in enumerate(sorted(pods, key=lambda item: not item.spec.node_name)):

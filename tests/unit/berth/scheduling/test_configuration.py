@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from berth.scheduling.configuration import (
     AfterWait,
@@ -18,6 +19,7 @@ from berth.scheduling.configuration import (
 )
 from berth.scheduling.gang.link_budgets import links_of
 from berth.scheduling.gang.problem import Weights
+from berth.scheduling.interference.policy import InterferencePolicy
 from controllers.placement.controller import load_configuration
 
 
@@ -150,3 +152,22 @@ def test_the_shipped_weights_are_those_of_the_engine_and_its_benchmarks() -> Non
     assert {name: getattr(shipped, name) for name in ("network", "price", "bandwidth", "waste", "balance")} == {
         name: getattr(engine, name) for name in ("network", "price", "bandwidth", "waste", "balance")
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [
+        pytest.param("{}", InterferencePolicy.OFF, id="by default"),
+        pytest.param("{interference: Off}", InterferencePolicy.OFF, id="a word that YAML reads as false"),
+        pytest.param("{interference: 'Off'}", InterferencePolicy.OFF, id="quoted"),
+        *(pytest.param(f"{{interference: {each.value!r}}}", each, id=each) for each in InterferencePolicy),
+    ],
+)
+def test_sockets_are_chosen_by_name_alone(text: str, policy: InterferencePolicy) -> None:
+    configuration = parse_configuration(yaml.safe_load(f"profiles: [{text}]"), source="c.yaml")
+    assert configuration.interference_policies == {"berth-scheduler": policy}
+
+
+def test_no_other_word_chooses_sockets() -> None:
+    with pytest.raises(ConfigurationError, match=r"profiles\[0\]\.interference"):
+        parse_configuration({"profiles": [{"interference": True}]}, source="c.yaml")

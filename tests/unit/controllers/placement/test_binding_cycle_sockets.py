@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -21,14 +23,14 @@ from tests.support.sockets import classed, status
         pytest.param(classed("p", "D"), False, "", id="no sockets known"),
     ],
 )
-def test_the_socket_goes_with_the_binding(desk: Desk, pod: Pod, known: bool, socket: str) -> None:
+def test_the_socket_goes_with_the_binding(sockets_desk: Desk, pod: Pod, known: bool, socket: str) -> None:
     for name in ("n1", "n2"):
-        desk.see("nodes", builders.node(name, cpu="16"))
+        sockets_desk.see("nodes", builders.node(name, cpu="16"))
         if known:
-            desk.cache.update_sockets(status(name))
-    desk.pods(pod)
-    (item,) = desk.decide()
-    _, found, text = desk.controller.binding._annotations(item)
+            sockets_desk.cache.update_sockets(status(name))
+    sockets_desk.pods(pod)
+    (item,) = sockets_desk.decide()
+    _, found, text = sockets_desk.controller.binding._annotations(item)
     assert found == socket
     decision = read_decision(text)
     assert decision.get("socket") == (int(socket) if socket else None)
@@ -36,28 +38,61 @@ def test_the_socket_goes_with_the_binding(desk: Desk, pod: Pod, known: bool, soc
     assert msgspec.json.decode(text).get("socket") == decision.get("socket")
 
 
-def test_a_socket_that_does_not_fit_into_full_annotations_is_left_out(desk: Desk) -> None:
+def test_a_socket_that_does_not_fit_into_full_annotations_is_left_out(sockets_desk: Desk) -> None:
     for name in ("n1", "n2"):
-        desk.see("nodes", builders.node(name, cpu="16"))
-        desk.cache.update_sockets(status(name))
+        sockets_desk.see("nodes", builders.node(name, cpu="16"))
+        sockets_desk.cache.update_sockets(status(name))
     pod = classed("p", "D")
     pod.metadata.annotations = {"note": "x" * (256 * 1024 - 10)}
-    desk.pods(pod)
-    (item,) = desk.decide()
-    assert desk.controller.binding._annotations(item) == ("", "", "")
+    sockets_desk.pods(pod)
+    (item,) = sockets_desk.decide()
+    assert sockets_desk.controller.binding._annotations(item) == ("", "", "")
 
 
 @pytest.mark.parametrize("socket", [0, 1], ids=["first", "second"])
-def test_a_pod_that_is_judged_again_keeps_its_socket(desk: Desk, socket: int) -> None:
+def test_a_pod_that_is_judged_again_keeps_its_socket(sockets_desk: Desk, socket: int) -> None:
     """Its Binding has been decided, and names it."""
-    desk.see("nodes", builders.node("n1", cpu="16"))
-    desk.cache.update_sockets(status("n1"))
+    sockets_desk.see("nodes", builders.node("n1", cpu="16"))
+    sockets_desk.cache.update_sockets(status("n1"))
     pod = classed("p", "D")
-    uid, sockets = pod.metadata.uid, desk.cache.state.sockets
-    desk.cache.assume(pod, "n1")
+    uid, sockets = pod.metadata.uid, sockets_desk.cache.state.sockets
+    sockets_desk.cache.assume(pod, "n1")
     sockets.assign(uid, socket)
-    with desk.cache.set_aside(pod):
+    with sockets_desk.cache.set_aside(pod):
         assert sockets.seat(uid) is None
     seat = sockets.seat(uid)
     assert seat is not None
     assert (seat.node, seat.socket) == ("n1", socket)
+
+
+@pytest.mark.parametrize("profiles", ["[{}]", "[{}, {schedulerName: other, interference: LeastSlowdown}]"])
+def test_where_its_profile_does_not_ask_a_pod_has_no_socket(tmp_path: Path, profiles: str) -> None:
+    """Whatever its label and its annotation say."""
+    config = tmp_path / "placement.yaml"
+    config.write_text(f"profiles: {profiles}")
+    desk = Desk(config)
+    for name in ("n1", "n2"):
+        desk.see("nodes", builders.node(name, cpu="16"))
+        desk.cache.update_sockets(status(name))
+    for pod in (classed("p", "D", socket="1"), classed("q", "E")):
+        _, found, text = desk.controller.binding._annotations(desk.place(pod))
+        assert found == ""
+        assert not {"socket", "slowdown"} & msgspec.json.decode(text).keys()
+        assert desk.cache.state.sockets.seat(pod.metadata.uid) is None
+    assert desk.said.reasons.count("BadInterferenceClass") == 0
+
+
+@pytest.mark.parametrize(
+    ("profiles", "followed"),
+    [
+        pytest.param("[{}]", False, id="by default"),
+        pytest.param("[{interference: Off}]", False, id="Off"),
+        pytest.param("[{}, {schedulerName: other, interference: Greedy}]", True, id="one asks"),
+    ],
+)
+def test_sockets_are_followed_where_a_profile_asks(tmp_path: Path, profiles: str, followed: bool) -> None:
+    config = tmp_path / "placement.yaml"
+    config.write_text(f"profiles: {profiles}")
+    controller = Desk(config).controller
+    parts = controller._sockets, controller._assignments, controller.cache.state.sockets._changed
+    assert [part is not None for part in parts] == [followed] * 3

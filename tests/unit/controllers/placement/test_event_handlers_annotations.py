@@ -50,14 +50,14 @@ def test_nothing_is_said_of(desk: Desk, pod: Pod) -> None:
     assert desk.said.reasons == []
 
 
-def test_a_class_that_cannot_be_read_is_told_once_and_again_when_the_labels_change(desk: Desk) -> None:
+def test_a_class_that_cannot_be_read_is_told_once_and_again_when_the_labels_change(sockets_desk: Desk) -> None:
     pod = lone("p", labels={"berth.dev/interference-class": "E"})
-    desk.pods(pod)
-    assert desk.said.reasons == ["BadInterferenceClass"]
-    assert "write one of A, B, C, D" in desk.said.notes[0].message
-    desk.pods(lone("p", labels={"berth.dev/interference-class": "E"}, cpu="1"))
-    assert desk.said.reasons == ["BadInterferenceClass"]
-    desk.pods(lone("p", labels={"berth.dev/interference-class": "A", "category": "catB"}))
-    assert desk.said.reasons == ["BadInterferenceClass"] * 2
-    desk.pods(lone("p", labels={"berth.dev/interference-class": "A"}))
-    assert desk.said.reasons == ["BadInterferenceClass"] * 2
+    sockets_desk.pods(pod)
+    assert sockets_desk.said.reasons == ["BadInterferenceClass"]
+    assert "write one of A, B, C, D" in sockets_desk.said.notes[0].message
+    sockets_desk.pods(lone("p", labels={"berth.dev/interference-class": "E"}, cpu="1"))
+    assert sockets_desk.said.reasons == ["BadInterferenceClass"]
+    sockets_desk.pods(lone("p", labels={"berth.dev/interference-class": "A", "category": "catB"}))
+    assert sockets_desk.said.reasons == ["BadInterferenceClass"] * 2
+    sockets_desk.pods(lone("p", labels={"berth.dev/interference-class": "A"}))
+    assert sockets_desk.said.reasons == ["BadInterferenceClass"] * 2

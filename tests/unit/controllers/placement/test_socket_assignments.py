@@ -16,7 +16,7 @@ from controllers.placement import socket_assignments
 from controllers.placement.socket_assignments import FIELD_MANAGER, SocketAssignments
 from tests.support import builders
 from tests.support.placement import Clock
-from tests.support.sockets import classed, status
+from tests.support.sockets import asking, classed, status
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
@@ -49,7 +49,7 @@ class World:
     """Two nodes with sockets, and the writer."""
 
     def __init__(self) -> None:
-        self.cache = Cache(clock=Clock())
+        self.cache = Cache(clock=Clock(), state=asking())
         for name in ("n1", "n2"):
             self.cache.update_node(builders.node(name, cpu="16"))
         self.server = Server(self.cache)
@@ -158,10 +158,23 @@ def test_after_a_restart_everything_is_found_in_pods_and_sockets(
     assert world.write().get("n1") == found
 
 
-def test_pods_without_class_are_never_assigned() -> None:
+@pytest.mark.parametrize(
+    ("name", "scheduler", "letter"),
+    [
+        pytest.param("plain", "berth-scheduler", None, id="without class"),
+        pytest.param("theirs", "default-scheduler", "D", id="of another scheduler"),
+        pytest.param("off", "quiet", "D", id="of a profile that is off"),
+    ],
+)
+def test_never_assigned_and_never_moved(name: str, scheduler: str, letter: str | None) -> None:
     world = World()
-    world.bind(builders.pod("plain", cpu="1"), "n1")
+    pod = builders.pod(name, cpu="1") if letter is None else classed(name, letter, socket="0")
+    pod.spec.scheduler_name = scheduler
+    world.bind(pod, "n1")
     assert world.write() == {}
+    for number in range(3):
+        world.bind(classed(f"p{number}", "D"), "n1")
+    assert set(world.write()["n1"]) == {"p0", "p1", "p2"}
 
 
 @pytest.mark.parametrize(

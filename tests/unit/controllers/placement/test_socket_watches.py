@@ -9,12 +9,12 @@ from berth.kube.objects import CustomObject
 from berth.scheduling.cache.cache import Cache
 from controllers.placement.socket_watches import SocketWatches
 from tests.support.placement import Clock
-from tests.support.sockets import owned, status, workload_profile
+from tests.support.sockets import asking, owned, status, workload_profile
 
 
 class World:
     def __init__(self) -> None:
-        self.cache = Cache(clock=Clock())
+        self.cache = Cache(clock=Clock(), state=asking())
         self.watches = SocketWatches(cast("ApiClient", None), self.cache, deferring=lambda handler, _: handler)
 
 

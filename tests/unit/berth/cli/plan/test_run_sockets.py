@@ -32,6 +32,9 @@ def profile(name: str, letter: str, **spec: Any) -> Manifest:
     }
 
 
+ASKING = ("c.yaml", "profiles: [{interference: LeastSlowdown}]")
+
+
 def decisions(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [pod["decision"] for pod in document["pods"]]
 
@@ -43,6 +46,7 @@ def test_pods_that_would_suffer_get_sockets_of_their_own() -> None:
         profile("noisy", "D"),
         plans.workload("Deployment", "noisy", spec={"replicas": 2}),
         plans.workload("Deployment", "plain"),
+        configuration=ASKING,
     )
     noisy = [pod["decision"] for pod in document["pods"] if pod["workload"] == "Deployment/noisy"]
     assert {decision["socket"] for decision in noisy} == {0, 1}
@@ -58,15 +62,32 @@ def test_measured_slowdowns_are_those_that_are_told() -> None:
         sockets("n1", 8),
         profile("web", "B", slowdowns=[{"beside": "web", "slowdown": "1.070"}]),
         plans.workload("Deployment", "web", spec={"replicas": 2}),
+        configuration=ASKING,
     )
     assert [decision["slowdown"] for decision in decisions(document)] == [{"suffered": 1.07, "caused": 0.07}] * 2
 
 
 def test_without_sockets_nothing_is_said() -> None:
     document = plans.made(
-        plans.node("n1", cpu="8"), profile("web", "B"), plans.workload("Deployment", "web", spec={"replicas": 2})
+        plans.node("n1", cpu="8"),
+        profile("web", "B"),
+        plans.workload("Deployment", "web", spec={"replicas": 2}),
+        configuration=ASKING,
     )
     assert all("slowdown" not in decision for decision in decisions(document))
+
+
+@pytest.mark.parametrize(
+    "configuration",
+    [None, ("c.yaml", "profiles: [{}, {schedulerName: other, interference: LeastSlowdown}]")],
+    ids=["by default", "another profile asks"],
+)
+def test_whose_profile_does_not_ask_gets_no_socket(configuration: tuple[str, str] | None) -> None:
+    noisy = plans.workload("Deployment", "noisy", spec={"replicas": 2})
+    manifests = (plans.node("n1", cpu="8"), sockets("n1", 4, 4), profile("noisy", "D"), noisy)
+    document = plans.made(*manifests, configuration=configuration)
+    assert len(decisions(document)) == 2
+    assert not any({"socket", "slowdown"} & decision.keys() for decision in decisions(document))
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,13 @@ from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.slowdown import Workload
 from tests.support import builders
 from tests.support.placement import Clock
-from tests.support.sockets import classed, owned, status, workload_profile
+from tests.support.sockets import asking, classed, owned, status, workload_profile
 
 LETTERS = st.lists(st.sampled_from("ABCD"), max_size=6)
 
 
 def cache_of(*objects: CustomObject, policy: InterferencePolicy = InterferencePolicy.LEAST_SLOWDOWN) -> Cache:
-    cache = Cache(clock=Clock(), policies={"berth-scheduler": policy})
+    cache = Cache(clock=Clock(), state=asking(policy))
     cache.update_node(builders.node("n1", cpu="64"))
     for obj in objects:
         cache.update_sockets(obj)

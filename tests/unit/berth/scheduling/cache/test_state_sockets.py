@@ -6,9 +6,12 @@ import pytest
 
 from berth.kube.objects import Pod
 from berth.scheduling.cache.state import ClusterState, stated_socket
+from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.residents import Resident
 from tests.support import builders
-from tests.support.sockets import classed, owned, status, workload_profile
+from tests.support.sockets import asking, classed, owned, status, workload_profile
+
+OURS = {"schedulerName": "berth-scheduler"}
 
 
 def on(pod: Pod, node: str) -> Pod:
@@ -33,7 +36,7 @@ def resident(state: ClusterState, pod: Pod) -> Resident | None:
     ],
 )
 def test_the_class_of_a_label(labels: dict[str, str], letter: str | None) -> None:
-    state, pod = ClusterState(), builders.pod("p", on="n1", labels=labels, cpu="1500m")
+    state, pod = asking(), builders.pod("p", on="n1", labels=labels, cpu="1500m", spec=OURS)
     state.update_pod(pod)
     found = resident(state, pod)
     assert (found and (found.workload.name, found.workload.interference_class, found.size)) == (
@@ -42,7 +45,8 @@ def test_the_class_of_a_label(labels: dict[str, str], letter: str | None) -> Non
 
 
 def test_another_label_may_state_it() -> None:
-    state, pod = ClusterState(class_label="noise"), builders.pod("p", on="n1", labels={"noise": "catD"})
+    state = asking(class_label="noise")
+    pod = builders.pod("p", on="n1", labels={"noise": "catD"}, spec=OURS)
     state.update_pod(pod)
     found = resident(state, pod)
     assert found is not None
@@ -51,7 +55,7 @@ def test_another_label_may_state_it() -> None:
 
 @pytest.mark.parametrize("profile_first", [True, False], ids=["profile first", "pod first"])
 def test_a_profile_gives_pods_their_class_and_takes_it_with_it(profile_first: bool) -> None:
-    state, pod, profile = ClusterState(), on(owned("p", "web"), "n1"), workload_profile("web", "B")
+    state, pod, profile = asking(), on(owned("p", "web"), "n1"), workload_profile("web", "B")
     if profile_first:
         state.update_profile(profile)
     state.update_pod(pod)
@@ -66,7 +70,7 @@ def test_a_profile_gives_pods_their_class_and_takes_it_with_it(profile_first: bo
 
 
 def test_a_label_wins_over_the_class_of_a_profile_and_its_measurements_count() -> None:
-    state, pod = ClusterState(), on(owned("p", "web", labels={"berth.dev/interference-class": "A"}), "n1")
+    state, pod = asking(), on(owned("p", "web", labels={"berth.dev/interference-class": "A"}), "n1")
     state.update_profile(workload_profile("web", "D"))
     state.update_pod(pod)
     found = resident(state, pod)
@@ -75,7 +79,7 @@ def test_a_label_wins_over_the_class_of_a_profile_and_its_measurements_count() -
 
 
 def test_a_pod_that_is_relabelled_keeps_its_socket() -> None:
-    state = ClusterState()
+    state = asking()
     state.sockets.update_node(status("n1"))
     state.update_pod(classed("p", "A", on="n1", socket="1"))
     state.update_pod(classed("p", "B", on="n1"))
@@ -85,7 +89,7 @@ def test_a_pod_that_is_relabelled_keeps_its_socket() -> None:
 
 
 def test_a_pod_that_is_bound_elsewhere_than_assumed_has_no_socket_there() -> None:
-    state, pod = ClusterState(), classed("p", "A")
+    state, pod = asking(), classed("p", "A")
     state.sockets.update_node(status("n1"))
     state.assume(pod, "n1")
     state.sockets.assign(pod.metadata.uid, 1)
@@ -96,7 +100,7 @@ def test_a_pod_that_is_bound_elsewhere_than_assumed_has_no_socket_there() -> Non
 
 
 def test_pods_that_are_gone_are_on_no_socket() -> None:
-    state, pod = ClusterState(), classed("p", "A", on="n1")
+    state, pod = asking(), classed("p", "A", on="n1")
     state.update_pod(pod)
     state.delete_pod(pod.metadata.uid)
     assert state.sockets.seated == 0
@@ -112,7 +116,7 @@ def test_the_annotation_of_a_pod(text: str, socket: int | None) -> None:
 
 
 def test_nodes_in_slots_of_others_are_of_their_own_kind() -> None:
-    state = ClusterState()
+    state = asking()
     for name in ("n1", "n2"):
         state.update_node(builders.node(name))
     state.sockets.update_node(status("n1"))
@@ -124,3 +128,39 @@ def test_nodes_in_slots_of_others_are_of_their_own_kind() -> None:
     state.update_node(builders.node("n1"))
     ids = state.sockets.kinds.ids(state.node_index, state.size)
     assert state.sockets.kinds.kinds[int(ids[state.node_index["n1"]])].layout.capacities == (8000, 8000)
+
+
+@pytest.mark.parametrize(
+    "policies",
+    [
+        pytest.param({}, id="no profile"),
+        pytest.param({"berth-scheduler": InterferencePolicy.OFF}, id="Off"),
+        pytest.param({"other": InterferencePolicy.LEAST_SLOWDOWN}, id="another profile asks"),
+        pytest.param(
+            {"berth-scheduler": InterferencePolicy.OFF, "other": InterferencePolicy.GREEDY}, id="Off beside another"
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(classed("p", "D", on="n1", socket="1"), id="class by label"),
+        pytest.param(on(owned("p", "web"), "n1"), id="class by profile"),
+    ],
+)
+def test_whose_profile_does_not_ask_has_no_seat(policies: dict[str, InterferencePolicy], pod: Pod) -> None:
+    state = ClusterState(policies=policies)
+    state.update_node(builders.node("n1"))
+    state.sockets.update_node(status("n1", assigned={pod.metadata.uid: 0}))
+    state.update_pod(pod)
+    state.update_profile(workload_profile("web", "D"))
+    assert state.sockets.seated == 0
+    assert state.sockets.present.total() == 0
+    assert state.socket_choice.outlook(pod.metadata.uid) is None
+
+
+def test_where_nobody_asks_nothing_is_kept_of_nodes() -> None:
+    state = ClusterState()
+    state.update_node(builders.node("n1"))
+    assert not state.sockets.kinds._touched
+    assert not state.sockets.arrangements._touched

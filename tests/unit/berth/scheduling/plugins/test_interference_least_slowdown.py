@@ -18,12 +18,15 @@ from tests.support import builders
 from tests.support.placement import Lab, chain, group_object, member, zoned
 from tests.support.sockets import classed, owned, status, workload_profile
 
+ASKED = InterferencePolicy.LEAST_SLOWDOWN
 D_BESIDE_D = 2 * harm(1 + CLASS_EXCESS[True, True])
 
 
 def lab(*sockets: str, profile: Profile | None = None, **node: Any) -> Lab:
     """Two nodes of 64 CPUs; those named have two sockets of 8, as somebody knows."""
-    found = Lab([builders.node(name, cpu="64", **node) for name in ("n1", "n2")], profile or Profile())
+    found = Lab(
+        [builders.node(name, cpu="64", **node) for name in ("n1", "n2")], profile or Profile(interference=ASKED)
+    )
     for name in sockets:
         found.cache.update_sockets(status(name))
     return found
@@ -54,7 +57,7 @@ def test_the_cost_is_the_weighted_harm_of_the_best_pairing() -> None:
 
 def test_a_profile_says_what_a_slowdown_costs() -> None:
     weights = {"interference": 3.0}
-    one = lab("n1", profile=Profile.model_validate({"weights": weights}))
+    one = lab("n1", profile=Profile.model_validate({"interference": ASKED, "weights": weights}))
     put(one, "n1", "D", "D")
     ten = lab("n1")
     put(ten, "n1", "D", "D")
@@ -81,7 +84,8 @@ def test_no_opinion(sockets: tuple[str, ...], pod: Pod) -> None:
     [
         pytest.param({"interference": "Off"}, id="off"),
         pytest.param({"interference": "Greedy"}, id="another choice"),
-        pytest.param({"weights": {"interference": 0}}, id="no weight"),
+        pytest.param({"interference": ASKED, "weights": {"interference": 0}}, id="no weight"),
+        pytest.param({}, id="by default"),
     ],
 )
 def test_a_profile_may_do_without(profile: dict[str, Any]) -> None:
@@ -140,7 +144,7 @@ def test_a_pod_of_an_appgroup_that_is_placed_alone_weighs_slowdown_against_netwo
     nodes = [zoned("n1", "z1", cpu="64"), zoned("n2", "z2", cpu="64")]
 
     def placed(weight: float) -> str:
-        found = Lab(nodes, Profile.model_validate({"weights": {"interference": weight}}))
+        found = Lab(nodes, Profile.model_validate({"interference": ASKED, "weights": {"interference": weight}}))
         for name in ("n1", "n2"):
             found.cache.update_sockets(status(name, cpus=(8,)))
         group: Group = found.group(group_object("shop", *chain("web", "db")))
