@@ -96,17 +96,17 @@ class SocketAssignments:
         assignments: list[dict[str, Any]] = []
         for uid, seat in sorted(state.sockets.seats(node).items()):
             record = state.record(uid)
-            if record is None or record.assumed or seat.socket is None:
+            if record is None or record.assumed or seat.settled is None:
                 continue
             namespace, _, name = record.key.partition("/")
-            same = sockets.assignments.get(uid) == seat.socket
+            same = sockets.assignments.get(uid) == seat.settled
             assignments.append(
                 {
                     "uid": uid,
                     "namespace": namespace,
                     "name": name,
                     "interferenceClass": seat.resident.workload.interference_class.value,
-                    "socket": seat.socket,
+                    "socket": seat.settled,
                     "time": (same and sockets.times.get(uid)) or time,
                 }
             )

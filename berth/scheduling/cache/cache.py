@@ -168,7 +168,7 @@ class Cache:
             ValueError: it is not assumed.
         """
         uid, node = pod.metadata.uid, self.node_of(pod)
-        seat = self.state.sockets.seat(uid)
+        seats = self.state.sockets.copies(node)
         if not self.state.forget(uid):
             raise ValueError(f"pod {pod.key} is not assumed on any node: only a pod that is can be set aside")
         try:
@@ -177,8 +177,7 @@ class Cache:
                 yield
         finally:
             self.state.assume(pod, node)
-            if seat is not None and self.state.sockets.seat(uid) is not None:
-                self.state.sockets.assign(uid, seat.socket)
+            self.state.sockets.put_back(seats)
             self._mark(self._workload_of(pod))
 
     def _zone(self, node: str) -> str | None:

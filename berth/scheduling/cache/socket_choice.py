@@ -74,7 +74,7 @@ class SocketChoice:
         return costs.added(newcomer, ids, column.kinds, wanted)
 
     def choose(self, uid: str, policy: InterferencePolicy) -> None:
-        """Give a pod on a node a socket, and others there another where the best pairing asks for it.
+        """Give a pod on a node a socket, and others there another where the best pairing asks for it: once it is bound.
 
         Nothing happens to pods without class, and on nodes whose sockets are not known or whose pods nobody pins.
 
@@ -94,7 +94,10 @@ class SocketChoice:
             self._sockets.assign(uid, None if place is None else node.numbers[place])
             return
         for moved, place in self._by_pairing(uid, seat, places).items():
-            self._sockets.assign(moved, node.numbers[place])
+            if moved == uid:
+                self._sockets.assign(uid, node.numbers[place])
+            else:
+                self._sockets.move(moved, node.numbers[place], newcomer=uid)
 
     def outlook(self, uid: str) -> Outlook | None:
         """Return what a pod may expect on its node; None without class or node, and where no sockets are known."""

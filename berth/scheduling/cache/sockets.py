@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from berth.api.interference import InterferenceClass
@@ -33,10 +33,17 @@ class Seat:
     """the pod"""
     node: str
     """name of its node"""
-    socket: int | None = None
+    settled: int | None = None
     """number of its socket, None while it has none"""
     decided: bool = False
     """whether that was decided here, and no SocketStatus has shown it yet"""
+    moves: dict[str, int] = field(default_factory=dict)
+    """where it moves to once an assumed pod is known to be bound, by uid of that pod; the last one is planned with"""
+
+    @property
+    def socket(self) -> int | None:
+        """Number of its socket, as whoever plans finds it: after the moves that are not certain yet."""
+        return next(reversed(self.moves.values())) if self.moves else self.settled
 
 
 class SocketTable:
@@ -134,7 +141,7 @@ class SocketTable:
         """
         seat = Seat(resident, node, bound_with)
         if before is not None and before.node == node and before.socket is not None:
-            seat.socket, seat.decided = before.socket, before.decided
+            seat.settled, seat.decided, seat.moves = before.settled, before.decided, dict(before.moves)
         sockets = self._nodes.get(node)
         if sockets is not None:
             self._follow(seat, sockets, uid)
@@ -143,12 +150,14 @@ class SocketTable:
         self._touch(node)
 
     def remove(self, uid: str) -> None:
-        """A pod no longer occupies its node, or has no class any more."""
+        """A pod no longer occupies its node, or has no class any more; those that were to move for it stay."""
         seat = self._seats.pop(uid, None)
         if seat is None:
             return
         there = self._by_node[seat.node]
         del there[uid]
+        for other in there.values():
+            other.moves.pop(uid, None)
         if not there:
             del self._by_node[seat.node]
         self.present[seat.resident.workload] -= 1
@@ -160,14 +169,40 @@ class SocketTable:
         """A socket was chosen for a pod on its node."""
         seat = self._seats[uid]
         if seat.socket != socket:
-            seat.socket, seat.decided = socket, True
+            seat.settled, seat.decided, seat.moves = socket, True, {}
             self._touch(seat.node)
 
+    def move(self, uid: str, socket: int, *, newcomer: str) -> None:
+        """A pod is to be on another socket once a newcomer to its node, which is assumed there, is bound."""
+        seat = self._seats[uid]
+        seat.moves.pop(newcomer, None)
+        seat.moves[newcomer] = socket
+        self._touch(seat.node)
+
     def confirm(self, uid: str) -> None:
-        """A pod is known to be bound: its socket counts from now on."""
+        """A pod is known to be bound: its socket counts from now on, and those of pods that moved for it."""
         seat = self._seats.get(uid)
-        if seat is not None and self._changed is not None:
-            self._changed(seat.node)
+        if seat is None:
+            return
+        for other in self._by_node[seat.node].values():
+            if uid in other.moves:
+                newcomers = list(other.moves)
+                other.settled, other.decided = other.moves[uid], True
+                for newcomer in newcomers[: newcomers.index(uid) + 1]:
+                    del other.moves[newcomer]  # moves before it are overtaken
+        self._touch(seat.node)
+
+    def copies(self, node: str) -> Mapping[str, Seat]:
+        """Return the pods with a class on a node by uid, as they are now."""
+        return {uid: replace(seat, moves=dict(seat.moves)) for uid, seat in self.seats(node).items()}
+
+    def put_back(self, copies: Mapping[str, Seat]) -> None:
+        """Have pods of a node where they were when they were copied."""
+        for uid, copy in copies.items():
+            seat = self._seats.get(uid)
+            if seat is not None and seat.node == copy.node:
+                seat.settled, seat.decided, seat.moves = copy.settled, copy.decided, dict(copy.moves)
+                self._touch(seat.node)
 
     # What is asked
 
@@ -207,10 +242,11 @@ class SocketTable:
         assigned = sockets.assignments.get(uid)
         if assigned not in sockets.numbers:
             assigned = None
-        if assigned == seat.socket:
+        seat.moves = {uid: socket for uid, socket in seat.moves.items() if socket in sockets.numbers}
+        if assigned == seat.settled:
             seat.decided = False
-        elif (assigned is not None and not seat.decided) or (sockets.numbers and seat.socket not in sockets.numbers):
-            seat.socket, seat.decided = assigned, False
+        elif (assigned is not None and not seat.decided) or (sockets.numbers and seat.settled not in sockets.numbers):
+            seat.settled, seat.decided = assigned, False
 
     def _touch(self, node: str) -> None:
         self.touch(node)

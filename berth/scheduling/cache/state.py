@@ -214,10 +214,10 @@ class ClusterState:
         uid = pod.metadata.uid
         old, seat = self._records.get(uid), self.sockets.seat(uid)
         if old is not None:
+            if old.assumed and old.node_name == pod.spec.node_name:
+                self.sockets.confirm(uid)
             if self._unchanged(old, pod):
-                if old.assumed:
-                    old.assumed, old.chosen = False, None
-                    self.sockets.confirm(uid)
+                old.assumed, old.chosen = False, None
                 return
             self._release(old)
         self._place(uid, pod, pod.spec.node_name, assumed=False, seat=seat)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime
+from random import Random
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
@@ -219,3 +223,95 @@ async def test_it_waits_for_all_that_says_where_pods_are_and_goes_on_after_a_fau
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+class Moving(World):
+    """A node whose pods have to move for the pod `last`, which is assumed there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name, letter in (("a", "A"), ("b", "B"), ("c", "C")):
+            self.bind(classed(name, letter), "n1")
+        self.before = self.write()["n1"]
+        self.last = classed("last", "C")
+        self.cache.assume(self.last, "n1")
+
+    @property
+    def seats(self) -> dict[str, int | None]:
+        """Socket by uid, as it is planned with."""
+        return {uid: seat.socket for uid, seat in self.cache.state.sockets.seats("n1").items()}
+
+
+def test_nobody_moves_for_a_pod_that_is_not_bound_yet() -> None:
+    world = Moving()
+    planned = world.seats
+    assert {uid: socket for uid, socket in planned.items() if uid != "pod-default-last"} != {
+        f"pod-default-{name}": socket for name, socket in world.before.items()
+    }
+    assert world.write()["n1"] == world.before
+    world.last.spec.node_name = "n1"
+    world.cache.update_pod(world.last)
+    assert {f"pod-default-{name}": socket for name, socket in world.write()["n1"].items()} == planned
+
+
+@pytest.mark.parametrize("relabelled", [False, True], ids=["as it was", "with other labels"])
+def test_those_that_move_do_so_with_the_pod_that_is_bound(relabelled: bool) -> None:
+    world = Moving()
+    planned = world.seats
+    world.last.spec.node_name = "n1"
+    if relabelled:
+        world.last.metadata.labels = world.last.metadata.labels | {"version": "2"}
+    world.cache.update_pod(world.last)
+    assert world.seats == planned
+
+
+@pytest.mark.parametrize(
+    "undo",
+    [
+        pytest.param(lambda world: world.cache.forget(world.last), id="refused"),
+        pytest.param(lambda world: world.cache.delete_pod(world.last), id="deleted"),
+    ],
+)
+def test_a_plan_that_comes_to_nothing_leaves_all_where_they_were(undo: Callable[[Moving], None]) -> None:
+    world = Moving()
+    undo(world)
+    assert world.seats == {f"pod-default-{name}": socket for name, socket in world.before.items()}
+    assert world.write()["n1"] == world.before
+
+
+def test_a_pod_that_is_judged_anew_has_the_same_pods_move_for_it() -> None:
+    world = Moving()
+    planned = world.seats
+    with world.cache.set_aside(world.last):
+        assert world.seats == {f"pod-default-{name}": socket for name, socket in world.before.items()}
+    assert world.seats == planned
+    assert world.write()["n1"] == world.before
+
+
+@given(
+    letters=st.lists(st.sampled_from("ABCD"), min_size=1, max_size=4),
+    coming=st.lists(st.tuples(st.sampled_from("ABCD"), st.booleans()), max_size=4),
+    order=st.randoms(use_true_random=False),
+)
+def test_only_those_that_are_bound_have_moved_anybody(
+    letters: list[str], coming: list[tuple[str, bool]], order: Random
+) -> None:
+    world = World()
+    for number, letter in enumerate(letters):
+        world.bind(classed(f"there{number}", letter), "n1")
+    written = world.write().get("n1", {})
+    pods = [(classed(f"new{number}", letter), bound) for number, (letter, bound) in enumerate(coming)]
+    for pod, _ in pods:
+        world.cache.assume(pod, "n1")
+    order.shuffle(pods)
+    for pod, bound in pods:
+        if bound:
+            pod.spec.node_name = "n1"
+            world.cache.update_pod(pod)
+        else:
+            world.cache.forget(pod)
+            assert world.write().get("n1", {}) == written
+        written = world.write().get("n1", {})
+    seats = world.cache.state.sockets.seats("n1").values()
+    assert all(not seat.moves and seat.socket == seat.settled for seat in seats)
+    assert len(written) == len(seats)

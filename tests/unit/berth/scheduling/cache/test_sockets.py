@@ -130,3 +130,54 @@ def test_one_that_cannot_be_read_counts_as_none() -> None:
     assert problem is not None
     assert "sockets" in problem
     assert not table.active
+
+
+def test_of_moves_for_several_newcomers_the_last_is_planned_with_and_each_may_come_to_nothing() -> None:
+    table = SocketTable()
+    table.update_node(status("n1", cpus=(8, 8, 8)))
+    for uid in ("there", "first", "second"):
+        table.add(uid, "n1", B)
+    table.assign("there", 0)
+    table.move("there", 1, newcomer="first")
+    table.move("there", 2, newcomer="second")
+    assert socket_of(table, "there") == 2
+    table.remove("second")
+    assert socket_of(table, "there") == 1
+    table.remove("first")
+    assert socket_of(table, "there") == 0
+
+
+@pytest.mark.parametrize(
+    ("bound", "settled", "planned"),
+    [
+        pytest.param(["first"], 1, 2, id="the first"),
+        pytest.param(["second"], 2, 2, id="the second overtakes the first"),
+        pytest.param(["second", "first"], 2, 2, id="the first later"),
+        pytest.param(["first", "second"], 2, 2, id="both"),
+        pytest.param(["nobody"], 0, 2, id="none"),
+    ],
+)
+def test_a_move_is_settled_when_the_newcomer_is_bound(bound: list[str], settled: int, planned: int) -> None:
+    table = SocketTable()
+    table.update_node(status("n1", cpus=(8, 8, 8)))
+    for uid in ("there", "first", "second"):
+        table.add(uid, "n1", B)
+    table.assign("there", 0)
+    table.move("there", 1, newcomer="first")
+    table.move("there", 2, newcomer="second")
+    for uid in bound:
+        table.confirm(uid)
+    seat = table.seat("there")
+    assert seat is not None
+    assert (seat.settled, seat.socket) == (settled, planned)
+
+
+def test_moves_to_a_socket_that_is_gone_are_none() -> None:
+    table = SocketTable()
+    table.update_node(status("n1"))
+    for uid in ("there", "new"):
+        table.add(uid, "n1", B)
+    table.assign("there", 0)
+    table.move("there", 1, newcomer="new")
+    table.update_node(status("n1", cpus=(8,)))
+    assert socket_of(table, "there") == 0
