@@ -16,6 +16,10 @@ from berth.scheduling.interference.residents import UNKNOWN_LAYOUT, Layout
 
 MILLI: Final = 1000
 """Thousandths of a CPU in one."""
+LEAST: Final = 1.0
+"""Stated slowdowns below count as this: nobody gains by neighbours."""
+MOST: Final = 2.0
+"""Stated slowdowns above count as this: one of hundreds would outweigh all else that is known of a node."""
 
 
 class _Assignment(Struct):
@@ -89,7 +93,7 @@ class Profile(NamedTuple):
     interference_class: InterferenceClass
     """class of the workload"""
     slowdowns: Mapping[str, float]
-    """measured slowdown by ``namespace/name`` of the neighbour's profile"""
+    """measured slowdown, `LEAST` to `MOST`, by ``namespace/name`` of the neighbour's profile"""
 
 
 def owner_key(namespace: str, kind: str, name: str) -> str:
@@ -129,5 +133,5 @@ def read_profile(obj: CustomObject) -> Profile:
         f"{namespace}/{obj.metadata.name}",
         owner_key(namespace, spec.target_ref.kind, spec.target_ref.name),
         InterferenceClass(spec.interference_class),
-        {f"{namespace}/{each.beside}": float(each.slowdown) for each in spec.slowdowns},
+        {f"{namespace}/{each.beside}": min(MOST, max(LEAST, float(each.slowdown))) for each in spec.slowdowns},
     )

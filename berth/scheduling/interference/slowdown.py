@@ -30,8 +30,12 @@ class Workload(NamedTuple):
     """What the model knows a pod by."""
 
     name: str
-    """name in the table; others count by their class alone"""
+    """name in the table, ``namespace/name`` in a cluster; others count by their class alone"""
     interference_class: InterferenceClass
+
+
+def _namespace(workload: Workload) -> str:
+    return workload.name.rpartition("/")[0]
 
 
 def harm(slowdown: float) -> float:
@@ -62,13 +66,14 @@ class SlowdownModel:
         """Return the slowdown of `victim` beside `neighbour` alone, less 1.
 
         A pair that was not measured, of workloads that were beside others, has half the sum of what the one suffers
-        and the other causes on average; everything else goes by class.
+        and the other causes on average; everything else goes by class. So do workloads of two namespaces: what one
+        tenant states of his is no reason to place those of another by it.
         """
         measured = self.table.get(victim.name, {}).get(neighbour.name)
         if measured is not None:
             return measured - 1
         suffered, caused = self._suffered.get(victim.name), self._caused.get(neighbour.name)
-        if suffered is not None and caused is not None:
+        if suffered is not None and caused is not None and _namespace(victim) == _namespace(neighbour):
             return (suffered + caused) / 2
         return CLASS_EXCESS[victim.interference_class.sensitive, neighbour.interference_class.contentious]
 

@@ -41,6 +41,23 @@ def test_a_profile_names_its_workload_and_neighbours_with_their_namespace() -> N
 
 
 @pytest.mark.parametrize(
+    ("text", "slowdown"),
+    [
+        ("0.1", 1.0),
+        ("0.98", 1.0),
+        ("1.0", 1.0),
+        ("1.25", 1.25),
+        ("2.0", 2.0),
+        ("999.999", 2.0),
+        ("inf", 2.0),
+        ("nan", 1.0),
+    ],
+)
+def test_a_stated_slowdown_counts_from_1_to_2(text: str, slowdown: float) -> None:
+    assert read_profile(workload_profile("db", "A", slowdowns={"web": text})).slowdowns == {"default/web": slowdown}
+
+
+@pytest.mark.parametrize(
     ("part", "words"),
     [
         pytest.param({"interferenceClass": "E"}, "write one of A, B, C, D", id="no such class"),

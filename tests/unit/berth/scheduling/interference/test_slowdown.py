@@ -56,3 +56,12 @@ def test_the_harm_of_a_socket_does_not_depend_on_the_order(residents: list[Workl
 )
 def test_each_limit_that_is_broken_is_a_step(slowdown: float, counts: float) -> None:
     assert harm(slowdown) == pytest.approx(counts)
+
+
+@pytest.mark.parametrize("letter", InterferenceClass)
+def test_workloads_of_other_namespaces_go_by_class_alone(letter: InterferenceClass) -> None:
+    own, other = Workload("mine/web", letter), Workload("other/db", D)
+    model = SlowdownModel({"mine/web": {"mine/web": 1.9}, "other/db": {"other/db": 1.0}})
+    assert model.excess(own, other) == SlowdownModel().excess(Workload("", letter), Workload("", D))
+    assert model.excess(other, own) == SlowdownModel().excess(Workload("", D), Workload("", letter))
+    assert model.excess(own, own) == pytest.approx(0.9)
