@@ -7,7 +7,6 @@ kube-scheduler's volume binder, evaluated for all nodes at once where the questi
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ import numpy as np
 
 from berth.scheduling.cache.selectors import compile_selector
 from berth.scheduling.cache.units import whole_units
-from berth.scheduling.cache.volume_pool import NodeMasks, VolumePool, Want, any_large_enough
+from berth.scheduling.cache.volume_pool import NodeMasks, VolumePool, any_large_enough
 from berth.scheduling.cache.volumes import (
     NO_PROVISIONER,
     SELECTED_NODE,
@@ -27,13 +26,13 @@ from berth.scheduling.cache.volumes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
 
     from berth.kube.objects import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
     from berth.scheduling.cache.columns import Mask
     from berth.scheduling.cache.state import ClusterState
+    from berth.scheduling.cache.volume_pool import Shelf, Want
+    from berth.scheduling.cache.volume_reach import Indices
 
 Claim = tuple[str, "PersistentVolumeClaim"]
 """(``namespace/name``, the claim)."""
@@ -108,21 +107,30 @@ class DelayedClaims:
         self._matchable.sort(key=lambda item: storage_request(item[1]))
         self._nodes = NodeMasks(state)
         self._pool = VolumePool.of(dict(self._matchable), state.volumes, self._nodes)
-        self._reach = self._nodes.all()
         self._wants = [self._pool.want(key, claim) for key, claim in self._matchable]
         self._provisionable = self._provision_masks(claims)
 
     def failures(self) -> tuple[Mask, Mask]:
-        """(nodes without a volume for some claim, nodes without the space to provision one)."""
+        """(nodes without a volume for some claim, nodes without the space to provision one).
+
+        Of a node that is ruled out it need not say everything.
+        """
         unmatched: Mask = self._elsewhere.copy()
         no_space: Mask = np.zeros(self._state.size, dtype=np.bool_)
+        everywhere = np.ones(self._state.size, dtype=np.bool_)
         for key, _ in self._to_provision:
-            self._require_provision(key, np.ones(self._state.size, dtype=np.bool_), unmatched, no_space)
-        reachable = self._reachable()
-        for (key, _), reach in zip(self._matchable, reachable, strict=True):
-            self._require_provision(key, ~reach, unmatched, no_space)
-        if len(reachable) > 1:
-            self._check_contended(reachable, unmatched, no_space)
+            self._require_provision(key, everywhere, unmatched, no_space)
+        by_shelf: defaultdict[int, list[Want]] = defaultdict(list)
+        for want in self._wants:
+            if want.shelf is not None:
+                by_shelf[id(want.shelf)].append(want)
+            else:
+                alone = everywhere if want.own is None else ~self._nodes.of(want.own)
+                self._require_provision(want.key, alone, unmatched, no_space)
+        for shelf in self._pool.shelves.values():
+            wants = by_shelf[id(shelf)]
+            contended = np.flatnonzero(self._short(shelf, wants, unmatched, no_space) & ~unmatched & ~no_space)
+            self._check_contended(shelf, wants, contended, unmatched, no_space)
         return unmatched, no_space
 
     def plan(self, slot: int) -> VolumePlan:
@@ -136,36 +144,38 @@ class DelayedClaims:
             ],
         )
 
-    def _reachable(self) -> list[Mask]:
-        """For each claim to be matched: nodes that reach a volume which it could take."""
-        found: list[Mask] = []
-        largest: dict[int, NDArray[np.intp]] = {}
-        for want in self._wants:
-            if want.own is not None:
-                found.append(self._nodes.of(want.own))
-            elif want.shelf is not None:
-                if id(want.admitted) not in largest:
-                    largest[id(want.admitted)] = want.shelf.largest(want.admitted, len(self._reach))
-                wide = largest[id(want.admitted)] >= want.first
-                found.append(np.logical_or.reduce(self._reach[wide], axis=0))
-            else:
-                found.append(np.zeros(self._state.size, dtype=np.bool_))
-        return found
+    def _short(self, shelf: Shelf, wants: Sequence[Want], unmatched: Mask, no_space: Mask) -> Mask:
+        """Rule out nodes that reach no volume for a claim; returns those where others may take all it could take."""
+        short: Mask = np.zeros(self._state.size, dtype=np.bool_)
+        counts: dict[tuple[int, int], Indices] = {}
+        for before, want in enumerate(wants):
+            alike = id(want.admitted), want.first
+            if alike not in counts:
+                counts[alike] = shelf.reach.count(want.admitted, want.first)
+            count = counts[alike]
+            self._require_provision(want.key, count == 0, unmatched, no_space)
+            possible, space = self._provisionable[want.key]
+            short |= (count <= before) & ~(possible & space)
+        return short
 
-    def _check_contended(self, reachable: list[Mask], unmatched: Mask, no_space: Mask) -> None:
-        """Two claims may reach for the same volume: settle these nodes, once for all that reach the same volumes."""
-        contended = np.flatnonzero(np.sum(reachable, axis=0) > 1)
-        if not contended.size:
-            return
-        same: defaultdict[bytes, list[int]] = defaultdict(list)
-        for slot, reached in zip(contended, np.packbits(self._reach[:, contended], axis=0).T, strict=True):
-            same[reached.tobytes()].append(int(slot))
-        for slots in same.values():
-            for key, volume in self._match(slots[0]).items():
-                if volume is None:
-                    possible, space = self._provisionable[key]
-                    unmatched[slots] |= ~possible[slots]
-                    no_space[slots] |= possible[slots] & ~space[slots]
+    def _check_contended(
+        self, shelf: Shelf, wants: Sequence[Want], slots: Indices, unmatched: Mask, no_space: Mask
+    ) -> None:
+        """Match claims on nodes where one may find none left, once for all nodes that reach the same volumes."""
+        alike = shelf.reach.alike(slots)
+        for portion in shelf.reach.portions(slots[np.unique(alike)]):
+            taking = shelf.reach.taking(portion)
+            here = np.isin(slots[alike], portion)
+            nodes, like = slots[here], np.searchsorted(portion, slots[alike][here])
+            for want in wants:
+                missing: Mask = np.zeros(self._state.size, dtype=np.bool_)
+                missing[nodes] = taking.take(want.admitted, want.first)[like] < 0
+                if missing.any():
+                    self._require_provision(want.key, missing, unmatched, no_space)
+                    left = ~(unmatched | no_space)[nodes]
+                    if not left.any():
+                        break
+                    taking.leave(np.bincount(like[left], minlength=len(portion)) == 0)
 
     def _require_provision(self, key: str, nodes: Mask, unmatched: Mask, no_space: Mask) -> None:
         possible, space = self._provisionable[key]
@@ -174,30 +184,19 @@ class DelayedClaims:
 
     def _match(self, slot: int) -> dict[str, str | None]:
         """Claim key to the volume it would take on this node, None where it must be provisioned."""
-        here = {
-            id(shelf): np.flatnonzero(self._reach[shelf.masks, slot]).tolist() for shelf in self._pool.shelves.values()
-        }
-        taken: set[str] = set()
+        node = np.array([slot], dtype=np.intp)
+        taking = {id(shelf): shelf.reach.taking(node) for shelf in self._pool.shelves.values()}
         chosen: dict[str, str | None] = {}
         for want in self._wants:
             chosen[want.key] = None
-            for volume in self._choices(want, slot, here):
-                if volume.metadata.name not in taken:
-                    taken.add(volume.metadata.name)
-                    chosen[want.key] = volume.metadata.name
-                    break
+            if want.own is not None:
+                if self._nodes.of(want.own)[slot]:
+                    chosen[want.key] = want.own.metadata.name
+            elif want.shelf is not None:
+                index = int(taking[id(want.shelf)].take(want.admitted, want.first)[0])
+                if index >= 0:
+                    chosen[want.key] = want.shelf.volumes[index].metadata.name
         return chosen
-
-    def _choices(self, want: Want, slot: int, here: Mapping[int, list[int]]) -> Iterator[PersistentVolume]:
-        """Volumes that a claim may take on a node, best first; `here` has those that reach it, by shelf."""
-        if want.own is not None:
-            if self._nodes.of(want.own)[slot]:
-                yield want.own
-        elif want.shelf is not None:
-            numbers = here[id(want.shelf)]
-            for place in range(bisect_left(numbers, want.first), len(numbers)):
-                if want.admitted[numbers[place]]:
-                    yield want.shelf.volumes[numbers[place]]
 
     def _provision_masks(self, claims: list[Claim]) -> dict[str, tuple[Mask, Mask]]:
         """By key: (nodes the claim's class can provision for, nodes with enough capacity for the claim)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,13 +17,14 @@ import numpy as np
 
 from berth.scheduling.cache.selectors import compile_selector
 from berth.scheduling.cache.units import whole_units
+from berth.scheduling.cache.volume_labels import VolumeLabels
+from berth.scheduling.cache.volume_reach import Indices, Reach
 from berth.scheduling.cache.volumes import claimed_by, storage_class_of, storage_request
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from berth.kube.objects import NodeSelector, PersistentVolume, PersistentVolumeClaim
     from berth.scheduling.cache.columns import Mask
+    from berth.scheduling.cache.selectors import Selector
     from berth.scheduling.cache.state import ClusterState
     from berth.scheduling.cache.volumes import VolumeTable
 
@@ -47,6 +48,20 @@ def size_of(volume: PersistentVolume) -> int:
     return whole_units(volume.spec.capacity.get("storage", 0))
 
 
+def selector_keys(claim: PersistentVolumeClaim) -> Iterator[str]:
+    """Keys of labels that a claim's selector names."""
+    if (selector := claim.spec.selector) is not None:
+        yield from selector.match_labels
+        yield from (expression.key for expression in selector.match_expressions)
+
+
+def selector_terms(claim: PersistentVolumeClaim) -> int:
+    """Labels, expressions and values in a claim's selector: what it takes to read and to match it."""
+    if (selector := claim.spec.selector) is None:
+        return 0
+    return len(selector.match_labels) + sum(1 + len(each.values) for each in selector.match_expressions)
+
+
 class NodeMasks:
     """Nodes by node selector, each selector evaluated once: the volumes of a zone have all the same."""
 
@@ -54,26 +69,28 @@ class NodeMasks:
         """Begin without any."""
         self._state = state
         self._numbers: dict[bytes, int] = {}
-        self._masks: list[Mask] = []
+        self._slots: list[Indices] = []
 
     def number(self, volume: PersistentVolume) -> int:
-        """Index in :meth:`all` of the nodes that can reach a volume, by its node affinity."""
+        """Which of the different node affinities a volume has."""
         affinity = volume.spec.node_affinity
         required = affinity.required if affinity is not None else None
         key = msgspec.json.encode(required)
         number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[key] = len(self._masks)
-            self._masks.append(volume_selector_nodes(required, self._state))
+            number = self._numbers[key] = len(self._slots)
+            self._slots.append(np.flatnonzero(volume_selector_nodes(required, self._state)))
         return number
 
     def of(self, volume: PersistentVolume) -> Mask:
         """bool[N]: nodes that can reach a volume."""
-        return self._masks[self.number(volume)]
+        found: Mask = np.zeros(self._state.size, dtype=np.bool_)
+        found[self._slots[self.number(volume)]] = True
+        return found
 
-    def all(self) -> Mask:
-        """bool[D, N]: the different masks so far."""
-        return np.array(self._masks, dtype=np.bool_).reshape(len(self._masks), self._state.size)
+    def reach(self, numbers: Indices) -> Reach:
+        """Which nodes volumes with these affinities, int[V], are reached from."""
+        return Reach(numbers, self._slots, self._state.size)
 
 
 def volume_selector_nodes(required: NodeSelector | None, state: ClusterState) -> Mask:
@@ -100,36 +117,40 @@ class Shelf:
     volumes: list[PersistentVolume]
     sizes: list[int]
     """bytes of each"""
-    masks: NDArray[np.intp]
-    """number of the nodes that reach each, in NodeMasks"""
-    _admitted: dict[tuple[object, frozenset[str]], list[bool]] = field(default_factory=dict)
+    reach: Reach
+    """where they are reached from"""
+    labels: VolumeLabels
+    """of the keys that selectors of the claims name"""
+    _with_modes: dict[frozenset[str], Mask] = field(default_factory=dict)
+    _admitted: dict[tuple[Selector | None, frozenset[str]], Mask] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, volumes: Iterable[PersistentVolume], nodes: NodeMasks) -> Shelf:
-        """Volumes in order of size, equal ones as they come."""
+    def of(cls, volumes: Iterable[PersistentVolume], nodes: NodeMasks, keys: Collection[str] = ()) -> Shelf:
+        """Volumes in order of size, equal ones as they come; `keys` of labels are those that selectors name."""
         ordered = sorted(volumes, key=size_of)
-        masks = np.fromiter(map(nodes.number, ordered), dtype=np.intp, count=len(ordered))
-        return cls(ordered, [size_of(volume) for volume in ordered], masks)
+        numbers = np.fromiter(map(nodes.number, ordered), dtype=np.intp, count=len(ordered))
+        labels = VolumeLabels([volume.metadata.labels for volume in ordered], keys)
+        return cls(ordered, [size_of(volume) for volume in ordered], nodes.reach(numbers), labels)
 
-    def admitted(self, claim: PersistentVolumeClaim) -> list[bool]:
+    def admitted(self, claim: PersistentVolumeClaim) -> Mask:
         """Which of the volumes a claim's selector and access modes admit; one object for claims that are alike."""
         selector = compile_selector(claim.spec.selector) if claim.spec.selector is not None else None
         modes = frozenset(claim.spec.access_modes)
         known = self._admitted.get((selector, modes))
         if known is None:
-            known = self._admitted[selector, modes] = [
-                modes.issubset(volume.spec.access_modes)
-                and (selector is None or selector.matches(volume.metadata.labels))
-                for volume in self.volumes
-            ]
+            known = self._having(modes)
+            if selector is not None:
+                known = known & self.labels.matching(selector)
+            self._admitted[selector, modes] = known
         return known
 
-    def largest(self, admitted: Sequence[bool], count: int) -> NDArray[np.intp]:
-        """int[count]: index of the largest admitted volume that the nodes of each number reach, -1 without any."""
-        found = np.full(count, -1, dtype=np.intp)
-        numbers = np.flatnonzero(admitted)
-        np.maximum.at(found, self.masks[numbers], numbers)
-        return found
+    def _having(self, modes: frozenset[str]) -> Mask:
+        known = self._with_modes.get(modes)
+        if known is None:
+            known = self._with_modes[modes] = np.fromiter(
+                (modes.issubset(volume.spec.access_modes) for volume in self.volumes), np.bool_, len(self.volumes)
+            )
+        return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +162,10 @@ class Want:
     own: PersistentVolume | None
     """reserved for it; it gets no other then"""
     shelf: Shelf | None
-    """where it may choose, None without any volume of its kind"""
+    """where it may choose, None without any volume of its kind and for one that has its own"""
     first: int = 0
     """index of the smallest volume there that is large enough"""
-    admitted: Sequence[bool] = ()
+    admitted: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     """volumes there that its selector and access modes admit; one object for claims that are alike"""
 
 
@@ -152,8 +173,9 @@ class Want:
 class VolumePool:
     """Volumes that claims may take."""
 
-    own: Mapping[str, PersistentVolume]
-    """volume that is reserved for a claim, by the claim's key: it gets no other"""
+    own: Mapping[str, PersistentVolume | None]
+    """volume that is reserved for a claim, by the claim's key: it gets no other; None where a smaller claim of the pod
+    has the same"""
     shelves: Mapping[VolumeKind, Shelf]
     """volumes that are free, by kind"""
 
@@ -164,7 +186,7 @@ class VolumePool:
         volumes: VolumeTable,
         nodes: NodeMasks,
     ) -> VolumePool:
-        """What there is for these claims, in one pass over all volumes; `nodes` has all that reach some of it then."""
+        """What there is for these claims, the smallest first, in one pass over all volumes."""
         kinds = {kind_of_claim(claim) for claim in claims.values()}
         own: dict[str, PersistentVolume] = {}
         free: defaultdict[VolumeKind, list[PersistentVolume]] = defaultdict(list)
@@ -185,13 +207,17 @@ class VolumePool:
                 theirs = reserved == key or claimed_by(volume, claim)
                 if theirs and kind_of_claim(claim) == kind and size_of(volume) >= storage_request(claim):
                     own.setdefault(key, volume)
-        for volume in own.values():
-            nodes.number(volume)
-        return cls(own, {kind: Shelf.of(found, nodes) for kind, found in free.items()})
+        theirs_first: dict[str, str] = {}
+        for key in claims:
+            if key in own:
+                theirs_first.setdefault(own[key].metadata.name, key)
+        alone = {key: volume if theirs_first[volume.metadata.name] == key else None for key, volume in own.items()}
+        keys = {key for claim in claims.values() for key in selector_keys(claim)}
+        return cls(alone, {kind: Shelf.of(found, nodes, keys) for kind, found in free.items()})
 
     def want(self, key: str, claim: PersistentVolumeClaim) -> Want:
         """What one of the claims may take."""
-        own, shelf = self.own.get(key), self.shelves.get(kind_of_claim(claim))
-        if own is not None or shelf is None:
-            return Want(key, own, None)
+        shelf = self.shelves.get(kind_of_claim(claim))
+        if key in self.own or shelf is None:
+            return Want(key, self.own.get(key), None)
         return Want(key, None, shelf, bisect_left(shelf.sizes, storage_request(claim)), shelf.admitted(claim))

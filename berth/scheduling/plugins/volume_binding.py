@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from berth.scheduling.cache.volume_matching import DelayedClaims, sort_claims
-from berth.scheduling.cache.volume_pool import NodeMasks
+from berth.scheduling.cache.volume_pool import NodeMasks, selector_terms
 from berth.scheduling.cache.volumes import claim_keys, claims_of
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 
@@ -23,8 +23,11 @@ REASON_AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
 REASON_NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 REASON_NO_SPACE = "node(s) did not have enough free storage"
 REASON_GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
-MOST_DELAYED = 128
-"""Claims of one pod that are matched with volumes at the most: no node attaches more, and to match them takes time."""
+MOST_DELAYED = 512
+"""Claims of one pod that are matched with volumes at the most, for what matching costs: drivers that attach nothing, as
+of local volumes and NFS, state no limit."""
+MOST_SELECTING = 4096
+"""Labels, expressions and values in the selectors of these claims at the most, together."""
 UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
 
@@ -58,6 +61,13 @@ class VolumeBinding(FilterPlugin):
             return (
                 f"pod has {len(claims.delayed)} persistentvolumeclaims that wait for it, more than {MOST_DELAYED}; use "
                 "fewer, or a storage class that binds at once"
+            )
+        selecting = {claim.metadata.name: selector_terms(claim) for _, claim in claims.delayed}
+        if (terms := sum(selecting.values())) > MOST_SELECTING:
+            name = max(selecting, key=selecting.__getitem__)
+            return (
+                f"persistentvolumeclaims that wait for the pod have {terms} labels, expressions and values in "
+                f'spec.selector, more than {MOST_SELECTING} together; use fewer: "{name}" has {selecting[name]}'
             )
         return UNBOUND_IMMEDIATE if claims.immediate else None
 

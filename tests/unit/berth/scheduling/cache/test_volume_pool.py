@@ -14,8 +14,9 @@ from berth.scheduling.cache.selectors import compile_selector
 from berth.scheduling.cache.units import whole_units
 from berth.scheduling.cache.volume_matching import DelayedClaims, volume_nodes
 from berth.scheduling.cache.volumes import claimed_by, storage_request
-from berth.scheduling.plugins.volume_binding import MOST_DELAYED, VolumeBinding
+from berth.scheduling.plugins.volume_binding import MOST_DELAYED, MOST_SELECTING, VolumeBinding
 from tests.support.builders import node, pod
+from tests.support.calls import calls_in
 from tests.support.filtering import cluster, filtered, passing
 from tests.support.volumes import capacity, claim, storage_class, store, tracked_driver, using, volume
 
@@ -53,6 +54,7 @@ def candidates(state: ClusterState, key: str, wanted: PersistentVolumeClaim) -> 
         each
         for each in state.volumes.volumes.values()
         if each.spec.volume_mode == wanted.spec.volume_mode
+        and each.spec.storage_class_name == wanted.spec.storage_class_name
         and whole_units(each.spec.capacity["storage"]) >= storage_request(wanted)
     ]
     for each in fitting:
@@ -115,6 +117,38 @@ def test_claims_take_what_the_plain_rule_gives_them(
         assert plan.provision == [key for key, name in expected.items() if name is None]
 
 
+@settings(max_examples=150)
+@given(
+    volumes=st.lists(st.tuples(SIZE, st.sampled_from(["", *ZONES]), st.sampled_from(["wait", "dyn"])), max_size=8),
+    wanted=st.lists(st.tuples(SIZE, st.sampled_from(["wait", "dyn"])), min_size=1, max_size=5),
+    provisioned=st.sets(st.sampled_from(ZONES), min_size=1),
+    space=st.dictionaries(st.sampled_from(ZONES), st.sampled_from(["1Gi", "2Gi", "9Gi"])),
+)
+def test_a_node_is_ruled_out_where_a_claim_gets_neither_an_old_volume_nor_a_new_one(
+    volumes: list[tuple[str, str, str]],
+    wanted: list[tuple[str, str]],
+    provisioned: set[str],
+    space: dict[str, str],
+) -> None:
+    state = store(a_cluster(), STATIC, storage_class("dyn", zones=sorted(provisioned)), tracked_driver())
+    store(state, *(capacity(zone, size, storageClassName="dyn") for zone, size in space.items()))
+    for number, (size, zone, name) in enumerate(volumes):
+        store(state, volume(f"v{number}", size, zone=zone, storageClassName=name))
+    claims = [
+        (f"default/c{number}", claim(f"c{number}", size, storageClassName=name))
+        for number, (size, name) in enumerate(wanted)
+    ]
+    delayed = DelayedClaims(claims, state)
+    unmatched, no_space = delayed.failures()
+    for name, slot in state.node_index.items():
+        missing = [each for key, each in claims if plain_rule(state, claims, slot)[key] is None]
+        possible = [each.spec.storage_class_name == "dyn" and name[0] in provisioned for each in missing]
+        enough = [whole_units(space.get(name[0], "0").replace("Gi", "")) << 30 >= storage_request(e) for e in missing]
+        assert bool(unmatched[slot] or no_space[slot]) == (not all(possible) or not all(enough))
+        assert not unmatched[slot] or not all(possible)
+        assert not no_space[slot] or not all(enough)
+
+
 @pytest.mark.parametrize(
     ("sizes", "nodes"),
     [
@@ -152,6 +186,58 @@ def test_volumes_are_looked_at_once_for_all_claims(monkeypatch: pytest.MonkeyPat
     unmatched, _ = delayed.failures()
     assert not unmatched[: len(NAMES)].any()
     assert looks[0] <= 2 * volumes + len(ZONES)
+
+
+def test_labels_of_volumes_are_looked_at_once_for_all_selectors() -> None:
+    claims, expressions, volumes = 20, 30, 200
+    labels = {f"k{number}": "v" for number in range(expressions)}
+    state = store(a_cluster(), STATIC, *(volume(f"v{n}", zone=ZONES[n % 3], labels=labels) for n in range(volumes)))
+    wanted = [
+        (
+            f"default/c{one}",
+            claim(
+                f"c{one}",
+                selector={
+                    "matchExpressions": [
+                        {"key": f"k{number}", "operator": "NotIn", "values": [f"w{one}"]}
+                        for number in range(expressions)
+                    ]
+                },
+            ),
+        )
+        for one in range(claims)
+    ]
+    unmatched, _ = DelayedClaims(wanted, state).failures()
+    assert not unmatched[: len(NAMES)].any()
+    most = 20 * claims * expressions + 10 * volumes * expressions
+    assert calls_in(lambda: DelayedClaims(wanted, state)) <= most
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        pytest.param({"matchLabels": {f"k{n}": "v" for n in range(MOST_SELECTING)}}, id="labels"),
+        pytest.param({"matchExpressions": [{"key": "k", "operator": "Exists"}] * MOST_SELECTING}, id="expressions"),
+        pytest.param(
+            {
+                "matchExpressions": [
+                    {"key": "k", "operator": "NotIn", "values": [str(n) for n in range(MOST_SELECTING - 1)]}
+                ]
+            },
+            id="values",
+        ),
+    ],
+)
+def test_a_pod_whose_claims_select_by_more_than_is_matched_waits_and_says_so(selector: dict[str, Any]) -> None:
+    long, short = claim("long", selector=selector), claim("short", selector={"matchLabels": {"disk": "ssd"}})
+    state = store(a_cluster(), storage_class(), long, short)
+    result = filtered(pod("new", spec=using("long", "short")), state)
+    assert not result.feasible
+    assert (
+        f"persistentvolumeclaims that wait for the pod have {MOST_SELECTING + 1} labels, expressions and values in "
+        f'spec.selector, more than {MOST_SELECTING} together; use fewer: "long" has {MOST_SELECTING}'
+    ) in result.message()
+    assert filtered(pod("other", spec=using("long")), state).feasible == len(NAMES)
 
 
 def test_a_pod_of_more_claims_than_are_matched_waits_and_says_so() -> None:
