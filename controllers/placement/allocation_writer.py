@@ -44,6 +44,9 @@ LOOK_SECONDS: Final = 5.0
 """Seconds between two looks."""
 SHARE: Final = 0.1
 """Part of the time that reading changed NetworkTopologies takes at the most: tenants may edit large ones all day."""
+RECOUNT_SECONDS: Final = 60.0
+"""Seconds for which nothing is written while calls that are routed otherwise are counted anew: sums that are half old
+and half new are nobody's. Not for longer, since a tenant with thousands of AppGroups may edit a Service all day."""
 PAUSE: Final = 0.2
 """Seconds after each write: one pod that is placed concerns the NetworkTopologies of all namespaces."""
 
@@ -81,6 +84,8 @@ class AllocationWriter:
     synced: Callable[[], Awaitable[None]]
     """waits until the cache has seen the cluster: half of its pods take half of the links"""
     _known: dict[tuple[str, str], _Known] = field(default_factory=dict)
+    _recounted_since: float | None = None
+    """when sums were first found to be half counted, on the cache's clock; None while they are whole"""
 
     async def run(self) -> None:
         """Follow changes until cancelled."""
@@ -96,6 +101,8 @@ class AllocationWriter:
     async def refresh(self) -> None:
         """Look at all NetworkTopologies once, and write what differs and is due."""
         await self.idle()
+        if self._half_counted():
+            return
         objects = {(obj.metadata.namespace, obj.metadata.name): obj for obj in self.cache.topologies.objects()}
         usage = taken(self.cache.bandwidth().places)
         self._known = {key: known for key, known in self._known.items() if key in objects}
@@ -105,6 +112,16 @@ class AllocationWriter:
             between = WRITE_SECONDS if known.says is None else seconds_between(known.budgets, known.says, now)
             if between is not None and self.cache.clock() - known.time >= between:
                 await self._write(obj, known, now)
+
+    def _half_counted(self) -> bool:
+        """Whether to wait for sums that are whole."""
+        if not self.cache.bandwidth().behind:
+            self._recounted_since = None
+            return False
+        now = self.cache.clock()
+        if self._recounted_since is None:
+            self._recounted_since = now
+        return now - self._recounted_since < RECOUNT_SECONDS
 
     async def _read(self, key: tuple[str, str], obj: CustomObject) -> _Known:
         """What is known of an object; it is read where its spec is a newer one."""

@@ -175,9 +175,22 @@ class PlacementController:
                 log.exception("plan not given up in order")
             while (entry := self.queue.pop(held=self.binding.full)) is not None:
                 await self.planning.run(partial(self._schedule_together, entry))
+                await self._recount()
                 await asyncio.sleep(0)
             PENDING.set(len(self.queue))
+            await self._recount()
             await self._until_changed()
+
+    async def _recount(self) -> None:
+        """Count more of the bandwidth of calls that are routed otherwise, where that is due, in the planning thread."""
+        due = self.cache.recount_at()
+        if due is None or due > self.cache.clock():
+            return
+        try:
+            await self.planning.run(self.cache.recount)
+        except Exception:
+            # Placement must go on, and what is left is counted with the next plan.
+            log.exception("bandwidth not counted anew")
 
     def _schedule_together(self, first: QueueEntry) -> None:
         """Schedule an entry, and those that are next within a short time, in the planning thread."""
@@ -194,8 +207,8 @@ class PlacementController:
 
     async def _until_changed(self) -> None:
         """Wait for a change, such as a binding that ends, or a timer."""
-        due = self.queue.next_due()
-        timeout = None if due is None else max(0.0, due - self.cache.clock())
+        timers = [due for due in (self.queue.next_due(), self.cache.recount_at()) if due is not None]
+        timeout = max(0.0, min(timers) - self.cache.clock()) if timers else None
         try:
             async with asyncio.timeout(timeout):
                 await self._changed.wait()

@@ -47,7 +47,10 @@ REJECTION_SECONDS = 300.0
 """How long pods of a controlling owner keep away from a node whose kubelet rejected one of them."""
 REROUTE_SECONDS = 0.1
 """Seconds until more of many AppGroups are counted anew whose calls a Service, or a node in another zone, routes
-otherwise: one plan asks for the bandwidth many times, and must not wait for thousands of them."""
+otherwise: one plan asks for the bandwidth many times, and must not wait for thousands of them. Where none asks, the
+controller goes on."""
+RECOUNT_RETRY_SECONDS = 5.0
+"""Seconds until that is tried again after an error that nobody foresaw."""
 MAX_REJECTIONS = 10_000
 """Owners and nodes that are remembered so."""
 
@@ -202,6 +205,23 @@ class Cache:
         if rerouted and self.bandwidth_allocations.behind:
             self._reroute_after = now + REROUTE_SECONDS
         return self.bandwidth_allocations
+
+    def recount_at(self) -> float | None:
+        """When to call :meth:`recount`, by the clock, where nobody asks for the bandwidth; None while it is right."""
+        current = self._zones_version == self.state.static_version and not self.bandwidth_allocations.behind
+        return None if current else self._reroute_after
+
+    def recount(self) -> None:
+        """Count more of those AppGroups anew whose calls a Service, or a node in another zone, routes otherwise.
+
+        Raises:
+            Exception: one of them cannot be counted; the others are due again a while later.
+        """
+        try:
+            self.bandwidth()
+        except Exception:
+            self._reroute_after = self.clock() + RECOUNT_RETRY_SECONDS
+            raise
 
     def _join(self, pod: Pod, *, node: str, seen: bool = False) -> None:
         """Note where a member of a group is, and the groups whose bandwidth that changes."""

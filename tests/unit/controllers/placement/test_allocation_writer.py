@@ -6,6 +6,7 @@ import asyncio
 import json
 from typing import Any, cast
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,12 +14,13 @@ from hypothesis import strategies as st
 from berth.api.labels import LABEL_ZONE, WEIGHTS_ALLOCATED
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
-from berth.kube.objects import CustomObject
+from berth.kube.objects import CustomObject, Service
+from berth.network.bandwidth_allocations import RECOUNTED_PODS
 from berth.network.link_budgets import PlacePair, taken
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import PlacementConfiguration
 from controllers.placement import allocation_writer
-from controllers.placement.allocation_writer import AllocationWriter
+from controllers.placement.allocation_writer import RECOUNT_SECONDS, AllocationWriter
 from controllers.placement.link_usage import SMALL_SECONDS, WRITE_SECONDS
 from tests.support.placement import Clock, chain, group_object, member, zoned
 from tests.support.topologies import weight_set
@@ -173,6 +175,44 @@ def test_refused_writes_are_tried_at_the_pace_of_writes() -> None:
     world.server.error = None
     assert world.look(WRITE_SECONDS - 1) is None
     assert world.look(1) == "0"
+
+
+class TestHalfCounted:
+    """A Service routes the calls of more pods otherwise than are counted at a time."""
+
+    def rerouted(self, policy: str) -> World:
+        world = World()
+        for number in range(RECOUNTED_PODS):
+            name = f"g{number}"
+            world.cache.update_group(group_object(name, *chain("a", "b", minBandwidth="100")))
+            for workload, node in (("a", "n1"), ("b", "n2")):
+                labels = {"app": workload}
+                world.cache.update_pod(member(f"{name}{workload}", workload, group=name, on=node, labels=labels))
+        assert world.look() == str(100 * RECOUNTED_PODS)
+        self.edit(world, policy)
+        return world
+
+    @staticmethod
+    def edit(world: World, policy: str) -> None:
+        raw = {"selector": {"app": "b"}, "internalTrafficPolicy": policy}
+        metadata = {"name": "b", "namespace": "default"}
+        world.cache.update_service(msgspec.convert({"metadata": metadata, "spec": raw}, Service))
+
+    def test_nothing_is_written_until_the_sums_are_whole(self) -> None:
+        world = self.rerouted("Local")
+        assert world.look(RECOUNT_SECONDS - 1) == str(100 * RECOUNTED_PODS)
+        assert world.cache.bandwidth().behind
+        assert world.look(1) == "0", "the second half is counted"
+        assert world.server.writes == 2
+
+    def test_who_routes_calls_otherwise_all_the_time_holds_it_up_for_a_minute(self) -> None:
+        world = self.rerouted("Local")
+        written = []
+        for number in range(int(RECOUNT_SECONDS) // 10 + 1):
+            world.look(10.0)
+            written.append(world.server.writes)
+            self.edit(world, "Cluster" if number % 2 == 0 else "Local")
+        assert written == [1] * (len(written) - 1) + [2]
 
 
 def test_nothing_is_written_before_the_cluster_has_been_seen() -> None:

@@ -6,10 +6,13 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
+import msgspec
 import pytest
 
+from berth.kube.objects import Service
+from berth.network.bandwidth_allocations import RECOUNTED_PODS
 from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration
 from berth.scheduling.gang import batches, budget
 from berth.scheduling.planning import PlanUnderWay
@@ -17,7 +20,7 @@ from berth.scheduling.queue_entry import EntryKey, QueueEntry
 from controllers.placement.controller import load_configuration
 from tests.support.desk import Desk
 from tests.support.kube import running, until
-from tests.support.placement import chain, group_object, lone, member
+from tests.support.placement import chain, group_object, lone, member, zoned
 
 
 def test_every_kind_that_placement_reads_is_watched(desk: Desk) -> None:
@@ -50,6 +53,68 @@ async def test_a_plan_under_way_goes_with_the_last_of_its_pods(desk: Desk, monke
     assert desk.cache.state.pod_count == 0
 
 
+class TestReroutedCalls:
+    """A Service routes the calls of thousands of pods otherwise: they are counted anew though nobody plans."""
+
+    def rerouted(self, desk: Desk) -> None:
+        """Twice as many pods as are counted at a time, and a few."""
+        desk.see("nodes", zoned("n3"))  # with room
+        for number in range(RECOUNTED_PODS + 1):
+            name = f"g{number}"
+            desk.see("appgroups", group_object(name, *chain("a", "b", minBandwidth="12")))
+            labels = {"app": "b"}
+            desk.pods(member(f"{name}a", "a", group=name, on="n1"))
+            desk.pods(member(f"{name}b", "b", group=name, on="n2", labels=labels))
+        assert desk.cache.bandwidth().nodes["n1"] == 12 * (RECOUNTED_PODS + 1)
+        for watch in desk.controller.watches.values():
+            watch.synced.set()
+
+    def edit(self, desk: Desk) -> None:
+        raw = {"selector": {"app": "b"}, "internalTrafficPolicy": "Local"}
+        desk.see("services", msgspec.convert({"metadata": {"name": "b", "namespace": "default"}, "spec": raw}, Service))
+
+    async def test_all_of_them_while_nothing_waits(self, desk: Desk) -> None:
+        self.rerouted(desk)
+        async with running(desk.controller._schedule()):
+            self.edit(desk)
+            await until(lambda: desk.cache.recount_at() is None, what="all are counted", seconds=30.0)
+        assert desk.cache.bandwidth_allocations.nodes["n1"] == 0
+
+    async def test_between_plans_that_ask_for_no_bandwidth(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("berth.scheduling.cache.cache.REROUTE_SECONDS", 0.0)
+        monkeypatch.setattr("controllers.placement.controller.TOGETHER", 0.0)
+        self.rerouted(desk)
+        self.edit(desk)
+        behind: list[bool] = []
+
+        def noted(_: QueueEntry) -> None:
+            behind.append(desk.cache.bandwidth_allocations.behind)
+
+        monkeypatch.setattr(desk.controller.cycle, "schedule_one", noted)
+        desk.pods(*(lone(f"p{number}", cpu="10m") for number in range(6)))
+        async with running(desk.controller._schedule()):
+            await until(lambda: len(behind) == 6, what="all are planned")
+        assert behind == [True, True, True, False, False, False]
+
+    async def test_an_error_does_not_stop_placement(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.rerouted(desk)
+        refresh, failed = desk.cache.bandwidth_allocations.refresh, []
+
+        def odd(*arguments: Any, **options: Any) -> None:
+            if not failed:
+                failed.append(arguments)
+                raise LookupError("odd")
+            refresh(*arguments, **options)
+
+        async with running(desk.controller._schedule()) as (task,):
+            monkeypatch.setattr(desk.cache.bandwidth_allocations, "refresh", odd)
+            self.edit(desk)
+            await until(lambda: bool(failed), what="it fails")
+            desk.pods(lone("p", cpu="10m"))
+            await until(lambda: desk.controller.binding._unbound.waiting("default") == 1, what="a pod is placed")
+            assert not task.done()
+
+
 class TestEntriesTogether:
     """A plan of a pod takes less than handing it to the planning thread and back, on a machine that is busy."""
 
@@ -76,13 +141,18 @@ class TestEntriesTogether:
             watch.synced.set()
         return rounds, names
 
+    @staticmethod
+    def with_entries(rounds: list[int]) -> list[int]:
+        """Without what else the thread does, such as to count the bandwidth of calls."""
+        return [entries for entries in rounds if entries]
+
     async def test_what_is_due_is_planned_in_one_go(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("controllers.placement.controller.TOGETHER", 60.0)
         rounds, names = self.scheduled(desk, monkeypatch)
         desk.pods(*(lone(f"p{number}", cpu="10m") for number in range(9)))
         async with running(desk.controller._schedule()):
             await until(lambda: desk.controller.binding._unbound.waiting("default") == 9, what="all are decided")
-        assert (rounds, names) == ([9], [f"p{number}" for number in range(9)])
+        assert (self.with_entries(rounds), names) == ([9], [f"p{number}" for number in range(9)])
 
     async def test_the_event_loop_has_its_turn_after_a_while(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("controllers.placement.controller.TOGETHER", 0.0)
@@ -90,7 +160,7 @@ class TestEntriesTogether:
         desk.pods(*(lone(f"p{number}", cpu="10m") for number in range(3)))
         async with running(desk.controller._schedule()):
             await until(lambda: desk.controller.binding._unbound.waiting("default") == 3, what="all are decided")
-        assert rounds == [1, 1, 1]
+        assert self.with_entries(rounds) == [1, 1, 1]
 
     async def test_one_that_cannot_be_planned_stops_nobody(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         rounds, names = self.scheduled(desk, monkeypatch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from berth.kube.objects import CustomObject, Pod, Service
 from berth.network.bandwidth_allocations import RECOUNTED_PODS
 from berth.network.groups import GroupKey
-from berth.scheduling.cache.cache import REROUTE_SECONDS, Cache
+from berth.scheduling.cache.cache import RECOUNT_RETRY_SECONDS, REROUTE_SECONDS, Cache
 from tests.support import kinds
 from tests.support.placement import Clock, chain, group_object, lone, member, zoned
 
@@ -204,13 +205,17 @@ class TestRouting:
         shop.update_node(zoned("n2", "z2"))
         assert dict(shop.bandwidth().nodes) == {"n1": 8, "n2": 8}, "calls to all, one of three is on a known node"
 
-    def test_of_thousands_of_groups_some_at_a_time(self, shop: Cache) -> None:
-        names = [f"g{number}" for number in range(RECOUNTED_PODS)]
-        for name in names:
+    def crowd(self, shop: Cache) -> None:
+        """As many pods as are counted anew at a time, twice."""
+        for number in range(RECOUNTED_PODS):
+            name = f"g{number}"
             shop.update_group(group_object(name, *chain("a", "b", minBandwidth="12")))
             for workload, node in (("a", "n1"), ("b", "n2")):
                 labels = {"app": workload}
                 shop.update_pod(member(f"{name}{workload}", workload, group=name, on=node, labels=labels))
+
+    def test_of_thousands_of_groups_some_at_a_time(self, shop: Cache) -> None:
+        self.crowd(shop)
         before = shop.bandwidth().nodes["n2"]
         shop.update_service(self.service(internalTrafficPolicy="Local"))
         left = [shop.bandwidth().nodes["n2"] for _ in range(3)]
@@ -223,6 +228,45 @@ class TestRouting:
         shop.clock.advance(REROUTE_SECONDS)
         left.append(shop.bandwidth().nodes["n2"])
         assert before > left[0] == left[1] == left[2] > left[3] > left[4] == 0
+
+    def test_it_says_when_more_of_them_are_due(self, shop: Cache) -> None:
+        clock = shop.clock
+        assert isinstance(clock, Clock)
+        self.crowd(shop)
+        shop.bandwidth()
+        assert shop.recount_at() is None
+        shop.update_service(self.service(internalTrafficPolicy="Local"))
+        rounds = 0
+        while (due := shop.recount_at()) is not None:
+            assert due <= clock() + REROUTE_SECONDS
+            clock.now = max(clock.now, due)
+            shop.recount()
+            rounds += 1
+        assert rounds == 3, "2 * RECOUNTED_PODS pods, and those of the shop"
+        assert shop.bandwidth().nodes["n2"] == 0
+
+    @pytest.mark.parametrize("zone", ["z1", "z9"])
+    def test_a_node_in_another_zone_makes_it_due(self, shop: Cache, zone: str) -> None:
+        shop.update_service(self.service())
+        shop.bandwidth()
+        assert shop.recount_at() is None
+        shop.update_node(zoned("n3", zone))
+        assert (due := shop.recount_at()) is not None
+        assert due <= shop.clock()
+        shop.recount()
+        assert shop.recount_at() is None
+
+    def test_after_an_error_it_is_due_some_seconds_later(self, shop: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+        shop.update_service(self.service())
+        with monkeypatch.context() as broken:
+            broken.setattr(shop.bandwidth_allocations, "refresh", Mock(side_effect=LookupError("odd")))
+            with pytest.raises(LookupError, match="odd"):
+                shop.recount()
+        assert shop.recount_at() == shop.clock() + RECOUNT_RETRY_SECONDS
+        assert isinstance(shop.clock, Clock)
+        shop.clock.advance(RECOUNT_RETRY_SECONDS)
+        shop.recount()
+        assert shop.recount_at() is None
 
     def test_labels_of_pods_change(self, shop: Cache) -> None:
         shop.update_service(self.service("web"))
