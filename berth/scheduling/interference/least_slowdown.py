@@ -11,9 +11,13 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Final
 
+from cachetools import LRUCache
+
 from berth.scheduling.interference.assignment import Assignment, SocketCost, best_assignment, with_one_more
 from berth.scheduling.interference.slowdown import SlowdownModel, Workload
 
+REMEMBERED: Final = 16_384
+"""Groups of pods, and workloads, whose harm is remembered: pods that come and go make others without end."""
 _RATHER_ALONE: Final = 1 - 1e-7
 """Factor of the price of a pod alone: where that is as much as two cost together, they are kept apart."""
 
@@ -26,8 +30,12 @@ class LeastSlowdown:
     """expected slowdowns"""
     likely: Sequence[Workload] = ()
     """workloads that may come next, as often as they do; without any a pod alone costs nothing"""
-    _harm: dict[tuple[Workload, ...], float] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _alone: dict[Workload, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _harm: LRUCache[tuple[Workload, ...], float] = field(
+        default_factory=lambda: LRUCache(REMEMBERED), init=False, repr=False, compare=False
+    )
+    _alone: LRUCache[Workload, float] = field(
+        default_factory=lambda: LRUCache(REMEMBERED), init=False, repr=False, compare=False
+    )
 
     def pairing(
         self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int], *, more: bool = True
@@ -97,12 +105,14 @@ class LeastSlowdown:
         return cost
 
     def _harm_of(self, residents: tuple[Workload, ...]) -> float:
-        if residents not in self._harm:
-            self._harm[residents] = self.model.harm(residents)
-        return self._harm[residents]
+        found = self._harm.get(residents)
+        if found is None:
+            found = self._harm[residents] = self.model.harm(residents)
+        return found
 
     def _price_alone(self, pod: Workload) -> float:
-        if pod not in self._alone:
+        found = self._alone.get(pod)
+        if found is None:
             pairs = [self.model.harm((pod, other)) / 2 for other in self.likely]
-            self._alone[pod] = _RATHER_ALONE * fmean(pairs) if pairs else 0.0
-        return self._alone[pod]
+            found = self._alone[pod] = _RATHER_ALONE * fmean(pairs) if pairs else 0.0
+        return found

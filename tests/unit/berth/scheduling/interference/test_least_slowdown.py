@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.api.interference import InterferenceClass
+from berth.scheduling.interference import least_slowdown
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.slowdown import SlowdownModel, Workload
 
@@ -98,3 +99,14 @@ def test_where_nobody_pins_two_meet_as_often_on_each_socket() -> None:
     assert judge.unpinned([D, D], 2) == pytest.approx(2 * (0.115 + 0.5))
     assert judge.unpinned([D, D], 1) == pytest.approx(MODEL.harm([D, D]))
     assert judge.unpinned([D], 2) == pytest.approx(judge.on_socket([D], room=True))
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(least_slowdown, "REMEMBERED", 8)
+    judge = LeastSlowdown(SlowdownModel(), [Workload("", InterferenceClass.D)])
+    pods = [Workload(f"shop/w{number}", InterferenceClass.D) for number in range(40)]
+    first = [judge.on_socket([pod], room=True) for pod in pods], [judge.on_socket([pod] * 2, room=True) for pod in pods]
+    again = [judge.on_socket([pod], room=True) for pod in pods], [judge.on_socket([pod] * 2, room=True) for pod in pods]
+    assert again == first
+    assert len(judge._harm) <= 8
+    assert len(judge._alone) <= 8
