@@ -122,12 +122,12 @@ class SocketAssignments:
         }
 
     async def _write(self, node: str, body: dict[str, Any]) -> bool:
-        """Apply; returns whether that is settled. One that is gone, or another by now, is: the watch tells of it."""
+        """Apply; returns whether that is settled. One that is gone is: the watch tells of it."""
         try:
             await self.client.apply(SOCKET_STATUSES, node, body, field_manager=FIELD_MANAGER)
         except (ApiError, *TRANSPORT_ERRORS) as error:
             SOCKET_WRITES.labels("failed").inc()
-            if isinstance(error, ApiError) and (error.not_found or error.conflict):
+            if isinstance(error, ApiError) and error.not_found:
                 return True
             log.warning("sockets not assigned", node=node, error=str(error) or repr(error))
             return False

@@ -189,7 +189,7 @@ def test_never_assigned_and_never_moved(name: str, scheduler: str, letter: str |
         ),
         pytest.param(TimeoutError(), True, id="no answer"),
         pytest.param(ApiError(status=404, reason="NotFound", message="gone"), False, id="deleted"),
-        pytest.param(ApiError(status=409, reason="Conflict", message="another uid"), False, id="created anew"),
+        pytest.param(ApiError(status=409, reason="Conflict", message="changed"), True, id="by somebody else"),
     ],
 )
 def test_a_write_that_fails_is_repeated_where_that_can_help(error: Exception, again: bool) -> None:
