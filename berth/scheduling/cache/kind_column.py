@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 
 from berth.scheduling.cache.columns import Ids
 
 K = TypeVar("K", bound=Hashable)
+MOST_TOUCHED: Final = 16_384
+"""Names of touched nodes that are kept while nobody asks; of more, all nodes are looked at anew. Nodes may be gone."""
 SPARE = 64
 """Kinds that may be kept beyond twice the number of nodes before those without nodes are forgotten."""
 
@@ -29,6 +31,7 @@ class KindColumn(Generic[K]):
         self._numbers: dict[K, int] = {rest: 0}
         self._ids: Ids = np.zeros(0, dtype=np.int32)
         self._touched: set[str] = set()
+        self._all = False
         self.kinds: list[K] = [rest]
         """Kinds by number."""
         self.numbering = 0
@@ -36,7 +39,10 @@ class KindColumn(Generic[K]):
 
     def touch(self, node: str) -> None:
         """A node came, went, or may be of another kind."""
-        self._touched.add(node)
+        if len(self._touched) < MOST_TOUCHED:
+            self._touched.add(node)
+        else:
+            self._all = True
 
     def ids(self, index: Mapping[str, int], size: int) -> Ids:
         """int32[size]: number of each node's kind; slots without a node have any number.
@@ -50,11 +56,12 @@ class KindColumn(Generic[K]):
             grown[: len(self._ids)] = self._ids
             self._ids = grown
         # A slot may have gone from one touched node to another: those that are there decide.
-        for node in self._touched:
+        for node in index if self._all else self._touched:
             slot = index.get(node)
             if slot is not None:
                 self._ids[slot] = self._number(self._kind_of(node))
         self._touched.clear()
+        self._all = False
         if len(self.kinds) > 2 * len(index) + SPARE:
             self._renumber(size)
         return self._ids[:size]

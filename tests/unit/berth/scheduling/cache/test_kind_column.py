@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.scheduling.cache.kind_column import SPARE, KindColumn
+from berth.scheduling.cache.kind_column import MOST_TOUCHED, SPARE, KindColumn
 
 
 class World:
@@ -65,3 +65,20 @@ def test_it_says_what_all_nodes_asked_anew_would(changes: list[tuple[int, str]])
         world.put(f"n{slot}", slot, letter)
         known = [world.letters.get(f"n{number}", "rest") for number in range(6)]
         assert world.read(6) == known
+
+
+def test_names_that_come_and_go_are_not_kept_and_no_change_is_lost() -> None:
+    world = World()
+    world.put("n1", 0, "a")
+    world.put("n2", 1, "b")
+    assert world.read(2) == ["a", "b"]
+    world.put("n1", 0, "c")
+    for number in range(2 * MOST_TOUCHED):
+        world.column.touch(f"gone-{number}")
+    world.put("n2", 1, "d")
+    assert len(world.column._touched) <= MOST_TOUCHED
+    assert world.read(2) == ["c", "d"]
+    world.asked.clear()
+    world.put("n1", 0, "e")
+    assert world.read(2) == ["e", "d"]
+    assert world.asked == ["n1"]
