@@ -63,6 +63,8 @@ class PodRecord:
     """In-tree disks it mounts."""
     owner: str
     """The workload that it is of, empty without one and where no class counts; for WorkloadProfiles."""
+    bound_with: int | None
+    """Number of its socket as its annotation said when it was seen bound, not while it waits."""
     terminating: bool
     """Whether it is being deleted."""
     assumed: bool
@@ -354,6 +356,7 @@ class ClusterState:
             claims=claim_keys(pod),
             disks=disk_uses(pod) if pod.spec.volumes else (),
             owner=sys.intern(owner_of(pod)) if seated else "",
+            bound_with=stated_socket(pod) if seated and not assumed else None,
             terminating=pod.metadata.deletion_timestamp is not None,
             assumed=assumed,
             chosen=self.nodes.nodes[slot] if assumed and slot is not None else None,
@@ -361,15 +364,15 @@ class ClusterState:
         self._records[uid] = record
         self._by_node[node_name][uid] = record
         if seated:
-            self._seat(record, before=seat, bound_with=stated_socket(pod))
+            self._seat(record, before=seat)
         if slot is not None:
             self._charge(record, slot, 1)
 
-    def _seat(self, record: PodRecord, *, before: Seat | None, bound_with: int | None = None) -> None:
+    def _seat(self, record: PodRecord, *, before: Seat | None) -> None:
         """Count a pod among those of its node's sockets if it has a class."""
         resident = self.resident(record.template, record.owner)
         if resident is not None:
-            self.sockets.add(record.uid, record.node_name, resident, before=before, bound_with=bound_with)
+            self.sockets.add(record.uid, record.node_name, resident, before=before, bound_with=record.bound_with)
 
     def _seat_anew(self, workloads: Collection[str]) -> None:
         """Pods of these workloads may have another class, or one at all."""

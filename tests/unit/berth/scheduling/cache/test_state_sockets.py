@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from berth.api.labels import ANNOTATION_SOCKET
 from berth.kube.objects import Pod
 from berth.scheduling.cache.state import ClusterState, stated_socket
 from berth.scheduling.interference.policy import InterferencePolicy
@@ -164,3 +165,26 @@ def test_where_nobody_asks_nothing_is_kept_of_nodes() -> None:
     state.update_node(builders.node("n1"))
     assert not state.sockets.kinds._touched
     assert not state.sockets.arrangements._touched
+
+
+def test_a_profile_that_comes_after_a_restart_finds_the_socket_that_the_pod_was_bound_with() -> None:
+    state, profile = asking(), workload_profile("web", "B")
+    state.sockets.update_node(status("n1"))
+    pod = on(owned("p", "web"), "n1")
+    pod.metadata.annotations[ANNOTATION_SOCKET] = "1"
+    state.update_pod(pod)
+    for _ in range(2):  # and one that is deleted and made anew
+        state.update_profile(profile)
+        seat = state.sockets.seat(pod.metadata.uid)
+        assert seat is not None
+        assert seat.socket == 1
+        state.delete_profile(profile)
+
+
+def test_what_a_waiting_pod_says_of_its_socket_is_its_tenants_word() -> None:
+    state, pod = asking(), classed("p", "D", socket="1")
+    state.sockets.update_node(status("n1"))
+    state.assume(pod, "n1")
+    seat = state.sockets.seat(pod.metadata.uid)
+    assert seat is not None
+    assert seat.socket is None
