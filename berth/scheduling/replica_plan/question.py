@@ -27,7 +27,7 @@ from berth.scheduling.replica_plan.places import failure_zones, placed_replicas
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
 from berth.scheduling.replica_plan.prices import kept_endpoints, objective_prices
 from berth.scheduling.replica_plan.rollout import replaced_pods
-from berth.scheduling.replica_plan.rules import RuleReader
+from berth.scheduling.replica_plan.rules import RuleReader, TooManyRulesError
 from berth.scheduling.replicas.problem import Edge, Link, Nodes, PodSet, Problem, Workload
 
 Floats = npt.NDArray[np.float64]
@@ -62,7 +62,8 @@ def pose(
 ) -> Question | None:
     """Translate waiting pods; None where a problem in counts cannot say what holds for them.
 
-    That is: links that all traffic of a node uses, or priced bandwidth between nodes.
+    That is: links that all traffic of a node uses, priced bandwidth between nodes, or more rules than one plan is made
+    with.
 
     Args:
         group: their AppGroup.
@@ -91,7 +92,10 @@ def pose(
     if gone:
         placed = placed_replicas(group, cache.state, without=gone)
     costs = infrastructure.infrastructure.location_cost
-    rules = RuleReader(pod_sets, placed, cache.state, defaults, gone).read()
+    try:
+        rules = RuleReader(pod_sets, placed, cache.state, defaults, gone).read()
+    except TooManyRulesError:
+        return None
     routing = {name: cache.services.routing(group.key, name).routing for name in number}
     problem = Problem(
         nodes=_nodes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -22,6 +23,15 @@ from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
+
+
+MOST_FIGURES = 50_000_000
+"""Rules of one problem, times nodes: each rule may have a figure for each node, 400 MB in all. Pods of one tenant may
+state tens of thousands of rules."""
+
+
+class TooManyRulesError(Exception):
+    """The pods to place have more rules than one plan is made with."""
 
 
 class RuleReader:
@@ -51,9 +61,15 @@ class RuleReader:
         self._gone = gone
         self._domains: dict[str, Ints] = {}
         self._eligible: dict[bytes, Bools] = {}
+        self._left: float = math.inf
 
     def read(self) -> list[Rule]:
-        """All rules that concern a pod to be placed."""
+        """All rules that concern a pod to be placed.
+
+        Raises:
+            TooManyRulesError: they and the nodes are more than :data:`MOST_FIGURES`.
+        """
+        self._left = MOST_FIGURES / max(1, self._state.size)
         return [
             *self._anti_affinity("anti_affinity"),
             *self._required_affinity(),
@@ -71,6 +87,12 @@ class RuleReader:
             *self._default_spread(),
         ]
 
+    def _take(self) -> None:
+        """Note one more array of a figure for each node, or a rule without one."""
+        self._left -= 1
+        if self._left < 0:
+            raise TooManyRulesError
+
     def _domain(self, key: str) -> Ints:
         if key not in self._domains:
             self._domains[key] = self._state.domains(key).astype(np.int64)
@@ -86,6 +108,7 @@ class RuleReader:
 
     def _there(self, *terms: AffinityTerm) -> Ints | None:
         """int64[N], placed pods that all terms select; None without any."""
+        self._take()
         count = self._state.pods.count(selected_by_all(terms, self._state), self._state.size)
         if all(term.weight for term in terms):
             self._without(count, lambda pod: all(self._selects(term, pod.template) for term in terms))
@@ -125,6 +148,7 @@ class RuleReader:
             selects = [] if term in stated else self._selected((term,))
             if not selects and term not in stated:
                 continue
+            self._take()
             there = _array(entry.pods, self._state.size)
             if term.weight:
                 self._without(there, partial(_states, kind, term))
@@ -181,6 +205,7 @@ class RuleReader:
                 users[port].append(number)
         nodes = np.arange(self._state.size, dtype=np.int64)
         for subjects, others in port_conflicts(users):
+            self._take()
             yield AntiAffinity(domain=nodes, subjects=subjects, selects=others)
 
     def _hard_spread(self) -> Iterator[Spread]:
@@ -211,6 +236,7 @@ class RuleReader:
             yield self._spread(constraint, eligible, subjects, hard=False)
 
     def _spread(self, constraint: SpreadConstraint, eligible: Bools, subjects: list[int], *, hard: bool) -> Spread:
+        self._take()
         template = self._pod_sets[subjects[0]].template
         there = matching_pods(constraint, template, self._state)
         if not hard:
@@ -263,6 +289,7 @@ class RuleReader:
                 eligible &= self._domain(default.topology_key) >= 0
             there = _array(placed, self._state.size) if placed else None
             for default in binding:
+                self._take()
                 yield Spread(
                     domain=self._domain(default.topology_key),
                     subjects=subjects,

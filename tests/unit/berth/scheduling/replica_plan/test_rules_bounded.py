@@ -1,0 +1,109 @@
+"""Rules of one plan are bounded: pods of a tenant may state tens of thousands, each with a figure for every node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.kube.objects import Pod
+from berth.scheduling.framework.framework import FilterResult
+from berth.scheduling.gang.application import Candidate
+from berth.scheduling.gang.strategies import REPLICAS
+from berth.scheduling.replica_plan import rules as subject
+from berth.scheduling.replica_plan.pod_sets import Alike, alike
+from berth.scheduling.replica_plan.rules import RuleReader, TooManyRulesError
+from tests.support import builders
+from tests.support.placement import Lab, chain, group_object, member, zoned
+
+HOST = "kubernetes.io/hostname"
+REQUIRED, PREFERRED = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
+A = {"app": "a"}
+
+
+def lab() -> Lab:
+    return Lab([zoned(name, "z1", labels={HOST: name}) for name in ("n0", "n1", "n2")])
+
+
+def read(small: Lab, *pods: Pod) -> int:
+    """Number of rules."""
+    small.see(*pods)
+    state = small.cache.state
+    everywhere = FilterResult(mask=state.alive.copy(), nodes=state.size)
+    candidates = [Candidate(state.info(pod), everywhere, {}) for pod in pods]
+    view = small.planner.view.current(small.costs, small.cache.bandwidth())
+    sets: list[Alike] = alike(candidates, state, view, price=1.0)
+    return len(RuleReader(sets, {}, state).read())
+
+
+def own(**spec: Any) -> list[Pod]:
+    return [member(f"a{number}", "a", labels=A, spec=spec) for number in range(2)]
+
+
+def preferred(kind: str) -> dict[str, Any]:
+    return {"affinity": {kind: {PREFERRED: [{"weight": 5, "podAffinityTerm": builders.pod_term(HOST, A)}]}}}
+
+
+def apart(key: str = HOST) -> dict[str, Any]:
+    return {"affinity": {"podAntiAffinity": {REQUIRED: [builders.pod_term(key, A)]}}}
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        pytest.param(own(**apart()), id="required anti-affinity"),
+        pytest.param(own(**preferred("podAntiAffinity")), id="preferred anti-affinity"),
+        pytest.param(own(affinity={"podAffinity": {REQUIRED: [builders.pod_term(HOST, A)]}}), id="required affinity"),
+        pytest.param(own(**preferred("podAffinity")), id="preferred affinity"),
+        pytest.param(own(topologySpreadConstraints=[builders.spread(HOST, A)]), id="hard spread"),
+        pytest.param(
+            own(topologySpreadConstraints=[builders.spread(HOST, A) | {"whenUnsatisfiable": "ScheduleAnyway"}]),
+            id="soft spread",
+        ),
+        pytest.param([member(f"a{n}", "a", host_ports=[("", "TCP", 80)]) for n in range(2)], id="host port"),
+        pytest.param([member(f"a{n}", "a") for n in range(6)], id="default spreading"),
+    ],
+)
+def test_each_kind_of_rule_counts(pods: list[Pod], monkeypatch: pytest.MonkeyPatch) -> None:
+    small = lab()
+    found = read(small, *pods)
+    assert found > 0
+    monkeypatch.setattr(subject, "MOST_FIGURES", 3 * found - 1)
+    with pytest.raises(TooManyRulesError):
+        read(small, *pods)
+
+
+def test_rules_of_placed_pods_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for each set of waiting pods that they select."""
+    small = lab()
+    small.see(member("b0", "b", on="n0", spec=apart()))
+    pods = [member("a0", "a", labels=A)]
+    assert read(small, *pods) == 1
+    monkeypatch.setattr(subject, "MOST_FIGURES", 2)
+    with pytest.raises(TooManyRulesError):
+        read(small, *pods)
+
+
+def test_pods_without_rules_need_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "MOST_FIGURES", 0)
+    assert read(lab(), member("a0", "a")) == 0
+
+
+@pytest.mark.parametrize("most", [0, 10**6], ids=["too many rules", "few"])
+@pytest.mark.parametrize("replicas", [3, 4], ids=["enough nodes", "too few"])
+def test_pods_with_too_many_rules_are_placed_by_the_filters(
+    most: int, replicas: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they state holds all the same."""
+    monkeypatch.setattr(subject, "MOST_FIGURES", most)
+    small = lab()
+    shop = small.group(group_object("shop", *chain("a", "b")))
+    pods = [member(f"a{number}", "a", labels=A, spec=apart()) for number in range(replicas)]
+    outcome = small.place(shop, *pods, partial=True)
+    nodes = [decision.node for decision in outcome.decisions]
+    assert sorted(nodes) == ["n0", "n1", "n2"]
+    assert [failure.pod.metadata.name for failure in outcome.failures] == ["a3"][: replicas - 3]
+    assert all(decision.strategy == REPLICAS for decision in outcome.decisions) == (most > 0)
