@@ -14,18 +14,31 @@ def _parse_timestamp(value: Any) -> Any:
     """Read RFC 3339 text or a datetime; a datetime without a zone is refused rather than guessed."""
     try:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
-    except (TypeError, ValueError) as error:
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+    except (TypeError, ValueError, OverflowError) as error:  # overflow: the first or last hours that there are
         raise ValueError(
             f"{value!r} is not a valid timestamp; write RFC 3339 text such as 2026-01-31T12:00:00Z"
         ) from error
-    if moment.tzinfo is None:
-        raise ValueError(f"{value!r} has no time zone; write RFC 3339 text such as 2026-01-31T12:00:00Z")
-    return moment.astimezone(UTC)
+    raise ValueError(f"{value!r} has no time zone; write RFC 3339 text such as 2026-01-31T12:00:00Z")
+
+
+def read_timestamp(text: str) -> datetime | None:
+    """Return the moment in UTC that RFC 3339 text states; None if it states none.
+
+    The API server takes more for a time than Python does, such as the years 0 and 10000, even in managedFields.
+    """
+    try:
+        moment: datetime = _parse_timestamp(text)
+    except ValueError:
+        return None
+    return moment
 
 
 def format_timestamp(moment: datetime) -> str:
     """Return ``moment`` as metav1.Time writes it: UTC, whole seconds, ``Z``."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # strftime leaves out the leading zeros of early years.
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 Timestamp = Annotated[

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from berth.api.base import read_timestamp
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
 from controllers.networktopology.aggregation import Pair
 from controllers.networktopology.compute import Costs
@@ -66,7 +67,7 @@ def ownership(managed_fields: Iterable[Mapping[str, Any]]) -> Ownership:
         keys = [msgspec.json.decode(field[2:]) for field in fields if field.startswith("k:")]
         names = frozenset(key["name"] for key in keys if "name" in key)
         moment = entry.get("time")
-        return Ownership(names, datetime.fromisoformat(moment) if moment and names else None)
+        return Ownership(names, read_timestamp(moment) if moment and names else None)
     return Ownership()
 
 

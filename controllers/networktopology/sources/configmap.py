@@ -21,6 +21,7 @@ from typing import ClassVar, Final, NamedTuple
 
 import msgspec
 
+from berth.api.base import read_timestamp
 from berth.api.conditions import ConditionUpdate
 from berth.api.networktopology import NetworkTopology
 from berth.api.text import counted, shortened
@@ -84,7 +85,7 @@ class SourceConfigMap(msgspec.Struct, gc=False):
         """When the data was last written, by whomever; writes of labels and annotations do not make it newer."""
         moments = [entry.time for entry in self.metadata.managed_fields if "f:data" in entry.fields]
         moments.append(self.metadata.creation_timestamp)
-        return max((datetime.fromisoformat(moment) for moment in moments if moment), default=None)
+        return max(filter(None, (read_timestamp(moment) for moment in moments if moment)), default=None)
 
 
 SOURCE_CONFIGMAPS: Final = Resource("", "v1", "configmaps", "ConfigMap", SourceConfigMap)

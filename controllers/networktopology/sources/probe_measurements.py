@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from berth.api.base import read_timestamp
 from berth.api.labels import BERTH_GROUP
 from berth.api.probereport import KIND, MAX_MICROSECONDS, MAX_NODE, PLURAL
 from berth.api.text import counted, one_line
@@ -70,7 +71,7 @@ class _Gathered:
         self.nodes += len(self.measurements) > before
 
     def _add_peer(self, origin: str, peer: ReportedPeer) -> None:
-        time = moment_of(peer.last_probe_time)
+        time = read_timestamp(peer.last_probe_time)
         age = -math.inf if time is None else (self._now - time).total_seconds()
         if time is None or age < -CLOCK_TOLERANCE:
             self.mistimed += time is not None
@@ -137,12 +138,3 @@ def roughly(seconds: float) -> str:
     """Say how much time that is at least, in steps, so that the sentence stays the same; a minute at the least."""
     steps = ((86_400.0, "a day"), (3600.0, "an hour"), (900.0, "15 minutes"))
     return next((name for least, name in steps if seconds >= least), "a minute")
-
-
-def moment_of(text: str) -> datetime | None:
-    """Return the time that a report states; None if it is none, or says nothing of its zone."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else None

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
+from berth.api.base import read_timestamp
 from controllers.networktopology.node_medians import MAX_AGE
-from controllers.networktopology.sources.probe_measurements import Report, moment_of, roughly
+from controllers.networktopology.sources.probe_measurements import Report, roughly
 
 VOTE_SECONDS: Final = MAX_AGE
 """Seconds for which the report of a node says what time it is: as long as what it says counts. Agents write every 300,
@@ -69,5 +70,5 @@ def clock_comparison(error: float) -> str:
 
 def _newest(report: Report) -> float | None:
     """Return when the last probe of a report was made, in seconds since the epoch."""
-    times = [time.timestamp() for peer in report.status.peers if (time := moment_of(peer.last_probe_time)) is not None]
-    return max(times, default=None)
+    times = (read_timestamp(peer.last_probe_time) for peer in report.status.peers)
+    return max((time.timestamp() for time in times if time is not None), default=None)

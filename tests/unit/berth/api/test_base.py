@@ -56,12 +56,21 @@ def test_an_empty_status_is_valid(model: type[AppGroupStatus] | type[NetworkTopo
         pytest.param({"topologyOrder": [workload("a")]}, id="no-index"),
         pytest.param({"topologyOrder": None, "scheduleStartTime": None}, id="null"),
         pytest.param({"runningWorkloads": -1}, id="out-of-range"),
+        pytest.param({"scheduleStartTime": "0000-01-01T00:00:00Z"}, id="year-0"),
+        pytest.param({"scheduleStartTime": "0001-01-01T00:00:00+01:00"}, id="before-year-1"),
+        pytest.param({"scheduleStartTime": "9999-12-31T23:59:59-01:00"}, id="after-year-9999"),
         pytest.param(None, id="null-status"),
     ],
 )
 def test_a_status_that_cannot_be_read_counts_as_empty(status: Any) -> None:
     group = AppGroup.parse({**app_group(workload("a")), "status": status})
     assert (group.status, list(group.spec.by_selector())) == (AppGroupStatus(), ["a"])
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00Z", "0987-06-05T04:03:02Z", "2026-01-31T12:00:00Z"])
+def test_a_time_is_written_as_it_was_read(text: str) -> None:
+    """The API server refuses a year of fewer than four digits, and with it the whole status."""
+    assert AppGroupStatus.model_validate({"scheduleStartTime": text}).to_api()["scheduleStartTime"] == text
 
 
 def test_a_spec_that_cannot_be_read_is_told_without_its_status() -> None:

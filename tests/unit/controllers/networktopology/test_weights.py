@@ -108,6 +108,9 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
             Ownership(frozenset({"Dijkstra", "NetperfCosts"}), NOON),
             id="beside others",
         ),
+        pytest.param(
+            [applied("Dijkstra", time="0000-01-01T00:00:00Z")], Ownership(frozenset({"Dijkstra"})), id="of the year 0"
+        ),
         pytest.param([applied("Dijkstra", manager="upstream-controller")], Ownership(), id="of another controller"),
         pytest.param([applied("Dijkstra", operation="Update")], Ownership(), id="an update, not an apply"),
         pytest.param([applied("Dijkstra", subresource="status")], Ownership(), id="of the status"),

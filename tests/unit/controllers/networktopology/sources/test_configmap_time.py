@@ -31,6 +31,7 @@ LABELS: dict[str, Any] = {"f:metadata": {"f:annotations": {"f:round": {}}}}
             id="two writers of data",
         ),
         pytest.param([(None, DATA)], "2026-03-01T10:00:00+00:00", id="an entry without a time"),
+        pytest.param([("0000-01-01T00:00:00Z", DATA)], "2026-03-01T10:00:00+00:00", id="the year 0"),
     ],
 )
 def test_time_of_the_data(entries: list[tuple[str | None, dict[str, Any]]], expected: str) -> None:
