@@ -31,6 +31,8 @@ log = structlog.get_logger(__name__)
 
 RELEASE_TIMEOUT = 2.0
 """Seconds that handing over may take on the way out."""
+MAX_TRANSITIONS = 2**31 - 1
+"""Where leaseTransitions stops: the API server takes no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,8 @@ class LeaseLock:
         self._timing = timing
         self._observed_version = ""
         self._observed_at = 0.0
+        self._taken_until = -math.inf
+        """until when the holder that was seen last may work, whatever becomes of the Lease"""
         self._lease: dict[str, Any] | None = None
         self._written = False
         self._deadline = -math.inf
@@ -183,6 +187,8 @@ class LeaseLock:
         if self._lease is None or self._holder() != self._identity:
             self._lease = await self._read()
         if self._lease is None:
+            if boot_clock() < self._taken_until:
+                return False  # it was deleted; its holder works on, and makes it again
             body = {
                 "apiVersion": LEASES.api_version,
                 "kind": LEASES.kind,
@@ -196,10 +202,11 @@ class LeaseLock:
         holder = self._holder()
         if holder and holder != self._identity:
             duration = float(spec.get("leaseDurationSeconds") or self._timing.duration)
-            if renewing or boot_clock() - self._observed_at < duration:
+            self._taken_until = self._observed_at + duration
+            if renewing or boot_clock() < self._taken_until:
                 return False
         took_over = holder != self._identity
-        transitions = int(spec.get("leaseTransitions") or 0) + (1 if took_over else 0)
+        transitions = min(int(spec.get("leaseTransitions") or 0) + took_over, MAX_TRANSITIONS)
         acquired = _now() if took_over else spec.get("acquireTime") or _now()
         body = {**self._lease, "spec": self._spec(transitions=transitions, acquired=acquired)}
         self._written, self._sent = True, boot_clock()

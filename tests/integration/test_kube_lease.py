@@ -200,6 +200,59 @@ async def test_a_deleted_lease_is_made_again(cluster: LocalCluster, namespace: s
             assert leader.works
 
 
+async def test_a_deleted_lease_is_not_taken_from_its_holder(cluster: LocalCluster, namespace: str) -> None:
+    """The holder cannot know before its next renewal; the rival looks ten times as often."""
+    slow = LeaseTiming(duration=8.0, renew_deadline=6.0, retry_period=1.0)
+    eager = LeaseTiming(duration=8.0, renew_deadline=6.0, retry_period=0.1)
+    async with client_of(cluster) as client:
+        leader = Candidate(client, "leader", namespace=namespace, timing=slow)
+        rival = Candidate(client, "rival", namespace=namespace, timing=eager)
+        async with running(leader.run()):
+            await until(lambda: leader.works, what="the leader works")
+            async with running(rival.run()):
+                await until(lambda: looked(rival), what="the rival has seen the Lease")
+                await client.delete(LEASES, "berth-test", namespace=namespace)
+                leases: list[dict[str, Any]] = []
+                while not leases:
+                    leases = await client.list_all(LEASES, namespace=namespace)
+                assert leases[0]["spec"]["holderIdentity"] == "leader"
+                assert not rival.began
+
+
+async def test_a_lease_that_is_deleted_after_its_holder_died_is_made_again(
+    cluster: LocalCluster, namespace: str
+) -> None:
+    async with client_of(cluster) as client:
+        dead = LeaseLock(client, name="berth-test", namespace=namespace, identity="dead", timing=TIMING)
+        heir = Candidate(client, "heir", namespace=namespace)
+        await dead.acquire()
+        left = time.monotonic()
+        async with running(heir.run()):
+            await until(lambda: looked(heir), what="the heir has seen the Lease")
+            await client.delete(LEASES, "berth-test", namespace=namespace)
+            await until(lambda: heir.works, what="the heir takes over")
+            assert heir.began[0] - left >= TIMING.duration
+
+
+async def test_transitions_that_cannot_be_counted_on_keep_nobody_from_leading(
+    cluster: LocalCluster, namespace: str
+) -> None:
+    most = 2**31 - 1
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "berth-test"},
+        "spec": {"holderIdentity": "gone", "leaseDurationSeconds": 1, "leaseTransitions": most},
+    }
+    async with client_of(cluster) as client:
+        await client.create(LEASES, lease, namespace=namespace)
+        heir = Candidate(client, "heir", namespace=namespace)
+        async with running(heir.run()):
+            await until(lambda: heir.works, what="the heir takes over", seconds=20)
+            held = await spec(client, namespace)
+            assert (held["holderIdentity"], held["leaseTransitions"]) == ("heir", most)
+
+
 async def test_work_that_ends_or_fails_ends_leadership(cluster: LocalCluster, namespace: str) -> None:
     async def ending() -> None:
         return
