@@ -18,6 +18,7 @@ T = TypeVar("T")
 _MESSAGE = re.compile(r"^(?P<text>.*?)(?: - at `(?P<key>key in )?\$(?P<path>[^`]*)`)?$", re.DOTALL)
 _EXPECTED = re.compile(r"Expected `(?P<expected>[^`]+)`, got `(?P<got>[^`]+)`")
 _WORDS = {
+    "int | float | str": ("an amount", "write one such as 500m, 2 or 1Gi"),
     "str": ("text", "put it in quotes"),
     "int": ("a whole number", "write it without quotes"),
     "bool": ("true or false", "write true or false without quotes"),
@@ -29,7 +30,7 @@ _EFFECTS = ("", "NoSchedule", "PreferNoSchedule", "NoExecute")
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_TYPES: dict[str, type] = {"str": str, "int": int, "bool": bool, "object": dict, "array": list}
+_TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "object": dict, "array": list}
 
 
 class ConversionError(ValueError):
@@ -66,13 +67,14 @@ def _in_words(message: str, value: Any) -> tuple[Path, str]:
     match = _MESSAGE.match(message)
     text, raw = (match["text"], match["path"] or "") if match else (message, "")
     found = _EXPECTED.search(text)
-    expected = found["expected"].split(" | ")[0] if found else ""
+    expected = found["expected"] if found else ""
+    expected = expected if expected in _WORDS else expected.split(" | ")[0]
     path = path_of(raw.partition("[...]")[0])
     inside = _lookup(value, path)
     if "[...]" in raw and isinstance(inside, Mapping):
         # msgspec does not name keys of maps: it is the first entry of a wrong type.
-        wanted = _TYPES.get(expected, str)
-        wrong = [str(key) for key, item in inside.items() if not isinstance(item, wanted)]
+        wanted = tuple(_TYPES.get(name, str) for name in expected.split(" | "))
+        wrong = [str(key) for key, item in inside.items() if type(item) not in wanted]
         if found is None:
             # No type was expected instead of another: the number is out of bounds.
             wrong = [key for key in wrong if isinstance(inside[key], int) and not -(2**63) <= inside[key] < 2**63]

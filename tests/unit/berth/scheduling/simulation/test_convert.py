@@ -115,8 +115,11 @@ def test_the_line_is_that_of_the_field() -> None:
         ({}, "status.allocatable: missing; state what pods may use"),
         ({"allocatable": {"cpu": "four"}}, "status.allocatable.cpu: 'four' is not a valid quantity"),
         ({"capacity": {"memory": "-1"}}, "status.allocatable.memory: '-1' is below 0"),
+        ({"allocatable": {"cpu": "4", "memory": []}}, "status.allocatable.memory: must be an amount, found []; write"),
+        ({"allocatable": {"cpu": 4, "memory": True}}, "status.allocatable.memory: must be an amount, found True"),
+        ({"allocatable": {"cpu": "4", "memory": 2**64}}, "status.allocatable.memory: expected `int` <= 92233720368"),
     ],
-    ids=["nothing stated", "no quantity", "capacity stands in for allocatable"],
+    ids=["nothing stated", "no quantity", "capacity stands in for allocatable", "a list", "a truth value", "too large"],
 )
 def test_a_node_needs_readable_amounts(status: dict[str, Any], said: str) -> None:
     found = problems({**plans.node("a"), "status": status})
