@@ -161,6 +161,8 @@ class Reading:
     """samples that are too old"""
     mistimed: int = 0
     """samples of a time that cannot be by the clock of this process; they are malformed too"""
+    distrusted: frozenset[str] = frozenset()
+    """nodes whose clock is wrong, so that nothing counts that they report"""
     clock_error: float = 0.0
     """seconds by which the clock of this process is ahead of the one that their ages are by, where that is another"""
     detail: str = ""
@@ -252,7 +254,7 @@ class Source(ABC):
 
 
 def left_out(reading: Reading, *, malformed: str, unknown: str) -> str:
-    """Say what does not count, and why; empty when all does.
+    """Say what does not count, and why, each phrase once; empty when all does.
 
     Args:
         reading: what a source says.
@@ -260,7 +262,9 @@ def left_out(reading: Reading, *, malformed: str, unknown: str) -> str:
         unknown: what is wrong with those of nodes or places that the cluster does not have.
     """
     reasons = ((malformed, reading.malformed), (unknown, reading.unknown_nodes))
-    return "".join(f". Not used because {reason}: {listed(entries)}" for reason, entries in reasons if entries)
+    return "".join(
+        f". Not used because {reason}: {listed(list(dict.fromkeys(entries)))}" for reason, entries in reasons if entries
+    )
 
 
 def available(holds: bool, reason: str, message: str) -> ConditionUpdate:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -15,13 +14,18 @@ from berth.api.probereport import KIND, MAX_MICROSECONDS, MAX_NODE, PLURAL
 from berth.api.text import counted, one_line
 from berth.kube.objects import ObjectMeta
 from berth.kube.resources import Resource
-from controllers.networktopology.node_medians import MAX_AGE, latencies, pair_figures
+from controllers.networktopology.node_medians import FRESH_AGE, MAX_AGE, latencies, pair_figures
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import UNREACHABLE, Measurement, Percentile, Reading, SourceState
 from controllers.networktopology.sources.coverage import coverage
 
 CLOCK_TOLERANCE: Final = 60.0
 """Seconds by which a node's clock may be ahead."""
+LAG_TOLERANCE: Final = MAX_AGE - FRESH_AGE
+"""Seconds by which it may be behind: what it reports would be too old before it has reported anew."""
+TRUST_MARGIN: Final = 30.0
+"""Seconds by which a clock that was wrong must be better than that to count again. Reports come some seconds sooner or
+later after the last probe, and a clock at the limit would be right and wrong by turns."""
 
 
 class ReportedPeer(msgspec.Struct, rename="camel", gc=False):
@@ -54,31 +58,50 @@ PROBE_REPORTS: Final = Resource(BERTH_GROUP, "v1alpha1", PLURAL, KIND, Report, n
 class _Gathered:
     """What was read so far."""
 
-    def __init__(self, percentile: Percentile, now: datetime) -> None:
+    def __init__(
+        self, percentile: Percentile, now: datetime, leads: Mapping[str, float], distrusted: Collection[str]
+    ) -> None:
         self._field = f"{percentile}_microseconds"
         self._now = now
+        self._leads = leads
+        self._distrusted = distrusted
         self.measurements: list[Measurement] = []
         self.malformed: list[str] = []
         self.stale = 0
         self.mistimed = 0
         self.time: datetime | None = None
         self.nodes = 0
+        self.distrusted: set[str] = set()
 
     def add(self, origin: str, peers: Iterable[ReportedPeer]) -> None:
         before = len(self.measurements)
-        for peer in peers:
-            self._add_peer(origin, peer)
+        timed = [(peer, read_timestamp(peer.last_probe_time)) for peer in peers]
+        known = [time for _, time in timed if time is not None]
+        if not known:
+            lead = 0.0
+        elif origin in self._leads:
+            lead = self._leads[origin]
+        else:
+            lead = max(0.0, (max(known) - self._now).total_seconds())
+        margin = TRUST_MARGIN if origin in self._distrusted else 0.0
+        ahead, behind = lead > CLOCK_TOLERANCE - margin, -lead > LAG_TOLERANCE - margin
+        if ahead or behind:
+            self.distrusted.add(origin)
+        for peer, time in timed:
+            # Without the time: other words with each report would be a write of every NetworkTopology's status.
+            if time is None:
+                self.malformed.append(f"{_named(origin, peer.node)} was probed at no time that can be read")
+            elif ahead:
+                self.mistimed += 1
+                self.malformed.append(f"{origin} probed more than a minute from now")
+            elif behind:
+                self.stale += 1
+            else:
+                self._add_peer(origin, peer, time)
         self.nodes += len(self.measurements) > before
 
-    def _add_peer(self, origin: str, peer: ReportedPeer) -> None:
-        time = read_timestamp(peer.last_probe_time)
-        age = -math.inf if time is None else (self._now - time).total_seconds()
-        if time is None or age < -CLOCK_TOLERANCE:
-            self.mistimed += time is not None
-            # Without the time: other words with each report would be a write of every NetworkTopology's status.
-            when = "at no time that can be read" if time is None else f"more than {roughly(-age)} from now"
-            self.malformed.append(f"{_named(origin, peer.node)} was probed {when}")
-            return
+    def _add_peer(self, origin: str, peer: ReportedPeer, time: datetime) -> None:
+        age = (self._now - time).total_seconds()
         if age >= MAX_AGE:
             self.stale += 1
             return
@@ -91,13 +114,30 @@ class _Gathered:
         self.measurements.append(Measurement(origin, peer.node, UNREACHABLE if value is None else value, max(0.0, age)))
 
 
-def read_reports(reports: Iterable[Report], places: Places, *, percentile: Percentile, now: datetime) -> Reading:
+def read_reports(
+    reports: Iterable[Report],
+    places: Places,
+    *,
+    percentile: Percentile,
+    now: datetime,
+    leads: Mapping[str, float] | None = None,
+    distrusted: Collection[str] = (),
+) -> Reading:
     """Return what the reports say now, with the latencies between regions and between zones.
 
     Left out are reports and peers of nodes that the cluster does not have, what a node says about itself, what is older
-    than :data:`~.node_medians.MAX_AGE`, times in the future and figures that no round trip has.
+    than :data:`~.node_medians.MAX_AGE`, all that a node says whose clock is wrong, and figures that no round trip has.
+
+    Args:
+        reports: in any order.
+        places: where the nodes are.
+        percentile: which one of each peer counts.
+        now: the present.
+        leads: seconds by which the clocks of nodes were ahead of that when their reports came in. A report of others
+            may be of any age: theirs are ahead by as much as their last probe is, at least.
+        distrusted: nodes whose clock was wrong at the last look.
     """
-    gathered = _Gathered(percentile, now)
+    gathered = _Gathered(percentile, now, leads or {}, distrusted)
     unknown: list[str] = []
     there = False
     for report in sorted(reports, key=lambda item: item.metadata.name):
@@ -126,6 +166,7 @@ def read_reports(reports: Iterable[Report], places: Places, *, percentile: Perce
         unknown_nodes=tuple(unknown),
         stale=gathered.stale,
         mistimed=gathered.mistimed,
+        distrusted=frozenset(gathered.distrusted),
     )
 
 

@@ -142,11 +142,17 @@ class ProbeReports(ClusterWideSource):
             ):
                 rounds, reports = self._rounds, list(reflector.objects.values())
 
+                present = self._clock.present()
+                self._reported.hear(reflector.objects, present.moment)
+                before = cached.reading.distrusted if cached is not None else frozenset()
+
                 def at(now: datetime) -> Reading:
-                    return read_reports(reports, places, percentile=self._percentile, now=now)
+                    leads = self._reported.leads(now, present.moment)
+                    return read_reports(
+                        reports, places, percentile=self._percentile, now=now, leads=leads, distrusted=before
+                    )
 
                 # In a thread: 5000 reports take most of a second.
-                present = self._clock.present()
                 reading = await asyncio.to_thread(self._timed, at, present, self._reported.at(present.moment))
                 cached = self._cached = _Cached(rounds, places, time.monotonic(), reading)
             return cached.reading
@@ -262,7 +268,7 @@ class ProbeReports(ClusterWideSource):
             self._news.clear()
             self._rounds += 1
             if self._reflector is not None:
-                self._reported.hear(self._reflector.objects, time.monotonic())
+                self._reported.hear(self._reflector.objects, self._clock.present().moment)
             self._tell_all()
             await asyncio.sleep(TELL_SECONDS)
 

@@ -27,6 +27,7 @@ class ReportedTime:
         """Start without having heard of any."""
         self._seen: dict[str, tuple[Report, float | None]] = {}
         self._votes: dict[str, tuple[float, float]] = {}
+        self._offsets: dict[str, tuple[float, bool]] = {}
 
     def hear(self, reports: Mapping[str, Report], moment: float) -> None:
         """Take in all reports as they are now, soon after some have come in.
@@ -35,20 +36,40 @@ class ReportedTime:
             reports: by node.
             moment: the present by the monotonic clock, seconds.
         """
-        seen = {}
+        seen, offsets = {}, {}
         for node, report in reports.items():
             before = self._seen.get(node)
+            if before is not None and node in self._offsets:
+                offsets[node] = self._offsets[node]
             if before is not None and before[0] is report:
                 seen[node] = before
                 continue
             newest = _newest(report)
             seen[node] = report, newest
+            if newest is not None and (before is None or newest != before[1]):
+                offsets[node] = newest - moment, before is not None
             if before is None:
                 # Node and report may both be new, or the watch.
                 self._votes.pop(node, None)
             elif newest is not None and before[1] is not None and newest > before[1]:
                 self._votes[node] = moment, newest - moment
-        self._seen = seen
+        self._seen, self._offsets = seen, offsets
+
+    def leads(self, now: datetime, moment: float) -> dict[str, float]:
+        """Return the seconds by which nodes' clocks were ahead when their last reports came in, by node.
+
+        A clock stays as it was found until the next report: the present moves away from what a report says, the clock
+        does not. Of a report that was there already it is not known whether it is old or its clock behind.
+
+        Args:
+            now: what the time is held to be.
+            moment: the same by the monotonic clock.
+        """
+        error = moment - now.timestamp()
+        return {
+            node: offset + error if written else max(0.0, offset + error)
+            for node, (offset, written) in self._offsets.items()
+        }
 
     def at(self, moment: float) -> datetime | None:
         """Return the time of the nodes at a moment of the monotonic clock; None if too few say so."""
