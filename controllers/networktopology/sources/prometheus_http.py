@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import math
+import os
 import re
 import ssl
 from pathlib import Path
@@ -24,6 +25,7 @@ MAX_BYTES: Final = 32 * 2**20
 MAX_TOKEN: Final = 16_384
 """Longest token, in characters."""
 _ADDRESS: Final = re.compile(r" ssl:<[^<>]* at 0x[0-9a-fA-F]+>")
+_ERROR_NUMBER: Final = re.compile(r"\[Errno (\d+)\]")
 _LONGEST_TEXT: Final = 400
 _STRETCH: Final = 8
 """Characters in a row that make a part of a token known."""
@@ -94,8 +96,18 @@ def _repeats(token: str, *texts: str) -> bool:
 
 
 def _told(error: Exception) -> str:
-    """Return what a failed request says, without where in memory its SSL context was: the same each time."""
+    """Return what a failed request says, the same each time.
+
+    Left out are where in memory its SSL context was, and the addresses that were tried: a name server gives them in
+    another order each time.
+    """
     text = _ADDRESS.sub("", str(error))
+    if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError):
+        cause = error.os_error
+        found = [int(number) for number in _ERROR_NUMBER.findall(str(cause))]
+        numbers = found or ([cause.errno] if cause.errno is not None and cause.errno > 0 else [])
+        reasons = sorted({os.strerror(number) for number in numbers}) or [cause.strerror or str(cause)]
+        text = f"Cannot connect to host {error.host}:{error.port} [{', '.join(reasons)}]"
     return one_line(f"{type(error).__name__}: {text}", _LONGEST_TEXT)
 
 

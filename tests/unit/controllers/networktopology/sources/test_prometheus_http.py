@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import gzip
 import re
+import socket
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import aiohttp
 import pytest
+from aiohttp.client_reqrep import ConnectionKey
 
 from controllers.networktopology.sources import prometheus_http as subject
 from controllers.networktopology.sources.prometheus_answer import Pair, PrometheusError
@@ -125,6 +128,39 @@ async def test_a_server_that_is_away_is_told_in_the_same_words_each_time() -> No
         texts.add(str(raised.value))
     (text,) = texts
     assert re.fullmatch(r"ClientConnectorError: Cannot connect to host 127\.0\.0\.1:1 \[.*\]", text)
+
+
+async def test_addresses_that_a_name_has_in_another_order_are_no_other_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name server gives them in another order each time, and the system another one to begin with."""
+    told = set()
+    for order in (("127.0.0.1", "127.0.0.2"), ("127.0.0.2", "127.0.0.1")):
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 1)) for address in order]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, found=found, **__: found)
+        with pytest.raises(PrometheusError) as caught:
+            await subject.ask(server("https://prometheus.example:1"))
+        told.add(str(caught.value))
+    assert told == {"ClientConnectorError: Cannot connect to host prometheus.example:1 [Connection refused]"}
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        pytest.param(OSError(111, "Connect call failed ('::1', 1, 0, 0)"), "Connection refused", id="one address"),
+        *(
+            pytest.param(
+                OSError(f"Multiple exceptions: [Errno {first}] Connect call failed ('a', 1), [Errno {second}] no"),
+                "Connection refused, Network is unreachable",
+                id=f"several, each for a reason of its own, {first} first",
+            )
+            for first, second in ((111, 101), (101, 111))
+        ),
+        pytest.param(socket.gaierror(-2, "Name or service not known"), "Name or service not known", id="no address"),
+    ],
+)
+def test_why_no_address_takes_a_connection(error: OSError, says: str) -> None:
+    key = ConnectionKey("prometheus", 9090, True, True, None, None, None)
+    told = subject._told(aiohttp.ClientConnectorError(key, error))
+    assert told == f"ClientConnectorError: Cannot connect to host prometheus:9090 [{says}]"
 
 
 async def test_what_is_no_http_is_told_shortly_and_in_one_line() -> None:
