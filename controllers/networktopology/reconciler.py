@@ -38,7 +38,7 @@ from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import Latencies, Reading, SourceState, TopologyKey
 from controllers.networktopology.sources.registry import Sources, choice_problems
 from controllers.networktopology.status import next_status
-from controllers.networktopology.weights import FIELD_MANAGER, needs_write, ownership, weight_sets
+from controllers.networktopology.weights import FIELD_MANAGER, needs_write, ownership, status_time, weight_sets
 
 log = structlog.get_logger(__name__)
 
@@ -179,7 +179,7 @@ class Reconciler:
             self._queue.add(key, delay=PENDING_DELAY if reading.state is SourceState.PENDING else UNREADABLE_DELAY)
             if reading.state is SourceState.FAILED:
                 status, update = this.status, source.availability(reading, "")
-                await self._write_status(this, [update], data_time=status.data_time, source=status.source)
+                await self._write_status(this, [update], data_time=status.data_time, source=status.source, paced=True)
             return
         computation = await self._computed(basis, places)
         metrics.measure(
@@ -204,7 +204,8 @@ class Reconciler:
             # Measurements grow old without an event.
             self._queue.add(key, delay=AGING_DELAY)
             measured = write_pacing.data_time(this.status.data_time, measured)
-        await self._write_status(this, [available, computed, whole], data_time=measured, source=choice)
+        updates = [available, computed, whole]
+        await self._write_status(this, updates, data_time=measured, source=choice, paced=basis.continuous)
 
     async def _computed(self, basis: Reading, places: Places) -> Computation:
         """Return what follows from a reading, worked out once for all whose costs come from the same latencies."""
@@ -264,22 +265,32 @@ class Reconciler:
         return ConditionUpdate(CONDITION_WEIGHTS_COMPUTED, False, "WriteRefused", problem)
 
     async def _write_status(
-        self, this: _Pass, updates: Sequence[ConditionUpdate], *, data_time: datetime | None, source: str | None
+        self,
+        this: _Pass,
+        updates: Sequence[ConditionUpdate],
+        *,
+        data_time: datetime | None,
+        source: str | None,
+        paced: bool = False,
     ) -> None:
         """Apply the status if it differs, and tell in Events what is new in it."""
-        wanted = next_status(
+        managed, now = this.metadata.get("managedFields", ()), datetime.now(UTC)
+        following = next_status(
             this.status,
             updates,
             generation=this.generation,
             places=this.places,
             names=[item["name"] for item in this.weights],
-            calculated=ownership(this.metadata.get("managedFields", ())).time,
+            calculated=ownership(managed).time,
             measured=data_time,
             source=source,
-            now=datetime.now(UTC),
-        ).to_api()
+            now=now,
+        )
+        wanted = following.to_api()
         if wanted == this.status.to_api():
             return
+        if paced and write_pacing.words_wait(this.status, following, status_time(managed), now):
+            return  # such a source is looked at again soon
         wanted["conditions"] = [item for item in wanted["conditions"] if item["type"] in CONDITIONS]
         write = self._client.apply(
             NETWORK_TOPOLOGIES,

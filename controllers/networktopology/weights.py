@@ -71,6 +71,14 @@ def ownership(managed_fields: Iterable[Mapping[str, Any]]) -> Ownership:
     return Ownership()
 
 
+def status_time(managed_fields: Iterable[Mapping[str, Any]]) -> datetime | None:
+    """Return when this controller's part of the status last changed."""
+    for entry in managed_fields:
+        if entry.get("manager") == FIELD_MANAGER and entry.get("subresource") == "status" and entry.get("time"):
+            return datetime.fromisoformat(entry["time"])
+    return None
+
+
 def needs_write(live: Iterable[Mapping[str, Any]], wanted: Iterable[Mapping[str, Any]], owned: frozenset[str]) -> bool:
     """Return whether the object's weights differ from the wanted computed sets.
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from berth.api.networktopology import NetworkTopologyStatus
 from controllers.networktopology.weights import Ownership
 
 WRITE_SECONDS: Final = 30.0
@@ -24,6 +25,8 @@ COST_STEP: Final = 1
 """And by more than this much."""
 TIME_STEP: Final = timedelta(seconds=60)
 """Least difference of ``dataTime`` that is a write of its own."""
+WORDS_STEP: Final = TIME_STEP
+"""Time after which a status is written in which nothing but messages differs: nodes come and go, and say nonsense."""
 
 _CostKey = tuple[str, str, str, str]
 
@@ -55,6 +58,27 @@ def data_time(shown: datetime | None, measured: datetime | None) -> datetime | N
     if shown is None or measured is None:
         return measured
     return shown if abs(measured - shown) < TIME_STEP else measured
+
+
+def words_wait(
+    shown: NetworkTopologyStatus, wanted: NetworkTopologyStatus, written: datetime | None, now: datetime
+) -> bool:
+    """Return whether a status that differs is not worth a write yet.
+
+    Args:
+        shown: that of the object.
+        wanted: what is true now.
+        written: when the controller's part of it last changed.
+        now: the present.
+    """
+    if written is None or abs(now - written) >= WORDS_STEP:
+        return False
+    return _wordless(shown) == _wordless(wanted)
+
+
+def _wordless(status: NetworkTopologyStatus) -> NetworkTopologyStatus:
+    silent = tuple(item.model_copy(update={"message": ""}) for item in status.conditions)
+    return status.model_copy(update={"conditions": silent})
 
 
 def _differ(before: Mapping[_CostKey, int | None], after: Mapping[_CostKey, int | None]) -> bool:

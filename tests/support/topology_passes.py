@@ -51,6 +51,7 @@ class World:
         self.forgotten: list[TopologyKey] = []
         self.versions: SeenVersions[TopologyKey] = SeenVersions(lambda _: None)
         self.asked: list[str] = []
+        self.time = MEASURED_AT
         nodes = NodeWatch(cast(ApiClient, self), changed=lambda: None)
         nodes._places = places(n1="r/A", n2="r/B")
         self.reconciler = Reconciler(
@@ -110,7 +111,10 @@ class World:
             raise ApiError(status=status, reason=reason, message="refused", about=self.about)
         self.writes.append((part, body))
         if part == "status":
-            self.raw = {**self.raw, "status": body["status"]}
+            fields = [item for item in self.raw["metadata"].get("managedFields", ()) if "subresource" not in item]
+            entry = {"manager": FIELD_MANAGER, "operation": "Apply", "subresource": "status", "time": self.time}
+            metadata = {**self.raw["metadata"], "managedFields": [*fields, entry]}
+            self.raw = {**self.raw, "metadata": metadata, "status": body["status"]}
         else:
             sets = body.get("spec", {}).get("weights", [])
             before = ownership(self.raw["metadata"].get("managedFields", ())).names | {item["name"] for item in sets}

@@ -10,8 +10,8 @@ import msgspec
 
 from berth.api.base import read_timestamp
 from berth.api.labels import BERTH_GROUP
-from berth.api.probereport import KIND, MAX_MICROSECONDS, MAX_NODE, PLURAL
-from berth.api.text import counted, one_line
+from berth.api.probereport import KIND, MAX_MICROSECONDS, PLURAL
+from berth.api.text import counted
 from berth.kube.objects import ObjectMeta
 from berth.kube.resources import Resource
 from controllers.networktopology.node_medians import FRESH_AGE, MAX_AGE, latencies, pair_figures
@@ -88,9 +88,10 @@ class _Gathered:
         if ahead or behind:
             self.distrusted.add(origin)
         for peer, time in timed:
-            # Without the time: other words with each report would be a write of every NetworkTopology's status.
+            # Without anything that the node says: it may say something else each time, and other words are a write of
+            # every NetworkTopology's status.
             if time is None:
-                self.malformed.append(f"{_named(origin, peer.node)} was probed at no time that can be read")
+                self.malformed.append(f"{origin} says no time that can be read")
             elif ahead:
                 self.mistimed += 1
                 self.malformed.append(f"{origin} probed more than a minute from now")
@@ -107,7 +108,7 @@ class _Gathered:
             return
         value: Any = getattr(peer, self._field)
         if value is not None and not 0 < value <= MAX_MICROSECONDS:
-            self.malformed.append(f"{_named(origin, peer.node)} took {value} microseconds")
+            self.malformed.append(f"{origin} says {'more than a minute' if value > 0 else 'less than a microsecond'}")
             return
         if value is not None and (self.time is None or time > self.time):
             self.time = time
@@ -147,7 +148,7 @@ def read_reports(
             unknown.append(origin)
             continue
         peers = {peer.node: peer for peer in report.status.peers if peer.node != origin}
-        unknown += (_named(origin, node) for node in peers if node not in places.nodes)
+        unknown += (f"peers of {origin}" for node in peers if node not in places.nodes)
         gathered.add(origin, (peer for node, peer in sorted(peers.items()) if node in places.nodes))
     zone_figures = pair_figures(gathered.measurements, places.zone_of)
     answered = any(item.microseconds < UNREACHABLE for item in gathered.measurements)
@@ -168,11 +169,6 @@ def read_reports(
         mistimed=gathered.mistimed,
         distrusted=frozenset(gathered.distrusted),
     )
-
-
-def _named(origin: str, peer: str) -> str:
-    # Whoever has taken over a node states what he likes as the name of a peer, and people read it.
-    return f"{origin} to {one_line(peer, MAX_NODE)}"
 
 
 def roughly(seconds: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -74,3 +75,26 @@ class TestContinuousMeasurements:
             world.reading = replace(world.reading, time=moment)
             assert await world.reconciler.reconcile(KEY)
             assert world.parts == parts
+
+    @pytest.mark.parametrize(
+        ("ago", "change", "parts"),
+        [
+            pytest.param(10, {"name": "ProbeReports of 7 nodes"}, [], id="other words wait"),
+            pytest.param(70, {"name": "ProbeReports of 7 nodes"}, ["status"], id="for a minute"),
+            pytest.param(10, {"malformed": ("n1",)}, ["status"], id="another reason does not"),
+            pytest.param(10, {"name": "R", "time": datetime.now(UTC)}, ["status"], id="they go with other news"),
+            pytest.param(10, {"name": "R", "continuous": False}, ["status"], id="a source that people write is told"),
+        ],
+    )
+    async def test_words_alone_are_written_once_a_minute(
+        self, ago: float, change: dict[str, Any], parts: list[str]
+    ) -> None:
+        """What nodes say may change the words of a condition all the time."""
+        world = self.world(100, written=datetime.now(UTC))
+        world.time = (datetime.now(UTC) - timedelta(seconds=ago)).isoformat()
+        assert await world.reconciler.reconcile(KEY)
+        world.writes.clear()
+        assert world.reading is not None
+        world.reading = replace(world.reading, **change)
+        assert await world.reconciler.reconcile(KEY)
+        assert world.parts == parts
