@@ -15,7 +15,8 @@ from agents.node.listening import listen
 DEFAULT_PORT: Final = 9470
 """Port of the agents' responders."""
 MAX_CONNECTIONS: Final = 256
-"""Connections at a time; one more closes the one that has been silent for longest, as where descriptors run out."""
+"""Connections at a time; one more closes the one that has been silent for longest, as where the process has no
+descriptor left."""
 IDLE_SECONDS: Final = 60.0
 """Silence after which a connection is closed."""
 ANSWER: Final = b"!"
@@ -24,7 +25,7 @@ _READ: Final = 64
 _FULL: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 """Errors of an accept when the process or the machine has no room for one more connection, which stays in the queue."""
 _FULL_SECONDS: Final = 1.0
-"""Pause where nothing can be closed to make room."""
+"""Seconds for which nobody is accepted where closing a connection makes no room."""
 
 
 class Responder:
@@ -45,6 +46,7 @@ class Responder:
         """Port that it listens on."""
         self._wake, self._closing = socket.socketpair()
         self._connections: OrderedDict[socket.socket, float] = OrderedDict()
+        self._accepts_from = 0.0
         self._selector = selectors.DefaultSelector()
         for source in (self._server, self._wake):
             self._selector.register(source, selectors.EVENT_READ, source)
@@ -53,7 +55,8 @@ class Responder:
         """Answer until :meth:`close` is called in another thread."""
         try:
             while True:
-                ready: list[socket.socket] = [key.data for key, _ in self._selector.select(IDLE_SECONDS)]
+                seconds = _FULL_SECONDS if self._accepts_from else IDLE_SECONDS
+                ready: list[socket.socket] = [key.data for key, _ in self._selector.select(seconds)]
                 if self._wake in ready:
                     return
                 for source in ready:
@@ -62,6 +65,7 @@ class Responder:
                     elif source in self._connections:
                         self._answer(source)
                 self._close_idle()
+                self._accept_again()
         finally:
             for opened in (*self._connections, self._server, self._wake):
                 opened.close()
@@ -77,7 +81,7 @@ class Responder:
         except OSError as error:
             # Else it was given up meanwhile.
             if error.errno in _FULL:
-                self._make_room()
+                self._make_room(error.errno)
             return
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -102,12 +106,22 @@ class Responder:
         self._connections[connection] = time.monotonic()
         self._connections.move_to_end(connection)
 
-    def _make_room(self) -> None:
-        """Close the connection that has been silent for longest: whoever waits is accepted next."""
-        if self._connections:
+    def _make_room(self, shortage: int) -> None:
+        """Close the connection that has been silent for longest if that makes room, else wait for some.
+
+        Where the machine is short of files or memory, others would take what is given back, and peers that are
+        measured well would go one after another.
+        """
+        if shortage == errno.EMFILE and self._connections:
             self._drop(next(iter(self._connections)))
-        else:
-            time.sleep(_FULL_SECONDS)
+            return
+        self._selector.unregister(self._server)
+        self._accepts_from = time.monotonic() + _FULL_SECONDS
+
+    def _accept_again(self) -> None:
+        if self._accepts_from and time.monotonic() >= self._accepts_from:
+            self._selector.register(self._server, selectors.EVENT_READ, self._server)
+            self._accepts_from = 0.0
 
     def _close_idle(self) -> None:
         oldest = time.monotonic() - IDLE_SECONDS

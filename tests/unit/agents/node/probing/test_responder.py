@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from agents.node.listening import listen
 from agents.node.probing import responder as module
 from agents.node.probing.responder import Responder
 from tests.support.probing import running_responder
@@ -105,6 +108,35 @@ def test_with_nothing_to_close_it_accepts_as_soon_as_there_is_room() -> None:
         process.stdin.write("3\n")
         process.stdin.flush()
         assert connection.recv(10) == b"!"
+
+
+class CrowdedMachine(socket.socket):
+    """Listens on a machine that has room for two connections, and for one more after three that were refused."""
+
+    accepted, refused, shortage = 0, 0, errno.ENFILE
+
+    def accept(self) -> tuple[socket.socket, object]:
+        if self.accepted == 2 and self.refused < 3:
+            self.refused += 1
+            raise OSError(self.shortage, os.strerror(self.shortage))
+        self.accepted += 1
+        return super().accept()
+
+
+@pytest.mark.parametrize("shortage", [errno.ENFILE, errno.ENOBUFS, errno.ENOMEM], ids=errno.errorcode.get)
+def test_where_the_machine_has_no_room_those_that_are_there_stay(
+    monkeypatch: pytest.MonkeyPatch, shortage: int
+) -> None:
+    listening = listen("127.0.0.1", 0)
+    crowded = CrowdedMachine(fileno=listening.detach())
+    crowded.setblocking(False)
+    crowded.shortage = shortage
+    monkeypatch.setattr(module, "listen", lambda *_: crowded)
+    monkeypatch.setattr(module, "_FULL_SECONDS", 0.01)
+    with running_responder() as responder, ExitStack() as opened:
+        connections = [opened.enter_context(connect(responder)) for _ in range(3)]
+        assert [ask(connection) for connection in connections] == [b"!"] * 3
+    assert crowded.refused == 3
 
 
 def test_a_silent_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
