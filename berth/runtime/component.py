@@ -54,6 +54,19 @@ class ComponentContext:
         self.checks.add_health(f"watch {name}", health)
         self.checks.add_ready(f"sync {name}", ready)
 
+    def watch_without_restart(self, name: str, reflector: Reflector[Any]) -> None:
+        """Make readiness alone depend on a reflector, of a component that works on with what it knows.
+
+        One that is started again while the API server is away knows nothing.
+        """
+
+        def ready() -> str | None:
+            if not reflector.synced.is_set():
+                return "first list not complete"
+            return None if reflector.healthy else f"no response from the API server for {reflector.age:.0f} s"
+
+        self.checks.add_ready(f"watch {name}", ready)
+
 
 class Component(Protocol):
     """A controller or an agent; entry points of the group :data:`ENTRY_POINT_GROUP` name a class of this shape."""

@@ -8,7 +8,6 @@ import socket
 import time
 from collections.abc import Coroutine
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -64,7 +63,7 @@ class PinningAgent:
             reflector.add_batch_handler(self._changed.set)
             # No health check: an agent that is started again while the API server is away gives everything back on its
             # way out, and the next one does not know what to pin.
-            context.checks.add_ready(f"watch {name}", partial(_behind, reflector))
+            context.watch_without_restart(name, reflector)
         context.checks.add_health("pinning", self._health)
 
     async def run(self) -> None:
@@ -215,13 +214,6 @@ class PinningAgent:
             # Where somebody else pins as well, what that one has changed is not ours any more.
             await place.pinner.restore_all(careful=self._observe or bool(place.kubelet_pins))
         place.close()
-
-
-def _behind(reflector: Reflector[Any]) -> str | None:
-    """Why what the API server said may be old; None if it is not."""
-    if not reflector.synced.is_set():
-        return "first list not complete"
-    return None if reflector.healthy else f"no response from the API server for {reflector.age:.0f} s"
 
 
 def _status(there: CustomObject | None) -> SocketStatusStatus:

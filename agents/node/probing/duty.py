@@ -89,7 +89,8 @@ class ProbingDuty:
             measured=self._measured,
             restarted=metrics.RESTARTS.inc,
         )
-        context.watch("endpointslices", self._endpoints)
+        # While the API server is away the peers known last are measured; another agent would not know any.
+        context.watch_without_restart("endpointslices", self._endpoints)
         context.checks.add_health("prober", self._health)
 
     async def run(self) -> None:

@@ -129,6 +129,18 @@ async def test_it_is_not_healthy_without_rounds() -> None:
             assert checks.health().keys() == {"prober"}
 
 
+async def test_it_is_not_started_again_because_the_api_server_is_away() -> None:
+    """It measures on with the peers that it knows; another agent would know none until the API server is back."""
+    port = free_port()
+    with api_server(Plane(port)) as server:
+        async with running(server, port) as (duty, checks):
+            await reached(server, duty._endpoints.synced.is_set)
+            assert checks.ready() == {}
+            duty._endpoints._stale_after = 0.0
+            assert checks.health() == {}
+            assert checks.ready().keys() == {"watch endpointslices"}
+
+
 async def test_a_process_that_hangs_is_found_before_the_agent_is_not_healthy() -> None:
     """With many peers and a low rate a round takes minutes."""
     port = free_port()
