@@ -12,7 +12,7 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from agents.node.probing.messages import Order, decode_order, encode_round
@@ -36,7 +36,6 @@ class _Orders:
         for line in sys.stdin.buffer:
             self._newest = decode_order(line)
             self._given.set()
-        os._exit(0)  # the agent is gone; a round under way is nobody's any more
 
     def wait(self) -> Order:
         self._given.wait()
@@ -58,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return PORT_TAKEN
     orders = _Orders()
     for loop in (responder.serve, orders.read):
-        threading.Thread(target=loop, daemon=True).start()
+        threading.Thread(target=_end_with, args=(loop,), daemon=True).start()
     prober = Prober(Target("", options.address or "127.0.0.1", responder.port), rate=options.rate)
     while True:
         order = orders.wait()
@@ -67,6 +66,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.buffer.flush()
         pause = options.interval * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - no secret
         time.sleep(max(0.0, start + pause - time.monotonic()))
+
+
+def _end_with(loop: Callable[[], None]) -> None:
+    """End the process with a loop that it is nothing without.
+
+    When there are no orders any more the agent is gone, and a round under way is nobody's. One that measured on without
+    its responder would have all of its rounds dropped, and one without its agent would keep the port.
+    """
+    status = 1
+    try:
+        loop()
+        status = 0
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(status)
 
 
 if __name__ == "__main__":

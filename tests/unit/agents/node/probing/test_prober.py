@@ -12,12 +12,13 @@ from agents.node.probing.prober import PORT_TAKEN
 from agents.node.probing.rounds import Target
 from tests.support.probing import running_responder
 
+OPTIONS = ("--address=127.0.0.1", "--port=0", "--interval=0.05", "--rate=10000")
+
 
 @contextmanager
 def prober(port: int = 0) -> Iterator[subprocess.Popen[bytes]]:
-    options = ["--address", "127.0.0.1", "--port", str(port), "--interval", "0.05", "--rate", "10000"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "agents.node.probing.prober", *options],
+        [sys.executable, "-m", "agents.node.probing.prober", *OPTIONS, f"--port={port}"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -61,6 +62,27 @@ def test_it_ends_with_its_agent() -> None:
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(20) == 0
+
+
+def test_it_ends_with_an_agent_that_is_killed_in_the_middle_of_an_order() -> None:
+    with prober() as process:
+        assert process.stdin is not None
+        process.stdin.write(encode_order(Order((Target("a", "127.0.0.1", 1),)))[:-5])
+        process.stdin.close()
+        assert process.wait(20) == 1
+
+
+def test_it_ends_with_its_responder() -> None:
+    """Without it no round measures anything: it is for the agent to start another."""
+    code = "from agents.node.probing import prober; prober.Responder.serve = lambda _: 1 / 0; prober.main()"
+    command = [sys.executable, "-c", code, *OPTIONS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as ended:
+        try:
+            assert ended.wait(20) == 1
+            assert ended.stderr is not None
+            assert b"ZeroDivisionError" in ended.stderr.read()
+        finally:
+            ended.kill()
 
 
 def test_a_taken_port_is_said() -> None:
