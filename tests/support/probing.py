@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from agents.node.probing.responder import Responder
+from agents.node.probing.responder import ANSWER, Responder
 
 
 @contextmanager
@@ -41,6 +41,28 @@ def talkative_server() -> Iterator[int]:
         thread.start()
         try:
             yield server.getsockname()[1]
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join(10)
+
+
+@contextmanager
+def hasty_server() -> Iterator[tuple[int, list[socket.socket]]]:
+    """Port of a server that answers before it is asked, and the connections it has taken."""
+    taken: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as server, contextlib.ExitStack() as opened:
+
+        def answer() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    taken.append(opened.enter_context(connection))
+                    connection.send(100 * ANSWER)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        try:
+            yield server.getsockname()[1], taken
         finally:
             server.shutdown(socket.SHUT_RDWR)
             thread.join(10)

@@ -30,6 +30,7 @@ class RequestResponse:
         self._target = (address, port)
         self._timeout = timeout
         self._connection: socket.socket | None = None
+        self._answers = 0
 
     @property
     def connected(self) -> bool:
@@ -39,7 +40,8 @@ class RequestResponse:
     def probe(self) -> int | None:
         """Return the round trip of one probe in microseconds; None if it was lost.
 
-        A connection that the responder has closed, as one that restarts does, is made anew.
+        A connection that the responder has closed, as one that restarts does, or on which it has said more than it was
+        asked is made anew.
         """
         kept = self._connection is not None
         try:
@@ -62,11 +64,16 @@ class RequestResponse:
         if self._connection is None:
             self._connection = socket.create_connection(self._target, self._timeout)
             self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._answers = 0
         connection = self._connection
         before = tcp_info(connection)
+        if before.received != self._answers:
+            # An answer that is there before the question would make the peer look as near as this node itself.
+            raise ConnectionError("closed by the responder, or it has said more than it was asked")
         start = time.perf_counter_ns()
         connection.send(b"?")
         if connection.recv(1) != ANSWER:
             raise ConnectionError("closed by the responder, or none")
+        self._answers += 1
         elapsed = (time.perf_counter_ns() - start) // 1000
         return last_round_trip(before, tcp_info(connection), elapsed)

@@ -6,8 +6,7 @@ import socket
 import struct
 from typing import Final, NamedTuple
 
-_LENGTH: Final = 104
-_ROUND_TRIP: Final = struct.Struct("=68xI28xI")
+_FIELDS: Final = struct.Struct("=68xI28xI24xQ")
 
 
 class TcpInfo(NamedTuple):
@@ -17,6 +16,8 @@ class TcpInfo(NamedTuple):
     """smoothed round trip in microseconds; each new one counts an eighth"""
     retransmissions: int
     """segments sent again since the connection began"""
+    received: int = 0
+    """bytes that have come since then, read or not; its end counts as one"""
 
 
 def tcp_info(connection: socket.socket) -> TcpInfo:
@@ -25,8 +26,8 @@ def tcp_info(connection: socket.socket) -> TcpInfo:
     Raises:
         OSError: the connection is closed.
     """
-    raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LENGTH)
-    return TcpInfo(*_ROUND_TRIP.unpack(raw))
+    raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _FIELDS.size)
+    return TcpInfo(*_FIELDS.unpack(raw))
 
 
 def last_round_trip(before: TcpInfo, after: TcpInfo, elapsed: int) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from agents.node.probing.request_response import RequestResponse
-from tests.support.probing import free_port, running_responder, silent_server, talkative_server
+from tests.support.probing import free_port, hasty_server, running_responder, silent_server, talkative_server
 
 
 def test_round_trips_over_loopback() -> None:
@@ -35,6 +35,13 @@ def test_a_server_that_is_no_responder_is_not_measured() -> None:
         peer = RequestResponse("127.0.0.1", port)
         assert [peer.probe(), peer.probe()] == [None, None]
         assert not peer.connected
+
+
+def test_answers_that_are_there_before_the_question_are_no_round_trips() -> None:
+    with hasty_server() as (port, taken), contextlib.closing(RequestResponse("127.0.0.1", port)) as peer:
+        for _ in range(3):
+            peer.probe()
+        assert len(taken) == 3, "a round trip that began with the connection is as long as the way"
 
 
 def test_a_responder_that_restarts_loses_no_probe() -> None:

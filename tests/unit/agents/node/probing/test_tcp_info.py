@@ -44,6 +44,15 @@ def test_the_kernel_states_a_round_trip() -> None:
     assert found.retransmissions == 0
 
 
+def test_the_kernel_counts_what_has_come_read_or_not() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as connection:
+        accepted, _ = server.accept()
+        with accepted:
+            accepted.send(b"abc")
+            assert connection.recv(1) == b"a"
+            assert tcp_info(connection).received == 3
+
+
 def test_a_closed_connection_has_none() -> None:
     connection = socket.socket()
     connection.close()
