@@ -56,9 +56,9 @@ class Icmp:
         if not host.is_alive:
             return None
         # icmplib reads the wall clock, which may be set in between.
-        elapsed = (time.perf_counter_ns() - start) // 1000
-        measured: float = host.avg_rtt
-        return max(1, min(round(measured * 1000), elapsed))
+        elapsed = max(1, (time.perf_counter_ns() - start) // 1000)
+        measured = round(host.avg_rtt * 1000)
+        return measured if 0 < measured < elapsed else elapsed
 
     def _try(self, *, privileged: bool = False) -> bool:
         try:
