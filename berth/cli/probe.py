@@ -6,12 +6,12 @@ import contextlib
 import re
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import typer
 
+from agents.node.probing import boot_clock
 from agents.node.probing.disturbance import DisturbanceDetector
 from agents.node.probing.responder import DEFAULT_PORT, Responder
 from agents.node.probing.rounds import Prober, Target
@@ -111,7 +111,7 @@ def measure(
                 continue
             for name, samples in measured.samples.items():
                 windows[name].add(samples)
-    now = time.monotonic()
+    now = boot_clock.now()
     found = {name: window.figures(now) for name, window in windows.items()}
     return {name: figures for name, figures in found.items() if figures is not None}, dropped
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from agents.node.probing import metrics
+from agents.node.probing import boot_clock, metrics
 from agents.node.probing.endpoints import ENDPOINT_SLICES, LABEL_SERVICE, AgentPlace, agent_places
 from agents.node.probing.measurements import Measurements
 from agents.node.probing.messages import Order
@@ -126,7 +126,7 @@ class ProbingDuty:
         metrics.ROUNDS.inc()
         if not self._measurements.add(measured):
             metrics.ROUNDS_DROPPED.inc()
-        self._metrics.show(self._measurements.peers(self._last_round))
+        self._metrics.show(self._measurements.peers(boot_clock.now()))
         self._round_done.set()
 
     async def _report(self) -> None:
@@ -134,8 +134,8 @@ class ProbingDuty:
         while True:
             await self._round_done.wait()
             self._round_done.clear()
-            now = Moment(datetime.now(UTC), time.monotonic())
-            peers = self._measurements.peers(now.monotonic)
+            now = Moment(datetime.now(UTC), boot_clock.now())
+            peers = self._measurements.peers(now.boot)
             status = status_of(
                 self._zone,
                 peers,
@@ -144,9 +144,9 @@ class ProbingDuty:
                 bandwidth=self._bandwidth(),
                 throughput=self._throughput(),
             )
-            if not publication.due(status, now.monotonic):
+            if not publication.due(status, now.boot):
                 continue
-            publication.tried(now.monotonic)
+            publication.tried(now.boot)
             try:
                 await self._writer.write(status)
             except (ApiError, *TRANSPORT_ERRORS) as error:

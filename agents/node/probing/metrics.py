@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from functools import partial
 
 from prometheus_client import Counter, Gauge
 
+from agents.node.probing import boot_clock
 from agents.node.probing.report import ProbedPeer
 
 _PAIR = ["origin", "destination"]
@@ -55,7 +55,7 @@ class PeerMetrics:
 
 
 def _age(last: float) -> float:
-    return time.monotonic() - last
+    return boot_clock.now() - last
 
 
 def _remove(gauges: Iterable[Gauge], origin: str, peers: Iterable[str]) -> None:

@@ -34,7 +34,7 @@ class Publication:
         self._tried: float | None = None
 
     def due(self, status: ProbeReportStatus, now: float) -> bool:
-        """Return whether a status should be written now, ``now`` in monotonic seconds."""
+        """Return whether a status should be written now, ``now`` in seconds since the machine started."""
         if self._tried is None:
             # An empty report says nothing that its absence does not.
             return bool(status.peers or (status.bandwidth and status.bandwidth.samples))

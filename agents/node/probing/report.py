@@ -40,12 +40,12 @@ class MeasuredThroughput(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """One moment on both clocks, for samples know monotonic seconds alone."""
+    """One moment on both clocks, for samples know that of :mod:`~agents.node.probing.boot_clock` alone."""
 
     wall: datetime
     """what people call it"""
-    monotonic: float
-    """monotonic seconds"""
+    boot: float
+    """seconds since the machine started"""
 
 
 def status_of(
@@ -112,5 +112,5 @@ def _peer_report(peer: ProbedPeer, now: Moment, throughput: MeasuredThroughput |
         samples=figures.samples,
         throughput_bits_per_second=min(throughput.bits_per_second, MAX_BITS_PER_SECOND) if throughput else None,
         throughput_time=throughput.time if throughput else None,
-        last_probe_time=now.wall - timedelta(seconds=now.monotonic - figures.time),
+        last_probe_time=now.wall - timedelta(seconds=now.boot - figures.time),
     )

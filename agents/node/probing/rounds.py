@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from agents.node.probing import boot_clock
 from agents.node.probing.icmp import Icmp
 from agents.node.probing.pacing import Pacer
 from agents.node.probing.request_response import PROBE_TIMEOUT, RequestResponse
@@ -111,7 +111,7 @@ class Prober:
         connection = self._connections.setdefault(target, RequestResponse(target.address, target.port))
         for _ in range(TCP_PROBES):
             self._pacer.wait()
-            samples.append(Sample(time.monotonic(), Method.TCP, connection.probe()))
+            samples.append(Sample(boot_clock.now(), Method.TCP, connection.probe()))
             if not connection.connected:
                 break  # the others would only wait as long
         return samples
@@ -120,7 +120,7 @@ class Prober:
         samples: list[Sample] = []
         for _ in range(ICMP_PROBES if self._icmp.permitted else 0):
             self._pacer.wait()
-            samples.append(Sample(time.monotonic(), Method.ICMP, self._icmp.probe(target.address)))
+            samples.append(Sample(boot_clock.now(), Method.ICMP, self._icmp.probe(target.address)))
         return samples
 
     def _forget_all_but(self, wanted: set[Target]) -> None:

@@ -32,7 +32,7 @@ class Sample(NamedTuple):
     """One probe that was sent."""
 
     time: float
-    """monotonic seconds when it was sent"""
+    """seconds since the machine started when it was sent"""
     method: Method
     """how it was measured"""
     microseconds: int | None
@@ -66,7 +66,7 @@ class Figures:
     samples: int
     """answered probes behind the latency"""
     time: float
-    """monotonic seconds of the last probe, answered or not"""
+    """seconds since the machine started at the last probe, answered or not"""
 
 
 class Window:
@@ -93,7 +93,7 @@ class Window:
         TCP repeats what is lost, unless a firewall drops all of ICMP while TCP is answered.
 
         Args:
-            now: monotonic seconds.
+            now: seconds since the machine started.
         """
         while self._samples and self._samples[0].time <= now - self._seconds:
             self._samples.popleft()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agents.node.probing import boot_clock
 from agents.node.probing.duty import SILENCE_SECONDS, ProbingDuty
 from agents.node.probing.messages import Order
 from agents.node.probing.process import ProberProcess
@@ -119,6 +120,18 @@ async def test_a_report_that_is_refused_is_tried_again(monkeypatch: pytest.Monke
             await reached(server, lambda: len(plane.reports) > 2)
     assert plane.reports[:2] == [{}, {}]
     assert plane.reports[2]["peerCount"] == 2
+
+
+async def test_a_node_that_wakes_writes_with_its_next_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it wrote before it slept is as old as the sleep was long."""
+    port = free_port()
+    plane = Plane(port)
+    with api_server(plane) as server:
+        async with running(server, port):
+            await reached(server, lambda: bool(plane.reports))
+            monkeypatch.setattr(boot_clock, "now", lambda now=boot_clock.now: now() + 3600)
+            await reached(server, lambda: len(plane.reports) == 2)
+    assert plane.reports[1]["peers"] == [], "it took what it had measured before for news"
 
 
 async def test_it_is_not_healthy_without_rounds() -> None:

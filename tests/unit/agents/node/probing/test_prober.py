@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+
+import pytest
 
 from agents.node.probing.messages import Order, decode_round, encode_order
 from agents.node.probing.prober import PORT_TAKEN
@@ -16,9 +19,9 @@ OPTIONS = ("--address=127.0.0.1", "--port=0", "--interval=0.05", "--rate=10000")
 
 
 @contextmanager
-def prober(port: int = 0) -> Iterator[subprocess.Popen[bytes]]:
+def prober(port: int = 0, *, python: Sequence[str] = (sys.executable,)) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "agents.node.probing.prober", *OPTIONS, f"--port={port}"],
+        [*python, "-m", "agents.node.probing.prober", *OPTIONS, f"--port={port}"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -90,6 +93,18 @@ def test_a_taken_port_is_said() -> None:
         assert process.wait(20) == PORT_TAKEN
         assert process.stderr is not None
         assert f"port {other.port}: Address already in use" in process.stderr.read().decode()
+
+
+def test_its_clock_goes_on_while_the_machine_sleeps() -> None:
+    """In a time namespace the two clocks differ by as long as that machine has slept."""
+    asleep = ["unshare", "--map-root-user", "--time", "--fork", "--kill-child", "--boottime", "3600", sys.executable]
+    if subprocess.run([*asleep, "-c", ""], capture_output=True, check=False).returncode:
+        pytest.skip("no time namespaces here")
+    with running_responder() as peer, prober(python=asleep) as process:
+        give(process, Target("a", "127.0.0.1", peer.port))
+        assert process.stdout is not None
+        (*_, sample) = decode_round(process.stdout.readline()).samples["a"]
+    assert sample.time > time.clock_gettime(time.CLOCK_BOOTTIME) + 3000
 
 
 def test_it_imports_little() -> None:
