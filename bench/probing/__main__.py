@@ -13,6 +13,7 @@ import time
 
 import psutil
 
+from agents.node.probing import boot_clock
 from agents.node.probing.messages import Order, decode_round, encode_order
 from agents.node.probing.responder import acknowledge_at_once
 from agents.node.probing.rounds import Target
@@ -63,7 +64,7 @@ def measure(addresses: list[str], rounds: int, interval: float, rate: float) -> 
 
 
 def _p50(window: Window) -> float:
-    figures = window.figures(time.monotonic())
+    figures = window.figures(boot_clock.now())
     return figures.latency.p50 if figures and figures.latency else float("nan")
 
 

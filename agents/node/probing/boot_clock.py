@@ -1,7 +1,7 @@
 """The clock of measurements: it is never set, and goes on while the machine sleeps.
 
-``time.monotonic`` stands still meanwhile: a node that wakes would take what it measured hours ago for news, and its report
-for one that has just been written.
+``time.monotonic`` stands still meanwhile: a node that wakes would take what it measured hours ago for news, and its
+report for one that has just been written.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Measurements:
         return True
 
     def peers(self, now: float) -> list[ProbedPeer]:
-        """Return what the windows say at ``now``, in seconds since the machine started; peers without a sample are left out."""
+        """Return what the windows say at ``now``, by the boot clock; peers without a sample are left out."""
         found = []
         for name, window in self._windows.items():
             figures = window.figures(now)
