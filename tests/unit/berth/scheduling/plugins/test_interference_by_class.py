@@ -1,0 +1,84 @@
+"""The published choices as plugins: Greedy, Sparing and SocketBased."""
+
+from __future__ import annotations
+
+import pytest
+
+from berth.kube.objects import Pod
+from berth.scheduling.configuration import Profile
+from berth.scheduling.plugins.interference_by_class import ByClass
+from berth.scheduling.plugins.interference_greedy import InterferenceGreedy
+from berth.scheduling.plugins.interference_socket_based import InterferenceSocketBased
+from berth.scheduling.plugins.interference_sparing import InterferenceSparing
+from tests.support import builders
+from tests.support.placement import Lab
+from tests.support.sockets import classed, status
+
+PLUGINS = pytest.mark.parametrize("plugin", [InterferenceGreedy, InterferenceSparing, InterferenceSocketBased])
+PLACES = pytest.mark.parametrize(
+    ("plugin", "there", "letter", "node"),
+    [
+        pytest.param(InterferenceGreedy, "CA", "B", "n2", id="greedy: beside an A, not a C"),
+        pytest.param(InterferenceSparing, "CA", "D", "n1", id="sparing: beside a C, not an A"),
+        pytest.param(InterferenceSocketBased, "DB", "B", "n2", id="socket-based: beside its like, not a D"),
+    ],
+)
+
+
+def lab(plugin: type[ByClass], there: str) -> Lab:
+    """Two nodes of one socket for two pods; `there` are the classes of the pods on them, one each."""
+    found = Lab([builders.node(name) for name in ("n1", "n2")], Profile(interference=plugin.policy))
+    for name in ("n1", "n2"):
+        found.cache.update_sockets(status(name, cpus=(8,)))
+    for node, letter in zip(("n1", "n2"), there, strict=False):
+        found.cache.update_pod(classed(f"there-{node}", letter, on=node, socket="0"))
+    return found
+
+
+def points(found: Lab, plugin: type[ByClass], pod: Pod) -> list[float] | None:
+    cycle, result = found.planner._judge(pod, None, found.costs)
+    values = plugin.of(found.profile).normalized(cycle, result.mask)
+    return None if values is None else values.tolist()
+
+
+@PLUGINS
+def test_an_empty_node_is_best(plugin: type[ByClass]) -> None:
+    found = points(lab(plugin, "A"), plugin, classed("p", "D"))
+    assert found is not None
+    assert found[0] < found[1] == 100.0
+
+
+@PLACES
+def test_it_places_by_the_classes_that_are_there(plugin: type[ByClass], there: str, letter: str, node: str) -> None:
+    found = lab(plugin, there)
+    (decision,) = found.planner.place_pod(classed("p", letter), None, found.costs).decisions
+    assert decision.node == node
+    seat = found.cache.state.sockets.seat(decision.pod.metadata.uid)
+    assert seat is not None
+    assert seat.socket == 0
+
+
+@PLACES
+def test_a_score_of_0_costs_as_much_as_a_slowdown_that_counts_1(
+    plugin: type[ByClass], there: str, letter: str, node: str
+) -> None:
+    found = lab(plugin, there)
+    cycle, result = found.planner._judge(classed("p", letter), None, found.costs)
+    asked = plugin.of(found.profile)
+    cost, score = asked.joint_cost(cycle, result.mask), asked.normalized(cycle, result.mask)
+    assert cost is not None
+    assert score is not None
+    assert cost.tolist() == pytest.approx((10 * (100 - score) / 100).tolist())
+    assert cost.argmin() == ("n1", "n2").index(node)
+
+
+@PLUGINS
+@pytest.mark.parametrize("pod", [builders.pod("p", cpu="1"), classed("p", "E")], ids=["no class", "no such class"])
+def test_no_opinion_on_pods_without_class(plugin: type[ByClass], pod: Pod) -> None:
+    assert points(lab(plugin, "A"), plugin, pod) is None
+
+
+@PLUGINS
+def test_no_opinion_where_no_sockets_are_known(plugin: type[ByClass]) -> None:
+    found = Lab([builders.node("n1")], Profile(interference=plugin.policy))
+    assert points(found, plugin, classed("p", "A")) is None
