@@ -22,8 +22,8 @@ from berth.network.costs import NetworkCosts
 from berth.scheduling.annotations import fits, write_decision
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.node_changes import NodeChange
+from berth.scheduling.cache.pod_record import PodRecord
 from berth.scheduling.cache.selection import tolerated
-from berth.scheduling.cache.state import PodRecord
 from berth.scheduling.decision import Decision
 from berth.scheduling.plugins.node_unschedulable import CORDON
 from berth.scheduling.queue import SchedulingQueue

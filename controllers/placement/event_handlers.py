@@ -21,7 +21,7 @@ from berth.network.groups import GroupKey, relaxed
 from berth.scheduling.cache.bandwidth_annotations import annotated_bandwidth
 from berth.scheduling.cache.cache import REJECTION_SECONDS, Cache
 from berth.scheduling.cache.node_changes import node_settings
-from berth.scheduling.cache.state import PodRecord
+from berth.scheduling.cache.pod_record import PodRecord
 from berth.scheduling.cache.volumes import StorageObject
 from berth.scheduling.configuration import PlacementConfiguration
 from berth.scheduling.gang.infrastructure import read_settings

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from berth.api.labels import ANNOTATION_SOCKET, LABEL_INTERFERENCE_CLASS, RESOURCE_BANDWIDTH
+from berth.api.labels import LABEL_INTERFERENCE_CLASS, RESOURCE_BANDWIDTH
 from berth.scheduling.cache.nodes import NodeTable
+from berth.scheduling.cache.pod_record import PodRecord, stated_socket
 from berth.scheduling.cache.pod_templates import PodInfo, PodTemplateCache, PodTemplateInfo
 from berth.scheduling.cache.pods import PodIndex
 from berth.scheduling.cache.selection import NodeSelection
 from berth.scheduling.cache.socket_choice import SocketChoice
 from berth.scheduling.cache.sockets import Seat, SocketTable
 from berth.scheduling.cache.units import CPU
-from berth.scheduling.cache.volumes import DiskUse, VolumeTable, claim_keys, disk_uses
+from berth.scheduling.cache.volumes import VolumeTable, claim_keys, disk_uses
 from berth.scheduling.cache.workload_profiles import owner_of
 from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.residents import Resident
@@ -37,46 +37,6 @@ if TYPE_CHECKING:
     from berth.scheduling.cache.nodes import Amount
     from berth.scheduling.cache.pod_templates import TermKind
     from berth.scheduling.cache.term_index import TermEntry
-
-
-_MAX_DIGITS = 9
-"""Digits of a socket's number at most, an int32 in the kind."""
-
-
-@dataclass(slots=True, eq=False)
-class PodRecord:
-    """A pod that occupies a node."""
-
-    uid: str
-    """metadata.uid."""
-    key: str
-    """``namespace/name``."""
-    template: PodTemplateInfo
-    """Its compiled template."""
-    node_name: str
-    """Where it is or is going."""
-    amounts: tuple[tuple[int, int], ...]
-    """(resource column, amount) pairs it is charged with."""
-    claims: tuple[str, ...]
-    """``namespace/name`` of the claims it uses."""
-    disks: tuple[DiskUse, ...]
-    """In-tree disks it mounts."""
-    owner: str
-    """The workload that it is of, empty without one and where no class counts; for WorkloadProfiles."""
-    bound_with: int | None
-    """Number of its socket as its annotation said when it was seen bound, not while it waits."""
-    terminating: bool
-    """Whether it is being deleted."""
-    assumed: bool
-    """True until a watch event shows it on its node."""
-    chosen: Node | None
-    """The node as it was when the pod was assumed there; None once it is bound."""
-
-
-def stated_socket(pod: Pod) -> int | None:
-    """The socket that a pod's annotation says it was bound with; None where it says none."""
-    text = pod.metadata.annotations.get(ANNOTATION_SOCKET, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS else None
 
 
 class ClusterState:

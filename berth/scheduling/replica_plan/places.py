@@ -15,9 +15,10 @@ from berth.network.groups import Group
 from berth.network.routing import zone_numbers
 from berth.scheduling.cache.counts import add_count
 from berth.scheduling.cache.nodes import ZONE
+from berth.scheduling.cache.pod_record import PodRecord
 from berth.scheduling.cache.pods import PodGroup
 from berth.scheduling.cache.selectors import EVERYTHING, Selector
-from berth.scheduling.cache.state import ClusterState, PodRecord
+from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.gang.problem import Infrastructure
 from berth.scheduling.replicas.problem import Nodes
 

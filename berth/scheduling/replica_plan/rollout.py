@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from berth.kube.objects import Pod
 from berth.network.groups import Group
 from berth.scheduling.cache.cache import Cache
-from berth.scheduling.cache.state import PodRecord
+from berth.scheduling.cache.pod_record import PodRecord
 from berth.scheduling.replica_plan.places import member_pods
 from berth.scheduling.single import workload_of
 

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from berth.scheduling.cache.domains import counted_nodes, matching_pods
+from berth.scheduling.cache.pod_record import PodRecord
 from berth.scheduling.cache.pod_templates import HostPort, PodTemplateInfo, TermKind
-from berth.scheduling.cache.state import ClusterState, PodRecord
+from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.terms import AffinityTerm, SpreadConstraint
 from berth.scheduling.configuration import SYSTEM_DEFAULT_CONSTRAINTS, DefaultConstraint
 from berth.scheduling.host_ports import port_conflicts

@@ -6,7 +6,8 @@ import pytest
 
 from berth.api.labels import ANNOTATION_SOCKET
 from berth.kube.objects import Pod
-from berth.scheduling.cache.state import ClusterState, stated_socket
+from berth.scheduling.cache.pod_record import stated_socket
+from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.residents import Resident
 from tests.support import builders
