@@ -76,6 +76,7 @@ class ClusterState:
         """Grows when a node appears, goes, or changes in anything but its resources that plugins read."""
         self._records: dict[str, PodRecord] = {}
         self._by_node: defaultdict[str, dict[str, PodRecord]] = defaultdict(dict)
+        self._by_owner: defaultdict[str, dict[str, PodRecord]] = defaultdict(dict)
         self._namespaces: dict[str, dict[str, str]] = {}
 
     # Arrays over node slots
@@ -323,6 +324,8 @@ class ClusterState:
         )
         self._records[uid] = record
         self._by_node[node_name][uid] = record
+        if record.owner:
+            self._by_owner[record.owner][uid] = record
         if seated:
             self._seat(record, before=seat)
         if slot is not None:
@@ -336,18 +339,17 @@ class ClusterState:
 
     def _seat_anew(self, workloads: Collection[str]) -> None:
         """Pods of these workloads may have another class, or one at all."""
-        for record in self._records.values() if workloads else ():
-            if record.owner in workloads:
+        for workload in workloads:
+            for record in self._by_owner.get(workload, {}).values():
                 seat = self.sockets.seat(record.uid)
                 self.sockets.remove(record.uid)
                 self._seat(record, before=seat)
 
     def _release(self, record: PodRecord) -> None:
         del self._records[record.uid]
-        there = self._by_node[record.node_name]
-        del there[record.uid]
-        if not there:
-            del self._by_node[record.node_name]
+        _take_out(self._by_node, record.node_name, record.uid)
+        if record.owner:
+            _take_out(self._by_owner, record.owner, record.uid)
         self.sockets.remove(record.uid)
         slot = self.nodes.index.get(record.node_name)
         if slot is not None:
@@ -358,3 +360,10 @@ class ClusterState:
         self.pods.add(
             record.template, slot, sign, terminating=record.terminating, claims=record.claims, disks=record.disks
         )
+
+
+def _take_out(index: dict[str, dict[str, PodRecord]], key: str, uid: str) -> None:
+    there = index[key]
+    del there[uid]
+    if not there:
+        del index[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Mapping
 
 from berth.kube.objects import CustomObject, Pod
@@ -33,7 +34,7 @@ class WorkloadProfiles:
         self.version = 0
         """Grows with every change of what profiles say."""
         self._profiles: dict[str, Profile] = {}
-        self._by_target: dict[str, dict[str, Profile]] = {}
+        self._by_target: dict[str, list[str]] = {}
 
     def __len__(self) -> int:
         """Return the number of profiles that can be used."""
@@ -42,46 +43,49 @@ class WorkloadProfiles:
     def update(self, obj: CustomObject) -> tuple[str | None, frozenset[str]]:
         """A profile was added or changed.
 
-        Returns what is wrong with it (None when it can be used), and the workloads that it was or is about, where
-        that changes anything.
+        Returns what is wrong with it (None when it can be used), and the workloads of which another one counts now.
         """
         before = self._profiles.get(_key(obj))
         try:
             profile = read_profile(obj)
         except ValueError as error:
-            return str(error), self.delete(obj)
-        if before == profile:
-            return None, frozenset()
-        changed = self.delete(obj)
-        self._profiles[profile.name] = profile
-        self._by_target.setdefault(profile.target, {})[profile.name] = profile
-        self.version += 1
-        return None, changed | {profile.target}
+            return str(error), self._changed(before, None)
+        return None, frozenset() if before == profile else self._changed(before, profile)
 
     def delete(self, obj: CustomObject) -> frozenset[str]:
-        """A profile was deleted; returns the workload that it was about."""
-        profile = self._profiles.pop(_key(obj), None)
-        if profile is None:
-            return frozenset()
-        there = self._by_target[profile.target]
-        del there[profile.name]
-        if not there:
-            del self._by_target[profile.target]
-        self.version += 1
-        return frozenset({profile.target})
+        """A profile was deleted; returns the workload that it was about if another counts now, or none."""
+        return self._changed(self._profiles.get(_key(obj)), None)
 
     def about(self, owner: str) -> Profile | None:
         """Return the profile of a workload; of several the first by name."""
         there = self._by_target.get(owner)
-        return None if there is None else there[min(there)]
+        return None if there is None else self._profiles[there[0]]
 
     def all(self) -> list[Profile]:
         """Return all that count, by name: of two about one workload the first."""
-        return sorted(there[min(there)] for there in self._by_target.values())
+        return sorted(self._profiles[there[0]] for there in self._by_target.values())
 
     def table(self) -> Mapping[str, Mapping[str, float]]:
         """Return measured slowdowns by profile and neighbour's profile."""
         return {profile.name: profile.slowdowns for profile in self._profiles.values() if profile.slowdowns}
+
+    def _changed(self, before: Profile | None, now: Profile | None) -> frozenset[str]:
+        """Have one profile instead of another of its name; returns the workloads of which another one counts."""
+        if before is None and now is None:
+            return frozenset()
+        self.version += 1
+        targets = {each.target for each in (before, now) if each is not None}
+        counted = {target: self.about(target) for target in targets}
+        if before is not None:
+            there = self._by_target[before.target]
+            del there[bisect_left(there, before.name)]
+            if not there:
+                del self._by_target[before.target]
+            del self._profiles[before.name]
+        if now is not None:
+            insort(self._by_target.setdefault(now.target, []), now.name)
+            self._profiles[now.name] = now
+        return frozenset(target for target in targets if self.about(target) != counted[target])
 
 
 def _key(obj: CustomObject) -> str:

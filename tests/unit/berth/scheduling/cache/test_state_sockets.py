@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from berth.api.labels import ANNOTATION_SOCKET
 from berth.kube.objects import Pod
-from berth.scheduling.cache.pod_record import stated_socket
+from berth.scheduling.cache.pod_record import PodRecord, stated_socket
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.residents import Resident
 from tests.support import builders
 from tests.support.sockets import asking, classed, owned, status, workload_profile
+from tests.support.work import CALL, Work
 
 OURS = {"schedulerName": "berth-scheduler"}
 
@@ -189,3 +192,30 @@ def test_what_a_waiting_pod_says_of_its_socket_is_its_tenants_word() -> None:
     seat = state.sockets.seat(pod.metadata.uid)
     assert seat is not None
     assert seat.socket is None
+
+
+def test_profiles_that_do_not_count_have_no_pod_looked_at() -> None:
+    state, pods, profiles, work = asking(), 100, 200, Work()
+    for number in range(pods):
+        state.update_pod(on(owned(f"p{number}", "web"), "n1"))
+    with work.counting():
+        for number in range(profiles):
+            state.update_profile(workload_profile(f"a{number:03}", "B", target="web"))
+    assert work.seconds / CALL < 60 * (pods + profiles)
+
+
+class NotAll(dict[str, PodRecord]):
+    """Pods that are looked at one by one."""
+
+    def values(self) -> Any:
+        raise AssertionError("all pods are looked at")
+
+
+def test_a_profile_has_pods_of_its_own_workload_looked_at_alone() -> None:
+    state, pod = asking(), on(owned("p", "web"), "n1")
+    state._records = NotAll()
+    state.update_pod(pod)
+    state.update_profile(workload_profile("web", "B"))
+    assert resident(state, pod) is not None
+    state.delete_pod(pod.metadata.uid)
+    assert not state._by_owner

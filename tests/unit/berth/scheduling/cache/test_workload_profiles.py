@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from berth.kube.objects import CustomObject, OwnerReference
+from berth.scheduling.cache import workload_profiles
+from berth.scheduling.cache.socket_reading import Profile, read_profile
 from berth.scheduling.cache.workload_profiles import WorkloadProfiles, owner_of
 from tests.support import builders
 from tests.support.sockets import owned, workload_profile
@@ -87,3 +89,38 @@ def test_the_table_has_what_was_measured() -> None:
     profiles.update(workload_profile("web", "B", slowdowns={"db": "1.3"}))
     profiles.update(workload_profile("db", "D"))
     assert profiles.table() == {"default/web": {"default/db": 1.3}}
+
+
+class Name(str):
+    """A name that counts how often any is compared."""
+
+    compared = 0
+
+    def __lt__(self, other: str) -> bool:
+        Name.compared += 1
+        return super().__lt__(other)
+
+    __hash__ = str.__hash__
+
+
+def test_which_of_many_profiles_counts_is_not_looked_for_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(obj: CustomObject) -> Profile:
+        found = read_profile(obj)
+        return found._replace(name=Name(found.name))
+
+    monkeypatch.setattr(workload_profiles, "read_profile", read)
+    profiles, count, before = WorkloadProfiles(), 500, Name.compared
+    for number in range(count):
+        profiles.update(workload_profile(f"p{number:03}", "B", target="web"))
+        profiles.about("default/Deployment/web")
+    for number in reversed(range(count)):
+        profiles.delete(workload_profile(f"p{number:03}", "B", target="web"))
+        profiles.about("default/Deployment/web")
+    assert Name.compared - before < 25 * count
+
+
+def test_a_profile_that_does_not_count_is_no_news() -> None:
+    profiles = WorkloadProfiles()
+    profiles.update(workload_profile("a", "A", target="web"))
+    assert profiles.update(workload_profile("b", "B", target="web")) == (None, frozenset())
+    assert profiles.delete(workload_profile("b", "B", target="web")) == frozenset()
