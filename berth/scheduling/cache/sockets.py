@@ -146,8 +146,19 @@ class SocketTable:
         if sockets is not None:
             self._follow(seat, sockets, uid)
         self._seats[uid] = self._by_node.setdefault(node, {})[uid] = seat
-        self.present[resident.workload] += 1
+        self._count(resident.workload, 1)
         self._touch(node)
+
+    def restate(self, uid: str, resident: Resident) -> bool:
+        """A pod with a class counts as another one where it is; False for one that had none."""
+        seat = self._seats.get(uid)
+        if seat is None:
+            return False
+        self._count(seat.resident.workload, -1)
+        seat.resident = resident
+        self._count(resident.workload, 1)
+        self._touch(seat.node)
+        return True
 
     def remove(self, uid: str) -> None:
         """A pod no longer occupies its node, or has no class any more; those that were to move for it stay."""
@@ -160,9 +171,7 @@ class SocketTable:
             other.moves.pop(uid, None)
         if not there:
             del self._by_node[seat.node]
-        self.present[seat.resident.workload] -= 1
-        if not self.present[seat.resident.workload]:
-            del self.present[seat.resident.workload]
+        self._count(seat.resident.workload, -1)
         self._touch(seat.node)
 
     def assign(self, uid: str, socket: int | None) -> None:
@@ -235,6 +244,11 @@ class SocketTable:
             group = groups[seat.socket if seat.socket in groups else None]
             group.append(seat.resident.workload.interference_class)
         return tuple(tuple(sorted(group)) for group in groups.values())
+
+    def _count(self, workload: Workload, change: int) -> None:
+        self.present[workload] += change
+        if not self.present[workload]:
+            del self.present[workload]
 
     @staticmethod
     def _follow(seat: Seat, sockets: NodeSockets, uid: str) -> None:

@@ -341,9 +341,11 @@ class ClusterState:
         """Pods of these workloads may have another class, or one at all."""
         for workload in workloads:
             for record in self._by_owner.get(workload, {}).values():
-                seat = self.sockets.seat(record.uid)
-                self.sockets.remove(record.uid)
-                self._seat(record, before=seat)
+                resident = self.resident(record.template, record.owner)
+                if resident is None:
+                    self.sockets.remove(record.uid)
+                elif not self.sockets.restate(record.uid, resident):
+                    self._seat(record, before=None)
 
     def _release(self, record: PodRecord) -> None:
         del self._records[record.uid]

@@ -219,3 +219,16 @@ def test_a_profile_has_pods_of_its_own_workload_looked_at_alone() -> None:
     assert resident(state, pod) is not None
     state.delete_pod(pod.metadata.uid)
     assert not state._by_owner
+
+
+def test_a_profile_that_changes_while_a_pod_is_assumed_leaves_those_that_move_for_it() -> None:
+    state, pod = asking(), owned("late", "web")
+    state.update_profile(workload_profile("web", "B"))
+    state.sockets.update_node(status("n1"))
+    state.update_pod(classed("there", "A", on="n1", socket="0"))
+    state.assume(pod, "n1")
+    state.sockets.move("pod-default-there", 1, newcomer=pod.metadata.uid)
+    state.update_profile(workload_profile("web", "D"))
+    seat = state.sockets.seat("pod-default-there")
+    assert seat is not None
+    assert (seat.settled, seat.socket) == (0, 1)
