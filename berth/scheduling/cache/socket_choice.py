@@ -19,7 +19,7 @@ from berth.scheduling.interference.pairing import choose_socket
 from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.residents import Resident
 from berth.scheduling.interference.seating import seats
-from berth.scheduling.interference.slowdown import SlowdownModel, Workload
+from berth.scheduling.interference.slowdown import Workload
 
 if TYPE_CHECKING:
     from berth.scheduling.cache.sockets import Seat, SocketTable
@@ -51,8 +51,8 @@ class SocketChoice:
         """Share the table with whoever feeds it."""
         self._sockets = sockets
         self._costs: NodeCosts | None = None
-        self._judge = LeastSlowdown(SlowdownModel())
-        self._made_for = (-1, 0)
+        self._judge = LeastSlowdown(sockets.profiles.model)
+        self._made_for = 0, 0
         self._numbering = 0
 
     def added_harm(
@@ -172,13 +172,15 @@ class SocketChoice:
         return self._judge.on_socket([each.workload for each in group], room=room) if group else 0.0
 
     def _current(self) -> NodeCosts:
-        """Costs by the profiles that there are, and by about the pods that there are."""
-        version, pods = self._sockets.profiles.version, self._sockets.seated
+        """Costs by what profiles say. Who is likely to come is asked again when about all of them have changed.
+
+        What changed of a few workloads is looked at anew by itself: they are others for the model.
+        """
+        profiles, pods = self._sockets.profiles, max(self._sockets.seated, FEW)
         known, counted = self._made_for
-        if self._costs is None or known != version or not counted / 2 <= max(pods, FEW) <= 2 * counted:
-            self._made_for = version, max(pods, FEW)
-            model = SlowdownModel(self._sockets.profiles.table())
-            self._judge = LeastSlowdown(model, likely(self._sockets.present, self._sockets.profiled()))
+        if self._costs is None or profiles.version >= known or not counted / 2 <= pods <= 2 * counted:
+            self._made_for = profiles.version + max(1, len(profiles)), pods
+            self._judge = LeastSlowdown(profiles.model, likely(self._sockets.present, self._sockets.profiled()))
             self._costs = NodeCosts(self._judge)
         return self._costs
 

@@ -15,7 +15,7 @@ from typing import Final
 from berth.api.interference import InterferenceClass
 from berth.kube.objects import CustomObject
 from berth.scheduling.cache.kind_column import KindColumn
-from berth.scheduling.cache.socket_reading import NodeSockets, read_sockets
+from berth.scheduling.cache.socket_reading import NodeSockets, Profile, read_sockets
 from berth.scheduling.cache.workload_profiles import WorkloadProfiles
 from berth.scheduling.interference.residents import EMPTY_KIND, UNKNOWN_LAYOUT, Kind, Resident
 from berth.scheduling.interference.slowdown import Workload
@@ -77,7 +77,7 @@ class SocketTable:
 
     def profiled(self) -> list[Workload]:
         """Return the workloads that have a profile."""
-        return [Workload(profile.name, profile.interference_class) for profile in self.profiles.all()]
+        return [self._workload(profile, profile.interference_class) for profile in self.profiles.all()]
 
     def follow(self, changed: Callable[[str], None]) -> None:
         """Have `changed` told the nodes whose assignments may have changed from now on."""
@@ -125,7 +125,7 @@ class SocketTable:
         profile = self.profiles.about(owner) if owner else None
         if profile is None:
             return None if stated is None else Workload("", stated)
-        return Workload(profile.name, stated or profile.interference_class)
+        return self._workload(profile, stated or profile.interference_class)
 
     def add(
         self, uid: str, node: str, resident: Resident, *, before: Seat | None = None, bound_with: int | None = None
@@ -244,6 +244,9 @@ class SocketTable:
             group = groups[seat.socket if seat.socket in groups else None]
             group.append(seat.resident.workload.interference_class)
         return tuple(tuple(sorted(group)) for group in groups.values())
+
+    def _workload(self, profile: Profile, letter: InterferenceClass) -> Workload:
+        return Workload(profile.name, letter, self.profiles.revision(profile.name))
 
     def _count(self, workload: Workload, change: int) -> None:
         self.present[workload] += change

@@ -1,4 +1,4 @@
-"""WorkloadProfiles by the workload that they are about, and the table of what was measured."""
+"""WorkloadProfiles by the workload that they are about, and the model of what was measured."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from berth.kube.objects import CustomObject, Pod
 from berth.scheduling.cache.socket_reading import Profile, owner_key, read_profile
+from berth.scheduling.interference.slowdown import SlowdownModel
 
 _TEMPLATE_HASH = "pod-template-hash"
 
@@ -33,6 +34,9 @@ class WorkloadProfiles:
         """Start empty."""
         self.version = 0
         """Grows with every change of what profiles say."""
+        self.model = SlowdownModel()
+        """What they say, of those that count; kept up to date."""
+        self._revisions: dict[str, int] = {}
         self._profiles: dict[str, Profile] = {}
         self._by_target: dict[str, list[str]] = {}
 
@@ -43,7 +47,8 @@ class WorkloadProfiles:
     def update(self, obj: CustomObject) -> tuple[str | None, frozenset[str]]:
         """A profile was added or changed.
 
-        Returns what is wrong with it (None when it can be used), and the workloads of which another one counts now.
+        Returns what is wrong with it (None when it can be used), and the workloads whose pods count as others now:
+        those that another profile is about, and those beside which a slowdown changed.
         """
         before = self._profiles.get(_key(obj))
         try:
@@ -53,7 +58,7 @@ class WorkloadProfiles:
         return None, frozenset() if before == profile else self._changed(before, profile)
 
     def delete(self, obj: CustomObject) -> frozenset[str]:
-        """A profile was deleted; returns the workload that it was about if another counts now, or none."""
+        """A profile was deleted; returns the workloads whose pods count as others now."""
         return self._changed(self._profiles.get(_key(obj)), None)
 
     def about(self, owner: str) -> Profile | None:
@@ -65,12 +70,12 @@ class WorkloadProfiles:
         """Return all that count, by name: of two about one workload the first."""
         return sorted(self._profiles[there[0]] for there in self._by_target.values())
 
-    def table(self) -> Mapping[str, Mapping[str, float]]:
-        """Return measured slowdowns by profile and neighbour's profile."""
-        return {profile.name: profile.slowdowns for profile in self._profiles.values() if profile.slowdowns}
+    def revision(self, name: str) -> int:
+        """Return what tells a profile that counts from itself before the model last changed about it."""
+        return self._revisions[name]
 
     def _changed(self, before: Profile | None, now: Profile | None) -> frozenset[str]:
-        """Have one profile instead of another of its name; returns the workloads of which another one counts."""
+        """Have one profile instead of another of its name; returns the workloads that are to be looked at."""
         if before is None and now is None:
             return frozenset()
         self.version += 1
@@ -85,7 +90,22 @@ class WorkloadProfiles:
         if now is not None:
             insort(self._by_target.setdefault(now.target, []), now.name)
             self._profiles[now.name] = now
-        return frozenset(target for target in targets if self.about(target) != counted[target])
+        return self._told({target for target in targets if self.about(target) != counted[target]}, counted)
+
+    def _told(self, changed: set[str], before: Mapping[str, Profile | None]) -> frozenset[str]:
+        """Tell the model which profiles count now; returns these workloads, and all others that it says else of."""
+        come = {each.name: each for each in map(self.about, changed) if each is not None}
+        gone = {each.name for each in map(before.__getitem__, changed) if each is not None} - come.keys()
+        concerned = set(come)
+        for name in gone:
+            del self._revisions[name]
+            concerned |= self.model.state(name, {})
+        for name, profile in come.items():
+            concerned |= self.model.state(name, profile.slowdowns)
+        # Slowdowns beside a name that no profile has yet, or none that counts, concern nobody.
+        known = come.keys() | (concerned & self._revisions.keys())
+        self._revisions |= dict.fromkeys(known, self.version)
+        return frozenset(changed | {self._profiles[name].target for name in known})
 
 
 def _key(obj: CustomObject) -> str:

@@ -7,8 +7,6 @@ A slowdown is the run time beside neighbours divided by that alone. Of several n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from statistics import fmean
 from typing import Final, NamedTuple
 
@@ -25,6 +23,8 @@ CLASS_EXCESS: Final[dict[tuple[bool, bool], float]] = {
 STEPS: Final[tuple[tuple[float, float], ...]] = ((1.1, 0.5), (1.2, 2.0))
 """Slowdowns, and what a workload counts more that is above: limits are kept or broken, by much or little."""
 
+_MILLION: Final = 1_000_000
+
 
 class Workload(NamedTuple):
     """What the model knows a pod by."""
@@ -32,6 +32,24 @@ class Workload(NamedTuple):
     name: str
     """name in the table, ``namespace/name`` in a cluster; others count by their class alone"""
     interference_class: InterferenceClass
+    revision: int = 0
+    """another one whenever the table says something else of it: what was worked out for the one before is not asked"""
+
+
+class _Column(NamedTuple):
+    """What all suffer beside a workload; whole millionths, so that the sum is the same in whatever order they come."""
+
+    total: int
+    victims: int
+
+    def changed(self, before: float | None, now: float | None) -> _Column:
+        """With one slowdown instead of another; None is none."""
+        total = self.total + round(_MILLION * (now or 0)) - round(_MILLION * (before or 0))
+        return _Column(total, self.victims + (now is not None) - (before is not None))
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.victims / _MILLION
 
 
 def _namespace(workload: Workload) -> str:
@@ -43,24 +61,35 @@ def harm(slowdown: float) -> float:
     return slowdown - 1 + sum(step for limit, step in STEPS if slowdown > limit)
 
 
-@dataclass(frozen=True)
 class SlowdownModel:
     """Expected slowdowns: measured where there is a table, by class otherwise."""
 
-    table: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """slowdowns by victim and neighbour"""
+    def __init__(self, table: Mapping[str, Mapping[str, float]] | None = None) -> None:
+        """Begin with slowdowns by victim and neighbour."""
+        self.table: dict[str, Mapping[str, float]] = {}
+        """slowdowns by victim and neighbour"""
+        self._suffered: dict[str, float] = {}
+        self._caused: dict[str, _Column] = {}
+        for victim, row in (table or {}).items():
+            self.state(victim, row)
 
-    @cached_property
-    def _suffered(self) -> dict[str, float]:
-        return {victim: fmean(row.values()) - 1 for victim, row in self.table.items() if row}
+    def state(self, victim: str, row: Mapping[str, float]) -> set[str]:
+        """Have what one workload suffers, by neighbour, instead of what was known of it; an empty row is none.
 
-    @cached_property
-    def _caused(self) -> dict[str, float]:
-        columns: dict[str, list[float]] = {}
-        for row in self.table.values():
-            for neighbour, slowdown in row.items():
-                columns.setdefault(neighbour, []).append(slowdown)
-        return {neighbour: fmean(column) - 1 for neighbour, column in columns.items()}
+        Returns the names of workloads of which any pair may have another slowdown than before; of two that are not
+        among them none has.
+        """
+        before = self.table.pop(victim, {})
+        self._suffered.pop(victim, None)
+        if row:
+            self.table[victim] = row
+            self._suffered[victim] = fmean(row.values()) - 1
+        differing = {name for name in before.keys() | row.keys() if before.get(name) != row.get(name)}
+        for name in differing:
+            column = self._caused.pop(name, _Column(0, 0)).changed(before.get(name), row.get(name))
+            if column.victims:
+                self._caused[name] = column
+        return differing | {victim} if differing else differing
 
     def excess(self, victim: Workload, neighbour: Workload) -> float:
         """Return the slowdown of `victim` beside `neighbour` alone, less 1.
@@ -74,7 +103,7 @@ class SlowdownModel:
             return measured - 1
         suffered, caused = self._suffered.get(victim.name), self._caused.get(neighbour.name)
         if suffered is not None and caused is not None and _namespace(victim) == _namespace(neighbour):
-            return (suffered + caused) / 2
+            return (suffered + caused.mean - 1) / 2
         return CLASS_EXCESS[victim.interference_class.sensitive, neighbour.interference_class.contentious]
 
     def slowdowns(self, residents: Sequence[Workload], *, together: float = 1.0) -> list[float]:

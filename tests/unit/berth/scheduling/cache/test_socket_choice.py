@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from berth.kube.objects import CustomObject
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.socket_choice import LIKELY, likely
 from berth.scheduling.interference.policy import InterferencePolicy
-from berth.scheduling.interference.slowdown import Workload
+from berth.scheduling.interference.slowdown import SlowdownModel, Workload
 from tests.support import builders
 from tests.support.placement import Clock
 from tests.support.sockets import asking, classed, owned, status, workload_profile
@@ -180,3 +181,67 @@ def test_prices_of_lone_pods_follow_who_is_there() -> None:
     first = cache.state.socket_choice._current()
     place(cache, *"A" * 30)
     assert cache.state.socket_choice._current() is not first
+
+
+def test_a_profile_that_changes_has_what_is_known_of_other_workloads_kept() -> None:
+    cache = cache_of(status("n1", cpus=(64, 64)))
+    for number in range(4):
+        cache.update_profile(workload_profile(f"p{number}", "D"))
+    place(cache, *"ABCD")
+    costs = cache.state.socket_choice._current()
+    kind = cache.state.sockets.kind_of("n1")
+    costs.pairing(kind)
+    looked_at = costs.looked_at
+    for times in range(1, 4):
+        cache.update_profile(workload_profile("p0", "D", slowdowns={"p1": f"1.{times}"}))
+        cache.state.socket_choice._current().pairing(kind)
+    assert cache.state.socket_choice._current() is costs
+    assert costs.looked_at == looked_at
+
+
+def test_prices_of_lone_pods_are_looked_at_again_when_as_many_profiles_have_changed_as_there_are() -> None:
+    cache = cache_of(status("n1", cpus=(64,)))
+    for number in range(4):
+        cache.update_profile(workload_profile(f"p{number}", "D"))
+    first = cache.state.socket_choice._current()
+    for number in range(4):
+        assert cache.state.socket_choice._current() is first
+        cache.update_profile(workload_profile(f"p{number}", "A"))
+    assert cache.state.socket_choice._current() is not first
+
+
+NAMES = st.sampled_from(["a", "b", "c"])
+CHANGES = st.lists(
+    st.tuples(NAMES, NAMES, st.sampled_from("ABCD"), st.dictionaries(NAMES, st.sampled_from(["1.15", "1.3", "1.9"])))
+    | st.tuples(NAMES, st.none(), st.none(), st.none()),
+    max_size=12,
+)
+
+
+@given(CHANGES)
+def test_what_is_remembered_is_what_profiles_say_now(
+    changes: list[tuple[str, str | None, str | None, dict[str, str] | None]],
+) -> None:
+    cache = cache_of(status("n1", cpus=(64,)))
+    for name in "abc":
+        pod = owned(f"{name}-1", name, labels={"berth.dev/interference-class": "D"})
+        cache.assume(pod, "n1")
+    choice, sockets = cache.state.socket_choice, cache.state.sockets
+    profiles: dict[str, tuple[str, dict[str, str]]] = {}
+    for name, target, letter, slowdowns in changes:
+        if target is None or letter is None or slowdowns is None:
+            cache.delete_profile(workload_profile(name, "A"))
+            profiles.pop(name, None)
+        else:
+            cache.update_profile(workload_profile(name, letter, target=target, slowdowns=slowdowns))
+            profiles[name] = target, slowdowns
+        counted = [min((each for each in profiles if profiles[each][0] == owner), default="") for owner in "abc"]
+        table = {
+            f"default/{each}": {f"default/{beside}": float(text) for beside, text in profiles[each][1].items()}
+            for each in counted
+            if each
+        }
+        fresh, group = SlowdownModel(table), [seat.resident.workload for seat in sockets.seats("n1").values()]
+        assert [each.name for each in group] == [each and f"default/{each}" for each in counted]
+        for pair in combinations(group, 2):
+            assert choice._judge.on_socket(list(pair), room=False) == pytest.approx(fresh.harm(pair))

@@ -84,11 +84,22 @@ def test_a_profile_that_can_no_longer_be_read_counts_no_more() -> None:
     assert len(profiles) == 0
 
 
-def test_the_table_has_what_was_measured() -> None:
+def test_the_model_has_what_was_measured() -> None:
     profiles = WorkloadProfiles()
     profiles.update(workload_profile("web", "B", slowdowns={"db": "1.3"}))
     profiles.update(workload_profile("db", "D"))
-    assert profiles.table() == {"default/web": {"default/db": 1.3}}
+    profiles.update(workload_profile("other", "D", target="web", slowdowns={"db": "1.9"}))
+    assert profiles.model.table == {"default/other": {"default/db": 1.9}}
+    profiles.delete(workload_profile("other", "D"))
+    assert profiles.model.table == {"default/web": {"default/db": 1.3}}
+
+
+def test_slowdowns_concern_the_neighbours_that_they_are_beside() -> None:
+    profiles = WorkloadProfiles()
+    for name in ("web", "db", "cache"):
+        profiles.update(workload_profile(name, "B"))
+    _, changed = profiles.update(workload_profile("web", "B", slowdowns={"db": "1.3", "nobody": "1.5"}))
+    assert changed == {"default/Deployment/web", "default/Deployment/db"}
 
 
 class Name(str):
