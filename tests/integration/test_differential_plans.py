@@ -118,3 +118,9 @@ def test_kube_scheduler_refuses_what_breaks_a_rule(spoiled: list[JointPlan], ref
     assert len(spoiled) >= PROBLEMS // 4
     taken = [plan.name for plan in spoiled if plan.name not in refusals]
     assert not taken, f"{len(taken)} of {len(spoiled)} were taken: {taken[:5]}"
+
+
+def test_each_rule_is_now_and_then_the_only_one_that_is_broken(spoiled: list[JointPlan]) -> None:
+    """Else a refusal says nothing of it; required affinity holds where all share a node."""
+    alone = {rule for plan in spoiled if len(broken := _broken(plan)) == 1 for rule in broken}
+    assert alone >= {"resources", "nodeAffinity", "taints", "hostPorts", "antiAffinity", "topologySpread"}

@@ -310,7 +310,7 @@ class Shape(NamedTuple):
         elif self.rule.startswith("pod"):
             one = builders.pod_term(self.key, labels)
             spec = {"affinity": {self.rule: {"requiredDuringSchedulingIgnoredDuringExecution": [one]}}}
-        ports = [8080] if self.rule == "port" else []
+        ports = [("" if self.key == HOST else "10.0.0.1", "TCP", 8080)] if self.rule == "port" else []
         names = [f"{self.workload}{wave}-{number}" for number in range(self.count)]
         return [member(name, self.workload, cpu=self.cpu, spec=spec, host_ports=ports) for name in names]
 
@@ -363,6 +363,7 @@ def test_every_pod_passes_the_filters_in_the_order_of_the_plan(
     for name in "abc":
         for each in (planned, replayed):
             each.cache.update_service(service(name, **({"trafficDistribution": prefer} if prefer else {})))
+    taken: Counter[str] = Counter()
     for number, wave in enumerate(waves):
         pods = [pod for shape in wave for pod in shape.pods(number)]
         outcome = planned.place(groups[0], *pods, partial=partial)
@@ -377,3 +378,7 @@ def test_every_pod_passes_the_filters_in_the_order_of_the_plan(
             _, result = replayed.planner._judge(decision.pod, groups[1], replayed.costs, coming)
             assert result.mask[replayed.cache.state.node_index[decision.node]], (decision.pod.key, result.rejections)
             replayed.cache.assume(decision.pod, decision.node)
+            if any(part.ports for part in decision.pod.spec.containers):
+                taken[decision.node] += 1
+    # Filters that say nothing would have let everything pass.
+    assert set(taken.values()) <= {1}
