@@ -82,7 +82,8 @@ lint: .venv manifests-check ## style, types, import contracts, layout of the tre
 # -- tests ----------------------------------------------------------------------------------------------------------
 
 # Each processor takes files of its own. Integration tests have a cluster for each process, whose files share it; more
-# than four would rather need memory than save time. Those from end to end take names and ports that the README states.
+# than four would rather need memory than save time. Those from end to end take names and ports that the README states; they
+# mostly wait for kubelets, and the unit tests give way to them.
 UNIT := -m pytest -n auto --dist loadfile tests/unit
 INTEGRATION := -m pytest -n auto --maxprocesses 4 --dist loadfile tests/integration
 
@@ -91,8 +92,11 @@ test: lint tools ## everything CI runs: linters, then unit, end-to-end and integ
 ifdef TESTS
 	$(BIN)/python -m pytest $(TESTS)
 else
-	$(BIN)/python $(UNIT)
-	$(BIN)/python -m pytest tests/e2e
+	@echo 'tests from end to end go on beside the unit tests, and are shown after them'
+	@set -m; $(BIN)/python -m pytest tests/e2e > $(VENV)/e2e.log 2>&1 & end_to_end=$$!; \
+	  trap "kill -INT -- -$$end_to_end; wait; exit 130" INT TERM; \
+	  nice -n 10 $(BIN)/python $(UNIT); unit=$$?; test $$unit -ne 2 || kill -INT -- -$$end_to_end; \
+	  wait $$end_to_end; code=$$?; cat $(VENV)/e2e.log; test $$unit -eq 0 -a $$code -eq 0
 	$(BIN)/python $(INTEGRATION)
 endif
 
