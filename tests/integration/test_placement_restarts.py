@@ -18,6 +18,7 @@ from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.bindings import BindingHistory, accepted_bindings, over_committed
+from tests.support.faults import Fault, FaultProxy
 from tests.support.placing import BARE, Stage, chain, configuration, profile
 from tests.support.stable import Stable
 
@@ -122,6 +123,41 @@ def test_a_replica_takes_over_from_a_dead_leader(own_cluster: LocalCluster, tmp_
                 stage.wait_bound("last")
     assert history.moved() == {}
     assert len(history.nodes) == 3
+
+
+def test_a_leader_that_stood_still_writes_nothing_when_it_wakes(own_cluster: LocalCluster, tmp_path: Path) -> None:
+    """Frozen with decisions in its hands for longer than its Lease lasts; another has carried them out meanwhile."""
+    stage = Stage(own_cluster)
+    stage.nodes("n1")
+    names = ["held", "decided", "too"]
+    arguments = ["--lease-duration", "3", "--lease-namespace", stage.name]
+    arguments += configuration(tmp_path, profile(), bindingsInFlight=1)
+    with FaultProxy(own_cluster, directory=tmp_path) as proxy, BindingHistory(own_cluster) as history:
+        rule = proxy.add(Fault.HOLD)
+        with ControllerProcess.start(
+            ["placement"], kubeconfig=proxy.kubeconfig, directory=tmp_path, arguments=arguments
+        ) as first:
+            first.wait_leader().wait_ready()
+            for name in names:
+                stage.pod(name)
+            proxy.wait_hits(rule)
+            first.wait_until(
+                lambda: first.metric("berth_placement_unbound_decisions"), accept=lambda left: left == 2, what="decided"
+            )
+            os.kill(first.pid, signal.SIGSTOP)
+            try:
+                with _start(own_cluster, tmp_path, *arguments) as second:
+                    second.wait_leader().wait_ready()
+                    stage.wait_bound(*names)
+                # Its answer is there when the leader wakes, so that it could go on at once.
+                proxy.release(rule)
+                eventually(lambda: proxy.bindings, what="the binding that was on its way goes on")
+            finally:
+                os.kill(first.pid, signal.SIGCONT)
+            assert first.process.wait(timeout=60) == 1
+        assert [binding.fault for binding in proxy.bindings] == [Fault.HOLD]
+    assert list(first.records("leadership lost, exiting so that a fresh process can compete"))
+    assert history.moved() == {}
 
 
 def test_api_server_restarted_while_pods_wait(own_cluster: LocalCluster, tmp_path: Path) -> None:
