@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from pydantic import Field
 
 from berth.api.base import ApiModel, Int64, Timestamp
-from berth.api.text import shortened
+from berth.api.text import on_one_line, shortened
 
 MAX_MESSAGE: Final = 32768
 """Longest message of a condition, in characters (metav1.Condition)."""
@@ -65,7 +65,7 @@ def apply(
     """Return ``conditions`` with the updates made, each in its place; new types come last.
 
     ``last_transition_time`` becomes ``now`` only when the status changes, so the same updates again yield an equal
-    list and need no API call. A message too long for the API is cut.
+    list and need no API call. What a message quotes stays on its line, and one too long for the API is cut.
     """
     result = {condition.type: condition for condition in conditions}
     for update in updates:
@@ -80,6 +80,6 @@ def apply(
             observed_generation=observed_generation,
             last_transition_time=previous.last_transition_time if previous is not None and kept else now,
             reason=update.reason,
-            message=shortened(update.message, MAX_MESSAGE),
+            message=shortened(on_one_line(update.message), MAX_MESSAGE),
         )
     return tuple(result.values())

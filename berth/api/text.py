@@ -65,10 +65,19 @@ def printable(text: str) -> str:
     return _COMMANDS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
+def on_one_line(text: str) -> str:
+    """Return ``text`` as :func:`printable` has it, with line feeds and tabs written out too: a forged line is none.
+
+    >>> on_one_line("n\\nStatus: True")
+    'n\\\\nStatus: True'
+    """
+    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def one_line(text: str, limit: int) -> str:
-    """Return what should be a name, as it can stand in a sentence: shortened, and line feeds and tabs written out too.
+    """Return what should be a name, as it can stand in a sentence: shortened, and on one line.
 
     >>> one_line("n\\nStatus: True", 8)
     'n\\\\nSta…'
     """
-    return printable(shortened(text, limit)).replace("\n", "\\n").replace("\t", "\\t")
+    return on_one_line(shortened(text, limit))

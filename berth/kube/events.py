@@ -17,7 +17,7 @@ from typing import Any
 
 import structlog
 
-from berth.api.text import shortened
+from berth.api.text import on_one_line, shortened
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.event_series import Series, SeriesMemory
@@ -81,7 +81,7 @@ class Note:
     reason: str
     """one CamelCase word for machines, e.g. FailedScheduling"""
     message: str
-    """a sentence for people; cut at 1024 bytes of UTF-8"""
+    """a sentence for people; written on one line, and cut at 1024 bytes of UTF-8"""
     action: str
     """what was being done, e.g. Binding"""
     warning: bool = False
@@ -111,7 +111,7 @@ class EventRecorder:
 
     def record(self, note: Note) -> None:
         """Queue a note; never blocks and never raises."""
-        note = replace(note, message=shortened(note.message, NOTE_LIMIT))
+        note = replace(note, message=shortened(on_one_line(note.message), NOTE_LIMIT))
         key = (note.regarding.uid, note.reason, note.action)
         now = monotonic()
         series = self._series.due(key, self._name(note), now)

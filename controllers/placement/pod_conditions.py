@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import structlog
 
+from berth.api.text import on_one_line
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.fair_queue import FairQueue, Turn
@@ -51,18 +52,18 @@ class PodConditions:
 
     def unschedulable(self, pod: Pod, message: str) -> None:
         """No node takes the pod: have the condition written unless it says the same already."""
-        self._note(pod, _Why(UNSCHEDULABLE, message))
+        self._note(pod, UNSCHEDULABLE, message)
 
     def failed(self, pod: Pod, message: str) -> None:
         """Planning the pod ended with an error: have the condition written unless it says the same already."""
-        self._note(pod, _Why(SCHEDULER_ERROR, message))
+        self._note(pod, SCHEDULER_ERROR, message)
 
     def waiting(self, pod: Pod, *, reason: str, message: str) -> None:
         """The pod is not planned yet: have the condition written unless it says the same already."""
-        self._note(pod, _Why(reason, message))
+        self._note(pod, reason, message)
 
-    def _note(self, pod: Pod, why: _Why) -> None:
-        uid = pod.metadata.uid
+    def _note(self, pod: Pod, reason: str, message: str) -> None:
+        uid, why = pod.metadata.uid, _Why(reason, on_one_line(message))
         self._drop(uid)
         written = self._written.get(uid)
         if written == why:

@@ -62,6 +62,12 @@ def test_a_long_message_is_cut_to_what_the_api_takes() -> None:
     assert after[0].message.endswith("…")
 
 
+def test_what_a_message_quotes_forges_no_line_and_commands_no_terminal() -> None:
+    update = ConditionUpdate("Ordered", False, "Cycle", 'no "a\nStatus: True\x1b[2J\u202e"')
+    after = apply((), [update], observed_generation=1, now=NOON)
+    assert after[0].message == 'no "a\\nStatus: True\\x1b[2J\\u202e"'
+
+
 def test_several_updates_are_made_together() -> None:
     before = conditions(("Theirs", True), ("Placed", True))
     updates = [ConditionUpdate("Placed", False, "Waiting", ""), ConditionUpdate("Ordered", True, "Set", "")]

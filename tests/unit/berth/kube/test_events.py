@@ -134,6 +134,13 @@ async def test_body_keeps_to_the_limits_of_the_api(closed_client: ApiClient) -> 
     assert body["regarding"] == {"apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "web-0", "uid": "u1"}
 
 
+async def test_what_a_note_quotes_forges_no_line_and_commands_no_terminal(closed_client: ApiClient) -> None:
+    subject = recorder(closed_client)
+    subject.record(note('no "a\nb\x1b[2J\u202e"'))
+    queued, _ = taken(subject)
+    assert queued.message == 'no "a\\nb\\x1b[2J\\u202e"'
+
+
 def test_reference_of_an_object() -> None:
     metadata = ObjectMeta(name="boutique", namespace="shop", uid="u9")
     made = Reference.of(metadata, kind="AppGroup", api_version="appgroup.diktyo.x-k8s.io/v1alpha1")

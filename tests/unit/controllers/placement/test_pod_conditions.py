@@ -51,6 +51,11 @@ def test_what_is_there_already_is_not_written(conditions: PodConditions, pod: Po
     assert bool(queued(conditions)) is written
 
 
+def test_what_a_message_quotes_forges_no_line_and_commands_no_terminal(conditions: PodConditions) -> None:
+    conditions.waiting(lone("a"), reason="WaitingForMembers", message='no pod of "a\nb\x1b[2J"')
+    assert queued(conditions) == [("a", 'no pod of "a\\nb\\x1b[2J"')]
+
+
 def test_what_was_written_is_not_written_again_until_forgotten(conditions: PodConditions) -> None:
     pod = lone("a")
     conditions.unschedulable(pod, "no cpu")
