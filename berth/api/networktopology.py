@@ -32,6 +32,9 @@ CONDITION_COMPLETE: Final = "Complete"
 ANNOTATION_SOURCE: Final = "berth.dev/source"
 """Annotation: the one source of costs (probereports, prometheus, configmap, userdefined); unset: the first there is."""
 
+SOURCE_STATED: Final = "userdefined"
+"""``status.source`` of costs that follow from what people state in UserDefined."""
+
 _ATOMIC: Final = {"x-kubernetes-list-type": "atomic"}
 _Kept = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})]
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from berth.api.base import format_timestamp
 from berth.api.conditions import ConditionStatus
 from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF, WEIGHTS_USER_DEFINED
-from berth.api.networktopology import CONDITION_SOURCE_AVAILABLE, NetworkTopology, iter_costs
+from berth.api.networktopology import CONDITION_SOURCE_AVAILABLE, SOURCE_STATED, NetworkTopology, iter_costs
 from berth.network.link_budgets import PlacePair, read_budgets
 
 SAME_ZONE_COST = 1.0
@@ -156,13 +156,19 @@ def read_costs(topology: NetworkTopology, *, weight_sets: Sequence[str] = DEFAUL
 
 def _current(topology: NetworkTopology) -> bool:
     """Whether the computed sets are of this spec and of its measurements, as far as their controller says."""
-    status = topology.status
-    if status.observed_generation is not None and status.observed_generation < topology.metadata.generation:
+    if _outdated(topology):
         return False
     missing = any(
-        item.type == CONDITION_SOURCE_AVAILABLE and item.status is ConditionStatus.FALSE for item in status.conditions
+        item.type == CONDITION_SOURCE_AVAILABLE and item.status is ConditionStatus.FALSE
+        for item in topology.status.conditions
     )
     return not (missing and topology.spec.configmap_name)
+
+
+def _outdated(topology: NetworkTopology) -> bool:
+    """Whether the status is of an earlier spec."""
+    observed = topology.status.observed_generation
+    return observed is not None and observed < topology.metadata.generation
 
 
 def _read_level(topology: NetworkTopology, key: str, weight_sets: Sequence[str]) -> tuple[dict[Pair, float], set[str]]:
@@ -184,8 +190,10 @@ def _read_level(topology: NetworkTopology, key: str, weight_sets: Sequence[str])
 def _scale(topology: NetworkTopology, name: str) -> str:
     """Return a name of the scale of a weight set's costs; those of equal scale may be compared.
 
-    The controller writes NetperfCosts whenever it measures; without it, Dijkstra has paths over stated costs.
+    The controller writes NetperfCosts whenever it measures; without it, Dijkstra has paths over stated costs. So it has
+    beside a NetperfCosts that another controller has left, where the status says that what is stated was the source.
     """
-    if name == WEIGHTS_DIJKSTRA:
-        return WEIGHTS_USER_DEFINED if topology.weight_set(WEIGHTS_NETPERF) is None else WEIGHTS_NETPERF
-    return name
+    if name != WEIGHTS_DIJKSTRA:
+        return name
+    stated = topology.status.source == SOURCE_STATED and not _outdated(topology)
+    return WEIGHTS_USER_DEFINED if stated or topology.weight_set(WEIGHTS_NETPERF) is None else WEIGHTS_NETPERF

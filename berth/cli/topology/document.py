@@ -72,7 +72,7 @@ def topology_document(
     read = read_reports(reports if has_figures(topology) else (), places, percentile="p90", now=now)
     figures = pair_figures(read.measurements, places.zone_of)
     costs = read_costs(topology)
-    direct = _direct(topology)
+    direct = _direct(topology, costs)
     zones = sorted(places.zones, key=lambda zone: (places.region_of.get(zone, ""), zone))
     status = topology.status
     document: dict[str, Any] = {"namespace": topology.metadata.namespace, "name": topology.metadata.name}
@@ -100,9 +100,10 @@ def topology_document(
     return document
 
 
-def _direct(topology: NetworkTopology) -> dict[str, set[Pair]]:
+def _direct(topology: NetworkTopology, costs: NetworkCosts) -> dict[str, set[Pair]]:
     """Pairs by topology key whose cost was measured or stated, and is not that of a path."""
-    weights = topology.weight_set(WEIGHTS_NETPERF) or topology.weight_set(WEIGHTS_USER_DEFINED)
+    measured = WEIGHTS_NETPERF in costs.weight_sets
+    weights = topology.weight_set(WEIGHTS_NETPERF if measured else WEIGHTS_USER_DEFINED)
     if weights is None:
         return {}
     return {

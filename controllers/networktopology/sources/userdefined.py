@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from berth.api.conditions import ConditionUpdate
 from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_USER_DEFINED
-from berth.api.networktopology import Cost, NetworkTopology, iter_costs
+from berth.api.networktopology import SOURCE_STATED, Cost, NetworkTopology, iter_costs
 from berth.api.text import counted
 from controllers.networktopology.aggregation import Pair, aggregate
 from controllers.networktopology.graph import CostGraph
@@ -31,7 +31,7 @@ MAX_LABEL: Final = 63
 class UserDefined(Source):
     """What people stated."""
 
-    choice: ClassVar[str] = "userdefined"
+    choice: ClassVar[str] = SOURCE_STATED
 
     @classmethod
     def named_by(cls, topology: NetworkTopology) -> bool:  # noqa: ARG003

@@ -194,6 +194,25 @@ class TestReading:
         assert costs.zones == {("a", to): cost for to, cost in zones.items()}
         assert costs.weight_sets == read
 
+    @pytest.mark.parametrize(
+        ("source", "observed", "zones", "read"),
+        [
+            pytest.param("userdefined", 3, {"b": 2.0, "c": 9.0}, ("Dijkstra", "UserDefined"), id="left-by-another"),
+            pytest.param("userdefined", 2, {"b": 2.0, "d": 4.0}, ("Dijkstra", "NetperfCosts"), id="just-written"),
+            pytest.param("probereports", 3, {"b": 2.0, "d": 4.0}, ("Dijkstra", "NetperfCosts"), id="measured"),
+        ],
+    )
+    def test_paths_over_stated_costs_are_not_mixed_with_what_another_controller_measured(
+        self, source: str, observed: int, zones: dict[str, float], read: tuple[str, ...]
+    ) -> None:
+        rows = {"Dijkstra": {"b": 2}, "NetperfCosts": {"b": 3, "d": 4}, "UserDefined": {"b": 5, "c": 9}}
+        body = kinds.network_topology(*(kinds.weight_set(name, a=row) for name, row in rows.items()))
+        body["metadata"]["generation"] = 3
+        body["status"] = {"source": source, "observedGeneration": observed}
+        costs = read_costs(NetworkTopology.parse(body))
+        assert costs.zones == {("a", to): cost for to, cost in zones.items()}
+        assert costs.weight_sets == read
+
     def test_each_topology_key_has_its_own_scale(self) -> None:
         measured = [kinds.weight_set(name, a={"b": 3}) for name in ("Dijkstra", "NetperfCosts")]
         stated = kinds.weight_set(key=REGION, east={"west": 20})
