@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from statistics import median
 
 from berth.kube.objects import ObjectMeta
+from berth.kube.probe_reports import Report, ReportedPeer, ReportStatus
 from controllers.networktopology.compute import compute
 from controllers.networktopology.places import NodePlace, Places
-from controllers.networktopology.sources.probe_measurements import Report, ReportedPeer, ReportStatus, read_reports
+from controllers.networktopology.sources.probe_measurements import read_reports
 
 PEERS = 10
 """Peers of each node."""
@@ -67,7 +68,9 @@ def simulated(nodes: int, zones: int, *, now: datetime, seed: int) -> tuple[Plac
                 last_probe_time=now.isoformat(),
             )
 
-    reports = [Report(ObjectMeta(name=name), ReportStatus(list(peers(number)))) for number, name in enumerate(names)]
+    reports = [
+        Report(ObjectMeta(name=name), ReportStatus(peers=list(peers(number)))) for number, name in enumerate(names)
+    ]
     return Places.of(place), reports, truth
 
 

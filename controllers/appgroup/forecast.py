@@ -14,6 +14,7 @@ def forecast(
     document: Mapping[str, Any],
     nodes: Mapping[str, Labels],  # noqa: ARG001 - forecasts of all kinds are called alike
     configmaps: Mapping[str, Mapping[str, str]],  # noqa: ARG001
+    measured: object = None,  # noqa: ARG001
 ) -> dict[str, Any]:
     """Return the AppGroup with the order in its status; unchanged when its spec gives none.
 
@@ -21,6 +22,7 @@ def forecast(
         document: the AppGroup.
         nodes: labels by node name.
         configmaps: data by ``namespace/name``.
+        measured: what node agents have measured.
     """
     order = [entry.to_api() for entry in plan_spec(document).order]
     status = {**(document.get("status") or {}), **({"topologyOrder": order} if order else {})}

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from berth.api.labels import WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF
 from berth.api.networktopology import NetworkTopology
+from berth.scheduling.simulation.inputs import NOTHING_MEASURED, Measured
 from controllers.networktopology.compute import compute
 from controllers.networktopology.places import NodePlace, Places
 from controllers.networktopology.scale import COST_UNIT
 from controllers.networktopology.sources.base import ConfigMapData, Percentile, Published, Source
-from controllers.networktopology.sources.probe_measurements import Report
 from controllers.networktopology.sources.registry import SOURCES, read_without_following
 from controllers.networktopology.weights import weight_sets
 
@@ -24,12 +23,11 @@ def forecast(
     document: Mapping[str, Any],
     nodes: Mapping[str, Labels],
     configmaps: ConfigMapData,
+    measured: Measured = NOTHING_MEASURED,
     *,
     kinds: Sequence[type[Source]] = SOURCES,
     percentile: Percentile = "p90",
     cost_unit: int = COST_UNIT,
-    reports: Sequence[Report] = (),
-    now: datetime | None = None,
 ) -> dict[str, Any]:
     """Return the NetworkTopology with the weight sets that follow from it, the nodes and its source.
 
@@ -37,11 +35,10 @@ def forecast(
         document: the NetworkTopology.
         nodes: labels by node name.
         configmaps: those that exist.
+        measured: what node agents have measured.
         kinds: kinds of sources.
         percentile: of the measured latencies.
         cost_unit: microseconds of a measured latency that cost 1.
-        reports: ProbeReports of the cluster.
-        now: when they were read; needed with them.
 
     Raises:
         berth.api.errors.InvalidObjectError: the object does not fit its kind.
@@ -50,6 +47,6 @@ def forecast(
     places = Places.of({name: NodePlace.of(labels) for name, labels in nodes.items()})
     spec = document.get("spec") or {}
     stated = [item for item in spec.get("weights") or () if item["name"] not in _COMPUTED]
-    reading = read_without_following(topology, places, Published(configmaps, percentile, reports, now), kinds=kinds)
+    reading = read_without_following(topology, places, Published(configmaps, percentile, *measured), kinds=kinds)
     computed = compute(reading, places, cost_unit=cost_unit).sets
     return {**document, "spec": {**spec, "weights": [*stated, *weight_sets(computed)]}}

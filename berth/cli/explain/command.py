@@ -130,7 +130,12 @@ def explain_node(
             if stated.spec.node_name == name:
                 _refuse(f"pod {stated.key} is on node {name} already; `kubectl berth explain pod {last}` says why")
         facts = await command.read_node_facts(
-            client, node, schedulers=_names(profiles), namespace=namespace, stated=stated
+            client,
+            node,
+            schedulers=_names(profiles),
+            namespace=namespace,
+            stated=stated,
+            links=any(profile.check_risk_node_bandwidth is not None for profile in profiles.profiles),
         )
         return dict(command.node_document(facts, profiles, now=datetime.now(UTC)))
 

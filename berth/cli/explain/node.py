@@ -13,6 +13,7 @@ from berth.api.labels import BERTH_PREFIX, RESOURCE_BANDWIDTH, membership
 from berth.cli.explain.pod import parse_time, read_annotation
 from berth.cli.plan.report import node_resources
 from berth.kube.objects import CustomObject, Namespace, Node, Pod, Service
+from berth.kube.probe_reports import LinkReport
 from berth.network.costs import Place
 from berth.network.edge_costs import EdgeTotals, edge_totals, node_places
 from berth.network.groups import GroupKey
@@ -32,6 +33,7 @@ _UNREAD = {
     "nodes": "costs towards other nodes are not known, and rules of waiting pods are judged by this node alone",
     "appgroups": "dependencies are not known, and their costs and bandwidth are left out",
     "networktopologies": "network costs are not known",
+    "probereports": "how busy the node's link is is not known, and not judged",
     "services": "pods are taken to call every replica",
 }
 """What is missing in an explanation made without the right to list something."""
@@ -66,6 +68,8 @@ class NodeFacts:
     """namespaces, for rules that select them"""
     storage: Sequence[StorageObject] = ()
     """volumes, claims and their like, for waiting pods that use some"""
+    reports: Sequence[LinkReport] = ()
+    """the node's ProbeReport, if there is one and a profile judges links by it"""
     unread: Sequence[str] = ()
     """plural names of what may not be listed, and is missing above"""
 
@@ -79,7 +83,7 @@ def node_document(facts: NodeFacts, configuration: PlacementConfiguration, *, no
         now: for ages.
     """
     node, name = facts.node, facts.node.metadata.name
-    cache = _cache(facts)
+    cache = _cache(facts, now)
     place = Place.of(node.metadata.labels)
     ours: list[Pod] = []
     others: list[Pod] = []
@@ -109,7 +113,7 @@ def node_document(facts: NodeFacts, configuration: PlacementConfiguration, *, no
     }
 
 
-def _cache(facts: NodeFacts) -> Cache:
+def _cache(facts: NodeFacts, now: datetime) -> Cache:
     """The scheduler's view of what was read."""
     cache = Cache(clock=lambda: 0.0)
     for node in {item.metadata.name: item for item in (*facts.nodes, facts.node)}.values():
@@ -124,6 +128,8 @@ def _cache(facts: NodeFacts) -> Cache:
         cache.update_service(service)
     for topology in facts.topologies:
         cache.update_topology(topology)
+    for report in facts.reports:
+        cache.link_use.read(report, now)
     for pod in {item.metadata.uid: item for item in (*facts.elsewhere, *facts.here, *facts.waiting)}.values():
         cache.update_pod(pod)
     return cache

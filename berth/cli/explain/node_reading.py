@@ -13,6 +13,7 @@ from berth.cli.listing import OptionalLists
 from berth.kube.client import ApiClient
 from berth.kube.decoding import without_null_fields
 from berth.kube.objects import Node, Pod, Service
+from berth.kube.probe_reports import LINK_REPORTS
 from berth.kube.resources import (
     APP_GROUPS,
     NAMESPACES,
@@ -39,6 +40,7 @@ async def read_node_facts(
     schedulers: Sequence[str],
     namespace: str | None,
     stated: Pod | None,
+    links: bool,
 ) -> NodeFacts:
     """Read a node and what its explanation needs.
 
@@ -48,6 +50,7 @@ async def read_node_facts(
         schedulers: scheduler names that are Berth's.
         namespace: judge waiting pods of this namespace alone; None for all.
         stated: judge this pod and no other.
+        links: whether links are judged by how busy they are.
 
     Raises:
         ApiError: the cluster cannot be read, or its pods may not be listed; other missing rights are noted.
@@ -77,6 +80,9 @@ async def read_node_facts(
         topologies=await lists.read(NETWORK_TOPOLOGIES),
         services=await _services(lists, (*here, *waiting)),
         namespaces=await lists.read(NAMESPACES) if waiting else (),
+        reports=await lists.read(LINK_REPORTS, field_selector=f"metadata.name={node.metadata.name}")
+        if waiting and links
+        else (),
         storage=await _storage(lists) if any(claim_keys(pod) for pod in waiting) else (),
         unread=lists.unread,
     )

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import typer
 
-from berth.api import probereport
 from berth.api.base import format_timestamp
 from berth.cli.commands import CLUSTER_ERRORS, UnreadableFileError, cluster_problem, fail, read_file
 from berth.cli.listing import list_cluster
@@ -118,7 +117,6 @@ def plan(
 
     with progress_on_stderr(quiet=quiet) as progress:
         live: dict[str, list[Any]] | None = None
-        reports: list[Any] = []
         if from_cluster:
             try:
                 live, own = asyncio.run(
@@ -133,15 +131,12 @@ def plan(
             except CLUSTER_ERRORS as error:
                 fail(f"berth plan: {cluster_problem(error)}")
             namespace = namespace or own
-            reports = live.pop(probereport.KIND)
         now = datetime.now(UTC)
         try:
             document = command.plan(
                 sources,
                 live=live,
-                forecasts=command.forecasts(
-                    percentile=latency_percentile.value, cost_unit=cost_unit_microseconds, reports=reports, now=now
-                ),
+                forecasts=command.forecasts(percentile=latency_percentile.value, cost_unit=cost_unit_microseconds),
                 progress=progress,
                 namespace=namespace or "default",
                 configuration=configuration,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -26,30 +25,25 @@ from controllers.appgroup import forecast as appgroup
 from controllers.networktopology import forecast as networktopology
 from controllers.networktopology.scale import COST_UNIT
 from controllers.networktopology.sources.base import Percentile
-from controllers.networktopology.sources.probe_measurements import PROBE_REPORTS, Report
 
 RESOURCES = READ
 """Kinds to list from a live cluster."""
-MAY_LACK = (PROBE_REPORTS, *inputs.MAY_LACK)
-"""Kinds to list if that is allowed; without them costs come from other sources, and no sockets are known."""
+MAY_LACK = inputs.MAY_LACK
+"""Kinds to list if that is allowed; without them costs come from other sources, and no links and sockets are known."""
 
 
 def forecasts(
     *,
     percentile: Percentile = "p90",
     cost_unit: int = COST_UNIT,
-    reports: Sequence[Report] = (),
-    now: datetime | None = None,
 ) -> Mapping[str, Forecast]:
     """By kind, what its controller would fill into a new object.
 
     Args:
         percentile: of the latencies that the networktopology controller reads.
         cost_unit: microseconds of latency that cost 1 there.
-        reports: ProbeReports of the cluster.
-        now: when they were read; needed with them.
     """
-    topology = partial(networktopology.forecast, percentile=percentile, cost_unit=cost_unit, reports=reports, now=now)
+    topology = partial(networktopology.forecast, percentile=percentile, cost_unit=cost_unit)
     return {"AppGroup": appgroup.forecast, "NetworkTopology": topology}
 
 

@@ -44,7 +44,7 @@ def topology(
     # Late, since `berth run` shares this program and has no use for the scheduling library.
     from berth.cli.topology import document as documents
     from berth.cli.topology import tables
-    from controllers.networktopology.sources.probe_measurements import PROBE_REPORTS
+    from berth.kube.probe_reports import PROBE_REPORTS
 
     async def look() -> dict[str, Any]:
         connection = await load_connection(kubeconfig=str(kubeconfig) if kubeconfig else None, context=context)

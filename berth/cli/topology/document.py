@@ -15,12 +15,13 @@ from berth.api.base import format_timestamp
 from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_NETPERF, WEIGHTS_USER_DEFINED
 from berth.api.networktopology import API_VERSION, CONDITION_SOURCE_AVAILABLE, KIND, NetworkTopology, iter_costs
 from berth.kube.objects import CustomObject
+from berth.kube.probe_reports import Report
 from berth.network.costs import NetworkCosts, Place, read_costs
 from controllers.networktopology.node_medians import PairFigures, pair_figures
 from controllers.networktopology.places import NodePlace, Places
 from controllers.networktopology.sources.base import UNREACHABLE
 from controllers.networktopology.sources.configmap import ConfigMaps
-from controllers.networktopology.sources.probe_measurements import Report, read_reports
+from controllers.networktopology.sources.probe_measurements import read_reports
 from controllers.networktopology.sources.probereports import ProbeReports
 from controllers.networktopology.sources.prometheus import Prometheus
 from controllers.networktopology.sources.userdefined import UserDefined

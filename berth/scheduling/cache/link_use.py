@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from datetime import datetime
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from berth.api.base import read_timestamp
+from berth.kube.probe_reports import LinkReport
+
 Floats = npt.NDArray[np.float64]
 MAX_AGE = 600.0
 """Seconds after which a report has no agent any more."""
+CLOCK_TOLERANCE: Final = 60.0
+"""Seconds by which a node's clock may be ahead."""
 
 
 class LinkUse(NamedTuple):
@@ -29,6 +35,15 @@ class LinkUseTable:
         """Start empty; `clock` is monotonic time."""
         self._clock = clock
         self._nodes: dict[str, tuple[LinkUse, float]] = {}
+
+    def read(self, report: LinkReport, now: datetime) -> None:
+        """Take in a report as it is now; one of no time, or of the future, says nothing."""
+        use, written = _use(report), read_timestamp(report.status.time)
+        age = None if written is None else (now - written).total_seconds()
+        if use is None or age is None or age < -CLOCK_TOLERANCE:
+            self.delete(report.metadata.name)
+        else:
+            self.update(report.metadata.name, use, age=age)
 
     def update(self, node: str, use: LinkUse, *, age: float) -> None:
         """A node's report is so many seconds old; one that is too old says nothing."""
@@ -57,3 +72,12 @@ class LinkUseTable:
                 if use.capacity is not None:
                     capacity[slot] = use.capacity
         return mean, deviation, capacity
+
+
+def _use(report: LinkReport) -> LinkUse | None:
+    found = report.status.bandwidth
+    if found is None or found.mean_bits_per_second is None or found.mean_bits_per_second < 0:
+        return None
+    capacity = found.capacity_bits_per_second or 0
+    deviation = max(found.deviation_bits_per_second or 0, 0)
+    return LinkUse(float(found.mean_bits_per_second), float(deviation), float(capacity) if capacity > 0 else None)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from berth.api.appgroup import AppGroup
+from berth.api.base import read_timestamp
 from berth.api.checks import appgroup_problems, topology_problems
 from berth.api.errors import InvalidObjectError
 from berth.api.networktopology import NetworkTopology
@@ -20,6 +22,7 @@ from berth.api.workloadprofile import WorkloadProfile
 from berth.kube.custom_object import encoded
 from berth.kube.objects import ConfigMap, CustomObject, Node, Pod, StorageClass
 from berth.kube.priorities import PRIORITY_CLASSES, PriorityClass
+from berth.kube.probe_reports import PROBE_REPORTS, Report, newest
 from berth.kube.resources import (
     APP_GROUPS,
     CONFIGMAPS,
@@ -68,7 +71,7 @@ READ: tuple[Resource[Any], ...] = (
     PRIORITY_CLASSES,
 )
 """Kinds that a plan reads from a live cluster."""
-MAY_LACK: tuple[Resource[Any], ...] = (SOCKET_STATUSES, WORKLOAD_PROFILES)
+MAY_LACK: tuple[Resource[Any], ...] = (PROBE_REPORTS, SOCKET_STATUSES, WORKLOAD_PROFILES)
 """Kinds that it reads where they are there and may be read."""
 _BY_KIND: dict[tuple[str, str], Resource[Any]] = {
     (item.group, item.kind): item for item in (*READ, *MAY_LACK, CONFIGMAPS)
@@ -80,9 +83,25 @@ DEFAULT_MAX_PODS = "110"
 
 Live = Mapping[str, Sequence[Any]]
 """Objects of a live cluster by kind."""
-Forecast = Callable[[Mapping[str, Any], Mapping[str, Mapping[str, str]], Mapping[str, Mapping[str, str]]], Any]
-"""What a controller would make of a new object: (object, labels by node, data by ConfigMap) to the object with the
-fields that the controller fills in."""
+
+
+class Measured(NamedTuple):
+    """What node agents have measured."""
+
+    reports: Sequence[Report] = ()
+    """their ProbeReports"""
+    now: datetime | None = None
+    """when they were read; None without any"""
+
+
+NOTHING_MEASURED = Measured()
+"""No agent anywhere."""
+
+Forecast = Callable[
+    [Mapping[str, Any], Mapping[str, Mapping[str, str]], Mapping[str, Mapping[str, str]], Measured], Any
+]
+"""What a controller would make of a new object: (object, labels by node, data by ConfigMap, what was measured) to the
+object with the fields that the controller fills in."""
 
 
 @dataclass(slots=True)
@@ -101,6 +120,8 @@ class Inputs:
     """kinds in the manifests that a plan does not read"""
     notes: list[str] = field(default_factory=list)
     """what a reader of the plan should know about its input"""
+    measured: Measured = NOTHING_MEASURED
+    """what node agents have measured"""
 
     def of(self, kind: str) -> list[Any]:
         """All objects of a kind, live ones first, then in the order of the manifests."""
@@ -120,6 +141,7 @@ class _Assembly:
         self.problems: list[InputProblem] = []
         self._namespace = namespace
         self._now = now
+        self._live = bool(live)
         self._forecasts = forecasts
         self._workloads: list[Workload] = []
         self._satisfied = 0
@@ -210,6 +232,9 @@ class _Assembly:
 
     def finish(self) -> None:
         """Expand workloads and fill in what the API server and other controllers would."""
+        reports = self.inputs.of("ProbeReport")
+        # Those of manifests alone are of a moment, which the newest of them tells.
+        self.inputs.measured = Measured(reports, read_timestamp(self._now) if self._live else newest(reports))
         self._kinds_of_ours()
         priorities: dict[str, PriorityClass] = self.inputs.objects.get("PriorityClass", {})
         classes: list[StorageClass] = self.inputs.of("StorageClass")
@@ -297,7 +322,7 @@ class _Assembly:
                 continue
             forecast = self._forecasts.get(document.kind)
             if forecast is not None:
-                completed = forecast(document.data, nodes, maps)
+                completed = forecast(document.data, nodes, maps, self.inputs.measured)
                 item.spec, item.status = encoded(completed.get("spec", {})), encoded(completed.get("status", {}))
 
 

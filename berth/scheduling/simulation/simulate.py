@@ -141,6 +141,10 @@ class _Planner(CycleListener):
             problem, _ = cache.update_topology(item)
             if problem is not None:
                 self.result.notes.append(f"NetworkTopology ignored: {problem}")
+        reports, now = inputs.measured
+        if now is not None:
+            for report in reports:
+                cache.link_use.read(report, now)
         if cache.state.policies:
             for item in inputs.of("SocketStatus"):
                 self._note("SocketStatus", item, cache.update_sockets(item))

@@ -21,8 +21,8 @@ from controllers.networktopology.places import Places
 from controllers.networktopology.sources.prometheus_server import PrometheusServer
 
 if TYPE_CHECKING:
+    from berth.kube.probe_reports import Report
     from controllers.networktopology.sources.coverage import Coverage
-    from controllers.networktopology.sources.probe_measurements import Report
 
 UNREACHABLE: Final = 2**62
 """Latency, in microseconds, of what answers nothing."""

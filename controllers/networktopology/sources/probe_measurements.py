@@ -6,14 +6,10 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-import msgspec
-
 from berth.api.base import read_timestamp
-from berth.api.labels import BERTH_GROUP
-from berth.api.probereport import KIND, MAX_MICROSECONDS, PLURAL
+from berth.api.probereport import MAX_MICROSECONDS
 from berth.api.text import counted
-from berth.kube.objects import ObjectMeta
-from berth.kube.resources import Resource
+from berth.kube.probe_reports import Report, ReportedPeer
 from controllers.networktopology.node_medians import FRESH_AGE, MAX_AGE, latencies, pair_figures
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import UNREACHABLE, Measurement, Percentile, Reading, SourceState
@@ -26,33 +22,6 @@ LAG_TOLERANCE: Final = MAX_AGE - FRESH_AGE
 TRUST_MARGIN: Final = 30.0
 """Seconds by which a clock that was wrong must be better than that to count again. Reports come some seconds sooner or
 later after the last probe, and a clock at the limit would be right and wrong by turns."""
-
-
-class ReportedPeer(msgspec.Struct, rename="camel", gc=False):
-    """What a report says about one peer, as far as costs come from it."""
-
-    node: str = ""
-    p50_microseconds: int | None = None
-    p90_microseconds: int | None = None
-    p99_microseconds: int | None = None
-    last_probe_time: str = ""
-
-
-class ReportStatus(msgspec.Struct, gc=False):
-    """Status of a report."""
-
-    peers: list[ReportedPeer] = []
-
-
-class Report(msgspec.Struct, gc=False):
-    """ProbeReport, cut down to what costs come from."""
-
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    status: ReportStatus = msgspec.field(default_factory=ReportStatus)
-
-
-PROBE_REPORTS: Final = Resource(BERTH_GROUP, "v1alpha1", PLURAL, KIND, Report, namespaced=False)
-"""ProbeReports as sources of measurements."""
 
 
 class _Gathered:

@@ -21,6 +21,7 @@ from berth.api.networktopology import ANNOTATION_SOURCE, NetworkTopology
 from berth.api.text import counted
 from berth.kube.client import TRANSPORT_ERRORS
 from berth.kube.errors import ApiError
+from berth.kube.probe_reports import PROBE_REPORTS, Report
 from berth.kube.reflector import Reflector
 from berth.runtime.operator import why_refused
 from controllers.networktopology.node_medians import FRESH_AGE
@@ -37,7 +38,7 @@ from controllers.networktopology.sources.base import (
     left_out,
 )
 from controllers.networktopology.sources.cluster_wide import ClusterWideSource
-from controllers.networktopology.sources.probe_measurements import CLOCK_TOLERANCE, PROBE_REPORTS, Report, read_reports
+from controllers.networktopology.sources.probe_measurements import CLOCK_TOLERANCE, read_reports
 from controllers.networktopology.sources.reported_time import ReportedTime, clock_comparison
 from controllers.networktopology.sources.steady_clock import Present, SteadyClock
 

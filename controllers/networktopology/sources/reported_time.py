@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from berth.api.base import read_timestamp
+from berth.kube.probe_reports import Report
 from controllers.networktopology.node_medians import MAX_AGE
-from controllers.networktopology.sources.probe_measurements import Report, roughly
+from controllers.networktopology.sources.probe_measurements import roughly
 
 VOTE_SECONDS: Final = MAX_AGE
 """Seconds for which the report of a node says what time it is: as long as what it says counts. Agents write every 300,

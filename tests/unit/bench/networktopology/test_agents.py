@@ -9,8 +9,9 @@ import pytest
 
 from bench.networktopology.agents import Phase, expected, near, written
 from bench.networktopology.fleet import Fleet
+from berth.kube.probe_reports import Report
 from controllers.networktopology.compute import compute
-from controllers.networktopology.sources.probe_measurements import Report, read_reports
+from controllers.networktopology.sources.probe_measurements import read_reports
 from controllers.networktopology.weights import weight_sets
 
 

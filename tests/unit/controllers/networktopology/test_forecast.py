@@ -10,8 +10,9 @@ import pytest
 
 from berth.api.errors import InvalidObjectError
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from berth.kube.probe_reports import Report
+from berth.scheduling.simulation.inputs import Measured
 from controllers.networktopology.forecast import forecast
-from controllers.networktopology.sources.probe_measurements import Report
 from tests.support.topologies import probe_report, probed_peer, raw_topology, weight_set
 
 NODES = {f"n-{zone}": {LABEL_ZONE: zone, LABEL_REGION: "r"} for zone in "abc"}
@@ -86,14 +87,14 @@ def test_reports_of_the_cluster_count_as_in_the_controller(annotation: str, cost
         msgspec.convert(probe_report(node, *(probed_peer(name, 850) for name in others)), Report)
         for node, others in peers.items()
     ]
-    document = forecast(raw, NODES, maps, reports=reports, now=datetime.now(UTC))
+    document = forecast(raw, NODES, maps, Measured(reports, datetime.now(UTC)))
     assert zone_costs(document, "NetperfCosts")["a", "b"] == cost
 
 
 def test_reports_that_are_too_old_count_no_more() -> None:
     then = datetime.now(UTC) - timedelta(hours=1)
     reports = [msgspec.convert(probe_report("n-a", probed_peer("n-b", 850, time=then)), Report)]
-    document = forecast(raw_topology(STATED), NODES, {}, reports=reports, now=datetime.now(UTC))
+    document = forecast(raw_topology(STATED), NODES, {}, Measured(reports, datetime.now(UTC)))
     assert zone_costs(document, "Dijkstra")["a", "b"] == 2
 
 

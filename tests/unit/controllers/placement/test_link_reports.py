@@ -10,18 +10,19 @@ import numpy as np
 import pytest
 
 from berth.kube.client import ApiClient
+from berth.kube.probe_reports import LinkReport
 from berth.scheduling.cache.link_use import MAX_AGE, LinkUseTable
-from controllers.placement.link_reports import LinkReports, Report
+from controllers.placement.link_reports import LinkReports
 from tests.support.placement import Clock
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 LINK = {"interface": "eth0", "capacityBitsPerSecond": 10, "meanBitsPerSecond": 5, "deviationBitsPerSecond": 2}
 
 
-def report(bandwidth: dict[str, Any] | None, *, age: float = 0.0, **status: Any) -> Report:
+def report(bandwidth: dict[str, Any] | None, *, age: float = 0.0, **status: Any) -> LinkReport:
     time = (NOW - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%SZ")
     body = {"metadata": {"name": "n1"}, "status": {"time": time, "bandwidth": bandwidth, "peers": [], **status}}
-    return msgspec.json.decode(msgspec.json.encode(body), type=Report)
+    return msgspec.json.decode(msgspec.json.encode(body), type=LinkReport)
 
 
 class World:
@@ -53,7 +54,7 @@ NOTHING = [-1.0, -1.0, -1.0]
         pytest.param(report(LINK, time="2026-11-01T12:00:00"), NOTHING, id="no-zone-of-time"),
     ],
 )
-def test_what_a_report_says(seen: Report, figures: list[float]) -> None:
+def test_what_a_report_says(seen: LinkReport, figures: list[float]) -> None:
     world = World()
     world.reports.on_report(None, report(LINK))
     world.reports.on_report(report(LINK), seen)

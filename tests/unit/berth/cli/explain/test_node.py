@@ -7,10 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from berth.api.labels import RESOURCE_BANDWIDTH
 from berth.cli.explain.node import NodeFacts, node_document
 from berth.kube.meta import OwnerReference
 from berth.kube.objects import Node, Service
-from berth.scheduling.configuration import PlacementConfiguration
+from berth.kube.probe_reports import LinkReport
+from berth.scheduling.configuration import PlacementConfiguration, parse_configuration
 from tests.support import builders, explanations, plans
 from tests.support.node_explanations import NODES, ZONE, custom, explained, placed, pod
 
@@ -122,3 +124,21 @@ def test_settings_of_the_node_are_shown_and_wrong_ones_named() -> None:
 def test_a_node_by_itself_is_explained_without_anything_else() -> None:
     document = node_document(NodeFacts(NODES[0], here=()), PlacementConfiguration(), now=explanations.NOW)
     assert (document["pods"], document["waiting"], document["others"]["pods"]) == ([], [], 0)
+
+
+@pytest.mark.parametrize(("mean", "fit"), [pytest.param(0, 1, id="idle"), pytest.param(950_000_000, 0, id="busy")])
+def test_a_waiting_pod_is_judged_by_how_busy_the_link_is(mean: int, fit: int) -> None:
+    budget = builders.node("n1", labels={ZONE: "a"}, extra={RESOURCE_BANDWIDTH: "1G"})
+    time = explanations.NOW.strftime("%Y-%m-%dT%H:%M:%SZ")
+    bandwidth = {"meanBitsPerSecond": mean, "deviationBitsPerSecond": 400_000_000, "samples": 60}
+    body = {"metadata": {"name": "n1"}, "status": {"time": time, "bandwidth": bandwidth}}
+    facts = NodeFacts(
+        budget,
+        here=(),
+        waiting=[pod("wants", **{RESOURCE_BANDWIDTH: "100M"})],
+        reports=[msgspec.convert(body, LinkReport)],
+    )
+    configuration = parse_configuration({"profiles": [{"checkRiskNodeBandwidth": {}}]}, source="test")
+    [row] = node_document(facts, configuration, now=explanations.NOW)["waiting"]
+    assert row["fit"] == fit
+    assert [item["plugin"] for item in row["rejected"]] == ([] if fit else ["CheckRiskNodeBandwidth"])

@@ -44,10 +44,14 @@ class Server:
         return {(namespace, selector) for plural, namespace, selector in self.asked if plural == "pods"}
 
 
-async def read(server: Server, *, stated: Pod | None = None, namespace: str | None = None) -> NodeFacts:
+async def read(
+    server: Server, *, stated: Pod | None = None, namespace: str | None = None, links: bool = False
+) -> NodeFacts:
     node: Node = builders.node("n1")
     client = cast("ApiClient", server)
-    return await read_node_facts(client, node, schedulers=["berth-scheduler"], namespace=namespace, stated=stated)
+    return await read_node_facts(
+        client, node, schedulers=["berth-scheduler"], namespace=namespace, stated=stated, links=links
+    )
 
 
 async def test_a_node_without_pods_of_berth_while_none_waits_takes_two_lists() -> None:
@@ -182,3 +186,20 @@ async def test_other_trouble_is_no_missing_right() -> None:
 
     with pytest.raises(ApiError, match="no etcd"):
         await read(Broken(waiting=[pod("p")]))
+
+
+@pytest.mark.parametrize(
+    ("links", "waiting", "asked"),
+    [
+        pytest.param(True, True, [("probereports", "", "metadata.name=n1")], id="of this node alone"),
+        pytest.param(True, False, [], id="while none waits"),
+        pytest.param(False, True, [], id="no profile judges links"),
+    ],
+)
+async def test_reports_are_read_where_links_are_judged(
+    links: bool, waiting: bool, asked: list[tuple[str, str, str]]
+) -> None:
+    server = Server(waiting=[pod("front-1", "front")] if waiting else [], probereports=["report"])
+    facts = await read(server, links=links)
+    assert [item for item in server.asked if item[0] == "probereports"] == asked
+    assert list(facts.reports) == (["report"] if asked else [])

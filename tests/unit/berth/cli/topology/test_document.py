@@ -11,7 +11,7 @@ import pytest
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
 from berth.api.networktopology import NetworkTopology
 from berth.cli.topology.document import topology_document
-from controllers.networktopology.sources.probe_measurements import Report
+from berth.kube.probe_reports import Report
 from tests.support.topologies import probe_report, probed_peer, raw_topology, weight_set
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.kube.probe_reports import Report
 from controllers.networktopology.sources.base import (
     UNREACHABLE,
     Measurement,
@@ -18,7 +19,7 @@ from controllers.networktopology.sources.base import (
     SourceState,
     left_out,
 )
-from controllers.networktopology.sources.probe_measurements import Report, read_reports
+from controllers.networktopology.sources.probe_measurements import read_reports
 from tests.support.topologies import places, probe_report, probed_peer
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)

@@ -14,12 +14,12 @@ import pytest
 from berth.api.networktopology import NetworkTopology
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
+from berth.kube.probe_reports import Report
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
 from controllers.networktopology.sources import probereports as subject
 from controllers.networktopology.sources.base import Reading, SourceState, Surroundings, TopologyKey
 from controllers.networktopology.sources.coverage import Coverage
-from controllers.networktopology.sources.probe_measurements import Report
 from controllers.networktopology.sources.probereports import ProbeReports
 from tests.support.topologies import places, probe_report, probed_peer, raw_topology, weight_set
 

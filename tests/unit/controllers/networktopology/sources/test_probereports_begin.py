@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from berth.api.networktopology import ANNOTATION_SOURCE, NetworkTopology
+from berth.kube.probe_reports import Report
 from controllers.networktopology.sources.base import Published, SourceState
-from controllers.networktopology.sources.probe_measurements import Report
 from controllers.networktopology.sources.probereports import ProbeReports
 from tests.support.topologies import places, probe_report, probed_peer, raw_topology
 

@@ -13,10 +13,10 @@ import pytest
 
 from berth.api.networktopology import NetworkTopology
 from berth.kube.client import ApiClient
+from berth.kube.probe_reports import Report
 from berth.runtime.component import ComponentContext
 from controllers.networktopology.sources import probereports as subject
 from controllers.networktopology.sources.base import Reading, SourceState, Surroundings, TopologyKey
-from controllers.networktopology.sources.probe_measurements import Report
 from controllers.networktopology.sources.steady_clock import SteadyClock
 from tests.support.topologies import places, probe_report, probed_peer, raw_topology, topology, weight_set
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.networktopology.sources.probe_measurements import Report
+from berth.kube.probe_reports import Report
 from controllers.networktopology.sources.reported_time import ReportedTime
 from tests.support.topologies import probe_report, probed_peer
 

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from berth.kube.probe_reports import Report
 from controllers.networktopology.sources import probereports as subject
-from controllers.networktopology.sources.probe_measurements import Report
 from controllers.networktopology.sources.steady_clock import SteadyClock
 from tests.support.topologies import places, probe_report, probed_peer, topology
 from tests.unit.controllers.networktopology.sources.test_probereports_time import KEY, following

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.kube.probe_reports import Report
 from controllers.networktopology.sources.base import Reading
-from controllers.networktopology.sources.probe_measurements import Report, read_reports
+from controllers.networktopology.sources.probe_measurements import read_reports
 from controllers.networktopology.sources.steady_clock import SteadyClock
 from tests.support.topologies import places, probe_report, probed_peer
 

@@ -1,0 +1,72 @@
+"""ProbeReports as programs read them, cut down to what somebody acts upon: thousands of them are kept in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from berth.api.base import read_timestamp
+from berth.api.labels import BERTH_GROUP
+from berth.api.probereport import KIND, PLURAL
+from berth.kube.objects import ObjectMeta
+from berth.kube.resources import Resource
+
+
+class ReportedPeer(msgspec.Struct, rename="camel", gc=False):
+    """What a report says about one peer, as far as costs come from it."""
+
+    node: str = ""
+    p50_microseconds: int | None = None
+    p90_microseconds: int | None = None
+    p99_microseconds: int | None = None
+    last_probe_time: str = ""
+
+
+class ReportedBandwidth(msgspec.Struct, rename="camel", gc=False):
+    """Use of the node's link."""
+
+    capacity_bits_per_second: int | None = None
+    mean_bits_per_second: int | None = None
+    deviation_bits_per_second: int | None = None
+
+
+class LinkStatus(msgspec.Struct, gc=False):
+    """Status of a report, as far as it is about the link."""
+
+    time: str = ""
+    bandwidth: ReportedBandwidth | None = None
+
+
+class LinkReport(msgspec.Struct, gc=False):
+    """ProbeReport, cut down to what it says of the link."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    status: LinkStatus = msgspec.field(default_factory=LinkStatus)
+
+
+class ReportStatus(LinkStatus, gc=False):
+    """Status of a report."""
+
+    peers: list[ReportedPeer] = []
+
+
+class Report(LinkReport, gc=False):
+    """ProbeReport."""
+
+    status: ReportStatus = msgspec.field(default_factory=ReportStatus)
+
+
+PROBE_REPORTS: Final = Resource(BERTH_GROUP, "v1alpha1", PLURAL, KIND, Report, namespaced=False)
+"""ProbeReports with round trips and links."""
+LINK_REPORTS: Final = Resource(BERTH_GROUP, "v1alpha1", PLURAL, KIND, LinkReport, namespaced=False)
+"""ProbeReports as figures of links."""
+
+
+def newest(reports: Iterable[Report]) -> datetime | None:
+    """Return the latest time that any of the reports states; None without any."""
+    stated = ((report.status.time, *(peer.last_probe_time for peer in report.status.peers)) for report in reports)
+    times = [time for texts in stated for text in texts if (time := read_timestamp(text)) is not None]
+    return max(times, default=None)
