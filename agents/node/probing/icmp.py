@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Final
 
+from agents.node.probing.exhaustion import ExhaustedError, exhausted
+
 
 @contextmanager
 def _without_asyncio() -> Iterator[None]:
@@ -47,11 +49,17 @@ class Icmp:
         """Whether probes can be sent at all."""
 
     def probe(self, address: str) -> int | None:
-        """Return the round trip of one echo in microseconds; None if it was lost or cannot be sent."""
+        """Return the round trip of one echo in microseconds; None if it was lost or cannot be sent.
+
+        Raises:
+            ExhaustedError: there is no room for its socket.
+        """
         start = time.perf_counter_ns()
         try:
             host = ping(address, count=1, timeout=self._timeout, privileged=self._privileged)
-        except (ICMPLibError, OSError):
+        except (ICMPLibError, OSError) as error:
+            if exhausted(error):
+                raise ExhaustedError from error
             return None
         if not host.is_alive:
             return None

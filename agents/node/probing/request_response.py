@@ -9,6 +9,7 @@ import socket
 import time
 from typing import Final
 
+from agents.node.probing.exhaustion import ExhaustedError, exhausted
 from agents.node.probing.responder import ANSWER
 from agents.node.probing.tcp_info import last_round_trip, tcp_info
 
@@ -42,14 +43,19 @@ class RequestResponse:
 
         A connection that the responder has closed, as one that restarts does, or on which it has said more than it was
         asked is made anew.
+
+        Raises:
+            ExhaustedError: there is no room for a connection.
         """
         kept = self._connection is not None
         try:
             return self._exchange()
         except TimeoutError:
             self.close()
-        except OSError:
+        except OSError as error:
             self.close()
+            if exhausted(error):
+                raise ExhaustedError from error
             if kept:
                 return self.probe()
         return None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from agents.node.probing import boot_clock
+from agents.node.probing.exhaustion import ExhaustedError
 from agents.node.probing.icmp import Icmp
 from agents.node.probing.pacing import Pacer
 from agents.node.probing.request_response import PROBE_TIMEOUT, RequestResponse
@@ -44,6 +45,10 @@ class Round:
     """round trips over loopback in microseconds, None for those that were lost"""
     samples: Mapping[str, tuple[Sample, ...]]
     """samples by name of the peer"""
+
+
+EXHAUSTED: Final = Round((None,), {})
+"""A round in which the prober itself had no room for a probe: it could not even reach itself, and is disturbed."""
 
 
 def paced_seconds(peers: int, rate: float) -> float:
@@ -86,15 +91,24 @@ class Prober:
         """
         wanted = list(targets)
         self._forget_all_but({self._own, *wanted})
-        at_begin = self._self_probes()
 
-        def probe(target: Target) -> tuple[str, tuple[Sample, ...]]:
-            samples = (*self._by_tcp(target), *self._by_icmp(target))
-            done(target)
-            return target.name, samples
+        def probe(target: Target) -> tuple[Sample, ...] | None:
+            try:
+                return (*self._by_tcp(target), *self._by_icmp(target))
+            except ExhaustedError:
+                return None
+            finally:
+                done(target)
 
-        samples = dict(self._threads.map(probe, wanted))
-        return Round((*at_begin, *self._self_probes()), samples)
+        try:
+            at_begin = self._self_probes()
+            # All of them, also after one that could not be probed: threads share connections with the next round.
+            found = list(self._threads.map(probe, wanted))
+            at_end = self._self_probes()
+        except ExhaustedError:
+            return EXHAUSTED
+        samples = {target.name: item for target, item in zip(wanted, found, strict=True) if item is not None}
+        return Round((*at_begin, *at_end), samples) if len(samples) == len(wanted) else EXHAUSTED
 
     def close(self) -> None:
         """Close all connections."""
