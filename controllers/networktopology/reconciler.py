@@ -289,8 +289,10 @@ class Reconciler:
         wanted = following.to_api()
         if wanted == this.status.to_api():
             return
-        if paced and write_pacing.words_wait(this.status, following, status_time(managed), now):
-            return  # such a source is looked at again soon
+        wait = write_pacing.seconds_until_words(this.status, following, status_time(managed), now) if paced else 0.0
+        if wait:
+            self._queue.add(this.key, delay=wait)
+            return
         wanted["conditions"] = [item for item in wanted["conditions"] if item["type"] in CONDITIONS]
         write = self._client.apply(
             NETWORK_TOPOLOGIES,

@@ -25,8 +25,8 @@ COST_STEP: Final = 1
 """And by more than this much."""
 TIME_STEP: Final = timedelta(seconds=60)
 """Least difference of ``dataTime`` that is a write of its own."""
-WORDS_STEP: Final = TIME_STEP
-"""Time after which a status is written in which nothing but messages differs: nodes come and go, and say nonsense."""
+WORDS_SECONDS: Final = 30.0
+"""Seconds between two writes of a status in which nothing but messages differs: nodes come and go, and say nonsense."""
 
 _CostKey = tuple[str, str, str, str]
 
@@ -60,10 +60,10 @@ def data_time(shown: datetime | None, measured: datetime | None) -> datetime | N
     return shown if abs(measured - shown) < TIME_STEP else measured
 
 
-def words_wait(
+def seconds_until_words(
     shown: NetworkTopologyStatus, wanted: NetworkTopologyStatus, written: datetime | None, now: datetime
-) -> bool:
-    """Return whether a status that differs is not worth a write yet.
+) -> float:
+    """Return how long a status that differs should wait, 0 to write it now.
 
     Args:
         shown: that of the object.
@@ -71,9 +71,12 @@ def words_wait(
         written: when the controller's part of it last changed.
         now: the present.
     """
-    if written is None or abs(now - written) >= WORDS_STEP:
-        return False
-    return _wordless(shown) == _wordless(wanted)
+    if written is None or _wordless(shown) != _wordless(wanted):
+        return 0.0
+    elapsed = (now - written).total_seconds()
+    if elapsed < -WORDS_SECONDS:
+        return 0.0  # another clock, as above
+    return min(max(0.0, WORDS_SECONDS - elapsed), WORDS_SECONDS)
 
 
 def _wordless(status: NetworkTopologyStatus) -> NetworkTopologyStatus:

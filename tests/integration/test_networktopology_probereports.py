@@ -86,7 +86,8 @@ def test_a_node_that_reports_nonsense_moves_nothing(costs: Costs, reports: Repor
     nonsense = [probed_peer(peer, 59_000_000) for peer in (*EIGHT_NODES, "forged") if peer != "n-1"]
     reports.apply(probe_report("n-1", *nonsense), probe_report("not-a-node", probed_peer("n-1", 1)))
     costs.wait(
-        lambda found: "n-1 to forged" in condition(found, "SourceAvailable")["message"], what="forged peer named"
+        lambda found: "no such node exists: peers of n-1, not-a-node" in condition(found, "SourceAvailable")["message"],
+        what="who forges named",
     )
     assert costs.get()["spec"] == before["spec"]
 

@@ -80,15 +80,13 @@ class TestContinuousMeasurements:
         ("ago", "change", "parts"),
         [
             pytest.param(10, {"name": "ProbeReports of 7 nodes"}, [], id="other words wait"),
-            pytest.param(70, {"name": "ProbeReports of 7 nodes"}, ["status"], id="for a minute"),
+            pytest.param(31, {"name": "ProbeReports of 7 nodes"}, ["status"], id="for half a minute"),
             pytest.param(10, {"malformed": ("n1",)}, ["status"], id="another reason does not"),
             pytest.param(10, {"name": "R", "time": datetime.now(UTC)}, ["status"], id="they go with other news"),
             pytest.param(10, {"name": "R", "continuous": False}, ["status"], id="a source that people write is told"),
         ],
     )
-    async def test_words_alone_are_written_once_a_minute(
-        self, ago: float, change: dict[str, Any], parts: list[str]
-    ) -> None:
+    async def test_words_alone_wait_for_the_pace(self, ago: float, change: dict[str, Any], parts: list[str]) -> None:
         """What nodes say may change the words of a condition all the time."""
         world = self.world(100, written=datetime.now(UTC))
         world.time = (datetime.now(UTC) - timedelta(seconds=ago)).isoformat()
@@ -96,5 +94,8 @@ class TestContinuousMeasurements:
         world.writes.clear()
         assert world.reading is not None
         world.reading = replace(world.reading, **change)
+        world.delays.clear()
         assert await world.reconciler.reconcile(KEY)
         assert world.parts == parts
+        waits = [delay for delay in world.delays if delay != subject.AGING_DELAY]
+        assert waits == ([] if parts else [pytest.approx(20, abs=3)])
