@@ -29,7 +29,7 @@ _COLUMNS: Final = ("HOST", "ADDRESS", "METHOD", "P50 MS", "P90 MS", "P99 MS", "J
 
 
 def probe(
-    hosts: Annotated[list[str], typer.Argument(metavar="HOST...", help="Names or addresses; HOST:PORT for a port.")],
+    hosts: Annotated[list[str], typer.Argument(metavar="HOST", help="Names or addresses; HOST:PORT for a port.")],
     port: Annotated[
         int, typer.Option(min=1, max=65535, help="Port of the agents' responders, where HOST has none.")
     ] = DEFAULT_PORT,

@@ -42,7 +42,7 @@ def topology_page(document: Mapping[str, Any], *, width: int, color: bool = Fals
     if len(pairs) <= MAX_PAIRS:
         page.heading("PAIRS")
         columns = ("FROM", "TO", "COST", *(_FIGURES if figures else ()), "NOTE")
-        page.table(columns, [_pair(pair, figures=figures) for pair in pairs], fold=("NOTE",))
+        page.table(columns, [_pair(pair, figures=figures) for pair in pairs], fold=("FROM", "TO", "NOTE"))
     else:
         page.line(f"{_summary(pairs, figures=figures)}; -o json has each of the {counted(len(pairs), 'pair')}")
     return page.text()

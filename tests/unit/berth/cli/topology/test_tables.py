@@ -101,3 +101,31 @@ def test_costs_without_round_trips_show_what_there_is(zones: int, shown: str) ->
 @pytest.mark.parametrize("zones", [0, 1])
 def test_fewer_than_two_zones(zones: int) -> None:
     assert "Fewer than two zones have nodes." in topology_page(document(zones, weightSets=[]), width=110)
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_long_names_of_zones_cut_nothing_off(width: int) -> None:
+    """They are broken over lines; figures and their headings stay whole."""
+    found = document(2)
+    names = ("northamerica-northeast1-c", "northamerica-northeast2-b")
+    found["zones"] = [{"name": name} for name in names]
+    found["pairs"] = [
+        {
+            "origin": names[0],
+            "destination": names[1],
+            "cost": 784,
+            "level": "region",
+            "derived": True,
+            "p90Microseconds": 78_400,
+            "minMicroseconds": 61_200,
+            "maxMicroseconds": 123_400,
+            "samples": 1250,
+            "ageSeconds": 61,
+        },
+        {"origin": names[1], "destination": names[0]},
+    ]
+    text = topology_page(found, width=width)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    for whole in ("COST", "784", "78.40", "61.20", "123.40", "1250", "1m1s"):
+        assert whole in text
