@@ -16,5 +16,6 @@ RUN python -m venv /build/tools && python -m venv /opt/berth \
 
 FROM python:3.11-slim
 COPY --from=build /opt/berth /opt/berth
+ENV PATH=/opt/berth/bin:$PATH
 USER 65532:65532
 ENTRYPOINT ["/opt/berth/bin/berth"]

@@ -18,6 +18,7 @@ from tests.support.berth_nodes import (
     NAMESPACE,
     NODES,
     REPORTS,
+    agent_on,
     all_near,
     far_zones,
     get,
@@ -75,6 +76,18 @@ def test_every_agent_reports_all_other_nodes_as_its_own_account(deployed: LocalC
     eventually(measured, accept=lambda found: found == wanted, what="reports of all agents", timeout=90.0)
     zones = {report["metadata"]["name"]: report["status"]["zone"] for report in get(deployed, REPORTS)}
     assert zones == NODES
+
+
+def test_an_agents_pod_probes_by_hand(deployed: LocalCluster) -> None:
+    others = [
+        address["address"]
+        for node in get(deployed, "/api/v1/nodes")
+        for address in node["status"]["addresses"]
+        if address["type"] == "InternalIP" and node["metadata"]["name"] != "node-1"
+    ]
+    command = ["berth-agent", "probe", *others, "--rounds", "2", "-o", "json", "--quiet"]
+    answer = deployed.kubectl("-n", NAMESPACE, "exec", agent_on(deployed, "node-1"), "--", *command).stdout
+    assert {host["address"]: host["method"] for host in json.loads(answer)["hosts"]} == dict.fromkeys(others, "TCP")
 
 
 def test_logs_are_served_and_no_request_was_forbidden(deployed: LocalCluster) -> None:

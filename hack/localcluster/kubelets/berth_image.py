@@ -26,7 +26,12 @@ PREFIX = PurePosixPath("/opt/berth")
 """Where the Dockerfile has the environment too."""
 TAG = "docker.io/library/berth:0.1.0"
 """What a container runtime makes of ``berth:0.1.0``, the image that deploy/ names."""
-USER = "65532:65532"
+CONFIG = {
+    "Entrypoint": [f"{PREFIX}/bin/berth"],
+    "Env": [f"PATH={PREFIX}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
+    "User": "65532:65532",
+}
+"""As the Dockerfile has it."""
 COMMANDS = ("berth", "berth-agent")
 PACKAGES = ("berth", "controllers", "agents")
 
@@ -155,4 +160,4 @@ def write(path: Path, tag: str) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".image-") as scratch:
         layer = Path(scratch) / "layer.tar"
         write_layer(layer)
-        write_archive(path, tag=tag, layer=layer, config={"Entrypoint": [f"{PREFIX}/bin/berth"], "User": USER})
+        write_archive(path, tag=tag, layer=layer, config=CONFIG)

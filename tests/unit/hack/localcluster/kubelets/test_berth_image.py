@@ -121,3 +121,12 @@ def test_deploy_names_this_image(part: str) -> None:
     (image,) = kustomization["images"]
     assert f"docker.io/library/{image['name']}:{image['newTag']}" == berth_image.TAG
     assert image["newTag"] == version(berth_image.PROJECT)
+
+
+def test_commands_are_found_by_their_names_as_in_the_dockerfiles_image() -> None:
+    """For ``kubectl exec POD -- berth-agent probe HOST``."""
+    assert "\nENV PATH=/opt/berth/bin:$PATH\n" in (REPOSITORY / "Dockerfile").read_text()
+    (path,) = (
+        value for name, _, value in (item.partition("=") for item in berth_image.CONFIG["Env"]) if name == "PATH"
+    )
+    assert path.split(":")[0] == "/opt/berth/bin"
