@@ -127,6 +127,6 @@ def _token(path: Path) -> str:
     """
     with path.open("rb") as file:
         token = file.read(MAX_TOKEN + 1).strip()
-    if not token or len(token) > MAX_TOKEN or not token.isascii() or any(byte <= 0x20 for byte in token):
+    if not 0 < len(token) <= MAX_TOKEN or not all(0x20 < byte < 0x7F for byte in token):
         raise PrometheusError(f"{path} holds no token")
     return token.decode()

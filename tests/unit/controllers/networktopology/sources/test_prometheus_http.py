@@ -87,6 +87,7 @@ async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.Monke
         pytest.param(b"two words", id="several words"),
         pytest.param(b"a\r\nX-Evil: 1", id="another header"),
         pytest.param("é".encode(), id="no ASCII"),
+        pytest.param(b"abc\x7f", id="a control character"),
         pytest.param(b"x" * (subject.MAX_TOKEN + 1), id="endless"),
     ],
 )
