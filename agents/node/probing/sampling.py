@@ -8,7 +8,7 @@ for each question, so a node that comes or goes changes only the answers in whic
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import combinations
 from typing import Final, NamedTuple
@@ -36,7 +36,9 @@ class NodePlace(NamedTuple):
 def choose_peers(own: str, nodes: Iterable[NodePlace], limit: int = DEFAULT_PEERS) -> tuple[str, ...]:
     """Return the nodes that ``own`` probes, at most ``limit``, sorted.
 
-    They are some of its own zone, those by which it samples pairs of zones, and others until there are ``limit``.
+    They are some of its own zone, those by which it samples pairs of zones, and others until there are ``limit``. The
+    samplers of a pair probe different nodes, none of which is one of them as long as their zones have enough: a node
+    that is slow or cut off is then in one of three figures.
 
     Args:
         own: name of a node of ``nodes``; of another, or one that is not listed yet, there are none.
@@ -49,8 +51,9 @@ def choose_peers(own: str, nodes: Iterable[NodePlace], limit: int = DEFAULT_PEER
         return ()
     zones = _by_zone(places)
     chosen = set(_first(own, zones[zone_of[own]], _own_zone_share(len(zones), limit), leave_out={own}))
-    for other in samplers(places, limit).get(own, ()):
-        chosen.update(_first(own, zones[other], 1))
+    for pair, names in _samplers_by_pair(places, limit).items():
+        if own in names:
+            chosen.add(_probed(pair, names, zones, zone_of)[own])
     rest = limit - len(chosen)
     chosen.update(_first(own, list(zone_of), rest, leave_out={own, *chosen}))
     return tuple(sorted(chosen))
@@ -66,13 +69,24 @@ def samplers(nodes: Iterable[NodePlace], limit: int = DEFAULT_PEERS) -> dict[str
         nodes: all nodes with an agent; each name once.
         limit: peers of a node at most, at least 1.
     """
-    zones = _by_zone(sorted(set(nodes)))
-    zone_of = {name: zone for zone, names in zones.items() for name in names}
+    sampled: dict[str, list[str]] = defaultdict(list)
+    places = sorted(set(nodes))
+    zone_of = dict(places)
+    for pair, names in _samplers_by_pair(places, limit).items():
+        for name in names:
+            sampled[name].append(_other(pair, zone_of[name]))
+    return {name: tuple(sorted(others)) for name, others in sampled.items()}
+
+
+def _samplers_by_pair(places: Sequence[NodePlace], limit: int) -> dict[tuple[str, str], list[str]]:
+    """The samplers of every pair of zones, in the order in which it got them."""
+    zones = _by_zone(places)
+    zone_of = dict(places)
     hashes = {zone: [(_hash(name), name) for name in names] for zone, names in zones.items()}
     own_zone = _own_zone_share(len(zones), limit)
     room = {name: limit - min(own_zone, len(names) - 1) for names in zones.values() for name in names}
     zone_room = {zone: sum(room[name] for name in names) for zone, names in zones.items()}
-    sampled: dict[str, list[str]] = defaultdict(list)
+    sampled: dict[tuple[str, str], list[str]] = defaultdict(list)
     pairs = sorted(combinations(zones, 2), key=_pair_hash)
     ranked: dict[tuple[str, str], list[str]] = {}
     for _ in range(SAMPLERS):
@@ -90,8 +104,26 @@ def samplers(nodes: Iterable[NodePlace], limit: int = DEFAULT_PEERS) -> dict[str
                 name = candidates.pop()
                 room[name] -= 1
                 zone_room[zone_of[name]] -= 1
-                sampled[name].append(other if zone_of[name] == one else one)
-    return {name: tuple(sorted(others)) for name, others in sampled.items()}
+                sampled[pair].append(name)
+    return sampled
+
+
+def _probed(
+    pair: tuple[str, str], names: Sequence[str], zones: Mapping[str, Sequence[str]], zone_of: Mapping[str, str]
+) -> dict[str, str]:
+    """Whom each sampler of a pair probes in the other zone: the first in its order that has no part in the pair yet."""
+    taken, found = set(names), dict[str, str]()
+    for name in names:
+        others = zones[_other(pair, zone_of[name])]
+        ranked = _first(name, others, len(others))
+        found[name] = next((other for other in ranked if other not in taken), ranked[0])
+        taken.add(found[name])
+    return found
+
+
+def _other(pair: tuple[str, str], zone: str) -> str:
+    one, other = pair
+    return other if zone == one else one
 
 
 def _own_zone_share(zones: int, limit: int) -> int:

@@ -78,6 +78,23 @@ def test_every_pair_of_zones_has_its_samplers(sizes: tuple[int, ...]) -> None:
         assert len(found[frozenset(pair)]) == min(SAMPLERS, zones[pair[0]] + zones[pair[1]])
 
 
+@pytest.mark.parametrize(
+    "sizes", [pytest.param((3,) * 15, id="peers that just suffice"), pytest.param((4,) * 12, id="some more")]
+)
+def test_without_any_one_node_each_pair_is_measured_between_two_others_in_either_zone(sizes: tuple[int, ...]) -> None:
+    """So that one that is slow or cut off is not half of what makes a cost."""
+    nodes = cluster(*sizes)
+    zone_of = dict(nodes)
+    links: dict[frozenset[str], list[tuple[str, str]]] = defaultdict(list)
+    for origin, zone in nodes:
+        for peer in choose_peers(origin, nodes):
+            links[frozenset((zone, zone_of[peer]))].append((origin, peer))
+    for pair in map(frozenset, combinations(set(zone_of.values()), 2)):
+        for node in (name for name, zone in nodes if zone in pair):
+            left = [set(link) for link in links[pair] if node not in link]
+            assert any(one.isdisjoint(other) for one, other in combinations(left, 2)), (pair, node)
+
+
 def test_where_peers_are_too_few_each_pair_has_one_before_any_has_two() -> None:
     nodes = cluster(*(25,) * 200)
     found = coverage(nodes, samplers(nodes))
