@@ -16,18 +16,23 @@ RoundTrips = Mapping[Pair, int]
 def direct(round_trips: RoundTrips, place_of: Mapping[str, str]) -> dict[Pair, int]:
     """Return the latency of every ordered pair of places: the lower median of the medians of nodes.
 
-    Those that measure the opposite direction count where fewer than three measure this one.
+    Those that measure the opposite direction count where fewer than three measure this one, or most of them reach the
+    same node alone.
     """
     measured: dict[Pair, dict[str, list[int]]] = {}
+    reached: dict[Pair, dict[str, set[str]]] = {}
     for (origin, destination), microseconds in round_trips.items():
         pair = (place_of[origin], place_of[destination])
         if pair[0] != pair[1]:
             measured.setdefault(pair, {}).setdefault(origin, []).append(microseconds)
+            reached.setdefault(pair, {}).setdefault(origin, set()).add(destination)
     nodes = {pair: [statistics.median_low(figures) for figures in rows.values()] for pair, rows in measured.items()}
     found = {}
     for start, end in {*nodes, *((end, start) for start, end in nodes)}:
         own, opposite = nodes.get((start, end), []), nodes.get((end, start), [])
-        found[start, end] = statistics.median_low(own if len(own) >= 3 else own + opposite)
+        ends = [peers for peers in reached.get((start, end), {}).values() if len(peers) == 1]
+        apart = len(own) >= 3 and all(ends.count(peers) <= len(own) / 2 for peers in ends)
+        found[start, end] = statistics.median_low(own if apart else own + opposite)
     return found
 
 

@@ -3,9 +3,9 @@
 A node's figure of a place is the median of what it measures of the nodes there, and the latency is the median of the
 nodes' figures: a node with many peers counts once. Both medians are weighted by age, and what is older than
 :data:`MAX_AGE` does not count. A round trip leads both ways, so a direction that fewer than :data:`FEWEST_NODES` nodes
-measure also takes in those that measure the other; with as many of its own it stands for itself. Of three nodes that
-measure and are alive, none outweighs the others; of two, the lower figure counts, so that one of them can neither make
-a pair dearer than the other measures nor cut it.
+measure also takes in those that measure the other, and so does one in which most reach one node alone, which may be
+slow or cut off; any other stands for itself. Of three nodes that measure and are alive, none outweighs the others; of
+two, the lower figure counts, so that one of them can neither make a pair dearer than the other measures nor cut it.
 
 A node that answers nothing is infinitely far. A pair of places that is so by the median is cut: it has no latency, and
 must not get one by way of others.
@@ -14,6 +14,7 @@ must not get one by way of others.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -79,17 +80,26 @@ def pair_figures(measurements: Iterable[Measurement], place_of: Callable[[str], 
         if start and end and start != end and item.age < MAX_AGE:
             found.setdefault((start, end), {}).setdefault(item.origin, []).append(item)
     nodes = {pair: [_of_node(row) for row in rows.values()] for pair, rows in found.items()}
+    own_right = {pair for pair, row in nodes.items() if _stands_for_itself(row)}
     figures: dict[Pair, PairFigures] = {}
     for pair in sorted({*nodes, *((end, start) for start, end in nodes)}):
         back = (pair[1], pair[0])
         own, opposite = nodes.get(pair, []), nodes.get(back, [])
-        if len(own) >= FEWEST_NODES:
+        if pair in own_right:
             figures[pair] = _of_pair(own)
-        elif back in figures and len(opposite) < FEWEST_NODES:
+        elif back in figures and back not in own_right:
             figures[pair] = figures[back]  # from the same nodes
         else:
             figures[pair] = _of_pair(own + opposite)
     return figures
+
+
+def _stands_for_itself(nodes: list[_NodeFigure]) -> bool:
+    """Return whether a direction needs not the other one: no node alone is what most of its nodes have measured."""
+    if len(nodes) < FEWEST_NODES:
+        return False
+    reached = Counter(node.samples[0].destination for node in nodes if len(node.samples) == 1)
+    return 2 * max(reached.values(), default=0) <= len(nodes)
 
 
 def latencies(figures: Mapping[Pair, PairFigures]) -> Latencies:

@@ -50,6 +50,13 @@ def test_nothing_has_no_median() -> None:
         weighted_median([])
 
 
+@pytest.mark.parametrize("figure", [pytest.param(90, id="slow"), pytest.param(UNREACHABLE, id="silent")])
+def test_one_node_that_most_reach_alone_makes_no_direction(figure: int) -> None:
+    samples = [("a1", "b1", figure), ("a2", "b1", figure), ("a3", "b2", 5), ("b2", "a1", 4), ("b3", "a2", 4)]
+    assert of(*samples) == {("A", "B"): 5, ("B", "A"): 5}
+    assert of(*samples, ("a4", "b2", 6))["A", "B"] == 6, "half of the nodes are not most"
+
+
 @pytest.mark.parametrize(
     ("age", "weight"),
     [(-5.0, 1.0), (0.0, 1.0), (FRESH_AGE, 1.0), (615.0, 0.5), (MAX_AGE, 0.0), (10 * MAX_AGE, 0.0)],
@@ -65,7 +72,7 @@ def test_weight_of(age: float, weight: float) -> None:
         pytest.param([("a1", "b1", 4)], {("A", "B"): 4, ("B", "A"): 4}, id="a round trip leads both ways"),
         pytest.param([("a1", "b1", 4), ("b1", "a1", 8)], {("A", "B"): 4, ("B", "A"): 4}, id="few measure: together"),
         pytest.param(
-            [(f"a{n}", "b1", 4) for n in "123"] + [(f"b{n}", "a1", 8) for n in "123"],
+            [(f"a{n}", f"b{n}", 4) for n in "123"] + [(f"b{n}", f"a{n}", 8) for n in "123"],
             {("A", "B"): 4, ("B", "A"): 8},
             id="three each way: directions apart",
         ),
