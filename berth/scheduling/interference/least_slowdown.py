@@ -6,18 +6,24 @@ socket is charged half of what it and a likely partner would cost, as one will c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
+from functools import cached_property
 from typing import Final
 
+import numpy as np
 from cachetools import LRUCache
 
-from berth.scheduling.interference.assignment import Assignment, SocketCost, best_assignment, with_one_more
-from berth.scheduling.interference.slowdown import SlowdownModel, Workload
+from berth.scheduling.interference.assignment import Assignment, SocketCost, best_assignment
+from berth.scheduling.interference.excess_table import ExcessTable
+from berth.scheduling.interference.local_search import LocalSearch, Neighbours
+from berth.scheduling.interference.slowdown import SlowdownModel, Workload, harms
 
 REMEMBERED: Final = 16_384
 """Groups of pods, and workloads, whose harm is remembered: pods that come and go make others without end."""
+MANY: Final = 8
+"""Pods from which on their harm is summed up as an array."""
 _RATHER_ALONE: Final = 1 - 1e-7
 """Factor of the price of a pod alone: where that is as much as two cost together, they are kept apart."""
 
@@ -36,6 +42,14 @@ class LeastSlowdown:
     _alone: LRUCache[Workload, float] = field(
         default_factory=lambda: LRUCache(REMEMBERED), init=False, repr=False, compare=False
     )
+
+    @cached_property
+    def _likely(self) -> Counter[Workload]:
+        return Counter(self.likely)
+
+    @cached_property
+    def _table(self) -> ExcessTable:
+        return ExcessTable(self.model)
 
     def pairing(
         self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int], *, more: bool = True
@@ -58,19 +72,23 @@ class LeastSlowdown:
         capacities: Sequence[int],
     ) -> Assignment | None:
         """Return a good pairing with one more pod, the last of `pods`, made of one of the others; quicker."""
-        cost = self._cost(pods, sizes, capacities, more=True)
-        return with_one_more(before.sockets, len(pods) - 1, sizes, capacities, cost)
+        search = LocalSearch(self._neighbours(pods, sizes), capacities, before.sockets)
+        socket = search.add(len(pods) - 1)
+        if socket is None:
+            return None
+        search.improve([socket])
+        return search.found()
 
-    def pairing_one_by_one(
+    def pairing_of_many(
         self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int]
     ) -> Assignment | None:
-        """Return a good pairing of many pods, made of that of the largest one, of two, and so on."""
-        cost = self._cost(pods, sizes, capacities, more=True)
-        found: Assignment | None = Assignment(0.0, ((),) * len(capacities))
+        """Return a good pairing within a bound of work; None where the pods do not fit, or seem not to."""
+        search = LocalSearch(self._neighbours(pods, sizes), capacities)
         for pod in sorted(range(len(pods)), key=lambda pod: -sizes[pod]):
-            if found is not None:
-                found = with_one_more(found.sockets, pod, sizes, capacities, cost)
-        return found
+            if search.add(pod) is None:
+                return None
+        search.improve()
+        return search.found()
 
     def added_harm(
         self, pod: Workload, size: int, residents: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int]
@@ -93,7 +111,9 @@ class LeastSlowdown:
             pods: pods of the node.
             sockets: how many sockets it has; 1 where nobody knows.
         """
-        return self._price_alone(pods[0]) if len(pods) == 1 else self.model.harm(pods, together=1 / sockets)
+        if len(pods) == 1:
+            return self._price_alone(pods[0])
+        return self._harm_by_table(pods, sockets) if len(pods) > MANY else self.model.harm(pods, together=1 / sockets)
 
     def _cost(
         self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int], *, more: bool
@@ -104,7 +124,22 @@ class LeastSlowdown:
 
         return cost
 
+    def _neighbours(self, pods: Sequence[Workload], sizes: Sequence[int]) -> Neighbours:
+        numbers: dict[tuple[Workload, int], int] = {}
+        return Neighbours(
+            self._table.among(pods),
+            np.array([self._price_alone(pod) for pod in pods]),
+            np.array(sizes, dtype=np.int64),
+            np.array([numbers.setdefault(pod, len(numbers)) for pod in zip(pods, sizes, strict=True)], dtype=np.int64),
+        )
+
+    def _harm_by_table(self, pods: Sequence[Workload], sockets: int = 1) -> float:
+        """As of the model; quicker of many pods, and it takes no memory for each group of them."""
+        return float(harms(self._table.among(pods).sum(axis=1) / sockets).sum())
+
     def _harm_of(self, residents: tuple[Workload, ...]) -> float:
+        if len(residents) > MANY:
+            return self._harm_by_table(residents)
         found = self._harm.get(residents)
         if found is None:
             found = self._harm[residents] = self.model.harm(residents)
@@ -113,6 +148,10 @@ class LeastSlowdown:
     def _price_alone(self, pod: Workload) -> float:
         found = self._alone.get(pod)
         if found is None:
-            pairs = [self.model.harm((pod, other)) / 2 for other in self.likely]
-            found = self._alone[pod] = _RATHER_ALONE * fmean(pairs) if pairs else 0.0
+            others, counts = list(self._likely), np.array(list(self._likely.values()))
+            excess = self.model.excess
+            pairs = harms(np.array([excess(pod, other) for other in others], dtype=np.float64))
+            pairs += harms(np.array([excess(other, pod) for other in others], dtype=np.float64))
+            found = _RATHER_ALONE * float(np.average(pairs, weights=counts)) / 2 if others else 0.0
+            self._alone[pod] = found
         return found

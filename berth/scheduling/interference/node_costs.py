@@ -31,13 +31,18 @@ EFFORT: Final = 3000.0
 def effort(kind: Kind) -> float:
     """Return what the pairing of a kind takes where none with a pod less is known, about in microseconds."""
     pods, sockets = len(kind.residents), max(1, len(kind.layout.capacities))
-    return 30.0 + (sockets * 3.0**pods / 2 if pods <= EXACT else 500.0 * pods)
+    return 30.0 + (sockets * 3.0**pods / 2 if pods <= EXACT else pods * _of_one(pods))
 
 
 def effort_of_one_more(kind: Kind) -> float:
     """Return what it takes otherwise."""
     pods, sockets = len(kind.residents), max(1, len(kind.layout.capacities))
-    return effort(kind) if pods <= EXACT else 300.0 + sockets * 8.0 * (1 + pods / sockets) ** 2
+    return effort(kind) if pods <= EXACT else 300.0 + (1 + pods / sockets) * _of_one(pods)
+
+
+def _of_one(pods: int) -> float:
+    """What it takes to weigh all exchanges of one pod."""
+    return 60.0 + 0.01 * pods**2
 
 
 def alike(kind: Kind) -> Kind:
@@ -132,7 +137,7 @@ class NodeCosts:
             elif before is not None and newcomer is not None:
                 found = self._grown(before, newcomer)
             else:
-                found = self._judge.pairing_one_by_one(pods, sizes, capacities)
+                found = self._judge.pairing_of_many(pods, sizes, capacities)
             if found is not None:
                 return found.cost, found
         return self._judge.unpinned(pods, max(1, len(capacities))), None

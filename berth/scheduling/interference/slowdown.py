@@ -10,7 +10,12 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Final, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from berth.api.interference import InterferenceClass
+
+Floats = npt.NDArray[np.float64]
 
 CLASS_EXCESS: Final[dict[tuple[bool, bool], float]] = {
     (False, False): 0.01,
@@ -23,6 +28,8 @@ CLASS_EXCESS: Final[dict[tuple[bool, bool], float]] = {
 STEPS: Final[tuple[tuple[float, float], ...]] = ((1.1, 0.5), (1.2, 2.0))
 """Slowdowns, and what a workload counts more that is above: limits are kept or broken, by much or little."""
 
+_ROUNDING: Final = 1e-9
+"""Sums differ in their last places by the order of their parts: one that is just at a limit must not be above it."""
 _MILLION: Final = 1_000_000
 
 
@@ -58,7 +65,15 @@ def _namespace(workload: Workload) -> str:
 
 def harm(slowdown: float) -> float:
     """Return what the slowdown of one workload counts: its excess, and a step for each limit that it is above."""
-    return slowdown - 1 + sum(step for limit, step in STEPS if slowdown > limit)
+    return slowdown - 1 + sum(step for limit, step in STEPS if slowdown > limit + _ROUNDING)
+
+
+def harms(excess: Floats) -> Floats:
+    """Return the same of many slowdowns, less 1; of none, 0."""
+    found = np.array(excess, dtype=np.float64)
+    for limit, step in STEPS:
+        found += step * (excess > limit - 1 + _ROUNDING)
+    return found
 
 
 class SlowdownModel:

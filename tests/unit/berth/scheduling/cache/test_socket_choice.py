@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from itertools import combinations
 
@@ -18,6 +19,7 @@ from berth.scheduling.interference.slowdown import SlowdownModel, Workload
 from tests.support import builders
 from tests.support.placement import Clock
 from tests.support.sockets import asking, classed, owned, status, workload_profile
+from tests.support.work import CALL, Work
 
 LETTERS = st.lists(st.sampled_from("ABCD"), max_size=6)
 
@@ -181,6 +183,55 @@ def test_prices_of_lone_pods_follow_who_is_there() -> None:
     first = cache.state.socket_choice._current()
     place(cache, *"A" * 30)
     assert cache.state.socket_choice._current() is not first
+
+
+def crowded(pods: int, *, cpus: tuple[int, int] = (64, 64)) -> Cache:
+    """A node with pods of as many workloads, half of them on each socket, as a restart finds it."""
+    state, drawn = asking(), random.Random(1)
+    state.update_node(builders.node("n1", cpu="256"))
+    uids = [owned(f"p{number}-1", f"p{number}").metadata.uid for number in range(pods)]
+    state.sockets.update_node(status("n1", cpus=cpus, assigned={uid: at % 2 for at, uid in enumerate(uids)}))
+    for number in range(pods):
+        beside = {f"p{drawn.randrange(pods)}": f"1.{drawn.randrange(300):03}" for _ in range(20)}
+        state.update_profile(workload_profile(f"p{number}", "D", slowdowns=beside))
+        pod = owned(f"p{number}-1", f"p{number}", cpu="1")
+        pod.spec.node_name = "n1"
+        state.update_pod(pod)
+    return Cache(clock=Clock(), state=state)
+
+
+@pytest.mark.parametrize("pods", [40, 110], ids="{} pods".format)
+def test_a_socket_on_a_crowded_node_is_chosen_in_bounded_work(pods: int) -> None:
+    cache, work = crowded(pods), Work()
+    with work.counting():
+        cache.assume(classed("late", "D"), "n1")
+    seat = cache.state.sockets.seat("pod-default-late")
+    assert seat is not None
+    assert seat.socket in (0, 1)
+    # Pairs of workloads on the node, and of those with who is likely to come; the search has a bound of its own.
+    assert work.seconds / CALL < 50 * pods**2 + 60_000
+
+
+def harm_there(cache: Cache) -> float:
+    """Harm on the two sockets of the node, as pods are once all that are assumed are bound."""
+    there = cache.state.sockets.seats("n1").values()
+    groups = [[seat.resident.workload for seat in there if seat.socket == number] for number in (0, 1)]
+    return sum(cache.state.socket_choice._judge.on_socket(group, room=True) for group in groups if group)
+
+
+@pytest.mark.parametrize("pods", [12, 30])
+def test_on_a_crowded_node_it_is_no_worse_than_if_all_stayed(pods: int) -> None:
+    cache = crowded(pods)
+    cache.assume(classed("late", "D"), "n1")
+    found = harm_there(cache)
+    stayed = []
+    for number in (0, 1):
+        beside = crowded(pods)
+        beside.state.assume(classed("late", "D"), "n1")
+        beside.state.socket_choice._current()
+        beside.state.sockets.assign("pod-default-late", number)
+        stayed.append(harm_there(beside))
+    assert found <= min(stayed) + 1e-9
 
 
 def test_a_profile_that_changes_has_what_is_known_of_other_workloads_kept() -> None:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import product
 from math import inf
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.scheduling.interference.assignment import (
-    EXACT_PODS,
-    Assignment,
-    SocketCost,
-    best_assignment,
-    with_one_more,
-)
+from berth.scheduling.interference.assignment import EXACT_PODS, Assignment, SocketCost, best_assignment
 
 SIZES = st.lists(st.integers(1, 4), max_size=5)
 CAPACITIES = st.lists(st.integers(0, 8), max_size=3)
@@ -90,34 +84,3 @@ def test_pods_that_do_not_fit(sizes: list[int], capacities: list[int]) -> None:
 
 def test_no_pods_leave_all_sockets_empty() -> None:
     assert best_assignment([], [2, 2], lambda pods, socket: 0.0) == Assignment(0, ((), ()))
-
-
-@given(
-    TABLES, st.lists(st.integers(1, 4), min_size=1, max_size=10), st.lists(st.integers(6, 12), min_size=1, max_size=4)
-)
-@settings(max_examples=50)
-def test_one_after_another_they_are_all_there_and_fit(
-    table: list[list[int]], sizes: list[int], capacities: list[int]
-) -> None:
-    cost = table_cost(table)
-    groups: tuple[tuple[int, ...], ...] = ((),) * len(capacities)
-    for pod in range(len(sizes)):
-        found = with_one_more(groups, pod, sizes, capacities, cost)
-        if found is None:
-            assert all(
-                sum(sizes[other] for other in group) + sizes[pod] > room
-                for group, room in zip(groups, capacities, strict=True)
-            )
-            return
-        groups = found.sockets
-    check(found, sizes, capacities, cost)
-
-
-def test_a_newcomer_has_others_move() -> None:
-    # 2 goes to the empty socket, and 1 follows it.
-    apart = {(0, 1): 1, (0, 2): 9, (1, 2): 0}
-
-    def cost(pods: tuple[int, ...], _socket: int) -> float:
-        return sum(apart[pair] for pair in combinations(pods, 2))
-
-    assert with_one_more(((0, 1), ()), 2, [1, 1, 1], [4, 4], cost) == Assignment(0, ((0,), (1, 2)))

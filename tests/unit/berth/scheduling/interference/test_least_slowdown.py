@@ -85,9 +85,9 @@ def test_two_that_are_as_dear_together_as_alone_are_kept_apart() -> None:
 
 
 @given(PODS.filter(len))
-def test_one_by_one_all_are_placed_and_cost_no_less_than_the_best(pods: list[Workload]) -> None:
+def test_of_many_all_are_placed_and_cost_no_less_than_the_best(pods: list[Workload]) -> None:
     judge, sizes = choice(A, B, C, D), [1] * len(pods)
-    best, found = judge.pairing(pods, sizes, [4, 4]), judge.pairing_one_by_one(pods, sizes, [4, 4])
+    best, found = judge.pairing(pods, sizes, [4, 4]), judge.pairing_of_many(pods, sizes, [4, 4])
     assert best is not None
     assert found is not None
     assert sorted(number for group in found.sockets for number in group) == list(range(len(pods)))

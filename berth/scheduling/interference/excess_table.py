@@ -1,0 +1,52 @@
+"""What workloads do to each other in pairs, as an array: asked of the slowdown model once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from berth.scheduling.interference.slowdown import SlowdownModel, Workload
+
+REMEMBERED: Final = 512
+"""Workloads whose pairs are remembered, 2 MiB; of more it begins anew."""
+
+
+class ExcessTable:
+    """Pairs of workloads that were asked for."""
+
+    def __init__(self, model: SlowdownModel) -> None:
+        """Begin without any."""
+        self._model = model
+        self._numbers: dict[Workload, int] = {}
+        self._known = np.zeros((0, 0))
+
+    def among(self, pods: Sequence[Workload]) -> npt.NDArray[np.float64]:
+        """float64[P, P], slowdown less 1 of the pod of each row beside that of each column; 0 beside itself."""
+        distinct = list(dict.fromkeys(pods))
+        numbers = self._numbered(distinct)
+        pairs = np.ix_(numbers, numbers)
+        for victim, neighbour in np.argwhere(np.isnan(self._known[pairs])).tolist():
+            excess = self._model.excess(distinct[victim], distinct[neighbour])
+            self._known[numbers[victim], numbers[neighbour]] = excess
+        places = {workload: place for place, workload in enumerate(distinct)}
+        each = np.array([places[workload] for workload in pods], dtype=np.int64)
+        found = self._known[pairs][np.ix_(each, each)]
+        np.fill_diagonal(found, 0.0)
+        return found
+
+    def _numbered(self, workloads: Sequence[Workload]) -> list[int]:
+        new = [each for each in workloads if each not in self._numbers]
+        if len(self._numbers) + len(new) > max(REMEMBERED, len(workloads)):
+            self._numbers, self._known, new = {}, np.zeros((0, 0)), list(workloads)
+        for workload in new:
+            self._numbers[workload] = len(self._numbers)
+        if len(self._numbers) > len(self._known):
+            before = len(self._known)
+            size = max(64, 2 * before, len(self._numbers))
+            grown = np.full((size, size), np.nan)
+            grown[:before, :before] = self._known
+            self._known = grown
+        return [self._numbers[each] for each in workloads]

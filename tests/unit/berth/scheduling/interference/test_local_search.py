@@ -1,0 +1,176 @@
+"""Many pods on sockets: all there, each with room, in bounded work, none better off elsewhere or in another's place."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from berth.scheduling.interference.assignment import Assignment
+from berth.scheduling.interference.local_search import WORK, LocalSearch, Neighbours
+from berth.scheduling.interference.slowdown import harm
+from tests.support.work import CALL, Work
+
+EXCESSES = st.sampled_from([0.0, 0.01, 0.05, 0.06, 0.1, 0.23])
+NODES = st.integers(1, 9).flatmap(
+    lambda pods: st.tuples(
+        st.lists(st.lists(EXCESSES, min_size=pods, max_size=pods), min_size=pods, max_size=pods),
+        st.lists(EXCESSES, min_size=pods, max_size=pods),
+        st.lists(st.integers(1, 3), min_size=pods, max_size=pods),
+        st.lists(st.integers(2, 12), min_size=1, max_size=4),
+    )
+)
+Drawn = tuple[list[list[float]], list[float], list[int], list[int]]
+
+
+def neighbours(excess: list[list[float]], alone: list[float], sizes: list[int]) -> Neighbours:
+    """Pods that are alike are those with equal rows and columns; all are told apart here."""
+    table = np.array(excess, dtype=np.float64)
+    np.fill_diagonal(table, 0.0)
+    return Neighbours(table, np.array(alone), np.array(sizes), np.arange(len(sizes)))
+
+
+def cost(pods: Neighbours, capacities: list[int], groups: list[set[int]]) -> float:
+    """What pods on sockets cost, one pod after another."""
+    total = 0.0
+    for group, capacity in zip(groups, capacities, strict=True):
+        if len(group) == 1:
+            (pod,) = group
+            total += float(pods.alone[pod]) * (pods.sizes[pod] < capacity)
+        else:
+            total += sum(harm(1 + sum(float(pods.excess[one, other]) for other in group)) for one in group)
+    return total
+
+
+def room(pods: Neighbours, capacities: list[int], groups: list[set[int]]) -> bool:
+    return all(pods.sizes[list(group)].sum() <= each for group, each in zip(groups, capacities, strict=True))
+
+
+def filled(pods: Neighbours, capacities: list[int]) -> LocalSearch | None:
+    """All pods where each adds least; None where they do not fit."""
+    search = LocalSearch(pods, capacities)
+    return search if all(search.add(pod) is not None for pod in range(len(pods.sizes))) else None
+
+
+@given(NODES)
+def test_all_are_there_and_fit_and_cost_what_they_cost(drawn: Drawn) -> None:
+    *figures, capacities = drawn
+    pods = neighbours(*figures)
+    search = filled(pods, capacities)
+    if search is None:
+        return
+    before = search.found()
+    search.improve()
+    found = search.found()
+    groups = [set(group) for group in found.sockets]
+    assert sorted(pod for group in found.sockets for pod in group) == list(range(len(pods.sizes)))
+    assert room(pods, capacities, groups)
+    assert found.cost == pytest.approx(cost(pods, capacities, groups))
+    assert found.cost <= before.cost + 1e-9
+
+
+@given(NODES)
+def test_no_move_and_no_exchange_would_be_better(drawn: Drawn) -> None:
+    *figures, capacities = drawn
+    pods = neighbours(*figures)
+    search = filled(pods, capacities)
+    if search is None:
+        return
+    search.improve()
+    groups = [set(group) for group in search.found().sockets]
+    others = [[*groups[:at], group - {pod}, *groups[at + 1 :]] for at, group in enumerate(groups) for pod in group]
+    moved = [
+        [group | gone if place == at else group for place, group in enumerate(left)]
+        for left in others
+        for gone in [set(range(len(pods.sizes))) - set().union(*left)]
+        for at in range(len(left))
+    ]
+    exchanged = [
+        [
+            group - {one, other} | ({other} if one in group else set()) | ({one} if other in group else set())
+            for group in groups
+        ]
+        for one, other in combinations(range(len(pods.sizes)), 2)
+    ]
+    for changed in moved + exchanged:
+        if room(pods, capacities, changed):
+            assert cost(pods, capacities, changed) >= search.found().cost - 1e-6
+
+
+@given(NODES)
+def test_a_newcomer_makes_it_no_worse_than_where_it_adds_least(drawn: Drawn) -> None:
+    *figures, capacities = drawn
+    pods, newcomer = neighbours(*figures), len(drawn[0]) - 1
+    search = LocalSearch(pods, capacities)
+    if any(search.add(pod) is None for pod in range(newcomer)):
+        return
+    before = search.found().sockets
+    search = LocalSearch(pods, capacities, before)
+    socket = search.add(newcomer)
+    places = range(len(before))
+    joined = [[{*each, newcomer} if at == place else {*each} for at, each in enumerate(before)] for place in places]
+    staying = [cost(pods, capacities, groups) for groups in joined if room(pods, capacities, groups)]
+    if socket is None:
+        assert not staying
+        return
+    assert search.found().cost == pytest.approx(min(staying))
+    search.improve([socket])
+    assert search.found().cost <= min(staying) + 1e-9
+
+
+def test_a_newcomer_has_others_move() -> None:
+    # 2 goes to the empty socket; there it rather has 1 beside it, and 0 alone.
+    pods = neighbours([[0, 0.01, 0.09], [0.01, 0, 0], [0.09, 0, 0]], [0.0] * 3, [1] * 3)
+    search = LocalSearch(pods, [4, 4], [(0, 1)])
+    socket = search.add(2)
+    assert socket == 1
+    search.improve([socket])
+    assert search.found() == Assignment(0, ((1, 2), (0,)))
+
+
+@pytest.mark.parametrize("pods", [20, 40, 160], ids="{} pods".format)
+def test_work_is_bounded(pods: int) -> None:
+    drawn, work = np.random.default_rng(1), Work()
+    table = drawn.uniform(0, 0.1, (pods, pods))
+    node = neighbours(table.tolist(), [0.1] * pods, [1] * pods)
+    with work.counting():
+        search = filled(node, [pods, pods])
+        assert search is not None
+        search.improve()
+    assert search.left > -(pods**2) - 4096
+    assert work.seconds / CALL < 150 * pods + 120 * WORK / 4096
+
+
+def test_pods_that_are_alike_are_weighed_once() -> None:
+    pods, sockets = 60, [30, 30]
+    table = np.full((pods, pods), 0.02)
+    alike = neighbours(table.tolist(), [0.0] * pods, [1] * pods)
+    halves = [tuple(range(30)), tuple(range(30, pods))]
+    one, each = (
+        LocalSearch(alike._replace(alike=np.zeros(pods, dtype=np.int64)), sockets, halves),
+        LocalSearch(alike, sockets, halves),
+    )
+    for search in (one, each):
+        search.improve()
+    before = LocalSearch(alike, sockets, halves).left
+    assert 0 < 20 * (before - one.left) < before - each.left
+
+
+@settings(max_examples=20)
+@given(NODES, st.integers(0, 3))
+def test_alike_or_not_it_is_as_good(drawn: Drawn, seed: int) -> None:
+    _, alone, sizes, capacities = drawn
+    kinds = np.random.default_rng(seed).integers(0, 2, len(sizes))
+    table = np.array([[0.01, 0.06], [0.07, 0.23]])[np.ix_(kinds, kinds)]
+    pods = neighbours(table.tolist(), [alone[0]] * len(sizes), [sizes[0]] * len(sizes))
+    found = []
+    for each in (pods, pods._replace(alike=kinds)):
+        search = filled(each, capacities)
+        if search is None:
+            return
+        search.improve()
+        found.append(search.found().cost)
+    assert found[0] == pytest.approx(found[1])
