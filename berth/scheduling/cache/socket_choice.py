@@ -132,17 +132,17 @@ class SocketChoice:
 
     def _by_pairing(self, uid: str, seat: Seat, places: Mapping[int, int]) -> Mapping[str, int]:
         """Place of the socket by uid, of the pod and of others that move."""
-        kind = self._sockets.kind_of(seat.node)
-        best = self._current().pairing(kind)
-        if best is None:
-            return {}
-        there, capacities = self._sockets.seats(seat.node), kind.layout.capacities
+        kind, there = self._sockets.kind_of(seat.node), self._sockets.seats(seat.node)
+        best, capacities = self._current().pairing(kind), kind.layout.capacities
         now = {other: None if each.socket is None else places.get(each.socket) for other, each in there.items()}
         now[uid] = None
-        if all(place is not None for other, place in now.items() if other != uid):
+        settled = all(place is not None for other, place in now.items() if other != uid)
+        if best is None or settled:
             place, cost = self._staying(uid, now, capacities)
-            if place is not None and cost <= best.cost + _EQUAL:
+            if place is not None and (best is None or cost <= best.cost + _EQUAL):
                 return {uid: place}
+        if best is None:
+            return {}
         groups = [[kind.residents[number] for number in group] for group in best.sockets]
         found = seats([each.resident for each in there.values()], list(now.values()), groups, capacities)
         return {other: place for (other, before), place in zip(now.items(), found, strict=True) if place != before}
