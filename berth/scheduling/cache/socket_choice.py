@@ -6,7 +6,8 @@ Asked by plugins for one pod at a time, and by the cache whenever a pod is assum
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -185,14 +186,14 @@ class SocketChoice:
         return self._costs
 
 
-def likely(present: Counter[Workload], profiled: list[Workload]) -> list[Workload]:
-    """Return workloads that may come next.
+def likely(present: Counter[Workload], profiled: Sequence[Workload]) -> list[Workload]:
+    """Return workloads that may come next, 3 * `LIKELY` at most.
 
     Those on nodes, as often as they are there, and beside them each that has a profile once; without any profile one
-    of each class.
+    of each class. Of many those that are there most often count, and profiles in equal steps by name.
     """
     scale = min(1.0, LIKELY / max(1, present.total()))
-    found = profiled or [Workload("", each) for each in InterferenceClass]
-    for workload, count in sorted(present.items()):
-        found = [*found, *[workload] * max(1, round(scale * count))]
+    found = list(profiled[:: -(-len(profiled) // LIKELY) or 1]) or [Workload("", each) for each in InterferenceClass]
+    for workload, count in nsmallest(LIKELY, present.items(), key=lambda item: (-item[1], item[0])):
+        found += [workload] * max(1, round(scale * count))
     return found

@@ -178,6 +178,16 @@ def test_likely_are_not_many() -> None:
     assert len(likely(Counter(many), [])) <= LIKELY + len(many) + 4
 
 
+def test_nor_of_many_workloads_and_those_that_are_there_most_often_count() -> None:
+    profiled = [Workload(f"ns/w{number:04}", InterferenceClass.A) for number in range(5000)]
+    often = Workload("ns/w2500", InterferenceClass.A)
+    present = Counter({**dict.fromkeys(profiled, 1), often: 5000})
+    found = likely(present, profiled)
+    assert len(found) <= 3 * LIKELY
+    assert found.count(often) >= LIKELY / 2
+    assert found == likely(Counter(dict(reversed(present.items()))), profiled)
+
+
 def test_prices_of_lone_pods_follow_who_is_there() -> None:
     cache = cache_of(status("n1", cpus=(64,)))
     first = cache.state.socket_choice._current()
