@@ -61,7 +61,7 @@ class SocketWatches:
     def on_profile(self, old: CustomObject | None, new: CustomObject | None) -> None:
         """A WorkloadProfile came, changed or went."""
         if new is not None:
-            self._tell(new, "workload profile ignored", self._cache.update_profile(new))
+            self._tell(new, "workload profile not used, or not in full", self._cache.update_profile(new))
         elif old is not None:
             self._cache.delete_profile(old)
 

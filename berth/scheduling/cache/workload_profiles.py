@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
 from berth.kube.objects import CustomObject, Pod
 from berth.scheduling.cache.socket_reading import Profile, owner_key, read_profile
 from berth.scheduling.interference.slowdown import SlowdownModel
 
-_TEMPLATE_HASH = "pod-template-hash"
+MOST_SLOWDOWNS: Final = 10_000
+"""Slowdowns that are kept of a namespace, 3 MB with the longest names; profiles that come later count by class."""
+_TEMPLATE_HASH: Final = "pod-template-hash"
 
 
 def owner_of(pod: Pod) -> str:
@@ -39,6 +43,7 @@ class WorkloadProfiles:
         self._revisions: dict[str, int] = {}
         self._profiles: dict[str, Profile] = {}
         self._by_target: dict[str, list[str]] = {}
+        self._stated: Counter[str] = Counter()
 
     def __len__(self) -> int:
         """Return the number of profiles that can be used."""
@@ -47,15 +52,22 @@ class WorkloadProfiles:
     def update(self, obj: CustomObject) -> tuple[str | None, frozenset[str]]:
         """A profile was added or changed.
 
-        Returns what is wrong with it (None when it can be used), and the workloads whose pods count as others now:
-        those that another profile is about, and those beside which a slowdown changed.
+        Returns what is wrong with it (None when it can be used as it is), and the workloads whose pods count as others
+        now: those that another profile is about, and those beside which a slowdown changed.
         """
         before = self._profiles.get(_key(obj))
         try:
             profile = read_profile(obj)
         except ValueError as error:
             return str(error), self._changed(before, None)
-        return None, frozenset() if before == profile else self._changed(before, profile)
+        problem, namespace = None, obj.metadata.namespace
+        others = self._stated[namespace] - (len(before.slowdowns) if before is not None else 0)
+        if others + len(profile.slowdowns) > MOST_SLOWDOWNS:
+            problem = (
+                f"spec.slowdowns: not used, only the class: all of the namespace may be {MOST_SLOWDOWNS} slowdowns"
+            )
+            profile = profile._replace(slowdowns={})
+        return problem, frozenset() if before == profile else self._changed(before, profile)
 
     def delete(self, obj: CustomObject) -> frozenset[str]:
         """A profile was deleted; returns the workloads whose pods count as others now."""
@@ -81,6 +93,10 @@ class WorkloadProfiles:
         self.version += 1
         targets = {each.target for each in (before, now) if each is not None}
         counted = {target: self.about(target) for target in targets}
+        namespace, _, _ = next(iter(targets)).partition("/")
+        self._stated[namespace] += (len(now.slowdowns) if now else 0) - (len(before.slowdowns) if before else 0)
+        if not self._stated[namespace]:
+            del self._stated[namespace]
         if before is not None:
             there = self._by_target[before.target]
             del there[bisect_left(there, before.name)]

@@ -159,7 +159,7 @@ class _Planner(CycleListener):
 
     def _note(self, kind: str, item: CustomObject, problem: str | None) -> None:
         if problem is not None:
-            self.result.notes.append(f"{kind} {item.metadata.name} ignored: {problem}")
+            self.result.notes.append(f"{kind} {item.metadata.name} is not used, or not in full: {problem}")
 
     def _daemons(self, inputs: Inputs) -> list[Pod]:
         """A pod for every node that a DaemonSet's template admits and that has none of it yet."""

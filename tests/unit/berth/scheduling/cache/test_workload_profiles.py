@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from berth.kube.objects import CustomObject, OwnerReference
 from berth.scheduling.cache import workload_profiles
 from berth.scheduling.cache.socket_reading import Profile, read_profile
-from berth.scheduling.cache.workload_profiles import WorkloadProfiles, owner_of
+from berth.scheduling.cache.workload_profiles import MOST_SLOWDOWNS, WorkloadProfiles, owner_of
 from tests.support import builders
 from tests.support.sockets import owned, workload_profile
 
@@ -100,6 +102,41 @@ def test_slowdowns_concern_the_neighbours_that_they_are_beside() -> None:
         profiles.update(workload_profile(name, "B"))
     _, changed = profiles.update(workload_profile("web", "B", slowdowns={"db": "1.3", "nobody": "1.5"}))
     assert changed == {"default/Deployment/web", "default/Deployment/db"}
+
+
+def measured(name: str, count: int, **others: Any) -> CustomObject:
+    return workload_profile(name, "B", slowdowns={f"n{number}": "1.3" for number in range(count)}, **others)
+
+
+def test_a_namespace_has_so_many_slowdowns_and_profiles_beyond_count_by_class_alone() -> None:
+    profiles, large = WorkloadProfiles(), MOST_SLOWDOWNS // 20
+    problems = [profiles.update(measured(f"p{number:02}", large))[0] for number in range(25)]
+    assert [problem is None for problem in problems] == [True] * 20 + [False] * 5
+    assert "10000 slowdowns" in str(problems[-1])
+    assert sum(map(len, profiles.model.table.values())) == MOST_SLOWDOWNS
+    assert len(profiles) == 25
+    last = profiles.about("default/Deployment/p24")
+    assert last is not None
+    assert (last.interference_class, last.slowdowns) == ("B", {})
+    other = measured("p", large)
+    other.metadata.namespace = "another"
+    assert profiles.update(other)[0] is None
+
+
+def test_what_is_taken_back_has_room_for_others() -> None:
+    profiles = WorkloadProfiles()
+    assert profiles.update(measured("a", MOST_SLOWDOWNS))[0] is None
+    assert profiles.update(measured("a", MOST_SLOWDOWNS))[0] is None  # its own do not count twice
+    assert profiles.update(measured("b", 1))[0] is not None
+    assert profiles.update(measured("b", 1))[0] is not None
+    profiles.update(measured("a", MOST_SLOWDOWNS - 1))
+    assert profiles.update(measured("b", 1))[0] is None
+    profiles.delete(measured("a", 0))
+    assert profiles.update(measured("c", MOST_SLOWDOWNS - 1))[0] is None
+    profiles.delete(measured("b", 0))
+    profiles.delete(measured("c", 0))
+    assert not profiles._stated
+    assert not profiles.model.table
 
 
 class Name(str):
