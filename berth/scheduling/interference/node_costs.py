@@ -7,7 +7,7 @@ fewest pods first; until their turn they count as the dearest of those that are 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,8 @@ from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.residents import Kind, Resident
 
 Floats = npt.NDArray[np.float64]
-PAIRINGS: Final = 8192
-"""Best pairings that are remembered, about 1 KiB each."""
+PAIRED_PODS: Final = 65_536
+"""Pods in the best pairings that are remembered, and one more for each; about 100 bytes each."""
 NEWCOMERS: Final = 256
 """Newcomers whose costs by kind are remembered."""
 EXACT: Final = 6
@@ -53,13 +53,19 @@ def alike(kind: Kind) -> Kind:
     return Kind(kind.layout, tuple(Resident(each.workload, 0) for each in kind.residents))
 
 
+class _Known(NamedTuple):
+    cost: float
+    pairing: Assignment | None
+    pods: int
+
+
 class NodeCosts:
     """Costs of one slowdown model, in its harm."""
 
     def __init__(self, judge: LeastSlowdown) -> None:
         """Begin without any; `judge` knows what pods on a socket cost."""
         self._judge = judge
-        self._pairings: LRUCache[Kind, tuple[float, Assignment | None]] = LRUCache(PAIRINGS)
+        self._pairings: LRUCache[Kind, _Known] = LRUCache(PAIRED_PODS, getsizeof=lambda known: 1 + known.pods)
         self._added: LRUCache[Resident, Floats] = LRUCache(NEWCOMERS)
         self._numbering = 0
         self.looked_at = 0
@@ -67,11 +73,11 @@ class NodeCosts:
 
     def pairing(self, kind: Kind) -> Assignment | None:
         """Return a good pairing of a kind's pods in their order; None where nobody pins them or they do not fit."""
-        return self._known(alike(kind))[1]
+        return self._known(alike(kind)).pairing
 
     def cost(self, kind: Kind) -> float:
         """Return the expected harm of a kind's pods."""
-        return self._known(alike(kind))[0]
+        return self._known(alike(kind)).cost
 
     def added(
         self, newcomer: Resident, ids: npt.NDArray[np.int32], kinds: Sequence[Kind], wanted: npt.NDArray[np.bool_]
@@ -113,16 +119,15 @@ class NodeCosts:
             left -= 0.0 if alike(now) in self._pairings else effort(now)
             left -= 0.0 if alike(then) in self._pairings else effort_of_one_more(then)
             before = self.cost(now)
-            known[number] = max(0.0, self._known(alike(then), now, newcomer)[0] - before)
+            known[number] = max(0.0, self._known(alike(then), now, newcomer).cost - before)
 
-    def _known(
-        self, kind: Kind, before: Kind | None = None, newcomer: Resident | None = None
-    ) -> tuple[float, Assignment | None]:
+    def _known(self, kind: Kind, before: Kind | None = None, newcomer: Resident | None = None) -> _Known:
         """Cost and pairing of a kind; with `before`, that of a pod less, it may be made of that one's."""
         found = self._pairings.get(kind)
         if found is None:
-            found = self._work_out(kind, before, newcomer)
-            self._pairings[kind] = found
+            found = _Known(*self._work_out(kind, before, newcomer), len(kind.residents))
+            if found.pods < PAIRED_PODS:
+                self._pairings[kind] = found
             self.looked_at += 1
         return found
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.api.interference import InterferenceClass
+from berth.scheduling.interference import node_costs
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.node_costs import EFFORT, EXACT, NodeCosts, alike, effort
 from berth.scheduling.interference.residents import EMPTY_KIND, Kind, Layout, Resident
@@ -117,3 +118,12 @@ def test_pairings_of_many_hold_every_pod_once_and_fit(residents: list[Resident])
     if found is not None:
         assert sorted(number for group in found.sockets for number in group) == list(range(len(residents)))
         assert all(len(group) <= 4 for group in found.sockets)
+
+
+def test_what_is_remembered_is_bounded_by_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_costs, "PAIRED_PODS", 500)
+    judge, wide = costs(), Layout((400_000, 400_000), True)
+    for pods in range(60):
+        for letter in (A, B, C, D):
+            judge.cost(kind(*[letter] * pods, layout=wide))
+    assert sum(1 + len(each.residents) for each in judge._pairings) <= 500
