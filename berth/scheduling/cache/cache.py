@@ -116,6 +116,7 @@ class Cache:
     def delete_pod(self, pod: Pod) -> None:
         """A pod has finished or was deleted."""
         self.state.delete_pod(pod.metadata.uid)
+        self._make_room()
         self._leave(pod)
 
     def node_of(self, pod: Pod) -> str:
@@ -150,6 +151,7 @@ class Cache:
         """A pod has a node, and occupies that one, whichever was assumed."""
         seen = self.node_of(pod) == pod.spec.node_name
         self.state.update_pod(pod)
+        self._make_room()
         self._join(pod, node=pod.spec.node_name, seen=seen)
 
     def forget(self, pod: Pod) -> None:
@@ -158,6 +160,7 @@ class Cache:
         What another pod on a node counts on as well stays assumed: they share the claim.
         """
         if self.state.forget(pod.metadata.uid):
+            self._make_room()
             self._move(pod, "")
         unused = [key for key in claim_keys(pod) if not self.state.pods.claim_users(key)]
         if unused:
@@ -182,6 +185,20 @@ class Cache:
             self.state.assume(pod, node)
             self.state.sockets.put_back(seats)
             self._mark(self._workload_of(pod))
+
+    def _make_room(self) -> None:
+        """Choose sockets anew for pods that came last, where others stay that were to move for one that is gone."""
+        sockets = self.state.sockets
+        while sockets.left_open:
+            node = sockets.left_open.pop()
+            for uid in sockets.crowding(node):
+                record = self.state.record(uid)
+                if record is not None and record.policy is not None and uid in sockets.crowding(node):
+                    sockets.call_off(uid)
+                    self.state.socket_choice.choose(uid, record.policy)
+                    if not record.assumed:
+                        sockets.confirm(uid)
+            sockets.left_open.discard(node)
 
     def _zone(self, node: str) -> str | None:
         slot = self.state.node_index.get(node)

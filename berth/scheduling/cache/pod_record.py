@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from berth.kube.objects import Node, Pod
     from berth.scheduling.cache.pod_templates import PodTemplateInfo
     from berth.scheduling.cache.volumes import DiskUse
+    from berth.scheduling.interference.policy import InterferencePolicy
 
 _MAX_DIGITS: Final = 9
 """Digits of a socket's number at most, an int32 in the kind."""
@@ -34,6 +35,8 @@ class PodRecord:
     """``namespace/name`` of the claims it uses."""
     disks: tuple[DiskUse, ...]
     """In-tree disks it mounts."""
+    policy: InterferencePolicy | None
+    """How its socket is chosen, None where classes count for nothing."""
     owner: str
     """The workload that it is of, empty without one and where no class counts; for WorkloadProfiles."""
     bound_with: int | None

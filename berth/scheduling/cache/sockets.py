@@ -59,6 +59,8 @@ class SocketTable:
         """Nodes with the same classes on their sockets."""
         self.present: Counter[Workload] = Counter()
         """Pods with a class that are on nodes, by what the slowdown model knows them by."""
+        self.left_open: set[str] = set()
+        """Names of nodes where pods were to move for one that is gone; others may have been planned with that."""
         self._nodes: dict[str, NodeSockets] = {}
         self._known = 0
         self._seats: dict[str, Seat] = {}
@@ -167,8 +169,7 @@ class SocketTable:
             return
         there = self._by_node[seat.node]
         del there[uid]
-        for other in there.values():
-            other.moves.pop(uid, None)
+        self._call_off(there, uid)
         if not there:
             del self._by_node[seat.node]
         self._count(seat.resident.workload, -1)
@@ -186,6 +187,12 @@ class SocketTable:
         seat = self._seats[uid]
         seat.moves.pop(newcomer, None)
         seat.moves[newcomer] = socket
+        self._touch(seat.node)
+
+    def call_off(self, newcomer: str) -> None:
+        """Have nobody move for a pod any more that is on a node."""
+        seat = self._seats[newcomer]
+        self._call_off(self._by_node[seat.node], newcomer)
         self._touch(seat.node)
 
     def confirm(self, uid: str) -> None:
@@ -211,6 +218,7 @@ class SocketTable:
             seat = self._seats.get(uid)
             if seat is not None and seat.node == copy.node:
                 seat.settled, seat.decided, seat.moves = copy.settled, copy.decided, dict(copy.moves)
+                self.left_open.discard(seat.node)
                 self._touch(seat.node)
 
     # What is asked
@@ -231,6 +239,16 @@ class SocketTable:
         """Return the pods with a class on a node by uid."""
         return self._by_node.get(node, {})
 
+    def crowding(self, node: str) -> list[str]:
+        """Return the uids of pods on sockets with more than they hold, those that came last first."""
+        sockets = self.sockets(node)
+        left = dict(zip(sockets.numbers, sockets.layout.capacities, strict=True))
+        for seat in self.seats(node).values():
+            if seat.socket in left:
+                left[seat.socket] -= seat.resident.size
+        full = {socket for socket, room in left.items() if room < 0}
+        return [uid for uid, seat in reversed(list(self.seats(node).items())) if seat.socket in full]
+
     def kind_of(self, node: str) -> Kind:
         """Return what decides how a newcomer would get on there."""
         residents = sorted(seat.resident for seat in self.seats(node).values())
@@ -244,6 +262,11 @@ class SocketTable:
             group = groups[seat.socket if seat.socket in groups else None]
             group.append(seat.resident.workload.interference_class)
         return tuple(tuple(sorted(group)) for group in groups.values())
+
+    def _call_off(self, there: Mapping[str, Seat], newcomer: str) -> None:
+        for other in there.values():
+            if other.moves.pop(newcomer, None) is not None:
+                self.left_open.add(other.node)
 
     def _workload(self, profile: Profile, letter: InterferenceClass) -> Workload:
         return Workload(profile.name, letter, self.profiles.revision(profile.name))

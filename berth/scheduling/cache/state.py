@@ -307,7 +307,7 @@ class ClusterState:
 
     def _place(self, uid: str, pod: Pod, node_name: str, *, assumed: bool, seat: Seat | None = None) -> None:
         template = self.templates.template(pod)
-        slot, seated = self.nodes.index.get(node_name), pod.spec.scheduler_name in self.policies
+        slot, policy = self.nodes.index.get(node_name), self.policies.get(pod.spec.scheduler_name)
         record = PodRecord(
             uid=uid,
             key=pod.key,
@@ -316,8 +316,9 @@ class ClusterState:
             amounts=self._charges(template),
             claims=claim_keys(pod),
             disks=disk_uses(pod) if pod.spec.volumes else (),
-            owner=sys.intern(owner_of(pod)) if seated else "",
-            bound_with=stated_socket(pod) if seated and not assumed else None,
+            policy=policy,
+            owner=sys.intern(owner_of(pod)) if policy is not None else "",
+            bound_with=stated_socket(pod) if policy is not None and not assumed else None,
             terminating=pod.metadata.deletion_timestamp is not None,
             assumed=assumed,
             chosen=self.nodes.nodes[slot] if assumed and slot is not None else None,
@@ -326,7 +327,7 @@ class ClusterState:
         self._by_node[node_name][uid] = record
         if record.owner:
             self._by_owner[record.owner][uid] = record
-        if seated:
+        if policy is not None:
             self._seat(record, before=seat)
         if slot is not None:
             self._charge(record, slot, 1)
