@@ -210,12 +210,13 @@ class Judge:
         return _never(all(used <= max(0.0, left, was) for used, left, was in zip(after, budget, before, strict=True)))
 
     def usage(self, state: State, edges: Sequence[Edge]) -> list[float]:
-        """bit/s that edges take of every node, then of every link."""
+        """bit/s that edges take of every node, then of every link, with the calls of those that are leaving."""
         size, links = self.problem.nodes.size, self.problem.nodes.links
         usage = [0.0] * (size + len(links))
         for edge in edges:
-            endpoints, routing = self.replicas(state, edge.callee), self.problem.workloads[edge.callee].routing
-            for caller in self.replicas(state, edge.caller):
+            callers, endpoints = (self._all(state, end) for end in (edge.caller, edge.callee))
+            routing = self.problem.workloads[edge.callee].routing
+            for caller in callers:
                 reached = self.reached(caller, endpoints, routing)
                 for node in reached:
                     if node != caller:
@@ -226,6 +227,11 @@ class Judge:
                         for number, link in enumerate(links, start=size):
                             usage[number] += amount * (pair in link.between)
         return usage
+
+    def _all(self, state: State, workload: int) -> list[int]:
+        """Node of each replica of a workload, those that are leaving among them."""
+        leaving = self.problem.workloads[workload].leaving
+        return [*self.replicas(state, workload), *(node for node, count in leaving.items() for _ in range(count))]
 
     def _pods(self, state: State, rows: Sequence[int]) -> list[tuple[int, int, int]]:
         """(pod set, number, node) of planned pods."""

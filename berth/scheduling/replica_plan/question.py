@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,10 +88,13 @@ def pose(
     carried = _bandwidth_counts(edges, infrastructure)
     if carried and not _expressible(infrastructure):
         return None
-    # Budgets are charged with what is really there.
-    gone = [] if carried else replaced_pods(group, (candidate.info.pod for candidate in candidates), cache)
+    gone = replaced_pods(group, (candidate.info.pod for candidate in candidates), cache)
+    leaving: Mapping[str, Mapping[int, int]] = {}
     if gone:
-        placed = placed_replicas(group, cache.state, without=gone)
+        there, placed = placed, placed_replicas(group, cache.state, without=gone)
+        if carried:
+            # Budgets are charged with what is really there.
+            leaving = {name: Counter(counts) - Counter(placed.get(name, {})) for name, counts in there.items()}
     costs = infrastructure.infrastructure.location_cost
     try:
         rules = RuleReader(pod_sets, placed, cache.state, defaults, gone).read()
@@ -105,7 +109,10 @@ def pose(
             _bandwidth(group, pod_sets, cache, infrastructure) if carried else None,
             _links(group, cache, infrastructure, places) if carried else (),
         ),
-        workloads=[Workload(name=name, routing=routing[name], placed=placed.get(name, {})) for name in number],
+        workloads=[
+            Workload(name=name, routing=routing[name], placed=placed.get(name, {}), leaving=leaving.get(name, {}))
+            for name in number
+        ],
         pod_sets=[
             PodSet(
                 workload=number[pods.workload],

@@ -60,7 +60,7 @@ def _needed(problem: Problem) -> Bools:
     """bool[N], nodes with placed replicas: what is on one node costs nothing."""
     needed = np.zeros(problem.nodes.size, dtype=np.bool_)
     for workload in problem.workloads:
-        needed[list(workload.placed)] = True
+        needed[[*workload.placed, *workload.leaving]] = True
     return needed
 
 

@@ -72,11 +72,14 @@ class Model:
         """float64[W, K], replicas that have a node"""
         position = np.full(nodes.size, -1, dtype=np.int64)
         position[columns] = np.arange(self.size)
+        self.leaving: Floats = np.zeros_like(self.placed)
+        """float64[W, K], those that count for bandwidth alone"""
         for row, workload in enumerate(problem.workloads):
-            for node, count in workload.placed.items():
-                if position[node] < 0:
-                    raise ProblemError(f"Workload {workload.name}: node {node} with a placed replica is no column")
-                self.placed[row, position[node]] = count
+            for counts, homes in ((self.placed, workload.placed), (self.leaving, workload.leaving)):
+                for node, count in homes.items():
+                    if position[node] < 0:
+                        raise ProblemError(f"Workload {workload.name}: node {node} with a placed replica is no column")
+                    counts[row, position[node]] = count
         highest = float(nodes.location_cost.max(initial=0.0))
         self.lost: float = (
             prices.network * (1 - prices.failover) * (highest if prices.lost_calls is None else prices.lost_calls)

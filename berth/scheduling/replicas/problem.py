@@ -101,6 +101,9 @@ class Workload:
     routing: Routing = Routing.ALL
     placed: Mapping[int, int] = field(default_factory=dict)
     """replicas that have a node, by node; they stay"""
+    leaving: Mapping[int, int] = field(default_factory=dict)
+    """others, by node, that count for nothing but what their calls and those to them take of bandwidth: they go once those
+    to be placed are there"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

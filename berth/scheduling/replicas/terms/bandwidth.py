@@ -29,6 +29,7 @@ class Bandwidth:
     def __init__(self, model: Model, x: Floats) -> None:
         """Share the counts with the books, float64[W, K]."""
         self._model, self._x = model, x
+        self._leaving = model.leaving if model.leaving.any() else None
         problem = model.problem
         self._edges = [edge for edge in problem.edges if edge.bandwidth > 0]
         budget = problem.nodes.bandwidth
@@ -59,17 +60,19 @@ class Bandwidth:
     def _most(self) -> float:
         """bit/s that the calls of all replicas take at the most."""
         model = self._model
-        count = model.placed.sum(axis=1)
+        count = (model.placed + model.leaving).sum(axis=1)
         for workload, replicas in zip(model.workload, model.replicas, strict=True):
             count[workload] += replicas
         # Rounding adds less than one bit/s per pair of pods.
         return float(sum(count[e.caller] * (e.bandwidth + count[e.callee]) for e in self._edges))
 
     def of(self, edge: Edge, callers: Floats, endpoints: Floats) -> Floats:
-        """float64[..., K + P], what an edge takes of each budget; counts are float64[..., K]."""
+        """float64[..., K + P], what an edge takes of each budget; counts, without who leaves, are float64[..., K]."""
         model, routing = self._model, self._model.problem.workloads[edge.callee].routing
         if routing is Routing.LOCAL:
             return np.zeros(len(self._budget))
+        if self._leaving is not None:
+            callers, endpoints = callers + self._leaving[edge.caller], endpoints + self._leaving[edge.callee]
         total = endpoints.sum(axis=-1, keepdims=True)
         everybody = np.ceil(edge.bandwidth / np.maximum(total, 1))
         if routing is Routing.ALL:
@@ -160,7 +163,7 @@ class Bandwidth:
         It adds the same to every node but its own, wherever it is. `fixed` is float64[K + P], what other edges take.
         Each call takes of a node's budget what is between its pods there and those elsewhere, so all edges are one.
         """
-        size, x = self._model.size, self._x
+        size, x = self._model.size, self._x if self._leaving is None else self._x + self._leaving
         own: Floats = x[workload]
         others: Floats = np.zeros(size)
         for edge in edges:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from bench.replicas.boutique import Case
-from bench.replicas.cluster import Manifest
-from bench.replicas.growth import STEPS, Application, grow
+from bench.replicas.boutique import GROUP, Case
+from bench.replicas.cluster import Manifest, read_cluster
+from bench.replicas.evaluator import evaluate
+from bench.replicas.growth import STEPS, Application, by_berth_plan, grow
 
 Nodes = dict[str, str]
 
@@ -88,6 +89,18 @@ def test_a_rollout_replaces_one_revision_by_the_other(application: Application) 
     assert revisions(application) == {"v1": 22, "v2": 11}
     application.remove(1, revision="v1")
     assert revisions(application) == {"v1": 11, "v2": 11}
+
+
+def test_after_a_rollout_by_berth_plan_every_workload_survives_a_node() -> None:
+    """With the minBandwidth and the capacities of the examples."""
+    application = Application.of(Case(), by_berth_plan)
+    application.add(2, revision="v1")
+    for _ in range(2):
+        application.add(1, revision="v2")
+        application.remove(1, revision="v1")
+    found = evaluate(read_cluster([*application.base, *application.pods]), GROUP)
+    assert (found.pods, found.survive_node) == (22, 11)
+    assert found.cost <= 0.5
 
 
 @pytest.mark.parametrize(

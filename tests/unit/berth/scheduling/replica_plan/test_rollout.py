@@ -95,6 +95,20 @@ def test_a_surge_pod_is_placed_as_if_those_it_replaces_were_gone(
     assert sorted(where(outcome).values()) == homes
 
 
+@pytest.mark.parametrize("bandwidth", ["", "1M"], ids=["no minBandwidth", "minBandwidth"])
+def test_the_second_surge_pod_keeps_away_from_the_first(bandwidth: str) -> None:
+    """Budgets are charged with what is there, old pods included; all else counts the new revision alone."""
+    extra = {"network.aware.com/bandwidth": "10M"}
+    lab = Lab([zoned(f"n{number}", extra=extra) for number in range(3)])
+    demand = {"minBandwidth": bandwidth} if bandwidth else {}
+    shop = lab.group(group_object("shop", *chain("a", "b", **demand)))
+    lab.see(*(replica(f"{name}1", NEW, on="n0") for name in "ab"))
+    lab.see(*(replica(f"{name}2", OLD, on="n1") for name in "ab"))
+    outcome = lab.place(shop, *(replica(f"{name}3", NEW) for name in "ab"))
+    assert outcome.complete
+    assert "n0" not in where(outcome).values()
+
+
 def test_a_later_replica_of_the_same_revision_keeps_away() -> None:
     lab = Lab([zoned("n0"), zoned("n1")])
     shop = lab.group(group_object("shop", *chain("a", "b")))

@@ -29,9 +29,10 @@ def test_a_small_cluster_is_looked_at_as_a_whole() -> None:
     assert [len(columns) for columns in choose_columns(boutique(nodes=cluster(6, 2)))] == [6]
 
 
-def test_nodes_with_placed_replicas_are_columns() -> None:
+@pytest.mark.parametrize("which", ["placed", "leaving"])
+def test_nodes_with_placed_replicas_are_columns(which: str) -> None:
     problem = boutique(nodes=cluster(5000, 16))
-    placed = [replace(workload, placed={4321: 1}) for workload in problem.workloads]
+    placed = [replace(workload, **{which: {4321: 1}}) for workload in problem.workloads]
     assert 4321 in first(replace(problem, workloads=placed)).tolist()
 
 

@@ -16,7 +16,7 @@ from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
 from berth.network.routing import Routing
 from berth.scheduling.replicas.books import Books
-from berth.scheduling.replicas.problem import Edge, Link
+from berth.scheduling.replicas.problem import Edge, Link, Problem
 from berth.scheduling.replicas.terms import bandwidth
 from tests.support.budgets import small as tight
 from tests.support.counts import books_of, nodes, problem, state_of, walk
@@ -31,6 +31,11 @@ def peak_of_add(books: Books, workload: int) -> int:
     return peak
 
 
+def leaving(asked: Problem, rng: np.random.Generator) -> dict[int, int]:
+    """Pods of a workload that a rollout takes away, at random."""
+    return {int(node): int(rng.integers(1, 3)) for node in np.flatnonzero(rng.random(asked.nodes.size) < 0.3)}
+
+
 @pytest.mark.parametrize("routing", list(Routing), ids=lambda routing: routing.value)
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000))
@@ -39,7 +44,9 @@ def test_budgets_are_overdrawn_exactly_if_the_judge_says_so(routing: Routing, se
     asked = replace(
         asked,
         rules=(),
-        workloads=[replace(workload, routing=routing) for workload in asked.workloads],
+        workloads=[
+            replace(one, routing=routing, leaving=leaving(asked, rng) if seed % 2 else {}) for one in asked.workloads
+        ],
         edges=[replace(edge, bandwidth=float(rng.integers(0, 10)), max_cost=np.inf) for edge in asked.edges],
         nodes=replace(asked.nodes, bandwidth=rng.integers(0, 30, asked.nodes.size).astype(np.float64)),
     )
@@ -63,7 +70,10 @@ def test_what_one_more_replica_changes_is_what_the_penalty_changes_by(routing: R
         asked, rng = tight(seed), np.random.default_rng(seed)
         if asked is None:
             continue
-        books = books_of(replace(asked, workloads=[replace(one, routing=routing) for one in asked.workloads]))
+        workloads = [
+            replace(one, routing=routing, leaving=leaving(asked, rng) if seed % 4 else {}) for one in asked.workloads
+        ]
+        books = books_of(replace(asked, workloads=workloads))
         walk(books, rng, 6)
         term, before = books.bandwidth, books.bandwidth.value()
         for row, workload in enumerate(books.model.workload if term.active else ()):
