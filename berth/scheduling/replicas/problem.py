@@ -102,8 +102,8 @@ class Workload:
     placed: Mapping[int, int] = field(default_factory=dict)
     """replicas that have a node, by node; they stay"""
     leaving: Mapping[int, int] = field(default_factory=dict)
-    """others, by node, that count for nothing but what their calls and those to them take of bandwidth: they go once those
-    to be placed are there"""
+    """others, by node, that go once those to be placed are there: they count for what their calls, and those to them,
+    take of bandwidth"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
