@@ -37,7 +37,7 @@ def fill_slices(draft: Draft, budget: Budget, slots: Pattern, parts: Sequence[Pa
     for number, slot in enumerate(turns_of(model, everybody, slots)):
         here = within[slots[slot]]
         for part in parts:
-            _place(draft, {row: 1 for row in part if draft.missing[row] and model.replicas[row] > number}, here)
+            _place(draft, {row: 1 for row in part if model.replicas[row] > number}, here)
             yield from budget.pause()
             if budget.exhausted:
                 return

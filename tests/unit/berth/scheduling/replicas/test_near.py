@@ -64,6 +64,13 @@ def test_where_pods_can_be_near(rules: list[Affinity], expected: list[list[int]]
     assert masks(replace(asked, pod_sets=sets)) == expected
 
 
+def test_a_node_without_the_key_is_near_nobody_also_where_not_all_are_to_be_placed() -> None:
+    asked = problem(1, 1, rules=[near(0, 1, np.where(HOST == 6, -1, HOST))])
+    sets = [asked.pod_sets[0], replace(asked.pod_sets[1], mask=only(1, 6))]
+    found = finish(near_enough(replace(asked, pod_sets=sets), UNLIMITED, whole=False)).pod_sets
+    assert [np.flatnonzero(one.mask).tolist() for one in found if one.mask is not None] == [[1], [1, 6]]
+
+
 def test_room_for_a_pod_counts_as_well() -> None:
     asked = problem(1, 1, rules=[near(0, 1)], on=nodes([9, 9, 9, 9, 9, 3, 9, 9]))
     large = replace(asked.pod_sets[1], request=np.array([5]))

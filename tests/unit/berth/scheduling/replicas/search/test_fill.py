@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from berth.scheduling.gang.budget import UNLIMITED
@@ -40,6 +43,15 @@ def test_slices_and_blocks_share_nodes_by_location() -> None:
         first, second = state_of(draft.books)
         assert first == second
         assert sorted(node // 2 for node in first) == [0, 0, 2, 2]
+
+
+def test_who_has_all_replicas_has_no_say_in_later_slices() -> None:
+    """One would rather not be where the last replica of the other goes."""
+    asked = problem(2, 1)
+    costs = np.array([0.0, 0, 0, 0, 1, 0, 0, 0])
+    draft = Draft(books_of(replace(asked, pod_sets=[asked.pod_sets[0], replace(asked.pod_sets[1], cost=costs)])))
+    finish(fill_slices(draft, UNLIMITED, (0, 2), [(0, 1)]))
+    assert state_of(draft.books) == [(0, 4), (0,)]
 
 
 def test_what_has_no_room_in_its_location_goes_elsewhere() -> None:

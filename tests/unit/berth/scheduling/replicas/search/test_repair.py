@@ -17,7 +17,7 @@ from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.problem import Edge, Problem
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
 from berth.scheduling.replicas.search.draft import Draft
-from berth.scheduling.replicas.search.repair import repair
+from berth.scheduling.replicas.search.repair import TRIES, repair
 from tests.support.counts import HOST, ZONE, books_of, filled, nodes, problem, state_of
 
 EXHAUSTED = Budget(lambda: 0.0, 0.0)
@@ -92,6 +92,24 @@ def test_many_soft_rules_are_no_broken_one() -> None:
     draft = with_pods(problem(8, 3, rules=[*soft, hard]), [], [0, 0, 1])
     tidy(draft, UNLIMITED)
     assert draft.missing == [0, 0]
+
+
+class Counting(Draft):
+    """Counts the pods that are put on columns."""
+
+    tried = 0
+
+    def put(self, row: int, column: int, count: int = 1) -> None:
+        self.tried += max(0, count)
+        super().put(row, column, count)
+
+
+def test_a_pod_that_breaks_a_rule_everywhere_is_tried_on_few_columns() -> None:
+    asked = problem(1, 1, rules=[Affinity(domain=HOST, subjects=[0], selects=[1])])
+    draft = Counting(books_of(replace(asked, pod_sets=[asked.pod_sets[0], replace(asked.pod_sets[1], mask=ZONE < 0)])))
+    tidy(draft, UNLIMITED)
+    assert draft.missing == [1, 1]
+    assert draft.tried == 2 * TRIES, "once, and once from nothing"
 
 
 @pytest.mark.parametrize("seed", range(20))
