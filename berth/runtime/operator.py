@@ -31,7 +31,7 @@ import structlog
 from yarl import URL
 
 from berth.kube.client import PAGE_GROWTH, TRANSPORT_ERRORS, ApiClient, backoff
-from berth.kube.connection import Connection
+from berth.kube.connection import Connection, ConnectionConfigError
 from berth.kube.errors import ApiError
 from berth.kube.history import went_back
 from berth.kube.metrics import WATCH_AGE, WATCH_EVENTS
@@ -258,6 +258,7 @@ class Operator:
         tracing = aiohttp.TraceConfig()
         tracing.on_request_start.append(self._request_started)
         tracing.on_request_end.append(self._request_answered)
+        tracing.on_request_exception.append(self._request_failed)
         session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=connection.ssl_context()),
             headers=headers,
@@ -310,6 +311,20 @@ class Operator:
             return
         for follower in followers:
             self._main.call_soon_threadsafe(follower.listed)
+
+    async def _request_failed(
+        self, _session: aiohttp.ClientSession, _context: SimpleNamespace, params: aiohttp.TraceRequestExceptionParams
+    ) -> None:
+        if isinstance(params.exception, aiohttp.ClientSSLError) and self._generation is not None:
+            await self._in_main_loop(self._renew(self._generation))
+
+    async def _renew(self, generation: int) -> None:
+        """Start kopf anew where there are newer certificates than those that failed: it keeps what it began with."""
+        try:
+            if await self._connection.reload(seen=generation):
+                self._changed.set()
+        except ConnectionConfigError as error:
+            log.warning("credentials cannot be renewed", error=str(error))
 
     def _set_page(self) -> None:
         self._settings.watching.chunk_size = max(self._pages.values(), default=LIST_PAGE)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import kopf
 import pytest
 from kubernetes_asyncio.client import Configuration
@@ -51,6 +52,26 @@ async def test_the_certificate_has_to_have_the_name_of_the_kubeconfig() -> None:
         operator._connection = Connection(configuration=configuration, namespace="default")
         session = (await operator._login()).aiohttp_session
         async with session, session.get(configuration.host) as answer:
+            assert answer.status == 200
+
+
+async def test_kopf_is_started_anew_where_there_are_newer_certificates(tmp_path: Path) -> None:
+    """It keeps its session while watches fail, and would go on with an authority that has been replaced for ever."""
+    authority = tmp_path / "ca.crt"
+    authority.write_text((CERTIFICATE.parent / "client-certificate" / "ca.crt").read_text())
+    operator = Operator()
+    operator._main = asyncio.get_running_loop()
+    with api_server(lambda _: Answer(200, {}), tls=CERTIFICATE) as server:
+        path = server.kubeconfig(tmp_path, certificate_authority=str(authority))
+        operator._connection = await load_connection(kubeconfig=path)
+        before = (await operator._login()).aiohttp_session
+        authority.write_text((CERTIFICATE / "server.crt").read_text())
+        async with before:
+            with pytest.raises(aiohttp.ClientSSLError):
+                await before.get(server.url)
+        assert operator._changed.is_set()
+        after = (await operator._login()).aiohttp_session
+        async with after, after.get(server.url) as answer:
             assert answer.status == 200
 
 
