@@ -62,7 +62,7 @@ class NetworkCosts:
     data_time: str = ""
     """When the newest measurement was made, RFC 3339; empty when not known."""
     generation: int = 0
-    """metadata.generation of the NetworkTopology"""
+    """metadata.generation of the NetworkTopology when it was edited last"""
     current: bool = True
     """False while computed weight sets are those of an earlier generation, or lack the measurements that it names"""
     zones: dict[Pair, float] = field(default_factory=dict)
@@ -132,22 +132,32 @@ def absent_costs(name: str) -> NetworkCosts:
     return NetworkCosts(absent=name)
 
 
-def read_costs(topology: NetworkTopology, *, weight_sets: Sequence[str] = DEFAULT_WEIGHT_SETS) -> NetworkCosts:
+def read_costs(
+    topology: NetworkTopology, *, weight_sets: Sequence[str] = DEFAULT_WEIGHT_SETS, edited: int | None = None
+) -> NetworkCosts:
     """Take the costs out of a NetworkTopology; entries without a cost stay unknown.
 
     Costs of different scales are not mixed: of each topology key, the first of the sets that has a cost decides the
     scale, measured or stated, and sets of the other scale are not read there.
+
+    Args:
+        topology: the NetworkTopology.
+        weight_sets: names of weight sets by preference.
+        edited: its generation when it was edited last, if nothing else than bandwidthAllocated is newer.
     """
-    zones, of_zones = _read_level(topology, LABEL_ZONE, weight_sets)
-    regions, of_regions = _read_level(topology, LABEL_REGION, weight_sets)
+    generation = topology.metadata.generation if edited is None else edited
+    observed = topology.status.observed_generation
+    outdated = observed is not None and observed < generation
+    zones, of_zones = _read_level(topology, LABEL_ZONE, weight_sets, outdated=outdated)
+    regions, of_regions = _read_level(topology, LABEL_REGION, weight_sets, outdated=outdated)
     moment = topology.status.data_time or topology.status.weight_calculation_time
     return NetworkCosts(
         source=topology.key,
         uid=topology.metadata.uid,
         weight_sets=tuple(name for name in weight_sets if name in of_zones | of_regions),
         data_time=format_timestamp(moment) if moment else "",
-        generation=topology.metadata.generation,
-        current=_current(topology),
+        generation=generation,
+        current=not outdated and _current(topology),
         zones=zones,
         regions=regions,
         budgets=read_budgets(topology, weight_sets),
@@ -155,9 +165,7 @@ def read_costs(topology: NetworkTopology, *, weight_sets: Sequence[str] = DEFAUL
 
 
 def _current(topology: NetworkTopology) -> bool:
-    """Whether the computed sets are of this spec and of its measurements, as far as their controller says."""
-    if _outdated(topology):
-        return False
+    """Whether the computed sets are of the measurements that the spec names, as far as their controller says."""
     missing = any(
         item.type == CONDITION_SOURCE_AVAILABLE and item.status is ConditionStatus.FALSE
         for item in topology.status.conditions
@@ -165,19 +173,22 @@ def _current(topology: NetworkTopology) -> bool:
     return not (missing and topology.spec.configmap_name)
 
 
-def _outdated(topology: NetworkTopology) -> bool:
-    """Whether the status is of an earlier spec."""
-    observed = topology.status.observed_generation
-    return observed is not None and observed < topology.metadata.generation
+def _read_level(
+    topology: NetworkTopology, key: str, weight_sets: Sequence[str], *, outdated: bool
+) -> tuple[dict[Pair, float], set[str]]:
+    """Return the costs of one topology key, and the names of the weight sets that they were read from.
 
-
-def _read_level(topology: NetworkTopology, key: str, weight_sets: Sequence[str]) -> tuple[dict[Pair, float], set[str]]:
-    """Return the costs of one topology key, and the names of the weight sets that they were read from."""
+    Args:
+        topology: the NetworkTopology.
+        key: the topology key.
+        weight_sets: names of weight sets by preference.
+        outdated: whether its status is of an earlier spec.
+    """
     table: dict[Pair, float] = {}
     read: dict[str, str] = {}
     for name in weight_sets:
         weights = topology.weight_set(name)
-        scale = _scale(topology, name)
+        scale = _scale(topology, name, outdated=outdated)
         if weights is None or not {scale}.issuperset(read.values()):
             continue
         for origin, destination, cost in iter_costs(weights, key):
@@ -187,7 +198,7 @@ def _read_level(topology: NetworkTopology, key: str, weight_sets: Sequence[str])
     return table, set(read)
 
 
-def _scale(topology: NetworkTopology, name: str) -> str:
+def _scale(topology: NetworkTopology, name: str, *, outdated: bool) -> str:
     """Return a name of the scale of a weight set's costs; those of equal scale may be compared.
 
     The controller writes NetperfCosts whenever it measures; without it, Dijkstra has paths over stated costs. So it has
@@ -195,5 +206,5 @@ def _scale(topology: NetworkTopology, name: str) -> str:
     """
     if name != WEIGHTS_DIJKSTRA:
         return name
-    stated = topology.status.source == SOURCE_STATED and not _outdated(topology)
+    stated = topology.status.source == SOURCE_STATED and not outdated
     return WEIGHTS_USER_DEFINED if stated or topology.weight_set(WEIGHTS_NETPERF) is None else WEIGHTS_NETPERF

@@ -7,15 +7,42 @@ kept as the watch has it, and is a model for a moment only: that of a megabyte t
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from typing import Final, NamedTuple
+
+import msgspec
 
 from berth.api.errors import InvalidObjectError
+from berth.api.labels import WEIGHTS_ALLOCATED
 from berth.api.networktopology import API_VERSION, KIND, NetworkTopology
+from berth.kube.decoding import ObjectDecoder
 from berth.kube.objects import CustomObject
 from berth.network.costs import NO_COSTS, NetworkCosts, absent_costs, read_costs
 from berth.scheduling.configuration import Profile
 
 _Key = tuple[str, str]
 """Namespace and name."""
+
+
+class _WeightSet(msgspec.Struct, rename="camel"):
+    name: str = ""
+    topology_list: msgspec.Raw = msgspec.Raw()
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    weights: list[_WeightSet] = []
+    configmap_name: msgspec.Raw = msgspec.Raw()
+
+
+_SPEC: Final = ObjectDecoder(_Spec)
+
+
+class _Edit(NamedTuple):
+    """The last edit of a NetworkTopology: what placement itself writes into it is none."""
+
+    uid: str
+    generation: int
+    stated: int
+    """hash of all but what is allocated"""
 
 
 class TopologyTable:
@@ -26,6 +53,7 @@ class TopologyTable:
         self._topologies: dict[_Key, CustomObject] = {}
         self._names: dict[str, list[str]] = {}  # by namespace, sorted
         self._costs: dict[_Key, dict[tuple[str, ...], NetworkCosts]] = {}  # by names of weight sets
+        self._edits: dict[_Key, _Edit] = {}
 
     def update(self, obj: CustomObject) -> tuple[str | None, bool]:
         """A NetworkTopology was added or changed.
@@ -44,11 +72,12 @@ class TopologyTable:
             self.delete(obj)
             return str(error), known
         self._topologies[key] = obj
+        self._edits[key] = edit = _edit(obj, self._edits.get(key))
         if not known:
             insort(self._names.setdefault(namespace, []), name)
         changed = not known
         for weight_sets, old in self._costs.get(key, {}).items():
-            costs = read_costs(fresh, weight_sets=weight_sets)
+            costs = read_costs(fresh, weight_sets=weight_sets, edited=edit.generation)
             if costs != old:
                 self._costs[key][weight_sets] = costs
                 changed = changed or _judged_by(costs) != _judged_by(old)
@@ -58,6 +87,7 @@ class TopologyTable:
         """A NetworkTopology was deleted."""
         key = namespace, name = obj.metadata.namespace, obj.metadata.name
         self._costs.pop(key, None)
+        self._edits.pop(key, None)
         if self._topologies.pop(key, None) is not None:
             names = self._names[namespace]
             del names[bisect_left(names, name)]
@@ -76,7 +106,8 @@ class TopologyTable:
             return NO_COSTS if reference is None else absent_costs(f"{reference.namespace}/{reference.name}")
         costs, weight_sets = self._costs.setdefault(key, {}), tuple(profile.weight_sets)
         if weight_sets not in costs:
-            costs[weight_sets] = read_costs(_model(self._topologies[key]), weight_sets=weight_sets)
+            topology = _model(self._topologies[key])
+            costs[weight_sets] = read_costs(topology, weight_sets=weight_sets, edited=self._edits[key].generation)
         return costs[weight_sets]
 
     def serving(self, namespace: str, profile: Profile) -> _Key | None:
@@ -104,6 +135,15 @@ def _judged_by(costs: NetworkCosts) -> tuple[object, ...]:
 def _content(obj: CustomObject) -> tuple[object, ...]:
     """What costs are read from."""
     return obj.metadata.uid, obj.metadata.generation, obj.spec, obj.status
+
+
+def _edit(obj: CustomObject, before: _Edit | None) -> _Edit:
+    """The last edit of an object, given the one before."""
+    spec = _SPEC.decode(obj.spec)
+    sets = tuple((item.name, bytes(item.topology_list)) for item in spec.weights if item.name != WEIGHTS_ALLOCATED)
+    edit = _Edit(obj.metadata.uid, obj.metadata.generation, hash((sets, bytes(spec.configmap_name))))
+    same = before is not None and (before.uid, before.stated) == (edit.uid, edit.stated)
+    return before if before is not None and same else edit
 
 
 def _model(obj: CustomObject) -> NetworkTopology:

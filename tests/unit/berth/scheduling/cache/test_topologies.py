@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.api.labels import WEIGHTS_ALLOCATED
 from berth.api.networktopology import NetworkTopology
 from berth.kube.custom_object import encoded
 from berth.kube.objects import CustomObject
@@ -53,6 +54,28 @@ def test_news_that_placement_waits_for(table: TopologyTable, cost: dict[str, Any
     costs = table.costs_for("default", Profile())
     assert table.update(topology(cost=cost)) == (None, changed)
     assert (table.costs_for("default", Profile()) is costs) is same
+
+
+@pytest.mark.parametrize(
+    ("edit", "generation"),
+    [
+        pytest.param({}, 1, id="allocated-bandwidth"),
+        pytest.param({"configmapName": "netperf"}, 2, id="measurements-named"),
+        pytest.param({"weights": [kinds.weight_set(z1={"z2": 5}), kinds.weight_set("Mine")]}, 2, id="another-set"),
+    ],
+)
+def test_what_placement_writes_itself_is_no_edit(table: TopologyTable, edit: dict[str, Any], generation: int) -> None:
+    """Costs of another generation would have plans begin anew, and applications wait for weights of it."""
+    spec = kinds.network_topology(kinds.weight_set(z1={"z2": 5}))["spec"]
+    metadata = {"name": "net", "namespace": "default", "uid": "u"}
+    status = {"observedGeneration": 1}
+    table.update(CustomObject.of({"metadata": {**metadata, "generation": 1}, "spec": spec, "status": status}))
+    before = table.costs_for("default", Profile())
+    after = {**spec, **edit}
+    after["weights"] = [*after["weights"], kinds.weight_set(WEIGHTS_ALLOCATED, z1={"z2": {"bandwidthAllocated": "1"}})]
+    table.update(CustomObject.of({"metadata": {**metadata, "generation": 2}, "spec": after, "status": status}))
+    costs = table.costs_for("default", Profile())
+    assert (costs.generation, costs.current, costs is before) == (generation, generation == 1, generation == 1)
 
 
 def test_a_new_measurement_of_the_same_costs_wakes_nobody(table: TopologyTable) -> None:
