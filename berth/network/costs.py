@@ -84,6 +84,13 @@ class NetworkCosts:
         """False when there is no NetworkTopology, or an empty one: every cost is unknown then."""
         return bool(self.zones or self.regions)
 
+    def judges_as(self, other: NetworkCosts) -> bool:
+        """Whether all that placement follows is the same: what a place costs, and what links carry.
+
+        Measurements that are made anew are of a later time and mostly of the same costs.
+        """
+        return self is other or (self.zones, self.regions, self.budgets) == (other.zones, other.regions, other.budgets)
+
     @property
     def missing(self) -> str:
         """Why there are no costs, for people; empty when there are."""

@@ -108,7 +108,7 @@ class PlanUnderWay:
         return (
             entry is attempt.entry
             and group is attempt.group
-            and costs is attempt.costs
+            and costs.judges_as(attempt.costs)
             and routing == attempt.routing
             and all(_same(pod, entry.pods) for pod in attempt.pods)
         )

@@ -80,7 +80,7 @@ class TopologyTable:
             costs = read_costs(fresh, weight_sets=weight_sets, edited=edit.generation)
             if costs != old:
                 self._costs[key][weight_sets] = costs
-                changed = changed or _judged_by(costs) != _judged_by(old)
+                changed = changed or not costs.judges_as(old)
         return None, changed
 
     def delete(self, obj: CustomObject) -> None:
@@ -125,11 +125,6 @@ class TopologyTable:
             if place in self._names:
                 return place, self._names[place][0]
         return None
-
-
-def _judged_by(costs: NetworkCosts) -> tuple[object, ...]:
-    """What placement follows: what a place costs, and what its links carry."""
-    return costs.zones, costs.regions, costs.budgets
 
 
 def _content(obj: CustomObject) -> tuple[object, ...]:

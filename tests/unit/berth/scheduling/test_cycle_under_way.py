@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from berth.api.labels import LABEL_WORKLOAD
-from berth.kube.objects import Pod, Service
+from berth.kube.objects import CustomObject, Pod, Service
 from berth.scheduling.gang import batches, budget
 from berth.scheduling.queue import INITIAL_BACKOFF
 from berth.scheduling.queue_entry import EntryKey
-from tests.support import builders
+from tests.support import builders, kinds
 from tests.support.placement import chain, group_object, lone, member, zoned
 from tests.support.stage import Stage, shop
 
@@ -158,6 +158,31 @@ def test_services_that_come_meanwhile_count(workload: str, spec: dict[str, Any],
     metadata = {"name": workload, "namespace": "default"}
     selector = {LABEL_WORKLOAD: workload}
     stage.cache.update_service(msgspec.convert({"metadata": metadata, "spec": {"selector": selector, **spec}}, Service))
+    turn(stage)
+    assert (occupied(stage) < before) is anew
+    stage.schedule()
+    assert stage.placed() == names(apps())
+
+
+def measured(cost: int, *, minute: int) -> CustomObject:
+    """A NetworkTopology whose costs were measured at that minute."""
+    body = kinds.network_topology(kinds.weight_set("NetperfCosts", z1={"z2": cost}))
+    metadata = {"name": "net", "namespace": "default", "generation": minute}
+    return CustomObject.of({**body, "metadata": metadata, "status": {"dataTime": f"2026-01-01T00:{minute:02}:00Z"}})
+
+
+@pytest.mark.parametrize(
+    ("cost", "anew"), [pytest.param(5, False, id="the same costs"), pytest.param(6, True, id="other costs")]
+)
+def test_measurements_that_come_meanwhile_count(cost: int, anew: bool) -> None:
+    """They come each minute, and where many others have their turns no large plan is made within one."""
+    stage = under_way(*apps(), turns=1)
+    stage.cache.update_topology(measured(5, minute=1))
+    while not occupied(stage):
+        turn(stage)
+    assert stage.bound == []
+    before = occupied(stage)
+    stage.cache.update_topology(measured(cost, minute=2))
     turn(stage)
     assert (occupied(stage) < before) is anew
     stage.schedule()
