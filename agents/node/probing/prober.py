@@ -42,6 +42,16 @@ class _Orders:
         return self._newest
 
 
+def pause(interval: float, elapsed: float) -> float:
+    """Return the seconds until the next round begins.
+
+    Args:
+        interval: seconds from the begin of a round to that of the next, on average.
+        elapsed: seconds that this round took.
+    """
+    return max(0.0, interval * random.uniform(1 - JITTER, 1 + JITTER) - elapsed)  # noqa: S311 - no secret
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run until standard input ends."""
     parser = argparse.ArgumentParser(prog="prober")
@@ -64,8 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         start = time.monotonic()
         sys.stdout.buffer.write(encode_round(prober.run(order.targets)))
         sys.stdout.buffer.flush()
-        pause = options.interval * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - no secret
-        time.sleep(max(0.0, start + pause - time.monotonic()))
+        time.sleep(pause(options.interval, time.monotonic() - start))
 
 
 def _end_with(loop: Callable[[], None]) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from agents.node.probing.messages import Order, decode_round, encode_order
-from agents.node.probing.prober import PORT_TAKEN
+from agents.node.probing.prober import JITTER, PORT_TAKEN, pause
 from agents.node.probing.rounds import Target
 from tests.support.probing import running_responder
 
@@ -58,6 +58,20 @@ def test_it_answers_and_probes_itself() -> None:
         assert process.stdout is not None
         probes = decode_round(process.stdout.readline()).self_probes
     assert any(value is not None for value in probes)
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "least", "greatest"),
+    [
+        pytest.param(0.0, 5 * (1 - JITTER), 5 * (1 + JITTER), id="from begin to begin"),
+        pytest.param(3.0, 5 * (1 - JITTER) - 3, 5 * (1 + JITTER) - 3, id="less what the round took"),
+        pytest.param(60.0, 0.0, 0.0, id="a round that took longer than the interval"),
+    ],
+)
+def test_rounds_do_not_come_at_even_intervals(elapsed: float, least: float, greatest: float) -> None:
+    pauses = [pause(5.0, elapsed) for _ in range(200)]
+    assert least <= min(pauses) <= max(pauses) <= greatest
+    assert max(pauses) - min(pauses) >= (greatest - least) / 2
 
 
 def test_it_ends_with_its_agent() -> None:
