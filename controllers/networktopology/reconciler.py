@@ -205,7 +205,9 @@ class Reconciler:
             self._queue.add(key, delay=AGING_DELAY)
             measured = write_pacing.data_time(this.status.data_time, measured)
         updates = [available, computed, whole]
-        await self._write_status(this, updates, data_time=measured, source=choice, paced=basis.continuous)
+        await self._write_status(
+            this, updates, data_time=measured, source=choice, paced=reading.continuous or basis.continuous
+        )
 
     async def _computed(self, basis: Reading, places: Places) -> Computation:
         """Return what follows from a reading, worked out once for all whose costs come from the same latencies."""

@@ -10,9 +10,9 @@ import pytest
 
 from controllers.networktopology import reconciler as subject
 from controllers.networktopology.compute import compute
-from controllers.networktopology.sources.base import Latencies, Reading
+from controllers.networktopology.sources.base import Latencies, Reading, SourceState
 from tests.support.topologies import measured, places, raw_topology, weight_set
-from tests.support.topology_passes import KEY, MEASURED_AT, World, owned
+from tests.support.topology_passes import KEY, MEASURED_AT, STATED, World, owned
 
 
 class TestContinuousMeasurements:
@@ -99,3 +99,13 @@ class TestContinuousMeasurements:
         assert world.parts == parts
         waits = [delay for delay in world.delays if delay != subject.AGING_DELAY]
         assert waits == ([] if parts else [pytest.approx(20, abs=3)])
+
+    async def test_words_about_measurements_wait_also_where_costs_come_from_elsewhere(self) -> None:
+        """As where all that nodes say is of another time."""
+        unusable = replace(measured(n1_n2=100), continuous=True, state=SourceState.EMPTY, measurements=())
+        world = World(raw_topology(STATED), reading=unusable)
+        world.time = datetime.now(UTC).isoformat()
+        for name in ("n1", "n2"):
+            world.reading = replace(unusable, malformed=(name,))
+            assert await world.reconciler.reconcile(KEY)
+        assert world.parts == ["weights", "status"]
