@@ -10,8 +10,8 @@ from berth.kube.resources import NODES
 
 REPEAT_SECONDS: Final = 120.0
 """Seconds from one patch to the next. One that changes nothing is not stored and wakes nobody."""
-RETRY_SECONDS: Final = 15.0
-"""Seconds to the next after one that failed."""
+WRITE_SECONDS: Final = 30.0
+"""Seconds to one of another capacity, or after one that failed: some links change their speed all the time."""
 
 
 class Advertisement:
@@ -22,7 +22,7 @@ class Advertisement:
         self._client = client
         self._node = node
         self._stated: int | None = None
-        self._due = 0.0
+        self._tried = float("-inf")
 
     def due(self, capacity: int | None, now: float) -> bool:
         """Return whether to write: a capacity that is new, or one that somebody may have removed meanwhile.
@@ -34,7 +34,8 @@ class Advertisement:
             capacity: bit/s, if known.
             now: monotonic seconds.
         """
-        return capacity is not None and (now >= self._due or capacity != self._stated)
+        waits = REPEAT_SECONDS if capacity == self._stated else WRITE_SECONDS
+        return capacity is not None and now - self._tried >= waits
 
     async def write(self, capacity: int, now: float) -> None:
         """Write capacity and allocatable.
@@ -50,8 +51,8 @@ class Advertisement:
             berth.kube.errors.ApiError: the API server refuses it.
             berth.kube.client.TRANSPORT_ERRORS: it cannot be reached.
         """
-        self._stated, self._due = capacity, now + RETRY_SECONDS
+        self._stated, self._tried = None, now
         amounts = {RESOURCE_BANDWIDTH: str(capacity)}
         status = {"capacity": amounts, "allocatable": amounts}
         await self._client.strategic_patch(NODES, self._node, {"status": status}, subresource="status")
-        self._due = now + REPEAT_SECONDS
+        self._stated = capacity

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agents.node.bandwidth.advertisement import REPEAT_SECONDS, RETRY_SECONDS, Advertisement
+from agents.node.bandwidth.advertisement import REPEAT_SECONDS, WRITE_SECONDS, Advertisement
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.request import STRATEGIC_PATCH
@@ -30,7 +30,8 @@ async def test_capacity_and_allocatable_are_patched() -> None:
     [
         pytest.param(10**10, 1.0, False, id="just written"),
         pytest.param(10**10, REPEAT_SECONDS, True, id="somebody may have removed it"),
-        pytest.param(10**9, 1.0, True, id="another speed"),
+        pytest.param(10**9, WRITE_SECONDS, True, id="another speed"),
+        pytest.param(10**9, WRITE_SECONDS - 1, False, id="another speed again, as of a bond"),
         pytest.param(None, REPEAT_SECONDS, False, id="unknown: what was advertised stays"),
     ],
 )
@@ -43,11 +44,11 @@ async def test_when_it_is_written_again(capacity: int | None, after: float, expe
             assert made.due(capacity, 100.0 + after) is expected
 
 
-async def test_a_write_that_failed_is_soon_repeated() -> None:
+async def test_a_write_that_failed_is_repeated_sooner() -> None:
     with api_server(lambda _: refusal(404, "NotFound")) as server:
         async with ApiClient(server.connection()) as client:
             made = Advertisement(client, "n1")
             with pytest.raises(ApiError):
                 await made.write(10**10, 100.0)
-            assert not made.due(10**10, 100.0 + RETRY_SECONDS - 1)
-            assert made.due(10**10, 100.0 + RETRY_SECONDS)
+            assert not made.due(10**10, 100.0 + WRITE_SECONDS - 1)
+            assert made.due(10**10, 100.0 + WRITE_SECONDS)

@@ -88,7 +88,7 @@ async def test_what_is_advertised(
 async def test_a_cable_that_is_out_for_a_moment_changes_nothing(machine: Machine, server: ApiServer) -> None:
     async with ApiClient(server.connection()) as client:
         duty = machine.duty(client)
-        for now, speed in [(0.0, "10000"), (10.0, "-1"), (320.0, "-1"), (330.0, "1000")]:
+        for now, speed in [(0.0, "10000"), (10.0, "-1"), (320.0, "-1"), (350.0, "1000")]:
             (machine.classes / "eth0" / "speed").write_text(speed)
             duty.sample(now)
             await duty.advertise(now)
@@ -101,8 +101,8 @@ async def test_a_refused_patch_ends_nothing(machine: Machine) -> None:
             duty = machine.duty(client)
             duty.sample(0.0)
             await duty.advertise(0.0)
-            duty.sample(20.0)
-            await duty.advertise(20.0)
+            duty.sample(30.0)
+            await duty.advertise(30.0)
     assert len(server.requests) == 2
 
 
