@@ -23,6 +23,8 @@ from controllers.networktopology.sources.prometheus_presets import MICROSECONDS,
 
 CLOCK_TOLERANCE: Final = 60.0
 """Seconds by which the clock of Prometheus may be off."""
+MAX_SERIES: Final = 400_000
+"""Most series that are read, whatever room they take in the answer: a short one takes ten times as much in memory."""
 _LONGEST_NAME: Final = 80
 _LONGEST_TEXT: Final = 200
 
@@ -87,6 +89,9 @@ def decode_answer(status: int, body: bytes) -> list[Series]:
         raise PrometheusError(f"the answer is partial: {_text(listed(answer.warnings, limit=3, separator='; '))}")
     if answer.data.result_type != "vector":
         raise PrometheusError(f"the query gives a {_text(answer.data.result_type)!r} and not an instant vector")
+    # Each has two objects, and one that is no series at least one.
+    if bytes(answer.data.result).count(b"{") > 2 * MAX_SERIES:
+        raise PrometheusError(f"the answer has more than {MAX_SERIES:,} series; ask for fewer pairs")
     try:
         vector = _VECTORS.decode(answer.data.result)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:

@@ -184,6 +184,15 @@ def test_what_is_no_answer_counts_for_nothing(status: int, body: bytes, says: st
     assert len(str(caught.value)) < 500
 
 
+@pytest.mark.parametrize("row", [series("a1", "b1", "0.001"), {}], ids=["series", "next to nothing"])
+def test_an_answer_of_more_series_than_memory_has_room_for_is_not_read(
+    monkeypatch: pytest.MonkeyPatch, row: dict[str, Any]
+) -> None:
+    monkeypatch.setattr("controllers.networktopology.sources.prometheus_answer.MAX_SERIES", 10)
+    with pytest.raises(PrometheusError, match="^the answer has more than 10 series; ask for fewer pairs$"):
+        decode_answer(200, answer(*[row] * 21))
+
+
 def test_notes_that_are_no_warnings_do_not_matter() -> None:
     body = msgspec.json.encode({**msgspec.json.decode(answer(series("a1", "b1", "1"))), "infos": ["a counter?"]})
     assert len(decode_answer(200, body)) == 1
