@@ -189,7 +189,7 @@ def test_an_answer_of_more_series_than_memory_has_room_for_is_not_read(
     monkeypatch: pytest.MonkeyPatch, row: dict[str, Any]
 ) -> None:
     monkeypatch.setattr("controllers.networktopology.sources.prometheus_answer.MAX_SERIES", 10)
-    with pytest.raises(PrometheusError, match="^the answer has more than 10 series; ask for fewer pairs$"):
+    with pytest.raises(PrometheusError, match=r"^the answer has more than 10 series; ask for fewer pairs$"):
         decode_answer(200, answer(*[row] * 21))
 
 
