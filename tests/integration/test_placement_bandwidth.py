@@ -139,4 +139,10 @@ def test_what_is_taken_of_a_link_is_written_beside_what_people_state(
         # What was admitted stays charged.
         stage.links(z1_z2="3G")
         wait("100000000")
+    stage.delete_pod("b")
+    stage.overwrite_allocated("9e18")
+    with InProcess(own_cluster.kubeconfig, profile(waitSeconds=0), timeout=30):
+        wait("0")
+        stage.overwrite_allocated("-5")
+        wait("0")
     stage.close()

@@ -19,7 +19,7 @@ from typing import Any, Self
 import yaml
 
 from berth.api import appgroup, networktopology
-from berth.api.labels import ANNOTATION_DECISION, LABEL_APPGROUP, LABEL_WORKLOAD
+from berth.api.labels import ANNOTATION_DECISION, LABEL_APPGROUP, LABEL_WORKLOAD, WEIGHTS_ALLOCATED
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
 from berth.kube.events import EventRecorder
@@ -190,6 +190,16 @@ class Stage:
         """The NetworkTopology `net` of the stage as it is now."""
         found: dict[str, Any] = self._request("GET", f"{_PLURALS[networktopology.KIND].format(self.name)}/net")
         return found
+
+    def overwrite_allocated(self, amount: str) -> None:
+        """Write this into every entry of the weight set BandwidthAllocated, as somebody does by hand."""
+        weights = self.topology()["spec"]["weights"]
+        (ours,) = (item for item in weights if item["name"] == WEIGHTS_ALLOCATED)
+        for level in ours["topologyList"]:
+            for row in level["originList"]:
+                row["costList"] = [{**cost, "bandwidthAllocated": amount} for cost in row["costList"]]
+        path = f"{_PLURALS[networktopology.KIND].format(self.name)}/net"
+        self._request("PATCH", path, {"spec": {"weights": weights}}, content_type="application/merge-patch+json")
 
     def delete_group(self, name: str) -> None:
         """Delete an AppGroup."""
