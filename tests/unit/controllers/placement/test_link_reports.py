@@ -26,10 +26,11 @@ def report(bandwidth: dict[str, Any] | None, *, age: float = 0.0, **status: Any)
 
 
 class World:
-    def __init__(self) -> None:
+    def __init__(self, *, ahead: float = 0.0) -> None:
+        now = NOW + timedelta(seconds=ahead)
         self.table = LinkUseTable(Clock())
         self.reports = LinkReports(
-            cast("ApiClient", None), self.table, deferring=lambda handler, _: handler, now=lambda: NOW
+            cast("ApiClient", None), self.table, deferring=lambda handler, _: handler, now=lambda: now
         )
 
     def known(self) -> list[float]:
@@ -49,7 +50,7 @@ NOTHING = [-1.0, -1.0, -1.0]
         pytest.param(report({**LINK, "meanBitsPerSecond": -1}), NOTHING, id="negative"),
         pytest.param(report(None), NOTHING, id="no-link"),
         pytest.param(report(LINK, age=MAX_AGE), NOTHING, id="too-old"),
-        pytest.param(report(LINK, age=-61), NOTHING, id="of-the-future"),
+        pytest.param(report(LINK, age=61), [5, 2, 10], id="of-an-earlier-time"),
         pytest.param(report(LINK, time="yesterday"), NOTHING, id="no-time"),
         pytest.param(report(LINK, time="2026-11-01T12:00:00"), NOTHING, id="no-zone-of-time"),
     ],
@@ -59,6 +60,18 @@ def test_what_a_report_says(seen: LinkReport, figures: list[float]) -> None:
     world.reports.on_report(None, report(LINK))
     world.reports.on_report(report(LINK), seen)
     assert world.known() == figures
+
+
+@pytest.mark.parametrize("ahead", [3600, -3600, 315_360_000, -315_360_000], ids="{} s".format)
+def test_a_report_that_comes_in_was_just_written_whatever_the_clocks_show(ahead: float) -> None:
+    world = World(ahead=ahead)
+    before, after = report(LINK, age=30), report(LINK)
+    world.reports.on_report(None, before)
+    assert world.known() == NOTHING
+    world.reports.on_report(before, after)
+    assert world.known() == [5, 2, 10]
+    world.reports.on_report(after, before)
+    assert world.known() == NOTHING, "one of an earlier time is not new"
 
 
 def test_a_report_that_goes_says_nothing_more() -> None:
