@@ -6,9 +6,16 @@ Nothing costs more than the pods of each socket together: that a pod moves insid
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import combinations
 from math import inf
 from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 EXACT_PODS: Final = 8
 """Pods up to which every assignment is looked at; each one more takes three times as long."""
@@ -17,6 +24,12 @@ _PARTS: Final = (2, 3)
 
 _ROUNDING: Final = 1e-9
 """Sums differ in their last places by the order of their parts."""
+
+_GRAIN: Final = 1e-12
+"""Costs that differ by less are the same."""
+_DEAR: Final = 1e5
+"""Costs above count as this."""
+_NEVER: Final = 1 << 60
 
 SocketCost = Callable[[tuple[int, ...], int], float]
 """Cost of pods, by number, ascending, on a socket; 0 of none."""
@@ -48,25 +61,80 @@ def best_assignment(sizes: Sequence[int], capacities: Sequence[int], cost: Socke
     return None if found is None else _improved(found, sizes, capacities, cost)
 
 
+def cheapest(pods: int, costs: Sequence[Floats]) -> Assignment | None:
+    """Return the assignment of all pods that costs least; None where there is none.
+
+    Args:
+        pods: P, the number of pods.
+        costs: for each socket float64[2**P], cost of each set of pods on it, infinite where they do not fit; bit p of a
+            set's number stands for pod p.
+    """
+    sets, everybody = _sets(pods), (1 << pods) - 1
+    # Whole numbers: sums of the same parts in another order are the same, and so is what is chosen of two alike.
+    whole = [
+        np.where(np.isfinite(cost), np.rint(np.clip(cost, -_DEAR, _DEAR) / _GRAIN), _NEVER).astype(np.int64)
+        for cost in costs
+    ]
+    steps = [np.where(np.arange(1 << pods) == 0, 0, _NEVER)]
+    for cost in whole:
+        least = np.minimum.reduceat(steps[-1][sets.placed] + cost[sets.added], sets.begins)
+        steps.append(np.where(least < _NEVER // 2, least, _NEVER))
+    if steps[-1][everybody] == _NEVER:
+        return None
+    chosen: list[int] = []
+    for so_far, cost in zip(reversed(steps[:-1]), reversed(whole), strict=True):
+        begin, end = sets.begins[everybody], sets.begins[everybody] + (1 << everybody.bit_count())
+        at = begin + int(np.argmin(so_far[sets.placed[begin:end]] + cost[sets.added[begin:end]]))
+        chosen.insert(0, int(sets.added[at]))
+        everybody = int(sets.placed[at])
+    total = sum(float(cost[group]) for cost, group in zip(costs, chosen, strict=True))
+    return Assignment(total, tuple(members(group, pods) for group in chosen))
+
+
+def members(number: int, pods: int) -> tuple[int, ...]:
+    """Return the pods of a set."""
+    return tuple(pod for pod in range(pods) if number >> pod & 1)
+
+
+class _Sets(NamedTuple):
+    """All ways to make each set of pods of two, those of one set after the other."""
+
+    begins: Ints
+    """int64[2**P], where those of each set begin"""
+    placed: Ints
+    """int64[3**P], one part, ascending"""
+    added: Ints
+    """int64[3**P], the other"""
+
+
+@lru_cache(EXACT_PODS + 1)
+def _sets(pods: int) -> _Sets:
+    parts = [[part for part in range(whole + 1) if part & ~whole == 0] for whole in range(1 << pods)]
+    begins = np.cumsum([0, *map(len, parts[:-1])])
+    placed = np.concatenate([np.array(each, dtype=np.int64) for each in parts])
+    return _Sets(begins, placed, np.repeat(np.arange(1 << pods), [len(each) for each in parts]) - placed)
+
+
 def _exact(
     pods: Sequence[int], sizes: Sequence[int], sockets: Sequence[int], capacities: Sequence[int], cost: SocketCost
 ) -> Assignment | None:
-    everybody = (1 << len(pods)) - 1
-    members = [tuple(pod for at, pod in enumerate(pods) if mask >> at & 1) for mask in range(everybody + 1)]
-    taken = [sum(sizes[pod] for pod in group) for group in members]
-    best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
-    for socket in sockets:
-        fits = [(mask, cost(group, socket)) for mask, group in enumerate(members) if taken[mask] <= capacities[socket]]
-        extended: dict[int, tuple[float, tuple[int, ...]]] = {}
-        for placed, (before, masks) in best.items():
-            for mask, added in fits:
-                if mask & placed == 0 and before + added < extended.get(mask | placed, (inf,))[0]:
-                    extended[mask | placed] = (before + added, (*masks, mask))
-        best = extended
-    if everybody not in best:
+    groups = [tuple(pods[at] for at in members(number, len(pods))) for number in range(1 << len(pods))]
+    taken = [sum(sizes[pod] for pod in group) for group in groups]
+    found = cheapest(
+        len(pods),
+        [
+            np.array(
+                [
+                    cost(group, socket) if size <= capacities[socket] else inf
+                    for group, size in zip(groups, taken, strict=True)
+                ]
+            )
+            for socket in sockets
+        ],
+    )
+    if found is None:
         return None
-    total, chosen = best[everybody]
-    return Assignment(total, tuple(members[mask] for mask in chosen))
+    return Assignment(found.cost, tuple(tuple(pods[at] for at in group) for group in found.sockets))
 
 
 def _first(sizes: Sequence[int], capacities: Sequence[int], cost: SocketCost) -> list[tuple[int, ...]] | None:

@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
 from cachetools import LRUCache
 
-from berth.scheduling.interference.assignment import Assignment, SocketCost, best_assignment
+from berth.scheduling.interference.assignment import (
+    EXACT_PODS,
+    Assignment,
+    Floats,
+    SocketCost,
+    best_assignment,
+    cheapest,
+)
 from berth.scheduling.interference.excess_table import ExcessTable
 from berth.scheduling.interference.local_search import LocalSearch, Neighbours
 from berth.scheduling.interference.slowdown import SlowdownModel, Workload, harms
@@ -26,6 +33,12 @@ MANY: Final = 8
 """Pods from which on their harm is summed up as an array."""
 _RATHER_ALONE: Final = 1 - 1e-7
 """Factor of the price of a pod alone: where that is as much as two cost together, they are kept apart."""
+
+
+@lru_cache(EXACT_PODS + 1)
+def _sets(pods: int) -> Floats:
+    """float64[2**P, P], 1 where a set has a pod."""
+    return np.array([[number >> pod & 1 for pod in range(pods)] for number in range(1 << pods)], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -62,7 +75,18 @@ class LeastSlowdown:
             capacities: what each socket has, in the same unit.
             more: whether others will come; if not, a pod alone costs nothing.
         """
-        return best_assignment(sizes, capacities, self._cost(pods, sizes, capacities, more=more))
+        if len(pods) > EXACT_PODS:
+            return best_assignment(sizes, capacities, self._cost(pods, sizes, capacities, more=more))
+        sets, excess = _sets(len(pods)), self._table.among(pods)
+        costs = (sets * harms(sets @ excess.T)).sum(axis=1)
+        alone = np.array([self._price_alone(pod) for pod in pods]) if more else np.zeros(len(pods))
+        taken, single = sets @ np.array(sizes, dtype=np.float64), 1 << np.arange(len(pods))
+        found: dict[int, Floats] = {}
+        for capacity in set(capacities):
+            found[capacity] = np.where(taken <= capacity, costs, np.inf)
+            has_room = np.array(sizes) < capacity
+            found[capacity][single[has_room]] = alone[has_room]
+        return cheapest(len(pods), [found[capacity] for capacity in capacities])
 
     def pairing_with(
         self,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from cachetools import LRUCache
 
-from berth.scheduling.interference.assignment import Assignment
+from berth.scheduling.interference.assignment import EXACT_PODS, Assignment
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.residents import Kind, Resident
 
@@ -22,7 +22,7 @@ PAIRED_PODS: Final = 65_536
 """Pods in the best pairings that are remembered, and one more for each; about 100 bytes each."""
 NEWCOMERS: Final = 256
 """Newcomers whose costs by kind are remembered."""
-EXACT: Final = 6
+EXACT: Final = EXACT_PODS
 """Pods up to which the pairing is the best; of more, one is made of that with a pod less."""
 EFFORT: Final = 3000.0
 """Work for one pod, about in microseconds; one kind is looked at in any case."""
@@ -31,7 +31,7 @@ EFFORT: Final = 3000.0
 def effort(kind: Kind) -> float:
     """Return what the pairing of a kind takes where none with a pod less is known, about in microseconds."""
     pods, sockets = len(kind.residents), max(1, len(kind.layout.capacities))
-    return 30.0 + (sockets * 3.0**pods / 2 if pods <= EXACT else pods * _of_one(pods))
+    return 150.0 + sockets * 3.0**pods / 150 if pods <= EXACT else pods * _of_one(pods)
 
 
 def effort_of_one_more(kind: Kind) -> float:

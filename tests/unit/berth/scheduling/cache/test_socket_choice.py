@@ -246,7 +246,7 @@ def test_on_a_crowded_node_it_is_no_worse_than_if_all_stayed(pods: int) -> None:
 
 def test_where_pods_seem_not_to_fit_anew_a_newcomer_goes_where_there_is_room_as_they_are() -> None:
     # The largest first, each where it adds least, 6 and 6 are apart, and of 4, 4 and 4 one has no room.
-    sizes = {0: ("6", "6"), 1: ("4", "4", "4", "500m", "500m")}
+    sizes = {0: ("6", "6"), 1: ("4", "4", "4", *["250m"] * 4)}
     cpus = [(socket, cpu) for socket, there in sizes.items() for cpu in there]
     assigned = {f"pod-default-p{at}": socket for at, (socket, _) in enumerate(cpus)}
     cache = cache_of(status("n1", cpus=(13, 13), assigned=assigned))

@@ -10,6 +10,7 @@ from berth.api.interference import InterferenceClass
 from berth.scheduling.interference import least_slowdown
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.slowdown import SlowdownModel, Workload
+from tests.support.work import CALL, Work
 
 A, B, C, D = (Workload("", letter) for letter in InterferenceClass)
 MODEL = SlowdownModel()
@@ -110,3 +111,11 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert again == first
     assert len(judge._harm) <= 8
     assert len(judge._alone) <= 8
+
+
+def test_the_best_pairing_of_few_pods_takes_little_work() -> None:
+    judge, work = choice(A, B, C, D), Work()
+    judge.pairing([A] * 8, [1] * 8, [8] * 8)  # what is the same for all pods is made once
+    with work.counting():
+        judge.pairing([A, B, C, D] * 2, [1] * 8, [8] * 8)
+    assert work.seconds / CALL < 1000

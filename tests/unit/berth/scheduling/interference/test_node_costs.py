@@ -75,8 +75,8 @@ def test_what_pods_take_does_not_matter_while_they_fit_anywhere() -> None:
 
 def test_many_kinds_are_looked_at_a_few_a_pod_and_the_others_count_as_the_dearest() -> None:
     judge = costs()
-    eight = Layout((64_000,) * 8, True)
-    kinds = [Kind(eight, tuple(sorted([A] * a + [D] * (5 - a)))) for a in range(6)] + [kind()]
+    layouts = [Layout((64_000 + more,) * 8, True) for more in range(8)]
+    kinds = [Kind(each, tuple(sorted([A] * a + [D] * (5 - a)))) for each in layouts for a in range(6)] + [kind()]
     assert sum(map(effort, kinds)) > EFFORT
     first = added(judge, D, *kinds)
     assert first[-1] == pytest.approx(judge.cost(kind(D)))  # the fewest pods come first
