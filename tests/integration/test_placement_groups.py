@@ -8,6 +8,7 @@ other test_placement files).
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -124,6 +125,50 @@ def test_members_that_are_missing_are_waited_for(stage: Stage) -> None:
     stage.pod("db", group="shop", workload="db")
     stage.wait_bound("web", "cart", "db")
     assert stage.decision("db")["plannedWith"] == 3
+
+
+def test_workloads_are_scaled_to_zero_and_back(stage: Stage) -> None:
+    """One comes back at once, next to the others and over as many nodes; the whole application is planned anew."""
+    stage.nodes("a1", "a2", zone="z1")
+    stage.nodes("b1", "b2", zone="z2")
+    stage.costs()
+    stage.apply(chain("web", "cart", "db"))
+    made: dict[str, list[str]] = {"web": [], "cart": [], "db": []}
+
+    def scale(count: int, *workloads: str) -> None:
+        for workload in workloads:
+            for name in made[workload]:
+                stage.delete_pod(name)
+            made[workload] = [f"{workload}-{secrets.token_hex(3)}" for _ in range(count)]
+            for name in made[workload]:
+                stage.pod(name, group="shop", workload=workload)
+
+    def homes() -> list[set[str]]:
+        bound = stage.wait_bound()
+        return [{bound[name] for name in names} for names in made.values()]
+
+    def planned_with(workload: str) -> set[int]:
+        return {stage.decision(name)["plannedWith"] for name in made[workload]}
+
+    scale(2, "web", "cart", "db")
+    zone = homes()[0]
+    assert zone in ({"a1", "a2"}, {"b1", "b2"})
+    assert homes() == [zone] * 3
+    scale(0, "db")
+    eventually(lambda: len(stage.pods()) == 4, timeout=30, what="one workload at zero")
+    scale(2, "db")
+    assert homes() == [zone] * 3
+    assert max(planned_with("db")) <= 2
+    scale(0, "web", "cart", "db")
+    eventually(lambda: not stage.pods(), timeout=30, what="all at zero")
+    scale(2, "web")
+    stage.wait_event(made["web"][0], "WaitingForMembers")
+    stage.witness()
+    assert not set(made["web"]) & stage.bound().keys()
+    scale(2, "cart", "db")
+    stage.wait_bound(*made["web"])
+    assert min(planned_with("web")) >= 5, "the last one may come right after"
+    assert homes() in ([{"a1", "a2"}] * 3, [{"b1", "b2"}] * 3)
 
 
 def test_after_the_wait_the_members_that_are_there_are_placed(stage: Stage) -> None:
