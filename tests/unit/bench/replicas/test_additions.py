@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from bench.replicas.additions import Addition, Size, add_replicas, free_room, lines, manifests, own_cost
+from bench.replicas.additions import CLOSE, Addition, Size, add_replicas, free_room, lines, manifests, own_cost
 from bench.replicas.cluster import GROUP_LABEL, Manifest, read_cluster
+from bench.replicas.growth import by_berth_plan
 from tests.support.replicas import GROUP, SMALL, group, placed
 
 SMALL_SIZE = Size(applications=3, nodes=12, regions=2, zones=2)
@@ -52,6 +53,25 @@ def test_what_it_is_made_of() -> None:
 def test_a_replica_beside_its_peers_costs_nothing() -> None:
     found = add_replicas(SMALL_SIZE, planner=on_first)
     assert [(item.cost, item.outside) for item in found] == [(0.0, False)] * 3
+
+
+@pytest.mark.parametrize("spread", ["soft", "none"])
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_later_replicas_by_berth_plan_cost_at_most_a_tenth_more_than_they_must(seed: int, spread: str) -> None:
+    """Nearly full nodes, costs from 1 to 2970; survival has its price: replicas leave a node that all others share."""
+
+    def planner(documents: Sequence[Manifest]) -> Mapping[str, str]:
+        stated = {"annotations": {"berth.dev/spread": spread}}
+        return by_berth_plan(
+            [
+                {**item, "metadata": {**item["metadata"], **stated}} if item["kind"] == "AppGroup" else item
+                for item in documents
+            ]
+        )
+
+    found = add_replicas(Size(applications=15, nodes=35, regions=5, zones=2), seed=seed, planner=planner)
+    assert len(found) == 15
+    assert sum(item.cost for item in found) <= CLOSE * sum(item.best for item in found)
 
 
 def test_a_replica_far_away_is_outside_and_dear() -> None:
