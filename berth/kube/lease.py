@@ -205,6 +205,7 @@ class LeaseLock:
             self._taken_until = self._observed_at + duration
             if renewing or boot_clock() < self._taken_until:
                 return False
+        self._taken_until = -math.inf  # nobody else holds it: one that is deleted now is ours to make again
         took_over = holder != self._identity
         transitions = min(int(spec.get("leaseTransitions") or 0) + took_over, MAX_TRANSITIONS)
         acquired = _now() if took_over else spec.get("acquireTime") or _now()

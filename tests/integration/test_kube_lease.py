@@ -234,6 +234,26 @@ async def test_a_lease_that_is_deleted_after_its_holder_died_is_made_again(
             assert heir.began[0] - left >= TIMING.duration
 
 
+async def test_a_lease_that_is_deleted_soon_after_it_was_handed_over_is_made_again(
+    cluster: LocalCluster, namespace: str
+) -> None:
+    """Whoever held it before holds it no longer, and is not waited for."""
+    async with client_of(cluster) as client:
+        former = LeaseLock(client, name="berth-test", namespace=namespace, identity="former", timing=LeaseTiming())
+        heir = Candidate(client, "heir", namespace=namespace)
+        await former.acquire()
+        async with running(heir.run()):
+            await until(lambda: looked(heir), what="the heir has seen the Lease")
+            await former.release()
+            await until(lambda: heir.works, what="the heir takes over")
+            await client.delete(LEASES, "berth-test", namespace=namespace)
+            leases: list[dict[str, Any]] = []
+            while not leases:
+                leases = await client.list_all(LEASES, namespace=namespace)
+            assert leases[0]["spec"]["holderIdentity"] == "heir"
+            assert heir.works
+
+
 async def test_transitions_that_cannot_be_counted_on_keep_nobody_from_leading(
     cluster: LocalCluster, namespace: str
 ) -> None:
