@@ -75,7 +75,7 @@ def status_time(managed_fields: Iterable[Mapping[str, Any]]) -> datetime | None:
     """Return when this controller's part of the status last changed."""
     for entry in managed_fields:
         if entry.get("manager") == FIELD_MANAGER and entry.get("subresource") == "status" and entry.get("time"):
-            return datetime.fromisoformat(entry["time"])
+            return read_timestamp(entry["time"])
     return None
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
 from berth.api.networktopology import WeightSet, iter_costs
 from controllers.networktopology.compute import Costs
-from controllers.networktopology.weights import Ownership, needs_write, ownership, weight_set, weight_sets
+from controllers.networktopology.weights import Ownership, needs_write, ownership, status_time, weight_set, weight_sets
 from tests.support import topologies
 
 PAIRS = st.dictionaries(
@@ -120,6 +120,22 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 )
 def test_ownership(entries: list[dict[str, Any]], expected: Ownership) -> None:
     assert ownership(entries) == expected
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        pytest.param([], None, id="none"),
+        pytest.param([applied("x", subresource="status")], NOON, id="ours"),
+        pytest.param([applied("x")], None, id="of the object"),
+        pytest.param(
+            [applied("x", subresource="status", manager="upstream-controller")], None, id="of another controller"
+        ),
+        pytest.param([applied("x", subresource="status", time="0000-01-01T00:00:00Z")], None, id="of the year 0"),
+    ],
+)
+def test_when_the_status_was_written(entries: list[dict[str, Any]], expected: datetime | None) -> None:
+    assert status_time(entries) == expected
 
 
 USER = topologies.weight_set("UserDefined", zones={"a>b": 3})
