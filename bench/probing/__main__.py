@@ -13,7 +13,7 @@ import time
 
 import psutil
 
-from agents.node.probing import boot_clock
+from agents.node import boot_clock
 from agents.node.probing.messages import Order, decode_round, encode_order
 from agents.node.probing.responder import acknowledge_at_once
 from agents.node.probing.rounds import Target

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from agents.node.probing import boot_clock
+from agents.node import boot_clock
 from agents.node.probing.disturbance import DisturbanceDetector
 from agents.node.probing.responder import DEFAULT_PORT, Responder
 from agents.node.probing.rounds import Prober, Target

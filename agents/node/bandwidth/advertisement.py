@@ -32,7 +32,7 @@ class Advertisement:
 
         Args:
             capacity: bit/s, if known.
-            now: monotonic seconds.
+            now: seconds of the boot clock.
         """
         waits = REPEAT_SECONDS if capacity == self._stated else WRITE_SECONDS
         return capacity is not None and now - self._tried >= waits
@@ -45,7 +45,7 @@ class Advertisement:
 
         Args:
             capacity: bit/s.
-            now: monotonic seconds.
+            now: seconds of the boot clock.
 
         Raises:
             berth.kube.errors.ApiError: the API server refuses it.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 
 import structlog
 
+from agents.node import boot_clock
 from agents.node.bandwidth import metrics
 from agents.node.bandwidth.advertisement import Advertisement
 from agents.node.bandwidth.links import NETWORK_CLASS, ROUTES, default_interface, link_of, octets, speed
@@ -58,16 +58,16 @@ class BandwidthDuty:
 
     async def _sample_forever(self) -> None:
         while True:
-            self.sample(time.monotonic())
+            self.sample(boot_clock.now())
             await asyncio.sleep(SAMPLE_SECONDS)
 
     async def _advertise_forever(self) -> None:
         while True:
-            await self.advertise(time.monotonic())
+            await self.advertise(boot_clock.now())
             await asyncio.sleep(SAMPLE_SECONDS)
 
     def sample(self, now: float) -> None:
-        """Find the link and read its counters; ``now`` is in monotonic seconds."""
+        """Find the link and read its counters; ``now`` is by the boot clock, in seconds."""
         stated = self._chosen or default_interface(self._routes)
         if stated is None:
             return
@@ -99,7 +99,7 @@ class BandwidthDuty:
         """Return what the node's report says of its link; None while there is none."""
         if self._interface is None:
             return None
-        use = self._window.utilisation(time.monotonic())
+        use = self._window.utilisation(boot_clock.now())
         return BandwidthReport(
             interface=self._interface,
             capacity_bits_per_second=self._capacity,

@@ -40,7 +40,7 @@ class UtilisationWindow:
         """Take in a reading of the counters; another interface than before begins anew.
 
         Args:
-            now: monotonic seconds, later than before.
+            now: seconds of the boot clock, later than before.
             interface: whose counters these are.
             reading: what they say; None: they cannot be read, so that the next reading has none before it.
             capacity: bit/s of the link, if known. A counter that is less than before has begun anew; if what that
@@ -59,7 +59,7 @@ class UtilisationWindow:
             self._samples.append((now, max(known) / seconds))
 
     def utilisation(self, now: float) -> Utilisation | None:
-        """Return what the samples of the last ten minutes say; None without any. ``now`` is in monotonic seconds."""
+        """Return what the last ten minutes say; None without samples. ``now`` is in seconds of the boot clock."""
         while self._samples and self._samples[0][0] <= now - WINDOW_SECONDS:
             self._samples.popleft()
         rates = [rate for _, rate in self._samples]

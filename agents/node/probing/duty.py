@@ -10,7 +10,8 @@ from typing import Final
 
 import structlog
 
-from agents.node.probing import boot_clock, metrics
+from agents.node import boot_clock
+from agents.node.probing import metrics
 from agents.node.probing.endpoints import ENDPOINT_SLICES, LABEL_SERVICE, AgentPlace, agent_places
 from agents.node.probing.measurements import Measurements
 from agents.node.probing.messages import Order

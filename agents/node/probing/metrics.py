@@ -7,7 +7,7 @@ from functools import partial
 
 from prometheus_client import Counter, Gauge
 
-from agents.node.probing import boot_clock
+from agents.node import boot_clock
 from agents.node.probing.report import ProbedPeer
 
 _PAIR = ["origin", "destination"]

@@ -40,7 +40,7 @@ class MeasuredThroughput(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """One moment on both clocks, for samples know that of :mod:`~agents.node.probing.boot_clock` alone."""
+    """One moment on both clocks, for samples know that of :mod:`~agents.node.boot_clock` alone."""
 
     wall: datetime
     """what people call it"""

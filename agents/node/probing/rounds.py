@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from agents.node.probing import boot_clock
+from agents.node import boot_clock
 from agents.node.probing.exhaustion import ExhaustedError
 from agents.node.probing.icmp import Icmp
 from agents.node.probing.pacing import Pacer

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
+from agents.node import boot_clock
 from agents.node.bandwidth.duty import BandwidthDuty
 from agents.node.settings import NodeSettings
 from berth.api.probereport import BandwidthReport
@@ -107,7 +108,7 @@ async def test_a_refused_patch_ends_nothing(machine: Machine) -> None:
 
 
 async def test_report_and_metrics(machine: Machine, server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.node.bandwidth.duty.time.monotonic", lambda: 20.0)
+    monkeypatch.setattr(boot_clock, "now", lambda: 20.0)
     async with ApiClient(server.connection()) as client:
         duty = machine.duty(client)
         assert duty.report() is None

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agents.node.probing import boot_clock
+from agents.node import boot_clock
 from agents.node.probing.duty import SILENCE_SECONDS, ProbingDuty
 from agents.node.probing.messages import Order
 from agents.node.probing.process import ProberProcess
