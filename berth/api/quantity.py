@@ -49,6 +49,16 @@ class QuantityError(ValueError):
     """A text is no Kubernetes quantity; the message says what one looks like."""
 
 
+class QuantityRangeError(QuantityError):
+    """A quantity whose exponent is beyond what is read, though the API server takes it."""
+
+    def __init__(self, text: str, *, number: Decimal, exponent: int) -> None:
+        """Keep what it may count as."""
+        super().__init__(f"{text!r} has an exponent beyond ±{_MAX_EXPONENT}; write a smaller one")
+        self.nearest = number.scaleb(_MAX_EXPONENT if exponent > 0 else -_MAX_EXPONENT)
+        """the amount with the greatest exponent that is read"""
+
+
 @total_ordering
 class Quantity:
     """An exact amount with the text it was written in.
@@ -159,7 +169,7 @@ def _parse(text: str) -> Decimal:
         else:
             exponent = int(match["exponent"])
             if abs(exponent) > _MAX_EXPONENT:
-                raise QuantityError(f"{text!r} has an exponent beyond ±{_MAX_EXPONENT}; write a smaller one")
+                raise QuantityRangeError(text, number=Decimal(match["number"]), exponent=exponent)
             amount = Decimal(match["number"]).scaleb(exponent)
         return amount.quantize(_NANO, rounding=ROUND_UP).normalize()
 

@@ -11,7 +11,7 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-from berth.api.quantity import parse_quantity
+from berth.api.quantity import QuantityRangeError, parse_quantity
 
 LIMIT = 2**61
 """Greatest amount that is counted, of a pod or of all pods on a node."""
@@ -21,7 +21,11 @@ CPU = "cpu"
 @lru_cache(maxsize=8192)
 def _units(text: str | int | float, scale: int) -> int:
     """The quantity times ``scale``, rounded up and clamped to +-LIMIT."""
-    return max(-LIMIT, min(LIMIT, math.ceil(Fraction(parse_quantity(str(text))) * scale)))
+    try:
+        amount = parse_quantity(str(text))
+    except QuantityRangeError as error:
+        amount = error.nearest
+    return max(-LIMIT, min(LIMIT, math.ceil(Fraction(amount) * scale)))
 
 
 def resource_units(resource: str, quantity: str | int | float) -> int:

@@ -42,6 +42,9 @@ def c(cpu: str | None = None, memory: str | None = None, *, sidecar: bool = Fals
         pytest.param("memory", "100m", 1, id="part-of-a-byte-rounds-up"),
         pytest.param("example.com/gpu", "3", 3, id="device"),
         pytest.param("memory", "9000E", LIMIT, id="clamped"),
+        pytest.param("cpu", "10e399", LIMIT, id="an-exponent-that-the-API-server-takes"),
+        pytest.param("cpu", "0e400", 0, id="nothing-with-such-an-exponent"),
+        pytest.param("memory", "1e-400", 1, id="next-to-nothing"),
     ],
 )
 def test_units(resource: str, text: str | int, units: int) -> None:
