@@ -105,8 +105,8 @@ class LeaseLock:
         self._timing = timing
         self._observed_version = ""
         self._observed_at = 0.0
-        self._taken_until = -math.inf
-        """until when the holder that was seen last may work, whatever becomes of the Lease"""
+        self._taken_at = -math.inf
+        """when a version was first seen that another held"""
         self._lease: dict[str, Any] | None = None
         self._written = False
         self._deadline = -math.inf
@@ -187,7 +187,7 @@ class LeaseLock:
         if self._lease is None or self._holder() != self._identity:
             self._lease = await self._read()
         if self._lease is None:
-            if boot_clock() < self._taken_until:
+            if boot_clock() - self._taken_at < self._timing.duration:
                 return False  # it was deleted; its holder works on, and makes it again
             body = {
                 "apiVersion": LEASES.api_version,
@@ -202,8 +202,8 @@ class LeaseLock:
         holder = self._holder()
         if holder and holder != self._identity:
             duration = float(spec.get("leaseDurationSeconds") or self._timing.duration)
-            self._taken_until = self._observed_at + duration
-            if renewing or boot_clock() < self._taken_until:
+            self._taken_at = self._observed_at
+            if renewing or boot_clock() - self._taken_at < duration:
                 return False
         self._taken_until = -math.inf  # nobody else holds it: one that is deleted now is ours to make again
         took_over = holder != self._identity

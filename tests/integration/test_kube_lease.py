@@ -219,14 +219,16 @@ async def test_a_deleted_lease_is_not_taken_from_its_holder(cluster: LocalCluste
                 assert not rival.began
 
 
+@pytest.mark.parametrize("seconds", [3, 2**31 - 1], ids=["as it was written", "edited to 68 years"])
 async def test_a_lease_that_is_deleted_after_its_holder_died_is_made_again(
-    cluster: LocalCluster, namespace: str
+    cluster: LocalCluster, namespace: str, seconds: int
 ) -> None:
     async with client_of(cluster) as client:
         dead = LeaseLock(client, name="berth-test", namespace=namespace, identity="dead", timing=TIMING)
         heir = Candidate(client, "heir", namespace=namespace)
         await dead.acquire()
         left = time.monotonic()
+        await client.merge_patch(LEASES, "berth-test", {"spec": {"leaseDurationSeconds": seconds}}, namespace=namespace)
         async with running(heir.run()):
             await until(lambda: looked(heir), what="the heir has seen the Lease")
             await client.delete(LEASES, "berth-test", namespace=namespace)
