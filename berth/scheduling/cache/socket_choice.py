@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from heapq import nsmallest
+from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from berth.scheduling.interference.seating import seats
 from berth.scheduling.interference.slowdown import Workload
 
 if TYPE_CHECKING:
+    from berth.scheduling.cache.columns import Ids
     from berth.scheduling.cache.sockets import Seat, SocketTable
 
 LIKELY: Final = 64
@@ -58,21 +60,21 @@ class SocketChoice:
 
     def added_harm(
         self, newcomer: Resident, index: Mapping[str, int], size: int, wanted: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.float64]:
-        """float64[N], expected harm that a newcomer adds on each node, of its own and of others.
+    ) -> tuple[npt.NDArray[np.float64], Ids]:
+        """Expected harm that a newcomer adds, its own and of others: float64[K] by kind of node, and int32[N], kinds.
 
         Args:
             newcomer: the pod.
             index: slot of every live node by name.
             size: number of slots.
-            wanted: bool[N], nodes that matter; others may have any value.
+            wanted: bool[N], nodes that matter; kinds of others alone may have any value.
         """
         column, costs = self._sockets.kinds, self._current()
         ids = column.ids(index, size)
         if column.numbering != self._numbering:
             self._numbering = column.numbering
             costs.renumbered()
-        return costs.added(newcomer, ids, column.kinds, wanted)
+        return costs.added(newcomer, ids, column.kinds, wanted), ids
 
     def choose(self, uid: str, policy: InterferencePolicy) -> None:
         """Give a pod on a node a socket, and others there another where the best pairing asks for it: once it is bound.
@@ -160,13 +162,19 @@ class SocketChoice:
         seat = self._sockets.seat(uid)
         if seat is None:
             return None, 0.0
-        before = [self._on_socket(group, room) for group, room in zip(groups, capacities, strict=True)]
-        best: tuple[float, int] | None = None
-        for place, (group, room) in enumerate(zip(groups, capacities, strict=True)):
-            if sum(each.size for each in group) + seat.resident.size <= room:
-                added = self._on_socket([*group, seat.resident], room) - before[place]
-                best = (added, place) if best is None or added < best[0] - _EQUAL else best
-        return (None, 0.0) if best is None else (best[1], sum(before) + best[0])
+        before, best, empty = 0.0, (inf, 0), set[int]()
+        for place, (group, capacity) in enumerate(zip(groups, capacities, strict=True)):
+            cost = self._on_socket(group, capacity)
+            before += cost
+            # Of empty sockets of one size, the first is as good as any.
+            if not group and capacity in empty:
+                continue
+            if sum(each.size for each in group) + seat.resident.size <= capacity:
+                added = self._on_socket([*group, seat.resident], capacity) - cost
+                best = (added, place) if added < best[0] - _EQUAL else best
+            if not group:
+                empty.add(capacity)
+        return (None, 0.0) if best[0] == inf else (best[1], before + best[0])
 
     def _on_socket(self, group: list[Resident], capacity: int) -> float:
         room = sum(each.size for each in group) < capacity

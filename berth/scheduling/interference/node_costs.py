@@ -82,13 +82,13 @@ class NodeCosts:
     def added(
         self, newcomer: Resident, ids: npt.NDArray[np.int32], kinds: Sequence[Kind], wanted: npt.NDArray[np.bool_]
     ) -> Floats:
-        """float64[N], by how much each node becomes worse with a newcomer.
+        """float64[K], by how much a node of each kind becomes worse with a newcomer.
 
         Args:
             newcomer: the pod.
             ids: int32[N], number of each node's kind.
-            kinds: kinds by number; numbers hold until `renumbered`.
-            wanted: bool[N], nodes that matter; others may have any value.
+            kinds: K kinds by number; numbers hold until `renumbered`.
+            wanted: bool[N], nodes that matter; kinds of others alone may have any value.
         """
         known = self._added.get(newcomer)
         if known is None or len(known) < len(kinds):
@@ -96,13 +96,12 @@ class NodeCosts:
             if known is not None:
                 grown[: len(known)] = known
             known = self._added[newcomer] = grown
-        values = known[ids]
-        missing = np.isnan(values) & wanted
-        if missing.any():
-            self._look_at(newcomer, np.unique(ids[missing]).tolist(), kinds, known)
-            values = known[ids]
-            there = values[wanted]
-            values[np.isnan(values)] = np.nanmax(there)
+        values = known[: len(kinds)]
+        asked = np.bincount(ids[wanted], minlength=len(kinds)) > 0
+        missing = np.flatnonzero(asked & np.isnan(values))
+        if len(missing):
+            self._look_at(newcomer, missing.tolist(), kinds, known)
+            values = np.where(np.isnan(values), np.nanmax(values[asked]), values)
         return values
 
     def renumbered(self) -> None:

@@ -59,9 +59,9 @@ class ByClass(ScorePlugin):
         column, letter = cluster.sockets.arrangements, newcomer.workload.interference_class
         ids = column.ids(cluster.node_index, cluster.size)
         by_kind = np.zeros(len(column.kinds))
-        for number in np.unique(ids[feasible]).tolist():
+        for number in np.flatnonzero(np.bincount(ids[feasible], minlength=len(by_kind))).tolist():
             by_kind[number] = MAX_SCORE * self._judged(letter, column.kinds[number])
-        return by_kind[ids]
+        return by_kind.take(ids)
 
     def normalize_score(self, raw: Floats, feasible: Bools) -> Floats:
         """Raw values are from 0 to 100 already."""

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 
 from berth.scheduling.cache.workload_profiles import owner_of
-from berth.scheduling.framework.plugin import MAX_SCORE, ScorePlugin
+from berth.scheduling.framework.plugin import MAX_SCORE, ScorePlugin, percentages
 from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.slowdown import harm
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from berth.scheduling.configuration import Profile
     from berth.scheduling.framework.cycle_state import CycleState
     from berth.scheduling.framework.plugin import Bools, Floats
@@ -44,19 +46,33 @@ class InterferenceLeastSlowdown(ScorePlugin):
 
     def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:
         """Harm that the pod adds; no opinion where no sockets are known, or on a pod without class."""
+        return self._spread(cycle, feasible, lambda harm: harm)
+
+    def normalize_score(self, raw: Floats, feasible: Bools) -> Floats:
+        """100 for no harm, 0 for `WORST` and more."""
+        return percentages(_points(raw), feasible)
+
+    def normalized(self, cycle: CycleState, feasible: Bools) -> Floats | None:
+        """The same, worked out for each kind of node."""
+        points = self._spread(cycle, feasible, _points)
+        return None if points is None else percentages(points, feasible)
+
+    def joint_cost(self, cycle: CycleState, feasible: Bools) -> Floats | None:
+        """The weighted harm beside the pods that are there."""
+        return self._spread(cycle, feasible, lambda harm: self.cost_weight * harm) if self.cost_weight else None
+
+    @staticmethod
+    def _spread(cycle: CycleState, feasible: Bools, worth: Callable[[Floats], Floats]) -> Floats | None:
+        """float64[N], what the harm that the pod adds is worth; nodes are of few kinds."""
         cluster = cycle.cluster
         if not cluster.sockets.active:
             return None
         newcomer = cluster.resident(cycle.pod.template, owner_of(cycle.pod.pod))
         if newcomer is None or not feasible.any():
             return None
-        return cluster.socket_choice.added_harm(newcomer, cluster.node_index, cluster.size, feasible)
+        harm, ids = cluster.socket_choice.added_harm(newcomer, cluster.node_index, cluster.size, feasible)
+        return worth(harm).take(ids)
 
-    def normalize_score(self, raw: Floats, feasible: Bools) -> Floats:
-        """100 for no harm, 0 for `WORST` and more."""
-        return np.where(feasible, MAX_SCORE * np.clip(1.0 - raw / WORST, 0.0, 1.0), 0.0)
 
-    def joint_cost(self, cycle: CycleState, feasible: Bools) -> Floats | None:
-        """The weighted harm beside the pods that are there."""
-        raw = self.score(cycle, feasible) if self.cost_weight else None
-        return None if raw is None else self.cost_weight * raw
+def _points(harm: Floats) -> Floats:
+    return MAX_SCORE * np.clip(1.0 - harm / WORST, 0.0, 1.0)

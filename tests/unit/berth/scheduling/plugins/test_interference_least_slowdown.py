@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from berth.api.interference import InterferenceClass
 from berth.api.labels import LABEL_INTERFERENCE_CLASS
@@ -13,6 +15,7 @@ from berth.network.groups import Group
 from berth.scheduling.configuration import Profile
 from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.slowdown import CLASS_EXCESS, Workload, harm
+from berth.scheduling.plugins import interference_least_slowdown
 from berth.scheduling.plugins.interference_least_slowdown import WORST, InterferenceLeastSlowdown
 from tests.support import builders
 from tests.support.placement import Lab, chain, group_object, member, zoned
@@ -112,6 +115,31 @@ def test_points_fall_from_no_harm_to_that_of_a_pod_1_3_times_slower() -> None:
         raw[:] = harm_there
         assert plugin.normalize_score(raw, result.mask).tolist() == [pytest.approx(points)] * 2
     assert cycle.cluster is found.cache.state
+
+
+def test_points_are_worked_out_for_kinds_of_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [builders.node(f"n{number}", cpu="64") for number in range(200)]
+    found, weighed, points = Lab(nodes, Profile(interference=ASKED)), [], interference_least_slowdown._points
+    for node in nodes:
+        found.cache.update_sockets(status(node.metadata.name))
+    put(found, "n7", "D", "D")
+
+    def counted(harm: NDArray[np.float64]) -> NDArray[np.float64]:
+        weighed.append(len(harm))
+        return points(harm)
+
+    monkeypatch.setattr(interference_least_slowdown, "_points", counted)
+    plugin = InterferenceLeastSlowdown.of(found.profile)
+    cycle, result = found.planner._judge(classed("p", "D"), None, found.costs)
+    result.mask[0] = False
+    values = plugin.normalized(cycle, result.mask)
+    assert values is not None
+    assert sum(weighed) <= 4
+    assert values[0] == 0
+    raw = plugin.score(cycle, result.mask)
+    assert raw is not None
+    assert values.tolist() == plugin.normalize_score(raw, result.mask).tolist()
+    assert values[7] < values[1]
 
 
 def test_a_d_goes_where_an_a_is_and_not_where_a_d_is() -> None:
