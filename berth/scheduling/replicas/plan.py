@@ -18,7 +18,7 @@ from berth.scheduling.replicas.order import has_order
 from berth.scheduling.replicas.problem import Counts, Problem
 from berth.scheduling.replicas.result import Plan, result_of
 from berth.scheduling.replicas.runner_ups import runner_ups
-from berth.scheduling.replicas.search.draft import Draft
+from berth.scheduling.replicas.search.draft import NONE_MISSING, Draft, Shortage
 from berth.scheduling.replicas.search.exact import Exact
 from berth.scheduling.replicas.search.fill import complete, fill_blocks, fill_node, fill_slices, slots_of, turns_of
 from berth.scheduling.replicas.search.improve import improve
@@ -32,8 +32,8 @@ SMALL = 200
 MANY = 400
 """Pods that belong together from which on only the best start is improved."""
 
-_Standing = tuple[int, float]
-"""pods without a node, and the objective"""
+_Standing = tuple[Shortage, float]
+"""what is missing, and the objective"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,8 @@ def plan(
 
     Args:
         problem: nodes, workloads, rules and prices.
-        partial: place as many as possible, and among those plans the cheapest.
+        partial: place as many as possible, and among those plans one that leaves the fewest workloads without a
+            replica, then the fewest dependencies without one of their ends, then the cheapest.
         budget: time; without time left the best plan so far is the answer.
         effort: how much is tried; the default suits applications of up to a few hundred pods.
     """
@@ -95,12 +96,12 @@ class _Quality(NamedTuple):
     """What decides between plans, the lower the better."""
 
     broken: bool
-    missing: int
+    missing: Shortage
     value: float
 
     @property
     def whole(self) -> bool:
-        return not self.broken and not self.missing
+        return not self.broken and not self.missing.pods
 
 
 def _quality(draft: Draft, budget: Budget) -> Generator[None, None, _Quality]:
@@ -109,7 +110,7 @@ def _quality(draft: Draft, budget: Budget) -> Generator[None, None, _Quality]:
     yield from budget.pause()
     value = draft.books.value()
     yield from budget.pause()
-    return _Quality(broken, sum(draft.missing), value)
+    return _Quality(broken, draft.shortage(range(len(draft.missing))), value)
 
 
 def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generator) -> Generator[None, None, Draft]:
@@ -176,7 +177,7 @@ def _starts(
     trusted, kept_promise = books.model.penalty / LARGE, False
     promising = yield from patterns(books, budget, rows, effort.patterns)
     for promise, pattern in promising:
-        if kept_promise and len(starts) == keep and max(starts) < (0, promise) < (0, trusted):
+        if kept_promise and len(starts) == keep and max(starts) < (NONE_MISSING, promise) and promise < trusted:
             continue
         slots = slots_of(pattern)
         turns = turns_of(books.model, rows, slots)
@@ -197,7 +198,7 @@ def _starts(
                 return {}
             start = missing, round(value, 6)
             if not starts or start < min(starts):
-                kept_promise = promise < trusted and start <= (0, promise + cut_cost(books, templates[size]))
+                kept_promise = promise < trusted and start <= (NONE_MISSING, promise + cut_cost(books, templates[size]))
             starts.setdefault(start, draft.snapshot(rows))
             if len(starts) > keep:
                 del starts[max(starts)]

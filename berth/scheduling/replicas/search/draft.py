@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,20 @@ from berth.scheduling.replicas.problem import Bools, Counts, Floats
 
 Changes = Sequence[tuple[int, int, int]]
 """pod set, column and a number of pods: how many more, or how many there were"""
+
+
+class Shortage(NamedTuple):
+    """What a plan leaves out, the lower the better, the first first."""
+
+    pods: int = 0
+    """without a node"""
+    workloads: int = 0
+    """without any replica: an application lacks what they do"""
+    dependencies: int = 0
+    """with an end that has no replica"""
+
+
+NONE_MISSING = Shortage()
 
 
 class Draft:
@@ -25,17 +40,35 @@ class Draft:
         ]
         """pods without a node, by set"""
 
-    def standing(self, rows: Sequence[int]) -> tuple[int, float]:
-        """What decides between drafts that differ in these pod sets: how many pods are missing, then the objective."""
-        return sum(self.missing[row] for row in rows), self.books.value(rows)
+    def standing(self, rows: Sequence[int]) -> tuple[Shortage, float]:
+        """What decides between drafts that differ in these pod sets: what is missing, then the objective."""
+        return self.shortage(rows), self.books.value(rows)
 
-    def at_floor(self, rows: Sequence[int], standing: tuple[int, float] | None = None) -> bool:
+    def shortage(self, rows: Sequence[int]) -> Shortage:
+        """What is missing of these pod sets, their workloads and the dependencies of these."""
+        pods = sum(self.missing[row] for row in rows)
+        if not pods:
+            return NONE_MISSING
+        there = set(np.flatnonzero(self.books.x.any(axis=1)).tolist())
+        workloads = {self.model.workload[row] for row in rows}
+        edges = self.model.problem.edges
+        return Shortage(
+            pods,
+            len(workloads - there),
+            sum(
+                bool({edge.caller, edge.callee} - there)
+                for edge in edges
+                if edge.caller in workloads or edge.callee in workloads
+            ),
+        )
+
+    def at_floor(self, rows: Sequence[int], standing: tuple[Shortage, float] | None = None) -> bool:
         """Whether no plan can be better: everybody has a node and pays nothing but the least of what plugins charge.
 
         `standing` is that of the pod sets, where it is known.
         """
         missing, value = standing or self.standing(rows)
-        return not missing and value <= sum(self.model.least_charge(row) for row in rows) + self.model.gain
+        return not missing.pods and value <= sum(self.model.least_charge(row) for row in rows) + self.model.gain
 
     def place(self, row: int, within: Bools | None = None) -> bool:
         """Put a missing pod of a set on its cheapest column of those within; False if there is none."""

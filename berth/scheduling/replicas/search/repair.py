@@ -26,6 +26,7 @@ def repair(draft: Draft, budget: Budget, rng: np.random.Generator, rounds: int) 
     rows = [row for row, count in enumerate(draft.model.replicas) if count]
     yield from _take_off(draft, budget)
     yield from _place(draft, budget, rows)
+    yield from _make_way(draft, budget, rows)
     for number in range(rounds + 1):
         if budget.over or not any(draft.missing):
             return
@@ -37,6 +38,7 @@ def repair(draft: Draft, budget: Budget, rng: np.random.Generator, rounds: int) 
         else:
             draft.clear(rows, range(draft.model.size))
             yield from _place(draft, budget, rows)
+        yield from _make_way(draft, budget, rows)
         if not draft.standing(rows) < standing:
             draft.restore(rows, best)
 
@@ -82,6 +84,35 @@ def _place(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None,
                     break
                 placed = True
         left = later if placed else []
+
+
+def _make_way(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None, None, None]:
+    """Let workloads without a replica have the place of one of those that have several."""
+    books, model = draft.books, draft.model
+    for row in rows:
+        if not draft.missing[row] or books.x[model.workload[row]].any():
+            continue
+        several = [other for other in rows if books.x[model.workload[other]].sum() > 1]
+        for other in sorted(several, key=lambda one: -books.x[model.workload[one]].sum()):
+            yield from budget.pause()
+            if budget.over:
+                return
+            enough = ((books.free + model.request[other] >= model.request[row]) | (model.request[row] == 0)).all(axis=1)
+            able = np.flatnonzero(enough & model.allowed[row] & (books.planned[other] > 0))
+            if any(_takes_place(draft, row, other, column) for column in able[:TRIES].tolist()):
+                break
+
+
+def _takes_place(draft: Draft, row: int, other: int, column: int) -> bool:
+    """Put a pod where one of another set is, if no rule is broken then."""
+    draft.put(other, column, -1)
+    if draft.books.can(row)[column]:
+        draft.put(row, column)
+        if keeps_rules(draft.books):
+            return True
+        draft.put(row, column, -1)
+    draft.put(other, column)
+    return False
 
 
 def _place_one(draft: Draft, row: int) -> bool:

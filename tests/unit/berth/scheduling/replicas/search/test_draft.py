@@ -47,6 +47,31 @@ def test_clear_tells_what_was_there() -> None:
     assert draft.missing == [3, 1]
 
 
+@pytest.mark.parametrize(
+    ("homes", "rows", "expected"),
+    [
+        pytest.param([[0, 0], [0], [0]], [0, 1, 2], (0, 0, 0), id="nothing"),
+        pytest.param([[0], [0], [0]], [0, 1, 2], (1, 0, 0), id="one of two replicas"),
+        pytest.param([[0, 0], [], [0]], [0, 1, 2], (1, 1, 2), id="the middle of a chain"),
+        pytest.param([[0, 0], [0], []], [0, 1, 2], (1, 1, 1), id="the end of a chain"),
+        pytest.param([[], [], [0]], [0, 1, 2], (3, 2, 2), id="both ends of a dependency"),
+        pytest.param([[0], [], [0]], [0], (1, 0, 1), id="of one workload, with its dependencies"),
+        pytest.param([[0, 0], [], [0]], [0], (0, 0, 0), id="nothing of one workload"),
+    ],
+)
+def test_shortage(homes: list[list[int]], rows: list[int], expected: tuple[int, int, int]) -> None:
+    draft = Draft(books_of(problem(2, 1, 1, edges=[(0, 1), (1, 2)])))
+    for row, nodes in enumerate(homes):
+        for node in nodes:
+            draft.put(row, node)
+    assert draft.shortage(rows) == expected
+
+
+def test_a_workload_with_a_placed_replica_is_there() -> None:
+    draft = Draft(books_of(problem(1, 1, edges=[(0, 1)], placed={1: {3: 1}})))
+    assert draft.shortage([0, 1]) == (2, 1, 1)
+
+
 CHARGE = np.array([3.0, 1, 2, 2, 2, 2, 2, 2])
 
 

@@ -86,6 +86,42 @@ def test_what_can_be_placed_is_placed_where_most_domains_are_full(rounds: int) -
     assert draft.missing == [2, 2, 1]
 
 
+@pytest.mark.parametrize(
+    ("asked", "homes", "placed"),
+    [
+        pytest.param(problem(3, 1, on=nodes([3, *[0] * 7])), [[0, 0, 0], []], [2, 1], id="of three, one makes way"),
+        pytest.param(problem(1, 1, on=nodes([1, *[0] * 7])), [[0], []], [1, 0], id="an only replica stays"),
+        pytest.param(
+            problem(1, 1, on=nodes([1, *[0] * 7]), placed={0: {7: 1}}),
+            [[0], []],
+            [0, 1],
+            id="one of two that are there",
+        ),
+        pytest.param(
+            problem(2, 2, 1, on=nodes([4, *[0] * 7])), [[0, 0], [0, 0], []], [1, 2, 1], id="of several the first"
+        ),
+        pytest.param(
+            problem(2, 1, on=nodes([2, *[0] * 7]), rules=[AntiAffinity(domain=HOST, subjects=[0], selects=[1])]),
+            [[0, 0], []],
+            [2, 0],
+            id="who may not be beside the rest",
+        ),
+        pytest.param(
+            problem(2, 1, on=nodes([2, *[0] * 7]), rules=[Affinity(domain=HOST, subjects=[1], selects=[0])]),
+            [[0, 0], []],
+            [1, 1],
+            id="who must be near the rest",
+        ),
+    ],
+)
+def test_who_has_several_replicas_makes_way_for_who_has_none(
+    asked: Problem, homes: list[list[int]], placed: list[int]
+) -> None:
+    draft = with_pods(asked, *homes)
+    tidy(draft, UNLIMITED)
+    assert draft.books.planned.sum(axis=1).tolist() == placed
+
+
 def test_many_soft_rules_are_no_broken_one() -> None:
     soft = [AntiAffinity(domain=ZONE % 2, subjects=[0], selects=[0], weight=100) for _ in range(400)]
     hard = Spread(domain=HOST, subjects=[1], selects=[1], max_skew=1, min_domains=9)
