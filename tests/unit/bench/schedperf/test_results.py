@@ -96,19 +96,21 @@ def _with_bound() -> list[Result]:
     return [
         RESULT,
         peer,
-        replace(RESULT, scheduler=BOUND, pods_per_second=1000.0, pods_per_second_told=math.nan, told=0),
+        replace(RESULT, scheduler=BOUND, pods_per_second=1000.0, pods_per_second_told=math.nan, told=0, p99=0.3),
         replace(RESULT, scheduler=BOUND_TOLD, pods_per_second=700.0, pods_per_second_told=600.0),
     ]
 
 
 def test_what_is_possible_is_without_events_to_the_last_binding_and_with_them_to_the_last_event() -> None:
     (comparison,) = compare(_with_bound())
-    assert comparison.possible == {"pods_per_second": 1000.0, "pods_per_second_told": 600.0}
+    assert comparison.possible == {
+        "pods_per_second": 1000.0, "pods_per_second_told": 600.0, "p99": 0.3, "p99_told": 0.5
+    }  # fmt: skip
     assert comparison.share(comparison.ours) == pytest.approx(0.5)
     assert comparison.share(comparison.peer, "pods_per_second_told") == pytest.approx(1 / 3)
     head, rule, row = bound_table([comparison])
     assert head.count("|") == rule.count("|") == row.count("|")
-    assert row == "| A | 1000 | 25 % | 50 % | 4.00 x | 600 | 33 % | 50 % |"
+    assert row == "| A | 1000 | 25 % | 50 % | 4.00 x | 600 | 33 % | 50 % | 0.30 | 0.50 |"
 
 
 def test_the_summary_says_whether_the_goal_can_be_reached() -> None:

@@ -26,6 +26,20 @@ def test_pods_are_counted_by_workload_and_node() -> None:
     assert placed_replicas(shop, small.cache.state, ["a", "nobody"]) == {"a": everybody["a"]}
 
 
+def test_pods_that_are_not_to_be_counted() -> None:
+    """Those that are being deleted were not counted before; a workload without others has none."""
+    small = lab()
+    shop = small.group(group_object("shop", *chain("a", "b")))
+    pods = [member(f"a{n}", "a", on="n1") for n in range(3)]
+    gone = [member("b", "b", on="n0"), member("leaving", "b", on="n0", deleting=True), *pods[:2]]
+    small.see(*pods, *gone[:2])
+    state = small.cache.state
+    records = [record for pod in gone if (record := state.record(pod.metadata.uid)) is not None]
+    assert len(records) == 4
+    assert placed_replicas(shop, state, without=records) == {"a": {1: 1}}
+    assert placed_replicas(shop, state, without=records[1:2]) == {"a": {1: 3}, "b": {0: 1}}
+
+
 def test_a_node_without_a_zone_fails_by_itself() -> None:
     zones = failure_zones(lab().cache.state).tolist()
     assert zones[0] == zones[1]

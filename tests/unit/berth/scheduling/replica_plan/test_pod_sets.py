@@ -10,7 +10,7 @@ from berth.kube.objects import Pod
 from berth.scheduling.configuration import Profile
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
-from berth.scheduling.replica_plan.pod_sets import Alike, alike
+from berth.scheduling.replica_plan.pod_sets import Alike, alike, own_costs
 from tests.support import builders
 from tests.support.placement import Lab, member, zoned
 
@@ -80,6 +80,24 @@ def test_workloads_that_nodes_do_not_tell_apart_share_arrays(
     assert sizes(found) == [1, 1]
     assert len({id(pods.mask) for pods in found}) == masks
     assert len({id(cost) for pods in found for cost in pods.costs.values()}) == costs
+
+
+@pytest.mark.parametrize(("cpu", "nodes"), [("900m", [0, 1]), ("1", [0, 1]), ("1100m", [1])])
+def test_no_more_than_the_largest_unit_of_a_node(cpu: str, nodes: list[int]) -> None:
+    limited = zoned("n0")
+    limited.metadata.annotations = {"berth.dev/max-unit-cpu": "1"}
+    small = Lab([limited, zoned("n1")])
+    (found,) = sets(small, member("x", "x", cpu=cpu))
+    assert found.mask.nonzero()[0].tolist() == nodes
+
+
+def test_the_price_of_requests_is_weighted() -> None:
+    priced = Lab([zoned("n0"), zoned("n1")], Profile.model_validate({"prices": {"cpu": 0.5}}))
+    found = sets(priced, member("x", "x", cpu="4"))
+    infrastructure = priced.planner.view.current(priced.costs, priced.cache.bandwidth())
+    assert found[0].costs["price"].tolist() == [2.0, 2.0]
+    assert own_costs({}, found[0].request, infrastructure, price=3.0)["price"].tolist() == [6.0, 6.0]
+    assert own_costs({}, found[0].request, infrastructure, price=0.0) == {}
 
 
 @pytest.mark.parametrize(
