@@ -75,6 +75,17 @@ class TestWhoPlans:
         assert where(outcome) == {"a": "n2", "b": "n2"}
         assert planned_by(outcome) == {REPLICAS}
 
+    def test_rules_of_placed_pods_about_labels_of_the_namespace_too(self) -> None:
+        lab = Lab([zoned("n1"), zoned("n2")], profile())
+        lab.cache.update_namespace(builders.namespace("default", team="shop"))
+        about = {"namespaceSelector": {"matchLabels": {"team": "shop"}}}
+        term = builders.pod_term(HOST, {"appgroup.diktyo.x-k8s.io": "shop"}, **about)
+        body = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        lab.see(lone("loner", namespace="other", on="n1", spec={"affinity": body}))
+        outcome = lab.place(lab.group(group_object("shop", *chain("a", "b"))), *pair())
+        assert where(outcome) == {"a": "n2", "b": "n2"}
+        assert planned_by(outcome) == {REPLICAS}
+
     @pytest.mark.parametrize(
         "more",
         [
