@@ -143,7 +143,7 @@ def measure(clock: Clock, partial: bool, costs: NetworkCosts, *case: Any) -> dic
     decided: list[Decision] = []
     left, plans, longest = pods, 0, 0.0
     while left:
-        outcome, stretch = _in_turns(planner.place_group(group, left, costs, partial=partial), clock)
+        outcome, stretch = in_turns(planner.place_group(group, left, costs, partial=partial), clock)
         decided += outcome.decisions
         plans, longest = plans + 1, max(longest, stretch)
         if not (partial and outcome.decisions):
@@ -163,7 +163,7 @@ def measure(clock: Clock, partial: bool, costs: NetworkCosts, *case: Any) -> dic
     }
 
 
-def _in_turns(planning: Planning, clock: Clock) -> tuple[Outcome, float]:
+def in_turns(planning: Planning, clock: Clock) -> tuple[Outcome, float]:
     """Make a plan to its end; returns the longest time without a turn for others as well."""
     longest, since = 0.0, clock()
     while True:

@@ -11,7 +11,7 @@ from berth.scheduling.cache.cache import Cache
 from berth.scheduling.decision import Failure
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.framework.framework import Framework
-from berth.scheduling.gang.application import Candidate, beyond_template
+from berth.scheduling.gang.application import Candidate, as_of_now, beyond_template
 from berth.scheduling.gang.failures import rejected, unplanned
 from berth.scheduling.gang.state import InfrastructureState
 from berth.scheduling.planning import JointPlan
@@ -31,14 +31,15 @@ class CandidateFilter:
         self._infrastructure = infrastructure
 
     def candidates(
-        self, joint: JointPlan, pods: Sequence[Pod], *, turns: bool = True, in_counts: bool = False
+        self, joint: JointPlan, pods: Sequence[Pod], *, in_counts: bool = False
     ) -> Generator[None, None, tuple[list[Candidate], list[Failure]]]:
-        """Filter every pod, once per template; pods that fit nowhere become failures.
+        """Filter every pod, once per template, in turns; pods that fit nowhere become failures.
+
+        What others take in between is not looked at again: whoever assumes the pods judges them by what is there then.
 
         Args:
             joint: what they are for; with its time exhausted, the first template is looked at and no other.
             pods: the pods.
-            turns: whether others have turns in between; without, all are filtered by one state of the cluster.
             in_counts: leave out what a plan in counts judges itself.
         """
         framework, state, budget = self._framework, self._cache.state, joint.budget
@@ -59,8 +60,7 @@ class CandidateFilter:
                 failures.append(unplanned(pod, joint.group))
                 continue
             if like is None:
-                if turns:
-                    yield from budget.pause()
+                yield from budget.pause()
                 if pauses != budget.pauses:
                     infrastructure, pauses = self._infrastructure(joint.costs), budget.pauses
                 cycle = CycleState(info, state, infrastructure=infrastructure, recently_rejected=refused)
@@ -68,10 +68,10 @@ class CandidateFilter:
                 if not result.feasible and info.template.terms_of("affinity"):
                     # The pods it wants to be near may be in this very plan: that is judged once they are assumed.
                     result = framework.filter(cycle, skip={InterPodAffinity.name, *skip})
-                like = known[key] = Candidate(info, result, costs_of(cycle, result.mask))
+                like = known[key] = Candidate(info, result, costs_of(cycle, result.mask), state.nodes.version)
                 fitting[id(like)] = bool(result.mask.any())
             if fitting[id(like)]:
                 candidates.append(replace(like, info=info))
             else:
                 failures.append(rejected(pod, joint.group, like.result))
-        return candidates, failures
+        return as_of_now(candidates, state), failures

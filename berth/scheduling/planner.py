@@ -9,8 +9,9 @@ filter and score where the joint choice breaks a rule.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 from berth.kube.objects import Pod
@@ -22,34 +23,36 @@ from berth.network.routing import Routing
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.node_changes import NodeChange
 from berth.scheduling.candidates import CandidateFilter
+from berth.scheduling.carrying_out import CarryingOut
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import ALONE, Decision, Failure, Outcome, Scale
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.framework.framework import FilterResult, Framework
 from berth.scheduling.framework.plugin import Afterwards, Plugin
-from berth.scheduling.gang.application import Candidate, build_application
+from berth.scheduling.gang.application import Candidate, as_of_now, build_application
 from berth.scheduling.gang.batches import batches
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.gang.decisions import decisions_of
-from berth.scheduling.gang.exact import fits
 from berth.scheduling.gang.failures import all_fail, joint_failures, rejected, unplanned
 from berth.scheduling.gang.infrastructure import InfrastructureView
 from berth.scheduling.gang.outcome import Plan
-from berth.scheduling.gang.plan import plan
+from berth.scheduling.gang.plan import plan_in_turns
 from berth.scheduling.gang.problem import Application, Weights
 from berth.scheduling.gang.state import InfrastructureState
 from berth.scheduling.gang.strategies import DEFAULT, REPLICAS
 from berth.scheduling.planning import JointPlan, Planning
 from berth.scheduling.plugins import PLUGINS
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
-from berth.scheduling.plugins.node_bandwidth import requested_bandwidth
 from berth.scheduling.queue_entry import pod_order
 from berth.scheduling.replica_plan.one_of_each import gang_engine_does
 from berth.scheduling.replica_plan.planner import ReplicaPlanner
 from berth.scheduling.replica_plan.single import SinglePods
 from berth.scheduling.single import choose, cycle_of, workload_of
-from berth.scheduling.turns import Turns, depends_on_others
 
+_TO_PLAN = 2.0
+"""Of the time of an attempt that may place some, in budgets, what is kept for pods to be planned once filtered."""
+_CLASSES = 16
+"""Of priority that are planned one after another at the most: each looks at the whole group anew."""
 NOBODY: Mapping[str, int] = {}
 """No pod, by uid."""
 
@@ -70,6 +73,7 @@ class Planner:
         """The cluster as the gang engine sees it."""
         w = profile.weights
         self._filtered = CandidateFilter(cache, self._framework, self._infrastructure)
+        self._carrying_out = CarryingOut(cache, self._infrastructure, self._judge, self._place_judged)
         self._weights = Weights(
             network=w.network, price=w.price, bandwidth=w.bandwidth, waste=w.waste, balance=w.balance
         )
@@ -155,17 +159,13 @@ class Planner:
             return self.place_pod(ordered[0], group, costs)
         joint = JointPlan(group, costs, self._budget(), partial)
         in_counts = self._in_counts is not None
-        candidates, failures = yield from self._filtered.candidates(joint, ordered, in_counts=in_counts)
-        if joint.budget.pauses and in_counts and (partial or not failures):
-            # Nodes have come and gone since: a plan in counts is made of one look at the cluster.
-            pods = [candidate.info.pod for candidate in candidates]
-            candidates, lost = yield from self._filtered.candidates(joint, pods, turns=False, in_counts=True)
-            failures += lost
+        with joint.budget.holding_back(_TO_PLAN) if partial else nullcontext():
+            candidates, failures = yield from self._filtered.candidates(joint, ordered, in_counts=in_counts)
         try:
             if partial or not failures:
                 failures += yield from self._place_by_priority(joint, candidates)
             if not failures or partial:
-                decisions = tuple(self._with_edges(joint))
+                decisions = tuple((yield from self._with_edges(joint)))
                 return Outcome(decisions, tuple(failures), cut_short=joint.budget.cut_short)
         except BaseException:  # GeneratorExit too: then nobody wants the plan any more
             self.forget(joint.settled)
@@ -220,15 +220,12 @@ class Planner:
         self.forget(joint.settled)
         joint.settled.clear()
         joint.budget.restart()
-        classes: defaultdict[int, list[Pod]] = defaultdict(list)
-        for candidate in candidates:
-            classes[candidate.info.pod.spec.priority].append(candidate.info.pod)
-        failures = []
-        for priority in sorted(classes, reverse=True):
-            in_counts = self._in_counts is not None
-            able, lost = yield from self._filtered.candidates(
-                joint, classes[priority], turns=False, in_counts=in_counts
-            )
+        failures, in_counts = [], self._in_counts is not None
+        for pods in _by_priority([candidate.info.pod for candidate in candidates]):
+            if joint.settled and joint.budget.exhausted:
+                failures += (unplanned(pod, joint.group) for pod in pods)
+                continue
+            able, lost = yield from self._filtered.candidates(joint, pods, in_counts=in_counts)
             failures += [*lost, *(yield from self._place_candidates(joint, able))]
         return failures
 
@@ -245,49 +242,47 @@ class Planner:
         failures: list[Failure] = []
         unmet: list[Failure] = []
         held: list[Decision] = []
-        near, planned = self._cache.services.keeps_near(group), False
+        near, first = self._cache.services.keeps_near(group), True
+        pauses = budget.pauses
         if self._in_counts is not None and not self._one_of_each(joint, candidates):
             rest, held = yield from self._in_counts.place(joint, candidates)
-            held, unmet = yield from self._settle_held(joint, held)
-            candidates, failures = yield from self._filtered.candidates(joint, rest, turns=False)
+            held, unmet = yield from self._carrying_out.settle(joint, held)
+            pauses = budget.pauses
+            with budget.holding_back() if joint.partial else nullcontext():
+                candidates, failures = yield from self._filtered.candidates(joint, rest)
             if failures and not joint.partial:
                 return failures
         for filtered in batches(candidates, lambda candidate: workload_of(candidate.info.pod)):
-            batch = filtered
-            if planned and budget.exhausted:
-                failures.extend(unplanned(candidate.info.pod, group) for candidate in batch)
-                continue
-            planned = True
-            yield from budget.pause()
-            if budget.pauses:
-                # Others may have been placed, and nodes have come and gone, since the candidates were filtered.
-                pods = [candidate.info.pod for candidate in batch]
-                batch, lost = yield from self._filtered.candidates(joint, pods, turns=False)
-                failures.extend(lost)
-                if lost and not joint.partial:
-                    return failures
-                if not batch:
+            batch = as_of_now(filtered, self._state)
+            if not first:
+                if budget.exhausted:
+                    failures.extend(unplanned(candidate.info.pod, group) for candidate in batch)
                     continue
+                yield from budget.pause()
+                if budget.pauses != pauses:
+                    # Others may have been placed, and nodes have come and gone, since the candidates were filtered.
+                    pauses = budget.pauses
+                    batch, lost = yield from self._filtered.candidates(joint, [each.info.pod for each in batch])
+                    failures.extend(lost)
+                    if lost and not joint.partial:
+                        return failures
+                    if not batch:
+                        continue
+            first = False
             infrastructure = self._infrastructure(joint.costs)
-            application, answer = self._plan(joint, batch, infrastructure)
+            application, answer = yield from self._plan(joint, batch, infrastructure)
             failures.extend(joint_failures(group, answer.unplaced, batch))
             if answer.unplaced and not joint.partial:
                 return failures
             infrastructure.observe(application)
-            for decision in decisions_of(group, batch, answer, infrastructure.infrastructure.names):
-                info, slot = self._state.info(decision.pod), self._state.node_index[decision.node]
-                alone = not (near or depends_on_others(info) or requested_bandwidth(info.template))
-                if not alone or not fits(self._state, infrastructure.exact, slot, info.template):
-                    held.append(decision)
-                else:
-                    self._cache.assume(decision.pod, decision.node)
-                    joint.settled.append(decision)
-            held, unmet = yield from self._settle_held(joint, held, together=near and not joint.partial)
+            decisions = decisions_of(group, batch, answer, infrastructure.infrastructure.names)
+            held += yield from self._carrying_out.assume(joint, decisions, near=near, since=pauses)
+            held, unmet = yield from self._carrying_out.settle(joint, held, together=near and not joint.partial)
         return [*failures, *unmet]
 
     def _plan(
         self, joint: JointPlan, batch: Sequence[Candidate], infrastructure: InfrastructureState
-    ) -> tuple[Application, Plan]:
+    ) -> Generator[None, None, tuple[Application, Plan]]:
         """Have the gang engine plan a batch; it knows nothing of Services.
 
         So calls that a Service may keep near are limited (maxNetworkCost) like all others. If that leaves no plan, they
@@ -301,8 +296,8 @@ class Planner:
         for free in (lax, lax | near):
             members = self._cache.members.of(group.key)
             application = build_application(group, batch, members, self._state, unlimited=free)
-            answer = plan(
-                infrastructure,
+            answer = yield from plan_in_turns(
+                infrastructure.snapshot(),
                 application,
                 self._weights,
                 self._strategy,
@@ -323,60 +318,7 @@ class Planner:
         for decision in decisions:
             self._cache.forget(decision.pod)
 
-    def _settle_held(
-        self, joint: JointPlan, held: list[Decision], *, together: bool = False
-    ) -> Generator[None, None, tuple[list[Decision], list[Failure]]]:
-        """Assume pods with rules about others where these hold; one whose rule needs a later pod gets another turn.
-
-        Its turn comes when a pod that its rules select has been assumed since; when nobody's turn has come, all are
-        looked at once more. With `together`, calls are judged as if the others were assumed already: all or nothing.
-        Returns those whose rules are not met, and why.
-        """
-        group, budget = joint.group, joint.budget
-        turns = Turns(self._state, [self._state.info(decision.pod) for decision in held])
-        everybody = True
-        planned: dict[str, Counter[str]] = {}
-        for decision in held if together else ():
-            planned.setdefault(workload_of(decision.pod), Counter())[decision.node] += 1
-        while held:
-            later: list[Decision] = []
-            failures: list[Failure] = []
-            for decision in held:
-                info = self._state.info(decision.pod)
-                if budget.exhausted:
-                    failures.append(unplanned(decision.pod, group))
-                    later.append(decision)
-                    continue
-                if not everybody and not turns.due(info):
-                    later.append(decision)
-                    continue
-                yield from budget.pause()
-                if together:
-                    planned[workload_of(decision.pod)][decision.node] -= 1
-                cycle, result = self._judge(decision.pod, group, joint.costs, planned)
-                turns.judged(info)
-                slot = self._state.node_index.get(decision.node)
-                if slot is not None and result.mask[slot]:
-                    self._cache.assume(decision.pod, decision.node)
-                    joint.settled.append(decision)
-                else:
-                    single = self._place_judged(decision.pod, group, cycle, result)
-                    joint.settled.extend(
-                        replace(moved, planned_with=decision.planned_with) for moved in single.decisions
-                    )
-                    if single.failures:
-                        if together:
-                            planned[workload_of(decision.pod)][decision.node] += 1
-                        failures.extend(single.failures)
-                        later.append(decision)
-                        continue
-                turns.assumed(info)
-            if len(later) == len(held) and everybody:
-                return later, failures
-            everybody, held = len(later) == len(held), later
-        return [], []
-
-    def _with_edges(self, joint: JointPlan) -> Iterator[Decision]:
+    def _with_edges(self, joint: JointPlan) -> Generator[None, None, list[Decision]]:
         """Add the network cost of each pod's edges, now that all are placed; an edge counts for both its ends."""
         group, index = joint.group, self._state.node_index
         placed = self._cache.members.places(group.key)
@@ -388,6 +330,23 @@ class Planner:
             if node in index
         }
         _, by_pod = edge_totals(group, placed, places, joint.costs)
+        found: list[Decision] = []
         for decision in joint.settled:
+            yield from joint.budget.pause()
             each = by_pod.get((workload_of(decision.pod), decision.node), EdgeTotals())
-            yield replace(decision, edges=each.edges, edge_cost=each.cost)
+            found.append(replace(decision, edges=each.edges, edge_cost=each.cost))
+        return found
+
+
+def _by_priority(pods: Sequence[Pod]) -> list[list[Pod]]:
+    """Pods class after class from the top; of many priorities those next to each other are one class."""
+    classes: defaultdict[int, list[Pod]] = defaultdict(list)
+    for pod in pods:
+        classes[pod.spec.priority].append(pod)
+    found: list[list[Pod]] = []
+    for priority in sorted(classes, reverse=True):
+        if len(classes) > _CLASSES and found and len(found[-1]) < len(pods) / _CLASSES:
+            found[-1].extend(classes[priority])
+        else:
+            found.append(classes[priority])
+    return found

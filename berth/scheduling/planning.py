@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from berth.scheduling.configuration import AfterWait, Profile
 from berth.scheduling.decision import Decision, Outcome
 from berth.scheduling.gang.budget import Budget
+from berth.scheduling.gang.budget import finish as finish
 
 if TYPE_CHECKING:
     from berth.kube.objects import Pod
@@ -18,19 +19,8 @@ if TYPE_CHECKING:
     from berth.scheduling.planner import Planner
     from berth.scheduling.queue_entry import QueueEntry
 
-Result = TypeVar("Result")
 Planning = Generator[None, None, Outcome]
 """Yields where others may have a turn; returns the outcome. Closed before its end, it gives back what it assumed."""
-
-
-def finish(planning: Generator[None, None, Result]) -> Result:
-    """Make a plan to its end, without turns for others."""
-    while True:
-        try:
-            next(planning)
-        except StopIteration as end:
-            result: Result = end.value
-            return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,10 @@ class NodeTable:
         """Slot of every live node by name."""
         self.nodes: list[Node | None] = []
         """The node in each slot, None where free."""
+        self.version = 0
+        """Grows when a node appears, goes, or changes in anything but its resources."""
+        self._changed: dict[int, int] = {}
+        """`version` since which a slot is as it is."""
         self._free: list[int] = []
         self._alive: Mask = np.zeros(capacity, dtype=np.bool_)
         self._unschedulable: Mask = np.zeros(capacity, dtype=np.bool_)
@@ -166,7 +170,10 @@ class NodeTable:
                 self._allocatable[slot, column] = amount
             if old is not None:
                 self._release_resources(old)
-        return slot, self._update_static(slot, old, node)
+        changed = self._update_static(slot, old, node)
+        if changed:
+            self._note_change(slot)
+        return slot, changed
 
     def delete(self, name: str) -> None:
         """Free a node's slot."""
@@ -181,9 +188,20 @@ class NodeTable:
         for column in (*self._places.values(), *self._columns.values()):
             column.set(slot, None)
         self._free.append(slot)
+        self._note_change(slot)
         if node is not None:
             self._release_labels(node)
             self._release_resources(node)
+
+    def changed_since(self, version: int) -> Mask:
+        """bool[N]: slots whose node appeared, went, or changed in anything but its resources after a `version`."""
+        changed: Mask = np.zeros(self.count, dtype=np.bool_)
+        changed[[slot for slot, at in self._changed.items() if at > version]] = True
+        return changed
+
+    def _note_change(self, slot: int) -> None:
+        self.version += 1
+        self._changed[slot] = self.version
 
     def charge(self, slot: int, amounts: tuple[tuple[int, int], ...], scoring: tuple[int, int], sign: int) -> None:
         """Add (sign 1) or release (sign -1) a pod's (column, amount) pairs on a node."""

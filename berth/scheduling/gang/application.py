@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,8 @@ class Candidate:
     """what the filters say; pods of one template share the object"""
     costs: Mapping[str, Floats]
     """float64[N] by term, costs of plugins whatever the other members do; shared likewise"""
+    version: int = 0
+    """`NodeTable.version` of what both are about"""
 
     @property
     def mask(self) -> Bools:
@@ -51,6 +53,23 @@ def beyond_template(pod: Pod) -> tuple[object, ...]:
     if not spec.volumes and not spec.resource_claims and spec.scheduling_group is None:
         return ()
     return (claim_keys(pod), disk_uses(pod), bool(spec.resource_claims), spec.scheduling_group is not None)
+
+
+def as_of_now(candidates: Sequence[Candidate], state: ClusterState) -> list[Candidate]:
+    """Candidates without nodes that have come or changed since they were filtered: nobody knows what these admit."""
+    version = state.nodes.version
+    if all(candidate.version == version for candidate in candidates):
+        return list(candidates)
+    known: dict[int, Candidate] = {}
+    for one in candidates:
+        if id(one.result) in known:
+            continue
+        same = ~state.nodes.changed_since(one.version)
+        missing = (0, state.size - len(one.mask))
+        result = replace(one.result, mask=np.pad(one.mask, missing) & same)
+        costs = {term: np.pad(cost, missing) for term, cost in one.costs.items()}
+        known[id(one.result)] = Candidate(one.info, result, costs, version)
+    return [replace(known[id(one.result)], info=one.info) for one in candidates]
 
 
 def build_application(
@@ -129,6 +148,8 @@ class _Edges:
         incoming: bool = False,
     ) -> None:
         """Add an edge from each component of `own` to the `peers` on each node, which take `bandwidth` together."""
+        if not own or not peers:
+            return
         rows = [
             (slot, bandwidth.get(node, 0), count)
             for node, count in peers.items()
@@ -162,12 +183,14 @@ def _edges(
     among, towards = _Edges(), _Edges()
     demand = {workload: placed_demand(workload, group, placed, places) for workload in waiting}
     for edge in group.edges:
-        if not places.replicas(edge.dependency):
-            continue
+        callers, callees = waiting.get(edge.dependent, ()), waiting.get(edge.dependency, ())
+        if not (callers or callees) or not places.replicas(edge.dependency):
+            continue  # a batch of a few may be of thousands of workloads
         share = pair_bandwidth(edge.bandwidth, places.replicas(edge.dependency))
         limit = np.inf if edge.dependency in unlimited else effective_limit(edge)
-        callers, callees = waiting[edge.dependent], waiting[edge.dependency]
-        among.add(np.repeat(callers, len(callees)), np.tile(callees, len(callers)), bandwidth=share, max_cost=limit)
+        if callers and callees:
+            pairs = np.repeat(callers, len(callees)), np.tile(callees, len(callers))
+            among.add(*pairs, bandwidth=share, max_cost=limit)
         outgoing, received = places.nodes(edge.dependency), demand.get(edge.dependency, {}).pop(edge.dependent, {})
         towards.add_peers(callers, outgoing, {n: share * k for n, k in outgoing.items()}, state, max_cost=limit)
         inward = places.nodes(edge.dependent)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 TURN_SECONDS = 0.25
 """Planning of one queue entry at a stretch: then others get a turn."""
@@ -44,9 +47,9 @@ class Budget:
         return self._beyond(self._completion * self._seconds)
 
     @contextmanager
-    def holding_back(self) -> Iterator[None]:
+    def holding_back(self, budgets: float = _HELD_BACK) -> Iterator[None]:
         """Have the time exhausted earlier meanwhile: what is planned is worth nothing without time to judge it."""
-        self._completion = _COMPLETION - _HELD_BACK
+        self._completion = _COMPLETION - budgets
         try:
             yield
         finally:
@@ -75,3 +78,13 @@ class Budget:
 
 UNLIMITED = Budget(lambda: 0.0, math.inf)
 """For plans that may take as long as they need."""
+
+
+def finish(planning: Generator[None, None, Result]) -> Result:
+    """Make a plan to its end, without turns for others."""
+    while True:
+        try:
+            next(planning)
+        except StopIteration as end:
+            result: Result = end.value
+            return result

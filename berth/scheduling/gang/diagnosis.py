@@ -11,10 +11,12 @@ from berth.scheduling.gang.outcome import Cause, Unplaced
 from berth.scheduling.gang.placement_state import PlacementState
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from berth.scheduling.gang.instance import Indices, Instance
 
 
-def diagnose(instance: Instance, nodes: Indices, *, partial: bool) -> tuple[Unplaced, ...]:
+def diagnose(instance: Instance, nodes: Indices, *, partial: bool) -> Generator[None, None, tuple[Unplaced, ...]]:
     """Return why each component without a node has none, in component order.
 
     `nodes` (int[J], -1 for not placed) is what the strategy managed before it gave up: the components it placed count
@@ -22,10 +24,12 @@ def diagnose(instance: Instance, nodes: Indices, *, partial: bool) -> tuple[Unpl
     """
     placement = PlacementState(instance)
     for component in np.flatnonzero(nodes >= 0).tolist():
+        yield from instance.budget.pause()
         placement.place(component, int(nodes[component]))
     rejections: dict[int, tuple[Rejection, ...]] = {}
     stuck: set[int] = set()
     for component in np.flatnonzero(nodes < 0).tolist():
+        yield from instance.budget.pause()
         rejections[component], open_nodes = _rejections(placement, component)
         if not open_nodes:
             stuck.add(component)

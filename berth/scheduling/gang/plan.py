@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 import numpy as np
 
-from berth.scheduling.gang.budget import UNLIMITED, Budget
+from berth.scheduling.gang.budget import UNLIMITED, Budget, finish
 from berth.scheduling.gang.diagnosis import diagnose
 from berth.scheduling.gang.evaluate import evaluate
 from berth.scheduling.gang.instance import Instance
@@ -27,7 +29,29 @@ def plan(
     explain: bool = False,
     budget: Budget = UNLIMITED,
 ) -> Plan:
+    """Decide a node for every component of `application` at a stretch: :func:`plan_in_turns` without others.
+
+    Raises:
+        ProblemError: unknown strategy, or an application whose shapes do not fit the infrastructure.
+    """
+    return finish(
+        plan_in_turns(infrastructure, application, weights, strategy, partial=partial, explain=explain, budget=budget)
+    )
+
+
+def plan_in_turns(
+    infrastructure: Infrastructure | InfrastructureState,
+    application: Application,
+    weights: Weights | None = None,
+    strategy: str = DEFAULT,
+    *,
+    partial: bool = False,
+    explain: bool = False,
+    budget: Budget = UNLIMITED,
+) -> Generator[None, None, Plan]:
     """Decide a node for every component of `application`; nothing is committed.
+
+    The amounts of `infrastructure` must not change while others have their turns.
 
     All or nothing by default: when one component fits nowhere, no component is placed and `Plan.unplaced` says why.
     With `partial` what fits is placed. With `explain` the three best alternatives of each placed component are added
@@ -41,19 +65,21 @@ def plan(
     rule = weights if weights is not None else _DEFAULT_WEIGHTS
     search = find(strategy)
     instance = Instance(state, application, rule, budget)
-    nodes = search(instance, partial=partial)
+    nodes = yield from search(instance, partial=partial)
     unplaced: tuple[Unplaced, ...] = ()
     if (nodes < 0).any():
-        unplaced = diagnose(instance, nodes, partial=partial)
+        unplaced = yield from diagnose(instance, nodes, partial=partial)
         if not partial:
             nodes = np.full_like(nodes, -1)
     assignment = nodes.astype(np.int32)
+    yield from budget.pause()
     result = evaluate(state.infrastructure, application, assignment, rule)
+    others = (yield from runner_ups(instance, nodes)) if explain and not budget.cut_short else {}
     return Plan(
         assignment=assignment,
         cost=result.cost,
         terms=result.terms,
         strategy=strategy,
         unplaced=unplaced,
-        runner_ups=runner_ups(instance, nodes) if explain and not budget.cut_short else {},
+        runner_ups=others,
     )

@@ -17,6 +17,8 @@ from berth.scheduling.gang.placement_state import PlacementState
 from berth.scheduling.gang.problem import OBJECTIVE_TERMS
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from berth.scheduling.gang.instance import Bools, Floats, Indices, Instance
 
 _ALTERNATIVES = 3
@@ -24,7 +26,7 @@ _CELLS = 2**18
 """Components times nodes judged at once: bounds the memory of large groups."""
 
 
-def runner_ups(instance: Instance, nodes: Indices) -> dict[int, tuple[RunnerUp, ...]]:
+def runner_ups(instance: Instance, nodes: Indices) -> Generator[None, None, dict[int, tuple[RunnerUp, ...]]]:
     """Return, per placed component, the cheapest other nodes that could take it while all others stay.
 
     `nodes` is int[J], -1 for not placed. Of nodes at the same cost the first comes first.
@@ -37,6 +39,7 @@ def runner_ups(instance: Instance, nodes: Indices) -> dict[int, tuple[RunnerUp, 
     names = (*OBJECTIVE_TERMS, *instance.application.node_costs)
     size = max(1, _CELLS // instance.infrastructure.size)
     for start in range(0, placed.size, size):
+        yield from instance.budget.pause()
         components = placed[start : start + size]
         terms = view.terms(components)
         # One array less of components by nodes: making it would cost as much as judging a rule.

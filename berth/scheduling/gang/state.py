@@ -5,6 +5,7 @@ One `InfrastructureState` lives as long as its set of nodes; its owner writes th
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,6 +66,15 @@ class InfrastructureState:
         sums = np.sort(infrastructure.price @ np.arange(1.0, len(infrastructure.resources) + 1.0))
         self.has_equal_prices = bool((sums[1:] == sums[:-1]).any())
         """Whether two nodes charge the same."""
+
+    def snapshot(self) -> InfrastructureState:
+        """The same with free amounts of its own, for a plan in turns: its owner goes on writing these."""
+        taken = copy(self)
+        for name in ("free", "bandwidth_free", "link_free", "reserve", "bandwidth_reserve"):
+            setattr(taken, name, getattr(self, name).copy(order="K"))
+        for name in ("smallest", "typical", "named_score"):
+            setattr(taken, name, getattr(self, name).copy())
+        return taken
 
     def adopt(self, previous: InfrastructureState) -> None:
         """Keep what `previous` learned about components, as far as nodes and resources are the same in number."""

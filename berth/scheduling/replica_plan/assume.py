@@ -130,7 +130,11 @@ class Assuming:
         while waiting:
             later: list[tuple[Decision, PodInfo]] = []
             for decision, info in waiting:
-                if not (first or turns.due(info)) or not self._holds(decision, info):
+                if not (first or turns.due(info)):
+                    later.append((decision, info))
+                    continue
+                yield from self._pause()
+                if not self._holds(decision, info):
                     turns.judged(info)
                     later.append((decision, info))
                     continue
@@ -138,7 +142,6 @@ class Assuming:
                 self._cache.assume(decision.pod, decision.node)
                 settled.append(decision)
                 turns.assumed(info)
-                yield from self._pause()
             if len(later) == len(waiting):
                 return [decision for decision, _ in later]
             waiting, first = later, False

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Generator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,12 +14,14 @@ import numpy.typing as npt
 from berth.network.limits import NOTHING_PLANNED
 from berth.scheduling.decision import Decision
 from berth.scheduling.framework.reasons import BANDWIDTH
+from berth.scheduling.gang.application import as_of_now
 from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
 from berth.scheduling.plugins.pod_topology_spread import PodTopologySpread
 from berth.scheduling.replica_plan.assume import Assuming
 from berth.scheduling.replica_plan.decisions import read
-from berth.scheduling.replica_plan.question import pose
+from berth.scheduling.replica_plan.question import Question, pose
+from berth.scheduling.replica_plan.same_nodes import NodesChangedError
 from berth.scheduling.replicas.plan import plan
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from berth.scheduling.framework.framework import FilterResult
     from berth.scheduling.gang.application import Candidate
     from berth.scheduling.gang.infrastructure import InfrastructureView
+    from berth.scheduling.gang.state import InfrastructureState
     from berth.scheduling.planning import JointPlan
 
 JUDGED_IN_COUNTS = frozenset((InterPodAffinity.name, PodTopologySpread.name))
@@ -72,18 +75,12 @@ class ReplicaPlanner:
             candidates: waiting pods, all filtered by the cluster as it is, without `JUDGED_IN_COUNTS`.
         """
         group, costs, budget = joint.group, joint.costs, joint.budget
-        infrastructure = self._view.current(costs, self._cache.bandwidth())
-        question = pose(
-            group,
-            candidates,
-            self._cache,
-            infrastructure,
-            self._view.places,
-            self._profile.weights,
-            enforce_limits=costs.available,
-            spread=self._profile.spread,
-            defaults=self._profile.pod_topology_spread.constraints,
-        )
+
+        def current() -> InfrastructureState:
+            return self._view.current(costs, self._cache.bandwidth())
+
+        question = yield from self._pose(joint, candidates, current)
+        infrastructure = current()
         if question is None:
             return [candidate.info.pod for candidate in candidates], []
         with budget.holding_back() if joint.partial else nullcontext():
@@ -95,7 +92,7 @@ class ReplicaPlanner:
             self._cache,
             reading.decisions,
             partial(self._admitting, group, costs),
-            lambda: self._view.current(costs, self._cache.bandwidth()),
+            current,
             budget,
             # The risk of a link is that of one pod and its own calls.
             judge_all=question.judged or (question.carried and self._profile.check_risk_node_bandwidth is not None),
@@ -105,8 +102,33 @@ class ReplicaPlanner:
         )
         held = yield from assuming.run(joint.settled)
         if held and limited:
-            held += self._give_up(joint, first)
+            held += yield from self._give_up(joint, first)
         return [candidate.info.pod for candidate in reading.rest], held
+
+    def _pose(
+        self, joint: JointPlan, candidates: Sequence[Candidate], current: Callable[[], InfrastructureState]
+    ) -> Generator[None, None, Question | None]:
+        """Put the question, anew where nodes change meanwhile; None where it cannot be put in time."""
+        while True:
+            with suppress(NodesChangedError):
+                now = as_of_now(candidates, self._cache.state)
+                current()  # finds the places of the nodes as they are
+                return (
+                    yield from pose(
+                        joint.group,
+                        now,
+                        self._cache,
+                        current,
+                        self._view.places,
+                        self._profile.weights,
+                        enforce_limits=joint.costs.available,
+                        spread=self._profile.spread,
+                        defaults=self._profile.pod_topology_spread.constraints,
+                        budget=joint.budget,
+                    )
+                )
+            if joint.budget.exhausted:
+                return None
 
     def _admitting(
         self, group: Group, costs: NetworkCosts, pod: Pod, planned: Planned, *, budgets: bool
@@ -114,13 +136,14 @@ class ReplicaPlanner:
         """Return bool[N], the nodes that admit a pod, as :class:`Filters` asks for them."""
         return self._judge(pod, group, costs, planned, skip=() if budgets else JUDGED_AT_ONCE)[1].mask
 
-    def _give_up(self, joint: JointPlan, first: int) -> list[Decision]:
+    def _give_up(self, joint: JointPlan, first: int) -> Generator[None, None, list[Decision]]:
         """Give up decisions from `first` on whose calls go beyond a limit now that others of the plan have no node."""
         state, settled, given_up = self._cache.state, joint.settled, list[Decision]()
         looked_at = -1
         while looked_at != len(given_up):
             looked_at = len(given_up)
             for decision in settled[first:]:
+                yield from joint.budget.pause()
                 self._cache.forget(decision.pod)
                 cycle, _ = self._judge(decision.pod, joint.group, joint.costs, NOTHING_PLANNED)
                 cycle.limits = [edge for edge in cycle.limits if edge.callers is None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.state import InfrastructureState
+from berth.scheduling.replica_plan.same_nodes import SameNodes
 from berth.scheduling.single import workload_of
 
 Bools = npt.NDArray[np.bool_]
@@ -43,20 +44,31 @@ class Alike:
 
 
 def alike(
-    candidates: Sequence[Candidate], state: ClusterState, infrastructure: InfrastructureState, *, price: float
-) -> list[Alike]:
-    """Put candidates together, in their order; labels that no rule reads tell nobody apart.
+    candidates: Sequence[Candidate],
+    state: ClusterState,
+    infrastructure: InfrastructureState,
+    *,
+    price: float,
+    turns: SameNodes | None = None,
+) -> Generator[None, None, list[Alike]]:
+    """Put candidates together, in their order and in turns; labels that no rule reads tell nobody apart.
 
     Args:
         candidates: waiting pods, filtered without the rules between pods.
         state: the cluster.
         infrastructure: prices and largest units of its nodes.
         price: weight of the price of requests.
+        turns: when others have theirs.
+
+    Raises:
+        NodesChangedError: while others had their turn.
     """
+    turns = turns or SameNodes(state)
     templates: defaultdict[str, set[int]] = defaultdict(set)
     for candidate in candidates:
         templates[workload_of(candidate.info.pod)].add(id(candidate.info.template))
-    read = _labels_read(candidates, state) if any(len(found) > 1 for found in templates.values()) else frozenset()
+    several = any(len(found) > 1 for found in templates.values())
+    read = (yield from _labels_read(candidates, state, turns)) if several else frozenset[str]()
     known: dict[Hashable, Alike] = {}
     # Thousands of templates may differ in nothing that nodes look at: they share their arrays.
     masks: dict[bytes, Bools] = {}
@@ -66,8 +78,10 @@ def alike(
         template, workload = candidate.info.template, workload_of(candidate.info.pod)
         key: Hashable = (id(template), workload, id(candidate.result))
         if len(templates[workload]) > 1:
+            yield from turns.pause()
             key = (workload, _signature(candidate, read))
         if key not in known:
+            yield from turns.pause()
             request = state.request_vector(template)
             if (amounts := request.tobytes()) not in large_enough:
                 large_enough[amounts] = np.all(request <= infrastructure.exact.max_unit, axis=1)
@@ -82,15 +96,19 @@ def alike(
     return list(known.values())
 
 
-def _labels_read(candidates: Sequence[Candidate], state: ClusterState) -> frozenset[str]:
+def _labels_read(
+    candidates: Sequence[Candidate], state: ClusterState, turns: SameNodes
+) -> Generator[None, None, frozenset[str]]:
     """Keys of labels that rules of the candidates, or of placed pods, look at."""
     selectors: set[Selector] = set()
     carried: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
     for template in {id(one.info.template): one.info.template for one in candidates}.values():
+        yield from turns.pause()
         selectors.update(term.selector for terms in template.terms.values() for term in terms)
         selectors.update(constraint.selector for constraint in (*template.hard_spread, *template.soft_spread))
         carried[template.namespace].update(template.labels.items())
     for namespace, labels in carried.items():
+        yield from turns.pause()
         placed = (entry for kind in TERM_KINDS for entry in state.terms_about(kind, namespace, labels))
         selectors.update(entry.term.selector for entry in placed)
     return frozenset(key for selector in selectors for key, *_ in selector.requirements)

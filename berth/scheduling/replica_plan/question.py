@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.configuration import SYSTEM_DEFAULT_CONSTRAINTS, DefaultConstraint, ObjectiveWeights
 from berth.scheduling.framework.cycle_state import names_nodes
 from berth.scheduling.gang.application import Candidate
+from berth.scheduling.gang.budget import UNLIMITED, Budget
 from berth.scheduling.gang.exact import WIDEST
 from berth.scheduling.gang.problem import Weights
 from berth.scheduling.gang.state import InfrastructureState
@@ -29,6 +30,7 @@ from berth.scheduling.replica_plan.pod_sets import Alike, alike
 from berth.scheduling.replica_plan.prices import kept_endpoints, objective_prices
 from berth.scheduling.replica_plan.rollout import replaced_pods
 from berth.scheduling.replica_plan.rules import RuleReader, TooManyRulesError
+from berth.scheduling.replica_plan.same_nodes import SameNodes
 from berth.scheduling.replicas.problem import Edge, Link, Nodes, PodSet, Problem, Workload
 
 Floats = npt.NDArray[np.float64]
@@ -53,15 +55,16 @@ def pose(
     group: Group,
     candidates: Sequence[Candidate],
     cache: Cache,
-    infrastructure: InfrastructureState,
+    current: Callable[[], InfrastructureState],
     places: Sequence[Place],
     weights: Weights | ObjectiveWeights,
     *,
     enforce_limits: bool,
     spread: SpreadLevel = SpreadLevel.SOFT,
     defaults: Sequence[DefaultConstraint] = SYSTEM_DEFAULT_CONSTRAINTS,
-) -> Question | None:
-    """Translate waiting pods; None where a problem in counts cannot say what holds for them.
+    budget: Budget = UNLIMITED,
+) -> Generator[None, None, Question | None]:
+    """Translate waiting pods, in turns; None where a problem in counts cannot say what holds for them.
 
     That is: links that all traffic of a node uses, priced bandwidth between nodes, or more rules than one plan is made
     with.
@@ -70,14 +73,20 @@ def pose(
         group: their AppGroup.
         candidates: the pods, filtered without the rules between pods.
         cache: the cluster, placed members and Services.
-        infrastructure: amounts and costs as of now.
+        current: asks for amounts and costs as of now.
         places: what its locations stand for.
         weights: of network costs and prices.
         enforce_limits: False when no network costs are known: maxNetworkCost cannot be judged then.
         spread: which failure the profile wants survived.
         defaults: the profile's topology spread constraints of pods that state none.
+        budget: time.
+
+    Raises:
+        NodesChangedError: while others had their turn.
     """
-    pod_sets = alike(candidates, cache.state, infrastructure, price=weights.price)
+    turns = SameNodes(cache.state, budget)
+    pod_sets = yield from alike(candidates, cache.state, current(), price=weights.price, turns=turns)
+    infrastructure = current()
     placed = placed_replicas(group, cache.state)
     number = {name: row for row, name in enumerate(dict.fromkeys([*(pods.workload for pods in pod_sets), *placed]))}
     edges = [
@@ -95,11 +104,12 @@ def pose(
         if carried:
             # Budgets are charged with what is really there.
             leaving = {name: Counter(counts) - Counter(placed.get(name, {})) for name, counts in there.items()}
-    costs = infrastructure.infrastructure.location_cost
     try:
-        rules = RuleReader(pod_sets, placed, cache.state, defaults, gone).read()
+        rules = yield from RuleReader(pod_sets, placed, cache.state, defaults, gone).read(turns)
     except TooManyRulesError:
         return None
+    infrastructure = current()
+    costs = infrastructure.infrastructure.location_cost
     routing = {name: cache.services.routing(group.key, name).routing for name in number}
     problem = Problem(
         nodes=_nodes(

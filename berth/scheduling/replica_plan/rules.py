@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +15,13 @@ from berth.scheduling.cache.domains import counted_nodes, matching_pods
 from berth.scheduling.cache.pod_record import PodRecord
 from berth.scheduling.cache.pod_templates import HostPort, PodTemplateInfo, TermKind
 from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.cache.term_index import TermEntry
 from berth.scheduling.cache.terms import AffinityTerm, SpreadConstraint
 from berth.scheduling.configuration import SYSTEM_DEFAULT_CONSTRAINTS, DefaultConstraint
 from berth.scheduling.host_ports import port_conflicts
 from berth.scheduling.plugins.inter_pod_affinity import selected_by_all
 from berth.scheduling.replica_plan.pod_sets import Alike
+from berth.scheduling.replica_plan.same_nodes import SameNodes
 from berth.scheduling.replicas.problem import Rule
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
 
@@ -26,13 +29,13 @@ Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
 
-MOST_FIGURES = 50_000_000
-"""Rules of one problem, times nodes: each rule may have a figure for each node, 400 MB in all. Pods of one tenant may
+MOST_FIGURES = 20_000_000
+"""Rules of one problem, times nodes: each rule may have a figure for each node, 160 MB in all. Pods of one tenant may
 state tens of thousands of rules."""
 
 
 class TooManyRulesError(Exception):
-    """The pods to place have more rules than one plan is made with."""
+    """The pods to place have more rules than one plan is made with, or has time for."""
 
 
 class RuleReader:
@@ -64,29 +67,52 @@ class RuleReader:
         self._eligible: dict[bytes, Bools] = {}
         self._left: float = math.inf
 
-    def read(self) -> list[Rule]:
-        """All rules that concern a pod to be placed.
+    def read(self, turns: SameNodes | None = None) -> Generator[None, None, list[Rule]]:
+        """All rules that concern a pod to be placed, in turns.
 
         Raises:
-            TooManyRulesError: they and the nodes are more than :data:`MOST_FIGURES`.
+            NodesChangedError: while others had theirs.
+            TooManyRulesError: they and the nodes are more than :data:`MOST_FIGURES`, or time is over.
         """
+        turns = turns or SameNodes(self._state)
         self._left = MOST_FIGURES / max(1, self._state.size)
-        return [
-            *self._anti_affinity("anti_affinity"),
-            *self._required_affinity(),
-            *self._ports(),
-            *self._hard_spread(),
-            *self.read_soft(),
-        ]
+        self._count_stated()
+        found: list[Rule] = []
+        for step in chain(
+            self._anti_affinity("anti_affinity"),
+            self._required_affinity(),
+            self._ports(),
+            self._hard_spread(),
+            self._with_price(),
+        ):
+            if step is not None:
+                found.append(step)
+            yield from turns.pause()
+            if turns.exhausted:
+                raise TooManyRulesError
+        return found
 
     def read_soft(self) -> list[Rule]:
         """Those of them that have a price."""
-        return [
-            *self._anti_affinity("preferred_anti_affinity"),
-            *self._preferred_affinity(),
-            *self._soft_spread(),
-            *self._default_spread(),
-        ]
+        return [step for step in self._with_price() if step is not None]
+
+    def _with_price(self) -> Iterator[Rule | None]:
+        yield from self._anti_affinity("preferred_anti_affinity")
+        yield from self._preferred_affinity()
+        yield from self._soft_spread()
+        yield from self._default_spread()
+
+    def _count_stated(self) -> None:
+        """Find out soon where what the pods state is too much: each different one is a rule at least."""
+        stated: set[object] = set()
+        for pods in self._pod_sets:
+            template = pods.template
+            for kind, terms in template.terms.items():
+                stated.update([terms] if kind == "affinity" else terms)
+            stated.update(constraint for constraint in template.hard_spread if not constraint.selector.everything)
+            stated.update(constraint for constraint in template.soft_spread if not constraint.selector.everything)
+            if len(stated) > self._left:
+                raise TooManyRulesError
 
     def _take(self) -> None:
         """Note one more array of a figure for each node, or a rule without one."""
@@ -126,8 +152,10 @@ class RuleReader:
             if slot is not None and counted(pod):
                 counts[slot] -= 1
 
-    def _of_kind(self, kind: TermKind) -> Iterator[tuple[AffinityTerm, list[int], list[int], Ints | None]]:
+    def _of_kind(self, kind: TermKind) -> Iterator[tuple[AffinityTerm, list[int], list[int], Ints | None] | None]:
         """(term, pod sets that have it, pod sets that it selects, placed pods that have it) of terms that matter.
+
+        As everywhere here, None comes where others may have a turn.
 
         Those of placed pods alone that select the same pod sets are one: there may be a hundred thousand.
         """
@@ -136,16 +164,18 @@ class RuleReader:
             for term, times in Counter(pods.template.terms_of(kind)).items():
                 for time in range(times):
                     owners[term, time].append(number)
+            yield None
         stated = {term for term, _ in owners}
         placed: dict[AffinityTerm, Ints] = {}
         alike: dict[tuple[str, int, tuple[int, ...]], tuple[AffinityTerm, Ints]] = {}
-        entries = {
-            entry.term: entry
-            for template in (pods.template for pods in self._pod_sets)
-            for entry in self._state.terms_about(kind, template.namespace, template.labels.items())
-        }
+        entries: dict[AffinityTerm, TermEntry] = {}
+        for template in (pods.template for pods in self._pod_sets):
+            about = self._state.terms_about(kind, template.namespace, template.labels.items())
+            entries.update((entry.term, entry) for entry in about)
+            yield None
         entries |= {term: entry for term in stated if (entry := self._state.pods.term(kind, term)) is not None}
         for term, entry in entries.items():
+            yield None
             selects = [] if term in stated else self._selected((term,))
             if not selects and term not in stated:
                 continue
@@ -166,8 +196,12 @@ class RuleReader:
             if total.any():
                 yield term, [], list(selected), total
 
-    def _anti_affinity(self, kind: TermKind) -> Iterator[AntiAffinity]:
-        for term, subjects, selects, owners in self._of_kind(kind):
+    def _anti_affinity(self, kind: TermKind) -> Iterator[AntiAffinity | None]:
+        for found in self._of_kind(kind):
+            if found is None:
+                yield None
+                continue
+            term, subjects, selects, owners = found
             yield AntiAffinity(
                 domain=self._domain(term.topology_key),
                 subjects=subjects,
@@ -177,8 +211,12 @@ class RuleReader:
                 weight=term.weight or None,
             )
 
-    def _preferred_affinity(self) -> Iterator[Affinity]:
-        for term, subjects, selects, owners in self._of_kind("preferred_affinity"):
+    def _preferred_affinity(self) -> Iterator[Affinity | None]:
+        for found in self._of_kind("preferred_affinity"):
+            if found is None:
+                yield None
+                continue
+            term, subjects, selects, owners = found
             yield Affinity(
                 domain=self._domain(term.topology_key),
                 subjects=subjects,
@@ -209,28 +247,32 @@ class RuleReader:
             self._take()
             yield AntiAffinity(domain=nodes, subjects=subjects, selects=others)
 
-    def _hard_spread(self) -> Iterator[Spread]:
+    def _hard_spread(self) -> Iterator[Spread | None]:
         known: dict[object, tuple[SpreadConstraint, Bools, list[int]]] = {}
         for number, pods in enumerate(self._pod_sets):
             constraints = pods.template.hard_spread
+            able = self._with_keys(constraints)
+            yield None
             for constraint in dict.fromkeys(constraints):
                 if constraint.selector.everything:
                     continue  # counts nobody: only the key is asked for, and the mask sees to that
-                eligible = self._counted(constraint, constraints, pods.template)
+                eligible = self._shared(counted_nodes(constraint, pods.template, self._state, able))
                 same = (constraint, pods.template.namespace, id(eligible))
                 known.setdefault(same, (constraint, eligible, []))[2].append(number)
         for constraint, eligible, subjects in known.values():
             yield self._spread(constraint, eligible, subjects, hard=True)
 
-    def _soft_spread(self) -> Iterator[Spread]:
+    def _soft_spread(self) -> Iterator[Spread | None]:
         """ScheduleAnyway counts once for each workload that states it."""
         known: dict[object, tuple[SpreadConstraint, Bools, list[int]]] = {}
         for number, pods in enumerate(self._pod_sets):
             constraints = pods.template.soft_spread
+            able = self._with_keys(constraints)
+            yield None
             for constraint in constraints:
                 if constraint.selector.everything:
                     continue
-                eligible = self._counted(constraint, constraints, pods.template)
+                eligible = self._shared(counted_nodes(constraint, pods.template, self._state, able))
                 same = (constraint, pods.template.namespace, pods.workload, id(eligible))
                 known.setdefault(same, (constraint, eligible, []))[2].append(number)
         for constraint, eligible, subjects in known.values():
@@ -308,14 +350,12 @@ class RuleReader:
             by_domain[int(self._domain(key)[slot])] += count
         return max(by_domain.values(), default=0)
 
-    def _counted(
-        self, constraint: SpreadConstraint, constraints: Sequence[SpreadConstraint], template: PodTemplateInfo
-    ) -> Bools:
-        """bool[N], nodes with the keys of all constraints that pass the node policies of one."""
+    def _with_keys(self, constraints: Sequence[SpreadConstraint]) -> Bools:
+        """bool[N], nodes with the keys of all constraints."""
         eligible: Bools = self._state.alive.copy()
-        for other in constraints:
-            eligible &= self._domain(other.topology_key) >= 0
-        return self._shared(counted_nodes(constraint, template, self._state, eligible))
+        for key in {constraint.topology_key for constraint in constraints}:
+            eligible &= self._domain(key) >= 0
+        return eligible
 
     def _shared(self, nodes: Bools) -> Bools:
         return self._eligible.setdefault(nodes.tobytes(), nodes)

@@ -144,7 +144,7 @@ def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) ->
     if max(replicas) == 1:
         # Nothing is to be spread: one node may do.
         empty = draft.snapshot(rows)
-        fill_node(draft, rows)
+        yield from fill_node(draft, budget, rows)
         if draft.at_floor(rows):
             return
         draft.restore(rows, empty)

@@ -13,6 +13,8 @@ import numpy as np
 from berth.scheduling.gang.search_state import INFEASIBLE
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from berth.scheduling.gang.instance import Bools, Floats, Indices
     from berth.scheduling.gang.search_state import SearchState
 
@@ -23,27 +25,29 @@ _PAIRS_UP_TO = 16
 """In applications with more components pairs are not relocated: there the contents of whole nodes matter."""
 
 
-def relocate(search: SearchState) -> float:
+def relocate(search: SearchState) -> Generator[None, None, float]:
     """Relocate components, linked pairs and contents of nodes, in up to three passes; return the change of cost."""
     gained = 0.0
     for _ in range(PASSES):
         if search.instance.budget.over:
             break
-        change = _one_pass(search)
+        change = yield from _one_pass(search)
         gained += change
         if change == 0.0:
             break
     return gained
 
 
-def _one_pass(search: SearchState) -> float:
+def _one_pass(search: SearchState) -> Generator[None, None, float]:
     """Relocate the blocks that gain most first."""
+    yield from search.instance.budget.pause()
     blocks, homes = _blocks(search)
     changes = relocation_costs(search, blocks, homes)
     best = changes.min(axis=1)
     gained, relocated, failures = 0.0, False, 0
     limit = -1e-9 * (1.0 + abs(float(search.static[0, homes[0]])))
     for row in np.argsort(best, kind="stable").tolist():
+        yield from search.instance.budget.pause()
         if best[row] >= limit or search.instance.budget.over:
             break
         members = np.flatnonzero(blocks[row])

@@ -13,26 +13,28 @@ from berth.scheduling.gang.local_search.relocation import FAILURES, PASSES, relo
 from berth.scheduling.gang.search_state import INFEASIBLE
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from berth.scheduling.gang.instance import Floats, Indices
     from berth.scheduling.gang.search_state import SearchState
 
 _EPSILON = 1e-9
 
 
-def swap(search: SearchState) -> float:
+def swap(search: SearchState) -> Generator[None, None, float]:
     """Alternate swaps with relocation until neither helps; return the change of cost."""
     gained = 0.0
     for _ in range(PASSES):
         if search.instance.budget.over:
             break
-        change = _one_pass(search)
+        change = yield from _one_pass(search)
         if change == 0.0:
             break
-        gained += change + relocate(search)
+        gained += change + (yield from relocate(search))
     return gained
 
 
-def _one_pass(search: SearchState) -> float:
+def _one_pass(search: SearchState) -> Generator[None, None, float]:
     """Swap pairs of components on different nodes, most promising first; return the change of cost."""
     placed = np.flatnonzero(search.where[: search.instance.components] >= 0)
     homes = search.where[placed]
@@ -46,6 +48,7 @@ def _one_pass(search: SearchState) -> float:
     one, other = np.nonzero(np.triu(delta < -_EPSILON))
     gained, failures = 0.0, 0
     for at in np.argsort(delta[one, other], kind="stable").tolist():
+        yield from search.instance.budget.pause()
         if search.instance.budget.over:
             break
         first, second = int(placed[one[at]]), int(placed[other[at]])

@@ -14,14 +14,19 @@ from berth.scheduling.gang.strategies.greedy import greedy
 from berth.scheduling.gang.strategies.phare import phare
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from berth.scheduling.gang.instance import Indices, Instance
 
 
 class Strategy(Protocol):
     """Signature of a strategy."""
 
-    def __call__(self, instance: Instance, *, partial: bool) -> Indices:
-        """Return int[J], a node per component or -1; with `partial` place what fits, else stop at the first failure."""
+    def __call__(self, instance: Instance, *, partial: bool) -> Generator[None, None, Indices]:
+        """Return int[J], a node per component or -1; with `partial` place what fits, else stop at the first failure.
+
+        It yields where its budget has a pause.
+        """
         ...
 
 

@@ -24,7 +24,7 @@ from berth.scheduling.gang.search_state import INFEASIBLE, SearchState
 from berth.scheduling.gang.strategies.phare import phare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     from berth.scheduling.gang.instance import Floats, Indices, Instance
 
@@ -34,7 +34,7 @@ _NEARLY_FULL = 3.0
 """Applications of this size that would fit the pooled room: below that the fleet counts as nearly full."""
 
 
-def berth(instance: Instance, *, partial: bool) -> Indices:
+def berth(instance: Instance, *, partial: bool) -> Generator[None, None, Indices]:
     """Return one node per component, -1 where none was found."""
     if not instance.components or not instance.infrastructure.size:
         return np.full(instance.components, -1, dtype=np.intp)
@@ -53,7 +53,7 @@ def berth(instance: Instance, *, partial: bool) -> Indices:
                 break
             if complete and not candidate_nodes.promises(columns, complete[2].columns, complete[2].nodes()):
                 continue
-            found = _search(instance, columns, order)
+            found = yield from _search(instance, columns, order)
             if best is None or found[:2] < best[:2]:
                 best = found
             if best[0] == 0 and not instance.has_network:
@@ -61,13 +61,13 @@ def berth(instance: Instance, *, partial: bool) -> Indices:
         if best is not None and (best[0] == 0 or instance.budget.cut_short):
             break
     if best is None or best[0]:
-        best = _packed(instance, candidate_nodes, best)
+        best = yield from _packed(instance, candidate_nodes, best)
     if best is None or (best[0] and _entangled(instance)):
-        nodes = phare(instance, partial=partial)
+        nodes = yield from phare(instance, partial=partial)
         if best is None or (nodes >= 0).sum() > instance.components - best[0]:
             return nodes
     if best[0] == 0 and best[2].network is not None:
-        swap(best[2])
+        yield from swap(best[2])
     return best[2].nodes()
 
 
@@ -95,12 +95,14 @@ def _attempts(candidate_nodes: CandidateNodes) -> Iterator[Iterable[Indices]]:
     yield candidate_nodes.shortlists(_WIDE)
 
 
-def _search(instance: Instance, columns: Indices, order: list[int]) -> tuple[int, float, SearchState]:
+def _search(
+    instance: Instance, columns: Indices, order: list[int]
+) -> Generator[None, None, tuple[int, float, SearchState]]:
     """Return components left out, cost with heuristics, and the search state of the better of two starts, improved."""
     search = SearchState(instance, columns)
     joint = search.joint_costs()
     single = int(joint.argmin())
-    left, cost = greedy_fill(search, order, stop=float(joint[single]))
+    left, cost = yield from greedy_fill(search, order, stop=float(joint[single]))
     if joint[single] < INFEASIBLE / 2 and (left or joint[single] <= cost):
         for component in np.flatnonzero(search.where[: instance.components] >= 0).tolist():
             search.remove(component)
@@ -108,13 +110,13 @@ def _search(instance: Instance, columns: Indices, order: list[int]) -> tuple[int
             search.place(component, single)
         left, cost = 0, float(joint[single])
     if not left:
-        cost += relocate(search)
+        cost += yield from relocate(search)
     return left, cost, search
 
 
 def _packed(
     instance: Instance, candidate_nodes: CandidateNodes, best: tuple[int, float, SearchState] | None
-) -> tuple[int, float, SearchState] | None:
+) -> Generator[None, None, tuple[int, float, SearchState] | None]:
     """Return `best`, or the result of packing when that leaves fewer out: largest component first, tightest node."""
     size = (instance.requests / np.maximum(instance.requests.max(axis=0), 1e-300)).max(axis=1)
     order = [int(component) for component in np.argsort(-size, kind="stable")]
@@ -122,15 +124,15 @@ def _packed(
         if best is not None and instance.budget.over:
             break
         search = SearchState(instance, columns)
-        left, cost = greedy_fill(search, order, tight=True)
+        left, cost = yield from greedy_fill(search, order, tight=True)
         if best is None or left < best[0]:
-            best = (left, cost + (0.0 if left else relocate(search)), search)
+            best = (left, cost + (0.0 if left else (yield from relocate(search))), search)
     return best
 
 
 def greedy_fill(
     search: SearchState, order: list[int], *, stop: float = np.inf, tight: bool = False
-) -> tuple[int, float]:
+) -> Generator[None, None, tuple[int, float]]:
     """Place components in `order` where each costs least; return how many fit nowhere and the cost of the others.
 
     With `tight` each goes where least is left over instead. Gives up, leaving the rest unplaced, once the cost
@@ -138,6 +140,7 @@ def greedy_fill(
     """
     left, total = 0, 0.0
     for component in order:
+        yield from search.instance.budget.pause()
         costs = search.costs(component)
         column = int(costs.argmin())
         if costs[column] >= INFEASIBLE / 2:

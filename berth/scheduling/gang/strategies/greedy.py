@@ -13,15 +13,18 @@ import numpy as np
 from berth.scheduling.gang.placement_state import PlacementState
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from berth.scheduling.gang.instance import Indices, Instance
 
 
-def greedy(instance: Instance, *, partial: bool) -> Indices:
+def greedy(instance: Instance, *, partial: bool) -> Generator[None, None, Indices]:
     """Return one node per component, -1 where none fits; stops at the first failure unless `partial`."""
     placement = PlacementState(instance)
     totals = instance.state.infrastructure.capacity.sum(axis=0)
     size = (instance.requests / np.where(totals > 0, totals, 1.0)).max(axis=1, initial=0.0)
     for component in np.lexsort((-size, ~instance.application.has_selector)).tolist():
+        yield from instance.budget.pause()
         feasible = placement.feasible(component)
         if not feasible.any():
             if partial:

@@ -19,6 +19,8 @@ from berth.scheduling.gang.affinity import communication_affinity, computing_aff
 from berth.scheduling.gang.placement_state import PlacementState
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from berth.scheduling.gang.instance import Floats, Indices, Instance
 
 CANDIDATES = 10
@@ -28,15 +30,15 @@ _VISITS = 200
 _VISITS_PER_COMPONENT = 4
 
 
-def phare(instance: Instance, *, partial: bool) -> Indices:
+def phare(instance: Instance, *, partial: bool) -> Generator[None, None, Indices]:
     """Return one node per component, -1 where the search found none (the deepest attempt is returned)."""
     if not instance.components or not instance.infrastructure.size:
         return np.full(instance.components, -1, dtype=np.intp)
     if not partial and _short(instance):
         return np.full(instance.components, -1, dtype=np.intp)
-    nodes = Phare(instance).search(partial=False)
+    nodes = yield from Phare(instance).search(partial=False)
     if partial and (nodes < 0).any():
-        return Phare(instance).search(partial=True)
+        return (yield from Phare(instance).search(partial=True))
     return nodes
 
 
@@ -119,7 +121,7 @@ class Phare:
         )
         return [int(node) for node in nodes[np.lexsort(keys)][:count]]
 
-    def search(self, *, partial: bool) -> Indices:
+    def search(self, *, partial: bool) -> Generator[None, None, Indices]:
         """Return the nodes of the first complete placement, else of the deepest attempt."""
         placement, order = self.placement, self.order
         visits = max(_VISITS, _VISITS_PER_COMPONENT * len(order))
@@ -128,6 +130,7 @@ class Phare:
         depth = 0
         while depth < len(order):
             component = order[depth]
+            yield from self.instance.budget.pause()
             if self.instance.budget.over:
                 return deepest
             if len(open_candidates) == depth:

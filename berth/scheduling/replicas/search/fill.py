@@ -37,17 +37,18 @@ def fill_slices(draft: Draft, budget: Budget, slots: Pattern, parts: Sequence[Pa
     for number, slot in enumerate(turns_of(model, everybody, slots)):
         here = within[slots[slot]]
         for part in parts:
-            _place(draft, {row: 1 for row in part if model.replicas[row] > number}, here)
+            yield from _place(draft, budget, {row: 1 for row in part if model.replicas[row] > number}, here)
             yield from budget.pause()
             if budget.exhausted:
                 return
     yield from complete(draft, budget, everybody)
 
 
-def fill_node(draft: Draft, rows: Sequence[int]) -> None:
+def fill_node(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None, None, None]:
     """Place one replica of each pod set on one node; nothing if none takes them all."""
-    column = _one_node(draft, dict.fromkeys(rows, 1), np.ones(draft.model.size, dtype=np.bool_))
+    column = yield from _one_node(draft, budget, dict.fromkeys(rows, 1), np.ones(draft.model.size, dtype=np.bool_))
     for row in rows if column >= 0 else ():
+        yield from budget.pause()
         if draft.books.can(row)[column]:
             draft.put(row, column)
 
@@ -66,29 +67,30 @@ def fill_blocks(draft: Draft, budget: Budget, slots: Pattern, parts: Sequence[Pa
     for number, place in enumerate(slots):
         for part in parts:
             counts = {row: turns[: model.replicas[row]].count(number) for row in part}
-            _place(draft, {row: count for row, count in counts.items() if count}, within[place])
+            yield from _place(draft, budget, {row: count for row, count in counts.items() if count}, within[place])
             yield from budget.pause()
             if budget.exhausted:
                 return
     yield from complete(draft, budget, everybody)
 
 
-def _place(draft: Draft, counts: Mapping[int, int], here: Bools) -> None:
+def _place(draft: Draft, budget: Budget, counts: Mapping[int, int], here: Bools) -> Generator[None, None, None]:
     """Place pods of a part on one node of a location, or each on its cheapest node if none takes them all."""
     books = draft.books
-    column = _one_node(draft, counts, here) if sum(counts.values()) > 1 else -1
+    column = (yield from _one_node(draft, budget, counts, here)) if sum(counts.values()) > 1 else -1
     if column < 0 and len(counts) > 1 and any(books.follows(row) for row in counts):
         # Those that must share a node are better off together elsewhere than apart here.
-        column = _one_node(draft, counts, np.ones(draft.model.size, dtype=np.bool_))
+        column = yield from _one_node(draft, budget, counts, np.ones(draft.model.size, dtype=np.bool_))
     for row, count in counts.items():
         for _ in range(min(count, draft.missing[row])):
+            yield from budget.pause()
             if column >= 0 and books.can(row)[column]:
                 draft.put(row, column)
             elif not (draft.place(row, here) or draft.place(row)):
                 break
 
 
-def _one_node(draft: Draft, counts: Mapping[int, int], here: Bools) -> int:
+def _one_node(draft: Draft, budget: Budget, counts: Mapping[int, int], here: Bools) -> Generator[None, None, int]:
     """The column that takes so many pods of each set and looks cheapest for each by itself; -1 if there is none."""
     books, model = draft.books, draft.model
     need = sum((count * model.request[row] for row, count in counts.items()), np.zeros(1, dtype=np.int64))
@@ -97,6 +99,7 @@ def _one_node(draft: Draft, counts: Mapping[int, int], here: Bools) -> int:
         return -1
     costs = np.zeros(model.size)
     for row, count in counts.items():
+        yield from budget.pause()
         able &= books.can(row)
         costs += count * books.costs(row)
     return cheapest(costs, able)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from berth.kube.objects import Pod
-from berth.scheduling.candidates import CandidateFilter
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.candidates import CandidateFilter, as_of_now
 from berth.scheduling.framework.framework import Framework
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.budget import Budget
@@ -36,16 +37,14 @@ class Filtering:
 
         monkeypatch.setattr(Framework, "filter", counted)
 
-    def run(
-        self, *pods: Pod, turns: bool = False, in_counts: bool = False
-    ) -> tuple[list[Candidate], list[Failure], int]:
+    def run(self, *pods: Pod, in_counts: bool = False) -> tuple[list[Candidate], list[Failure], int]:
         """Candidates, failures, and how many turns others had."""
         self.lab.see(*pods)
         planner = self.lab.planner
         budget = Budget(self.lab.clock, 2.0)
         joint = JointPlan(self.group, self.lab.costs, budget, partial=True)
         filtering = CandidateFilter(self.lab.cache, planner._framework, planner._infrastructure)
-        steps: Iterator[None] = filtering.candidates(joint, pods, turns=turns, in_counts=in_counts)
+        steps: Iterator[None] = filtering.candidates(joint, pods, in_counts=in_counts)
         given = 0
         while True:
             try:
@@ -107,10 +106,32 @@ def test_out_of_time_only_templates_that_were_looked_at_are_candidates(monkeypat
     assert "ran out of time" in failures[0].message
 
 
-@pytest.mark.parametrize(("turns", "given"), [(True, True), (False, False)])
-def test_others_have_turns_in_between_where_that_is_wanted(
-    monkeypatch: pytest.MonkeyPatch, turns: bool, given: bool
-) -> None:
+def test_others_have_turns_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
     filtering = Filtering(monkeypatch, tick=0.3)
-    *_, number = filtering.run(member("a", "a", cpu="1"), member("b", "b", cpu="2"), turns=turns)
-    assert bool(number) is given
+    *_, given = filtering.run(member("a", "a", cpu="1"), member("b", "b", cpu="2"))
+    assert given
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        pytest.param(lambda cache: None, ["n0", "n1", "n2"], id="nothing"),
+        pytest.param(lambda cache: cache.update_node(zoned("n3", cpu=4)), ["n0", "n1", "n2"], id="a node comes"),
+        pytest.param(lambda cache: cache.delete_node(zoned("n1")), ["n0", "n2"], id="a node goes"),
+        pytest.param(lambda cache: cache.update_node(zoned("n1", "z2", cpu=4)), ["n0", "n2"], id="a node changes"),
+    ],
+)
+def test_nodes_that_come_or_change_meanwhile_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[Cache], object], left: list[str]
+) -> None:
+    """What they admit is not known; arrays are as long as the cluster has nodes now."""
+    filtering = Filtering(monkeypatch)
+    cache = filtering.lab.cache
+    found, *_ = filtering.run(member("a0", "a", cpu="1"), member("a1", "a", cpu="1"))
+    change(cache)
+    now = as_of_now(found, cache.state)
+    assert names(now) == ["a0", "a1"]
+    for one in now:
+        assert len(one.mask) == cache.state.size
+        assert [cache.state.node_name(slot) for slot in one.mask.nonzero()[0]] == left
+        assert all(len(cost) == cache.state.size for cost in one.costs.values())

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from berth.scheduling.gang import Application, Infrastructure, InfrastructureState, Weights, plan
 from berth.scheduling.gang import runner_ups as alternatives
+from berth.scheduling.gang.budget import finish
 from berth.scheduling.gang.instance import Instance
 from berth.scheduling.gang.placement_state import PlacementState
 from berth.scheduling.gang.runner_ups import runner_ups
@@ -46,7 +47,7 @@ def test_they_are_what_the_placement_state_finds_one_by_one(
     with pytest.MonkeyPatch.context() as patch:
         if narrow:
             patch.setattr(alternatives, "_CELLS", infrastructure.size)
-        found = runner_ups(instance, assignment)
+        found = finish(runner_ups(instance, assignment))
     expected = one_by_one(instance, assignment)
     assert set(found) == set(expected)
     for component, (others, cost) in expected.items():

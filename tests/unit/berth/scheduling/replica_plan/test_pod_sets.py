@@ -10,6 +10,7 @@ from berth.kube.objects import Pod
 from berth.scheduling.configuration import Profile
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
+from berth.scheduling.gang.budget import finish
 from berth.scheduling.replica_plan.pod_sets import Alike, alike, own_costs
 from tests.support import builders
 from tests.support.placement import Lab, member, zoned
@@ -32,7 +33,7 @@ def sets(small: Lab, *pods: Pod, nodes: tuple[int, ...] = (3, 3, 3)) -> list[Ali
         mask[count:] = False
         candidates.append(Candidate(state.info(pod), FilterResult(mask=mask, nodes=state.size), {}))
     infrastructure = small.planner.view.current(small.costs, small.cache.bandwidth())
-    return alike(candidates, state, infrastructure, price=1.0)
+    return finish(alike(candidates, state, infrastructure, price=1.0))
 
 
 def stateful(number: int, *, cpu: str = "1", **spec: Any) -> Pod:

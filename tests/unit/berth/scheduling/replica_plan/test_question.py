@@ -15,6 +15,7 @@ from berth.network.routing import Routing
 from berth.scheduling.configuration import Link, Profile
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
+from berth.scheduling.gang.budget import finish
 from berth.scheduling.gang.problem import Weights
 from berth.scheduling.replica_plan.question import Question, pose
 from berth.scheduling.replicas.model import Model
@@ -40,14 +41,16 @@ def asked(
     state = small.cache.state
     everywhere = FilterResult(mask=state.alive.copy(), nodes=state.size)
     infrastructure = small.planner.view.current(small.costs, small.cache.bandwidth())
-    return pose(
-        group,
-        [Candidate(state.info(pod), everywhere, {}) for pod in pods],
-        small.cache,
-        infrastructure,
-        small.planner.view.places,
-        Weights(),
-        enforce_limits=small.costs.available,
+    return finish(
+        pose(
+            group,
+            [Candidate(state.info(pod), everywhere, {}) for pod in pods],
+            small.cache,
+            lambda: infrastructure,
+            small.planner.view.places,
+            Weights(),
+            enforce_limits=small.costs.available,
+        )
     )
 
 

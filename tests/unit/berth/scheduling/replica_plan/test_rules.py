@@ -11,6 +11,7 @@ from berth.kube.objects import Pod
 from berth.scheduling.configuration import SYSTEM_DEFAULT_CONSTRAINTS, DefaultConstraint
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
+from berth.scheduling.gang.budget import finish
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
 from berth.scheduling.replica_plan.rules import RuleReader
 from berth.scheduling.replicas.problem import Rule
@@ -38,11 +39,11 @@ def pod_sets(lab: Lab, *pods: Pod) -> list[Alike]:
     state = lab.cache.state
     everywhere = FilterResult(mask=state.alive.copy(), nodes=state.size)
     candidates = [Candidate(state.info(pod), everywhere, {}) for pod in pods]
-    return alike(candidates, state, lab.planner.view.current(lab.costs, lab.cache.bandwidth()), price=1.0)
+    return finish(alike(candidates, state, lab.planner.view.current(lab.costs, lab.cache.bandwidth()), price=1.0))
 
 
 def rules(lab: Lab, *pods: Pod) -> list[Rule]:
-    return RuleReader(pod_sets(lab, *pods), {}, lab.cache.state).read()
+    return finish(RuleReader(pod_sets(lab, *pods), {}, lab.cache.state).read())
 
 
 def own(lab: Lab, *pods: Pod) -> list[Rule]:
@@ -135,7 +136,7 @@ def test_default_spreading_is_the_profiles() -> None:
     sets = pod_sets(small, *pods)
 
     def found(*defaults: DefaultConstraint) -> list[tuple[int, bool, list[int]]]:
-        rules = RuleReader(sets, {}, small.cache.state, defaults).read()
+        rules = finish(RuleReader(sets, {}, small.cache.state, defaults).read())
         return [(r.max_skew, r.hard, r.domain.tolist()) for r in rules if isinstance(r, Spread)]
 
     host, zone = (small.cache.state.domains(key).tolist() for key in (HOST, ZONE))
@@ -214,7 +215,7 @@ def test_replicas_without_constraints_are_spread_by_default() -> None:
         b(topologySpreadConstraints=[builders.spread(ZONE, B)]),
     ]
     reader = RuleReader(pod_sets(small, *pods), {"a": {2: 4}}, small.cache.state)
-    found = [rule for rule in reader.read() if isinstance(rule, Spread) and not rule.hard]
+    found = [rule for rule in finish(reader.read()) if isinstance(rule, Spread) and not rule.hard]
     assert [(rule.max_skew, list(rule.subjects), list(rule.selects)) for rule in found] == [
         (3, [0, 1], [0, 1]),
         (5, [0, 1], [0, 1]),

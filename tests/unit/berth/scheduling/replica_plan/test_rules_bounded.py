@@ -9,6 +9,7 @@ import pytest
 from berth.kube.objects import Pod
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
+from berth.scheduling.gang.budget import finish
 from berth.scheduling.gang.strategies import REPLICAS
 from berth.scheduling.replica_plan import rules as subject
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
@@ -35,8 +36,8 @@ def read(small: Lab, *pods: Pod) -> int:
     everywhere = FilterResult(mask=state.alive.copy(), nodes=state.size)
     candidates = [Candidate(state.info(pod), everywhere, {}) for pod in pods]
     view = small.planner.view.current(small.costs, small.cache.bandwidth())
-    sets: list[Alike] = alike(candidates, state, view, price=1.0)
-    return len(RuleReader(sets, {}, state).read())
+    sets: list[Alike] = finish(alike(candidates, state, view, price=1.0))
+    return len(finish(RuleReader(sets, {}, state).read()))
 
 
 def own(**spec: Any) -> list[Pod]:

@@ -18,6 +18,7 @@ from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import ALONE, Scale
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
+from berth.scheduling.gang.budget import finish
 from berth.scheduling.gang.problem import Weights
 from berth.scheduling.gang.strategies import REPLICAS
 from berth.scheduling.replica_plan.question import pose
@@ -136,14 +137,16 @@ class TestObjective:
         state = lab.cache.state
         result = FilterResult(mask=state.alive.copy(), nodes=state.size)
         infrastructure = lab.planner.view.current(lab.costs, lab.cache.bandwidth())
-        question = pose(
-            shop,
-            [Candidate(state.info(pod), result, {})],
-            lab.cache,
-            infrastructure,
-            lab.planner.view.places,
-            Weights(),
-            enforce_limits=False,
+        question = finish(
+            pose(
+                shop,
+                [Candidate(state.info(pod), result, {})],
+                lab.cache,
+                lambda: infrastructure,
+                lab.planner.view.places,
+                Weights(),
+                enforce_limits=False,
+            )
         )
         assert question is not None
         changes = one_more(question.problem).values()

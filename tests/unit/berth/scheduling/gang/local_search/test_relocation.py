@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from berth.scheduling.gang import Application, Infrastructure
+from berth.scheduling.gang.budget import finish
 from berth.scheduling.gang.local_search.relocation import relocate, relocation_cost, relocation_costs
 from berth.scheduling.gang.search_state import INFEASIBLE
 from tests.support.gang import app, nodes
@@ -47,5 +48,5 @@ def test_two_components_together_escape_what_single_ones_cannot() -> None:
     search.place(1, 0)
     single = relocation_costs(search, np.eye(2), search.where[:2])
     assert single.min() > 0
-    assert relocate(search) == -4.0
+    assert finish(relocate(search)) == -4.0
     assert search.nodes().tolist() == [1, 1]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from berth.scheduling.gang import Application, Infrastructure
+from berth.scheduling.gang.budget import finish
 from berth.scheduling.gang.local_search.relocation import relocate, relocation_costs
 from berth.scheduling.gang.local_search.swapping import swap
 from berth.scheduling.gang.search_state import INFEASIBLE
@@ -24,7 +25,7 @@ def test_no_plan_becomes_dearer_or_breaks_a_rule(problem: tuple[Infrastructure, 
     if not filled(search):
         return
     before = cost(search, search.nodes())
-    gained = relocate(search) + swap(search)
+    gained = finish(relocate(search)) + finish(swap(search))
     assert gained <= 1e-9
     assert cost(search, search.nodes()) == pytest.approx(before + gained, abs=1e-6)
     assert feasible(search, search.nodes())
@@ -37,7 +38,7 @@ def test_a_swap_mends_crossed_edges_on_full_nodes() -> None:
     full = np.array([[1.0, 0, 0, 0]])
     search.spare[:, [1, 3]] = 0.0
     assert relocation_costs(search, full, np.array([0]))[0].min() >= INFEASIBLE / 2
-    assert swap(search) == -40.0
+    assert finish(swap(search)) == -40.0
     where = search.nodes().tolist()
     assert where[0] == where[1]
     assert where[2] == where[3]
@@ -48,7 +49,7 @@ def test_large_applications_come_to_an_end() -> None:
     placed = filled(search)
     assert len(placed) == 55
     before = cost(search, search.nodes())
-    gained = relocate(search) + swap(search)
+    gained = finish(relocate(search)) + finish(swap(search))
     assert gained < 0
     assert cost(search, search.nodes()) == pytest.approx(before + gained)
     assert feasible(search, search.nodes())

@@ -85,5 +85,5 @@ def test_pods_that_must_be_near_go_elsewhere_together(selects: list[int], expect
 )
 def test_fill_node(cpu: int | list[int], home: tuple[int, ...]) -> None:
     draft = Draft(books_of(problem(1, 1, 1, on=nodes(cpu))))
-    fill_node(draft, [0, 1, 2])
+    finish(fill_node(draft, UNLIMITED, [0, 1, 2]))
     assert state_of(draft.books) == [home] * 3

@@ -1,0 +1,68 @@
+"""Pods of a plan that knows nothing of rules between them: who is judged, and what others took meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.scheduling.configuration import Profile
+from berth.scheduling.gang import budget
+from tests.support import builders
+from tests.support.placement import Clock, Lab, chain, group_object, lone, member, zoned
+
+HOST = "kubernetes.io/hostname"
+BERTH = Profile.model_validate({"gang": {"strategy": "berth"}})
+
+
+def lab(**arguments: Any) -> Lab:
+    nodes = [zoned(f"n{number}", f"z{number % 2 + 1}", cpu=2, labels={HOST: f"n{number}"}) for number in range(4)]
+    return Lab(nodes, BERTH, **arguments)
+
+
+def apart(workload: str) -> dict[str, Any]:
+    term = builders.pod_term(HOST, {"appgroup.diktyo.x-k8s.io.workload": workload})
+    return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+def test_out_of_time_one_pod_with_rules_is_judged_and_every_attempt_gets_somewhere() -> None:
+    stage = lab(clock=Clock(tick=100.0))
+    group = stage.group(group_object("shop", *chain("a", "b")))
+    waiting = [member(f"a{number}", "a", cpu="1", spec=apart("a")) for number in range(3)]
+    while waiting:
+        outcome = stage.place(group, *waiting, partial=True)
+        assert len(outcome.decisions) == 1
+        waiting.remove(outcome.decisions[0].pod)
+
+
+@pytest.mark.parametrize("demand", [{}, {"minBandwidth": "1M"}], ids=["calls", "calls with bandwidth"])
+@pytest.mark.parametrize("after", range(1, 30, 4))
+def test_what_others_take_in_between_is_not_taken_twice(
+    after: int, demand: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node that the plan may have chosen is filled, and another one must not have its pods any more."""
+    monkeypatch.setattr(budget, "TURN_SECONDS", 0.0)
+    stage = lab()
+    group = stage.group(group_object("shop", *chain("a", "b", **demand)))
+    pods = [member(f"{one}{number}", one, cpu="500m") for one in "ab" for number in range(3)]
+    stage.see(*pods)
+    planning = stage.planner.place_group(group, pods, stage.costs, partial=True)
+    term = builders.pod_term(HOST, {"appgroup.diktyo.x-k8s.io": "shop"})
+    loner = lone("loner", cpu="1", spec={"affinity": {"podAntiAffinity": apart_from(term)}})
+    alone = ""
+    for turn in range(1000):
+        try:
+            next(planning)
+        except StopIteration as end:
+            outcome = end.value
+            break
+        if turn == after:
+            stage.place_alone(lone("large", cpu="2"))
+            alone = "".join(decision.node for decision in stage.place_alone(loner).decisions)
+    assert stage.over_committed() == []
+    assert outcome.decisions
+    assert not alone or alone not in {decision.node for decision in outcome.decisions}
+
+
+def apart_from(term: dict[str, Any]) -> dict[str, Any]:
+    return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
