@@ -78,8 +78,10 @@ def lines_of_changes(zones: int) -> int:
     books.change([(row, column, count) for row in range(11) for column, count in ((0, 2), (1, 1))])
     lines = 0
 
-    def trace(_frame: FrameType, event: str, _arg: Any) -> Any:
+    def trace(frame: FrameType, event: str, _arg: Any) -> Any:
         nonlocal lines
+        if "replicas" not in frame.f_code.co_filename:
+            return None  # what the garbage collector calls
         lines += event == "line"
         return trace
 
