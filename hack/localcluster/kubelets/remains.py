@@ -14,6 +14,7 @@ from hack.localcluster.kubelets.names import bridge
 CONTAINER_LOGS = Path("/var/log/containers")
 """Where every kubelet links the logs of its containers."""
 
+MOUNTS = Path("/proc/self/mounts")
 CNI_RESULTS = Path("/var/lib/cni/results")
 """Where containerd notes which address a pod got."""
 
@@ -26,6 +27,18 @@ def mounts_below(home: Path, mounts: str) -> list[str]:
     return [point for point in reversed(points) if point.startswith(f"{home}/")]
 
 
+def unmount(point: str) -> None:
+    """Unmount *point*, unless a shim that is ending has done so meanwhile.
+
+    Raises:
+        ClusterError: it is still mounted.
+    """
+    # Lazily: a mount may be busy for as long as the kernel takes to end the last process in it.
+    answer = subprocess.run(["umount", "--lazy", point], capture_output=True, text=True, check=False)
+    if answer.returncode != 0 and point in mounts_below(Path(point).parent, MOUNTS.read_text()):
+        raise ClusterError(f"cannot unmount {point}: {answer.stderr.strip()}")
+
+
 def remove(home: Path) -> None:
     """Remove containers, cgroups, mounts, namespaces, links and logs of the nodes of the instance in *home*.
 
@@ -35,11 +48,8 @@ def remove(home: Path) -> None:
         ClusterError: something stays; nothing below *home* may be deleted then.
     """
     cgroups.delete(f"{bridge(home)}-")
-    for point in mounts_below(home, Path("/proc/self/mounts").read_text()):
-        # Lazily: a mount may be busy for as long as the kernel takes to end the last process in it.
-        answer = subprocess.run(["umount", "--lazy", point], capture_output=True, text=True, check=False)
-        if answer.returncode != 0:
-            raise ClusterError(f"cannot unmount {point}: {answer.stderr.strip()}")
+    for point in mounts_below(home, MOUNTS.read_text()):
+        unmount(point)
     network.delete(home)
     for link in CONTAINER_LOGS.glob("*.log"):
         with contextlib.suppress(OSError):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hack.localcluster.errors import ClusterError
 from hack.localcluster.kubelets import cgroups, remains
 
 MOUNTS = r"""
@@ -19,6 +20,18 @@ nsfs /run/netns/berth-1 nsfs rw 0 0
 
 def test_mounts_are_taken_in_reverse_and_of_that_instance_alone() -> None:
     assert remains.mounts_below(Path("/c/one"), MOUNTS) == ["/c/one/nodes/1/kubelet/a b", "/c/one/nodes/1/run/rootfs"]
+
+
+def test_a_mount_that_has_gone_meanwhile_is_gone(tmp_path: Path) -> None:
+    remains.unmount(str(tmp_path))
+
+
+def test_a_mount_that_stays_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Listed as mounted, and umount says no: nothing may be deleted below it."""
+    monkeypatch.setattr(remains, "MOUNTS", tmp_path / "mounts")
+    (tmp_path / "mounts").write_text(f"tmpfs {tmp_path}/held tmpfs rw 0 0\n")
+    with pytest.raises(ClusterError, match=f"cannot unmount {tmp_path}/held: "):
+        remains.unmount(f"{tmp_path}/held")
 
 
 @pytest.fixture
