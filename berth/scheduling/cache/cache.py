@@ -341,11 +341,14 @@ class Cache:
 
     def update_profile(self, obj: CustomObject) -> str | None:
         """A WorkloadProfile was added or changed; returns what is wrong with it, None when it can be used."""
-        return self.state.update_profile(obj)
+        problem = self.state.update_profile(obj)
+        self._make_room()
+        return problem
 
     def delete_profile(self, obj: CustomObject) -> None:
         """A WorkloadProfile was deleted."""
         self.state.delete_profile(obj)
+        self._make_room()
 
     # AppGroups and NetworkTopologies
 

@@ -300,6 +300,19 @@ def test_a_pod_that_was_planned_beside_another_that_came_to_nothing_gets_another
     assert max(settled.values()) <= 6000
 
 
+def test_a_pod_whose_class_goes_with_its_profile_leaves_no_socket_too_full() -> None:
+    cache = cache_of(status("n1", cpus=(6, 6)))
+    cache.update_profile(workload_profile("newcomer", "D"))
+    for number, cpu in enumerate(("4", "2")):
+        cache.assume(classed(f"p{number}", "A", cpu=cpu), "n1")
+        cache.confirm(classed(f"p{number}", "A", cpu=cpu, on="n1"))
+    for pod in (owned("newcomer", "newcomer", cpu="1"), classed("beside", "A", cpu="4")):
+        cache.assume(pod, "n1")
+    assert max(taken(cache).values()) <= 6000
+    cache.delete_profile(workload_profile("newcomer", "D"))
+    assert sorted(taken(cache).values()) == [4000, 6000]
+
+
 def test_a_pod_that_is_set_aside_has_nobody_get_another_socket() -> None:
     cache, newcomer = beside_a_plan(bound=False)
     before = cache.state.sockets.copies("n1")
