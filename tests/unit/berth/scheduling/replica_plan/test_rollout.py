@@ -63,6 +63,17 @@ def test_what_waits_itself_is_not_replaced() -> None:
     assert gone([replica("a1", OLD, on="n0")], replica("a2", NEW), replica("a3", OLD)) == set()
 
 
+@pytest.mark.parametrize(
+    "field", [{"controller": False}, {"kind": "Job"}], ids=["does not control it", "no ReplicaSet"]
+)
+def test_an_owner_that_is_no_controlling_replica_set_says_nothing(field: dict[str, Any]) -> None:
+    waiting = replica("a2", NEW)
+    waiting.metadata.owner_references = [
+        OwnerReference(**{"kind": "ReplicaSet", "name": f"a-{NEW}", "uid": "a", "controller": True, **field})
+    ]
+    assert gone([replica("a1", OLD, on="n0")], waiting) == set()
+
+
 PREFERRED = {
     "affinity": {
         "podAntiAffinity": {
