@@ -26,7 +26,8 @@ COST_STEP: Final = 1
 TIME_STEP: Final = timedelta(seconds=60)
 """Least difference of ``dataTime`` that is a write of its own."""
 WORDS_SECONDS: Final = 30.0
-"""Seconds between two writes of a status in which nothing but messages differs: nodes come and go, and say nonsense."""
+"""Seconds between two writes of a status in which nothing but reasons and messages differs: nodes come and go, and say
+nonsense, or say it by turns."""
 
 _CostKey = tuple[str, str, str, str]
 
@@ -80,7 +81,7 @@ def seconds_until_words(
 
 
 def _wordless(status: NetworkTopologyStatus) -> NetworkTopologyStatus:
-    silent = tuple(item.model_copy(update={"message": ""}) for item in status.conditions)
+    silent = tuple(item.model_copy(update={"reason": "", "message": ""}) for item in status.conditions)
     return status.model_copy(update={"conditions": silent})
 
 

@@ -81,7 +81,8 @@ class TestContinuousMeasurements:
         [
             pytest.param(10, {"name": "ProbeReports of 7 nodes"}, [], id="other words wait"),
             pytest.param(31, {"name": "ProbeReports of 7 nodes"}, ["status"], id="for half a minute"),
-            pytest.param(10, {"malformed": ("n1",)}, ["status"], id="another reason does not"),
+            pytest.param(10, {"malformed": ("n1",)}, [], id="another reason too"),
+            pytest.param(31, {"malformed": ("n1",)}, ["status"], id="for as long"),
             pytest.param(10, {"name": "R", "time": datetime.now(UTC)}, ["status"], id="they go with other news"),
             pytest.param(10, {"name": "R", "continuous": False}, ["status"], id="a source that people write is told"),
         ],

@@ -9,8 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.api.conditions import Condition, ConditionStatus
+from berth.api.networktopology import NetworkTopologyStatus
 from controllers.networktopology.weights import Ownership
-from controllers.networktopology.write_pacing import REFRESH_SECONDS, WRITE_SECONDS, data_time, seconds_until_write
+from controllers.networktopology.write_pacing import (
+    REFRESH_SECONDS,
+    WRITE_SECONDS,
+    data_time,
+    seconds_until_words,
+    seconds_until_write,
+)
 from tests.support.topologies import Stated, weight_set
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -98,3 +106,21 @@ def test_data_time_moves_by_the_minute(shown: int | None, measured: int | None, 
         return None if seconds is None else NOW + timedelta(seconds=seconds)
 
     assert data_time(moment(shown), moment(measured)) == moment(expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        pytest.param({"message": "other words"}, 20.0, id="another message waits"),
+        pytest.param({"reason": "Other", "message": "other words"}, 20.0, id="another reason too"),
+        pytest.param({"status": ConditionStatus.FALSE, "reason": "Other"}, 0.0, id="what holds no more does not"),
+    ],
+)
+def test_words_wait_and_what_they_are_about_does_not(change: dict[str, Any], expected: float) -> None:
+    condition = Condition(
+        type="SourceAvailable", status=ConditionStatus.TRUE, last_transition_time=NOW, reason="Read", message="words"
+    )
+    shown, wanted = (
+        NetworkTopologyStatus(conditions=(item,)) for item in (condition, condition.model_copy(update=change))
+    )
+    assert seconds_until_words(shown, wanted, NOW - timedelta(seconds=10), NOW) == expected
