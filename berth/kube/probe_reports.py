@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
@@ -65,8 +66,23 @@ LINK_REPORTS: Final = Resource(BERTH_GROUP, "v1alpha1", PLURAL, KIND, LinkReport
 """ProbeReports as figures of links."""
 
 
-def newest(reports: Iterable[Report]) -> datetime | None:
-    """Return the latest time that any of the reports states; None without any."""
-    stated = ((report.status.time, *(peer.last_probe_time for peer in report.status.peers)) for report in reports)
-    times = [time for texts in stated for text in texts if (time := read_timestamp(text)) is not None]
-    return max(times, default=None)
+FRESH_AGE: Final = 330.0
+"""Seconds for which what a report says is of now: agents write every 300, or with the next round after that."""
+
+
+def moment_of(reports: Iterable[Report]) -> datetime | None:
+    """Return when reports that are of one moment were read; None if they state no time.
+
+    It is the latest that any of them states, of those at most :data:`FRESH_AGE` after the median: one clock that is
+    ahead would make all others old. Of two that far apart, the later counts.
+    """
+    latest = sorted(time for report in reports if (time := _latest(report)) is not None)
+    if not latest:
+        return None
+    median = statistics.median_high(latest)
+    return max(time for time in latest if (time - median).total_seconds() <= FRESH_AGE)
+
+
+def _latest(report: Report) -> datetime | None:
+    texts = (report.status.time, *(peer.last_probe_time for peer in report.status.peers))
+    return max((time for text in texts if (time := read_timestamp(text)) is not None), default=None)

@@ -19,13 +19,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from berth.kube.probe_reports import FRESH_AGE
 from controllers.networktopology.aggregation import Pair
 from controllers.networktopology.sources.base import UNREACHABLE, Latencies, Measurement
 
 MAX_AGE: Final = 900.0
 """Seconds after which a measurement does not count."""
-FRESH_AGE: Final = 330.0
-"""Seconds for which a measurement counts fully: agents write every 300, or with the next round after that."""
 FEWEST_NODES: Final = 3
 """Nodes that make a direction stand for itself: of two, a wrong one is half."""
 _TIE: Final = 1e-9

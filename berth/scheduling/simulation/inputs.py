@@ -22,7 +22,7 @@ from berth.api.workloadprofile import WorkloadProfile
 from berth.kube.custom_object import encoded
 from berth.kube.objects import ConfigMap, CustomObject, Node, Pod, StorageClass
 from berth.kube.priorities import PRIORITY_CLASSES, PriorityClass
-from berth.kube.probe_reports import PROBE_REPORTS, Report, newest
+from berth.kube.probe_reports import PROBE_REPORTS, Report, moment_of
 from berth.kube.resources import (
     APP_GROUPS,
     CONFIGMAPS,
@@ -233,8 +233,12 @@ class _Assembly:
     def finish(self) -> None:
         """Expand workloads and fill in what the API server and other controllers would."""
         reports = self.inputs.of("ProbeReport")
-        # Those of manifests alone are of a moment, which the newest of them tells.
-        self.inputs.measured = Measured(reports, read_timestamp(self._now) if self._live else newest(reports))
+        if self._live:
+            now = read_timestamp(self._now)
+        else:  # those of manifests alone are of a moment, which they tell themselves
+            nodes = {node.metadata.name for node in self.inputs.of("Node")}
+            now = moment_of(report for report in reports if report.metadata.name in nodes)
+        self.inputs.measured = Measured(reports, now)
         self._kinds_of_ours()
         priorities: dict[str, PriorityClass] = self.inputs.objects.get("PriorityClass", {})
         classes: list[StorageClass] = self.inputs.of("StorageClass")

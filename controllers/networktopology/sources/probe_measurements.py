@@ -9,8 +9,8 @@ from typing import Any, Final
 from berth.api.base import read_timestamp
 from berth.api.probereport import MAX_MICROSECONDS
 from berth.api.text import counted
-from berth.kube.probe_reports import Report, ReportedPeer
-from controllers.networktopology.node_medians import FRESH_AGE, MAX_AGE, latencies, pair_figures
+from berth.kube.probe_reports import FRESH_AGE, Report, ReportedPeer
+from controllers.networktopology.node_medians import MAX_AGE, latencies, pair_figures
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import UNREACHABLE, Measurement, Percentile, Reading, SourceState
 from controllers.networktopology.sources.coverage import coverage

@@ -21,10 +21,9 @@ from berth.api.networktopology import ANNOTATION_SOURCE, NetworkTopology
 from berth.api.text import counted
 from berth.kube.client import TRANSPORT_ERRORS
 from berth.kube.errors import ApiError
-from berth.kube.probe_reports import PROBE_REPORTS, Report
+from berth.kube.probe_reports import FRESH_AGE, PROBE_REPORTS, Report
 from berth.kube.reflector import Reflector
 from berth.runtime.operator import why_refused
-from controllers.networktopology.node_medians import FRESH_AGE
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
     REASON_CLOCKS_DIFFER,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.kube.probe_reports import FRESH_AGE
 from controllers.networktopology.node_medians import (
-    FRESH_AGE,
     MAX_AGE,
     PairFigures,
     latencies,

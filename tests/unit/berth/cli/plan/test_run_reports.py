@@ -53,6 +53,12 @@ BUSY = {"mean": 700_000_000, "deviation": 600_000_000}
         pytest.param([link("n1", **BUSY), link("n2", mean=0)], "100M", "n2", id="one-of-two"),
         pytest.param([link("n1", **BUSY), link("n2", **BUSY, age=900)], "100M", "n2", id="one-that-is-old"),
         pytest.param(
+            [link("n1", **BUSY), link("n2", **BUSY), link("gone", mean=0, age=-3600)],
+            "100M",
+            None,
+            id="one-of-no-node",
+        ),
+        pytest.param(
             [link("n1", **BUSY, capacity=None), link("n2", mean=0)], "100M", "n2", id="the-nodes-own-capacity"
         ),
     ],
@@ -73,7 +79,7 @@ def test_without_the_parameters_no_link_is_judged() -> None:
 
 
 def test_costs_of_a_new_topology_come_from_reports_among_the_manifests() -> None:
-    """A dump is of a moment: the newest of its reports says which."""
+    """A dump is of a moment: its reports say which."""
     nodes = [plans.node(f"n{number}", region=f"r{number}", zone=f"z{number}", cpu="1") for number in (1, 2)]
     pairs = (("n1", "n2"), ("n2", "n1"))
     reports = [probe_report(name, probed_peer(peer, 78_400, time=THEN)) for name, peer in pairs]
@@ -83,6 +89,27 @@ def test_costs_of_a_new_topology_come_from_reports_among_the_manifests() -> None
     ]
     shop = plans.appgroup("shop", {"front": ["back"], "back": []})
     document = plans.made(*nodes, plans.topology({}, {("r1", "r2"): 20}), shop, *pods, *reports)
+    [found] = document["appGroups"]
+    assert found["meanEdgeCost"] == 784.0
+
+
+@pytest.mark.parametrize(
+    "ahead", [pytest.param(0, id="right"), pytest.param(30, id="some-seconds"), pytest.param(3600, id="an-hour")]
+)
+def test_one_clock_that_is_ahead_makes_no_other_report_old(ahead: int) -> None:
+    names = [f"n{number}" for number in range(12)]  # one less is coverage enough
+    nodes = [plans.node(name, region=f"r{name}", zone=f"z{name}", cpu="1") for name in names]
+    reports = [
+        probe_report(name, *(probed_peer(peer, 78_400, time=time) for peer in names if peer != name))
+        for name in names
+        for time in [THEN + timedelta(seconds=ahead if name == "n11" else 0)]
+    ]
+    pods = [
+        plans.pod("front", group="shop", workload="front", nodeName="n0"),
+        plans.pod("back", group="shop", workload="back"),
+    ]
+    shop = plans.appgroup("shop", {"front": ["back"], "back": []})
+    document = plans.made(*nodes, plans.topology({}, {("rn0", "rn1"): 20}), shop, *pods, *reports)
     [found] = document["appGroups"]
     assert found["meanEdgeCost"] == 784.0
 
