@@ -2,7 +2,8 @@
 
 A full mesh of 5000 nodes would be 25 million links. A pure function of the list of nodes chooses instead, so every
 agent knows what all others do without asking. Choices go by rendezvous hashing: each candidate has a rank of its own
-for each question, so a node that comes or goes changes only the answers in which it is among the first.
+for each question, so a node that comes or goes changes the answers in which it is among the first, and the last choices
+of the nodes of zones whose pairs get other samplers by that.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def choose_peers(own: str, nodes: Iterable[NodePlace], limit: int = DEFAULT_PEER
 
     They are some of its own zone, those by which it samples pairs of zones, and others until there are ``limit``. The
     samplers of a pair probe different nodes, none of which is one of them as long as their zones have enough: a node
-    that is slow or cut off is then in one of three figures.
+    that is slow or cut off is then in one of three figures. So that it stays so, the others are first of all nodes of
+    the own zone, and of those zones in whose pair with it ``own`` has no part, nodes that have none either.
 
     Args:
         own: name of a node of ``nodes``; of another, or one that is not listed yet, there are none.
@@ -51,11 +53,18 @@ def choose_peers(own: str, nodes: Iterable[NodePlace], limit: int = DEFAULT_PEER
         return ()
     zones = _by_zone(places)
     chosen = set(_first(own, zones[zone_of[own]], _own_zone_share(len(zones), limit), leave_out={own}))
+    last: set[str] = set()
     for pair, names in _samplers_by_pair(places, limit).items():
+        if zone_of[own] not in pair:
+            continue
+        probed = _probed(pair, names, zones, zone_of)
+        taking_part = {*names, *probed.values()}
+        last.update(zones[_other(pair, zone_of[own])] if own in taking_part else taking_part)
         if own in names:
-            chosen.add(_probed(pair, names, zones, zone_of)[own])
-    rest = limit - len(chosen)
-    chosen.update(_first(own, list(zone_of), rest, leave_out={own, *chosen}))
+            chosen.add(probed[own])
+    last.difference_update(zones[zone_of[own]])
+    others = _first(own, list(zone_of), len(zone_of), leave_out={own, *chosen})
+    chosen.update(sorted(others, key=last.__contains__)[: limit - len(chosen)])
     return tuple(sorted(chosen))
 
 
