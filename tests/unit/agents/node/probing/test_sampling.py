@@ -171,8 +171,8 @@ def test_one_node_less_changes_few_peers(zones: int, size: int, data: st.DataObj
     left = [node for node in nodes if node != gone]
     new = sum(len(set(choose_peers(n.name, left)) - set(choose_peers(n.name, nodes))) for n in left)
     probed_it = sum(gone.name in choose_peers(n.name, nodes) for n in left)
-    # Each of its samplers' duties goes to another node, which gives up a peer for it; who probed it has another. Other nodes
-    # that begin or end to have a part in a pair change the last choices of the others of its zones.
+    # Each of its samplers' duties goes to another node, which gives up a peer for it; who probed it has another.
+    # Nodes that begin or end to have a part in a pair change the last choices of the others of its zones.
     assert new <= probed_it + 3 * SAMPLERS * (zones - 1) + len(left)
 
 
