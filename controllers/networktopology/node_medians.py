@@ -4,8 +4,9 @@ A node's figure of a place is the median of what it measures of the nodes there,
 nodes' figures: a node with many peers counts once. Both medians are weighted by age, and what is older than
 :data:`MAX_AGE` does not count. A round trip leads both ways, so a direction that fewer than :data:`FEWEST_NODES` nodes
 measure also takes in those that measure the other, and so does one in which most reach one node alone, which may be
-slow or cut off; any other stands for itself. Of three nodes that measure and are alive, none outweighs the others; of
-two, the lower figure counts, so that one of them can neither make a pair dearer than the other measures nor cut it.
+slow or cut off; any other stands for itself. Nodes count there by age too, as in medians. Of three nodes that measure
+and are alive, none outweighs the others; of two, the lower figure counts, so that one of them can neither make a pair
+dearer than the other measures nor cut it.
 
 A node that answers nothing is infinitely far. A pair of places that is so by the median is cut: it has no latency, and
 must not get one by way of others.
@@ -14,7 +15,7 @@ must not get one by way of others.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -26,7 +27,7 @@ from controllers.networktopology.sources.base import UNREACHABLE, Latencies, Mea
 MAX_AGE: Final = 900.0
 """Seconds after which a measurement does not count."""
 FEWEST_NODES: Final = 3
-"""Nodes that make a direction stand for itself: of two, a wrong one is half."""
+"""Nodes that make a direction stand for itself, those with old measurements in part: of two, a wrong one is half."""
 _TIE: Final = 1e-9
 
 
@@ -94,11 +95,27 @@ def pair_figures(measurements: Iterable[Measurement], place_of: Callable[[str], 
 
 
 def _stands_for_itself(nodes: list[_NodeFigure]) -> bool:
-    """Return whether a direction needs not the other one: no node alone is what most of its nodes have measured."""
-    if len(nodes) < FEWEST_NODES:
+    """Return whether a direction needs not the other one: no node alone has made most of what its median weighs."""
+    total = math.fsum(node.weight for node in nodes)
+    if total < FEWEST_NODES:
         return False
-    reached = Counter(node.samples[0].destination for node in nodes if len(node.samples) == 1)
-    return 2 * max(reached.values(), default=0) <= len(nodes)
+    reached: dict[str, float] = defaultdict(float)
+    for node in nodes:
+        reached[_most_reached(node)] += node.weight
+    reached.pop("", None)
+    return 2 * max(reached.values(), default=0.0) <= total
+
+
+def _most_reached(node: _NodeFigure) -> str:
+    """Return whom more than half of the weight of a node's measurements is about; empty if nobody."""
+    first = node.samples[0].destination
+    if len(node.samples) == 1:
+        return first
+    weights: dict[str, float] = defaultdict(float)
+    for item in node.samples:
+        weights[item.destination] += weight_of(item.age)
+    most = max(weights, key=weights.__getitem__)
+    return most if 2 * weights[most] > math.fsum(weights.values()) else ""
 
 
 def latencies(figures: Mapping[Pair, PairFigures]) -> Latencies:

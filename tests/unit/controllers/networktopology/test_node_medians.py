@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +57,29 @@ def test_one_node_that_most_reach_alone_makes_no_direction(figure: int) -> None:
     samples = [("a1", "b1", figure), ("a2", "b1", figure), ("a3", "b2", 5), ("b2", "a1", 4), ("b3", "a2", 4)]
     assert of(*samples) == {("A", "B"): 5, ("B", "A"): 5}
     assert of(*samples, ("a4", "b2", 6))["A", "B"] == 6, "half of the nodes are not most"
+
+
+OLD = 800.0
+
+
+@pytest.mark.parametrize("figure", [pytest.param(90, id="slow"), pytest.param(UNREACHABLE, id="silent")])
+@pytest.mark.parametrize(
+    "samples",
+    [
+        pytest.param([("a1", "b1"), ("a2", "b1"), ("a3", "b2", OLD), ("a4", "b3", OLD)], id="others are old"),
+        pytest.param([("a1", "b1"), ("a2", "b2", OLD), ("a3", "b3", OLD)], id="one of three is not old"),
+        pytest.param(
+            [("a1", "b1"), ("a1", "b4", OLD), ("a2", "b1"), ("a2", "b5", OLD), ("a3", "b2")],
+            id="old ones beside it",
+        ),
+        pytest.param([("a1", "b1"), ("a1", "b1"), ("a2", "b1"), ("a2", "b1"), ("a3", "b2")], id="one thing said twice"),
+    ],
+)
+def test_what_most_have_reached_is_weighed_as_the_median_weighs(samples: list[tuple[Any, ...]], figure: int) -> None:
+    there = [Measurement(start, end, figure if end == "b1" else 5, *age) for start, end, *age in samples]
+    back = [Measurement("b2", "a3", 5), Measurement("b3", "a4", 5), Measurement("b4", "a2", 5)]
+    found = latencies(pair_figures(there + back, place_of))
+    assert found.known == {("A", "B"): 5, ("B", "A"): 5}
 
 
 @pytest.mark.parametrize(
