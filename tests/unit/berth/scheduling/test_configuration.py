@@ -41,6 +41,7 @@ class TestDefaults:
         assert only.scheduler_name == "berth-scheduler"
         assert only.weight_sets == ["Dijkstra", "NetperfCosts", "UserDefined"]
         assert (only.gang.wait_seconds, only.gang.after_wait) == (30.0, AfterWait.PLACE_WHAT_FITS)
+        assert only.gang.planning_seconds == 2.0
         assert (only.usage_threshold, only.prices, only.links) == (1.0, {}, [])
 
     def test_profile_by_scheduler_name(self) -> None:
