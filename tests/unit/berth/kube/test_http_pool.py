@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
+from multidict import CIMultiDict
 
 from berth.kube import http_pool
 from berth.kube.http_answer import HttpAnswer, MalformedAnswerError
@@ -235,6 +236,12 @@ class TestRequests:
             b"Authorization: Bearer t\r\n"
             b"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
         ]
+
+    async def test_a_header_may_come_several_times(self) -> None:
+        async with pool_of(says_ok) as (pool, server):
+            groups = CIMultiDict([("Impersonate-Group", "dev"), ("Impersonate-Group", "ops")])
+            await post(pool, headers=groups)
+        assert b"Impersonate-Group: dev\r\nImpersonate-Group: ops\r\n" in server.requests[0]
 
     async def test_without_a_body_there_is_no_length(self) -> None:
         async with pool_of(says_ok) as (pool, server):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -53,6 +54,28 @@ async def test_the_certificate_has_to_have_the_name_of_the_kubeconfig() -> None:
         session = (await operator._login()).aiohttp_session
         async with session, session.get(configuration.host) as answer:
             assert answer.status == 200
+
+
+async def test_kopf_acts_for_whom_the_kubeconfig_names_and_by_its_proxy(tmp_path: Path) -> None:
+    operator = Operator()
+    operator._main = asyncio.get_running_loop()
+    with api_server(lambda _: Answer(200, {})) as proxy:
+        path = proxy.kubeconfig(tmp_path, proxy_url=proxy.url, server="http://api.example:6443")
+        _act_for(Path(path), "jane", "dev", "ops")
+        operator._connection = await load_connection(kubeconfig=path)
+        session = (await operator._login()).aiohttp_session
+        async with session, session.get("http://api.example:6443/api") as answer:
+            assert answer.status == 200
+    (request,) = proxy.requests
+    assert request.path == "http://api.example:6443/api"
+    assert (request.headers["authorization"], request.headers["impersonate-user"]) == ("Bearer t", "jane")
+    assert session.headers.getall("Impersonate-Group") == ["dev", "ops"]
+
+
+def _act_for(kubeconfig: Path, user: str, *groups: str) -> None:
+    document = json.loads(kubeconfig.read_text())
+    document["users"][0]["user"] |= {"as": user, "as-groups": groups}
+    kubeconfig.write_text(json.dumps(document))
 
 
 async def test_kopf_is_started_anew_where_there_are_newer_certificates(tmp_path: Path) -> None:
