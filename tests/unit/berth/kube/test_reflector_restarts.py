@@ -64,6 +64,28 @@ async def test_after_an_error_in_the_stream_the_watch_goes_on(
     assert len(watches) == times + 1
 
 
+async def test_a_page_of_a_proxy_for_the_list_and_for_the_watch_ends_neither(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector_module, "backoff", lambda *_, **__: 0.0)
+    page = Answer(200, b"<html>Please sign in</html>\n", {"Content-Type": "text/html"})
+    odd = {"watch": [page], "list": [page] * 4}  # a list is asked for several times
+
+    def answer(request: Request) -> Answer:
+        kind = "watch" if "watch=true" in request.path else "list"
+        if odd[kind]:
+            return odd[kind].pop()
+        item = {"metadata": {"namespace": "ns", "name": "there", "uid": "u1", "resourceVersion": "5"}}
+        return Answer(200, {"metadata": {"resourceVersion": "5"}, "items": [item]} if kind == "list" else b"")
+
+    with api_server(answer) as server:
+        async with ApiClient(server.connection(), retries=0) as client:
+            reflector = Reflector(client, CONFIGMAPS)
+            async with running(reflector.run()):
+                await until(lambda: not odd["list"] and not odd["watch"], what="both pages were read")
+                seen = len(server.requests)
+                await until(lambda: len(server.requests) > seen, what="it goes on")
+                assert list(reflector.objects) == ["ns/there"]
+
+
 @pytest.mark.parametrize(
     ("error", "version"),
     [
