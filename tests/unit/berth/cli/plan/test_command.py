@@ -112,6 +112,24 @@ def test_the_clusters_reports_give_a_new_topology_its_costs(allowed: bool, cost:
     assert found["meanEdgeCost"] == cost
 
 
+def test_nodes_without_csi_drivers_are_planned_with(tmp_path: Path) -> None:
+    """The API server shows null for their drivers, as of every node of kind, k3s and minikube."""
+    items = {
+        "/nodes": [plans.node("n1")],
+        "/csinodes": [{"metadata": {"name": "n1", "ownerReferences": None}, "spec": {"drivers": None}}],
+        "/pods": [{**plans.pod("web"), "status": {"conditions": None, "containerStatuses": None}}],
+    }
+
+    def answer(request: Request) -> Answer:
+        found = [listed for path, listed in items.items() if request.path.partition("?")[0].endswith(path)]
+        return Answer(body={"metadata": {"resourceVersion": "1"}, "items": found[0] if found else None})
+
+    with api_server(answer) as server:
+        result = run("--from-cluster", "--kubeconfig", server.kubeconfig(tmp_path), "-o", "json")
+    assert result.exit_code == 0, result.output
+    assert [pod["node"] for pod in json.loads(result.stdout)["pods"]] == ["n1"]
+
+
 def commands_of_the_docs() -> list[str]:
     """Every `berth plan` command of README and docs that needs files of this repository alone."""
     command = re.compile(r"^ *(?:\.venv/bin/|kubectl )?berth plan (-f examples[^#\n|]*)", re.MULTILINE)
