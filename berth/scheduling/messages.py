@@ -17,6 +17,9 @@ from berth.scheduling.group_summary import GroupSummary
 MAX_NAMES = 3
 """Workloads that are named in one text."""
 
+ABSENT = "NetworkTopologyAbsent"
+"""Reason of :func:`topology_absent`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -67,7 +70,7 @@ def group_unusable(group: Group) -> Message:
 
 def topology_absent(missing: str) -> Message:
     """The NetworkTopology that the configuration names is not there."""
-    return Message("NetworkTopologyAbsent", f"{missing}; create it or correct the configuration", warning=True)
+    return Message(ABSENT, f"{missing}; create it or correct the configuration", warning=True)
 
 
 def workload_unknown(group: Group, workload: str) -> Message:

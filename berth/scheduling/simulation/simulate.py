@@ -14,7 +14,7 @@ from typing import get_args
 
 from berth.kube.objects import CustomObject, Namespace, Node, ObjectMeta, Pod
 from berth.network.costs import NetworkCosts
-from berth.network.groups import GroupKey
+from berth.network.groups import Group, GroupKey
 from berth.scheduling.cache import ClusterState
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.volumes import StorageObject
@@ -23,7 +23,7 @@ from berth.scheduling.cycle import CycleListener, SchedulingCycle
 from berth.scheduling.decision import Decision, Failure
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.gang.infrastructure import read_settings
-from berth.scheduling.messages import Message, failed_scheduling
+from berth.scheduling.messages import ABSENT, Message, failed_scheduling
 from berth.scheduling.plugins.node_affinity import NodeAffinity
 from berth.scheduling.plugins.taint_toleration import TaintToleration
 from berth.scheduling.queue import SchedulingQueue
@@ -262,6 +262,11 @@ class _Planner(CycleListener):
             self._why[pod.metadata.uid] = message
         if message.warning:
             self._warn(f"Pod {pod.key}: {message.text}")
+
+    def about_group(self, group: Group, message: Message) -> None:
+        """Keep that the configuration names what is absent; why pods have no node is told with them."""
+        if message.reason == ABSENT:
+            self._warn(f"AppGroup {group.key}: {message.text}")
 
     def _warn(self, text: str) -> None:
         if text not in self.result.notes:

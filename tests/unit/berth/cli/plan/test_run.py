@@ -134,6 +134,15 @@ def test_a_missing_group_is_a_note_and_its_pods_are_placed_alone() -> None:
     assert document["appGroups"][0]["problem"] == "there is no AppGroup gone in default"
 
 
+def test_an_absent_topology_of_the_configuration_is_a_note() -> None:
+    named = ("c.yaml", "profiles: [{networkTopology: {namespace: infra, name: net}}]")
+    document = plans.made(*ZONES, COSTS, PAIR, *members(cpu="2"), configuration=named)
+    assert document["summary"]["notPlaced"] == 0
+    [note] = document["notes"]
+    assert "NetworkTopology infra/net, which the configuration names, does not exist or cannot be read" in note
+    assert note.startswith("AppGroup default/shop: ")
+
+
 def test_a_pod_that_needs_a_later_one_gets_its_turn() -> None:
     affinity = {
         "podAffinity": {
