@@ -205,7 +205,7 @@ class LeaseLock:
             self._taken_at = self._observed_at
             if renewing or boot_clock() - self._taken_at < duration:
                 return False
-        self._taken_until = -math.inf  # nobody else holds it: one that is deleted now is ours to make again
+        self._taken_at = -math.inf  # nobody else holds it: one that is deleted now is ours to make again
         took_over = holder != self._identity
         transitions = min(int(spec.get("leaseTransitions") or 0) + took_over, MAX_TRANSITIONS)
         acquired = _now() if took_over else spec.get("acquireTime") or _now()

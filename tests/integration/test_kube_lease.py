@@ -250,7 +250,7 @@ async def test_a_lease_that_is_deleted_soon_after_it_was_handed_over_is_made_aga
             await until(lambda: heir.works, what="the heir takes over")
             await client.delete(LEASES, "berth-test", namespace=namespace)
             leases: list[dict[str, Any]] = []
-            while not leases:
+            while heir.works and not leases:
                 leases = await client.list_all(LEASES, namespace=namespace)
             assert leases[0]["spec"]["holderIdentity"] == "heir"
             assert heir.works
