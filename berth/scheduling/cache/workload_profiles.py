@@ -12,7 +12,7 @@ from berth.scheduling.cache.socket_reading import Profile, owner_key, read_profi
 from berth.scheduling.interference.slowdown import SlowdownModel
 
 MOST_SLOWDOWNS: Final = 10_000
-"""Slowdowns that are kept of a namespace, 3 MB with the longest names; profiles that come later count by class."""
+"""Slowdowns that are kept of a namespace, 5.4 MB with the longest names; profiles that come later count by class."""
 _TEMPLATE_HASH: Final = "pod-template-hash"
 
 
