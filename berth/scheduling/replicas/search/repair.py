@@ -89,17 +89,21 @@ def _place(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None,
 def _make_way(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None, None, None]:
     """Let workloads without a replica have the place of one of those that have several."""
     books, model = draft.books, draft.model
+    replicas = books.x.sum(axis=1).tolist()
     for row in rows:
-        if not draft.missing[row] or books.x[model.workload[row]].any():
+        yield from budget.pause()
+        if not draft.missing[row] or replicas[model.workload[row]]:
             continue
-        several = [other for other in rows if books.x[model.workload[other]].sum() > 1]
-        for other in sorted(several, key=lambda one: -books.x[model.workload[one]].sum()):
+        several = [other for other in rows if replicas[model.workload[other]] > 1]
+        for other in sorted(several, key=lambda one: -replicas[model.workload[one]]):
             yield from budget.pause()
             if budget.over:
                 return
             enough = ((books.free + model.request[other] >= model.request[row]) | (model.request[row] == 0)).all(axis=1)
             able = np.flatnonzero(enough & model.allowed[row] & (books.planned[other] > 0))
             if any(_takes_place(draft, row, other, column) for column in able[:TRIES].tolist()):
+                replicas[model.workload[row]] += 1
+                replicas[model.workload[other]] -= 1
                 break
 
 
