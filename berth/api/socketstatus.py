@@ -31,6 +31,20 @@ CONDITION_OBSERVE_ONLY: Final = "ObserveOnly"
 """True when the agent changes nothing: the kubelet's static CPU manager or another agent pins pods on the node."""
 CONDITION_TOPOLOGY_UNKNOWN: Final = "TopologyUnknown"
 """True when the agent cannot tell the sockets of the node."""
+AGENT_CONDITIONS: Final = (
+    CONDITION_PINNED,
+    CONDITION_DRIFTED,
+    CONDITION_OBSERVE_ONLY,
+    CONDITION_TOPOLOGY_UNKNOWN,
+)
+"""Types of the conditions that the node's agent writes."""
+CONDITION_PAIRED: Final = "Paired"
+"""True when no two assigned pods on one socket disturb each other; the socketstatus controller writes it."""
+
+PLACEMENT_MANAGER: Final = "berth-placement-sockets"
+"""Field manager of assignments that the placement controller writes: the sockets that pods are placed for."""
+REPAIRING_MANAGER: Final = "berth-socketstatus"
+"""Field manager of what the socketstatus controller writes: sockets of pods that it moves, and its condition."""
 
 MAX_SOCKETS: Final = 64
 """Sockets of a node at most."""
@@ -189,7 +203,8 @@ class SocketStatusStatus(ApiModel):
         default=(),
         description=(
             "State of the node. Pinned: assigned pods have the CPUs of their socket. Drifted: somebody else changes "
-            "them. ObserveOnly: the agent changes nothing. TopologyUnknown: the sockets cannot be told."
+            "them. ObserveOnly: the agent changes nothing. TopologyUnknown: the sockets cannot be told. Paired: no two "
+            "pods on one socket disturb each other."
         ),
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     )

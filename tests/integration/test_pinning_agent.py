@@ -6,6 +6,7 @@ Left out: kubelets, whose part in it is the layout of cgroups and the labels of 
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -93,6 +94,26 @@ async def test_pods_come_move_lose_their_label_and_go(node: Stand) -> None:
         lambda: [pod["name"] for pod in node.status()["pods"]], accept=lambda found: found == ["first"], what="pods"
     )
     assert agent.metric("berth_pinning_writes_total", way="failed") == 0
+
+
+async def test_conditions_of_others_stay_theirs(node: Stand) -> None:
+    node.agent()
+    node.condition("Pinned", "True", "0 pods assigned")
+    theirs = {
+        "type": "Paired",
+        "status": "True",
+        "reason": "Paired",
+        "message": "as they say",
+        "lastTransitionTime": "2026-01-31T12:00:00Z",
+    }
+    patch = json.dumps([{"op": "add", "path": "/status/conditions/-", "value": theirs}])
+    node.kubectl("patch", "sst", node.node, "--subresource=status", "--type=json", "-p", patch)
+    await node.pod("late", "B")
+    eventually(lambda: [pod["name"] for pod in node.status().get("pods", [])], what="a write of the agent")
+    assert theirs in node.status()["conditions"]
+    found = node.kubectl.get("sst", node.node, "--show-managed-fields")["metadata"]["managedFields"]
+    owners = {each["manager"] for each in found if '"Paired' in json.dumps(each).replace("\\", "")}
+    assert "berth-pinning" not in owners
 
 
 async def test_a_container_that_starts_again_is_pinned_again(node: Stand) -> None:

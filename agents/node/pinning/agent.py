@@ -22,7 +22,7 @@ from agents.node.pinning.status_writer import INTERVAL_SECONDS, SOCKET_STATUSES,
 from agents.node.pinning.wanted import Patience, Wanted, read_assignments, wanted
 from agents.node.pinning.workplace import Workplace
 from agents.node.topology.machine import Machine
-from berth.api.socketstatus import SocketStatusStatus
+from berth.api.socketstatus import AGENT_CONDITIONS, SocketStatusStatus
 from berth.kube.client import TRANSPORT_ERRORS
 from berth.kube.custom_object import CustomObject, decoded
 from berth.kube.errors import ApiError
@@ -217,8 +217,11 @@ class PinningAgent:
 
 
 def _status(there: CustomObject | None) -> SocketStatusStatus:
-    """The status that an object has; an empty one where it has none that can be read."""
+    """The status that an object has, without conditions of others; an empty one where it has none that can be read."""
     try:
-        return SocketStatusStatus.model_validate(decoded(there.status)) if there else SocketStatusStatus()
+        found = SocketStatusStatus.model_validate(decoded(there.status)) if there else SocketStatusStatus()
     except ValidationError:
         return SocketStatusStatus()
+    # What is written is owned: those of others would stay for ever as they were read.
+    own = tuple(condition for condition in found.conditions if condition.type in AGENT_CONDITIONS)
+    return found.model_copy(update={"conditions": own})
