@@ -223,10 +223,17 @@ class ApiClient:
         return await self._once(Request("PUT", resource, resource.path(namespace, name), body))
 
     async def merge_patch(
-        self, resource: Resource[Any], name: str, body: Any, *, namespace: str | None = None
+        self,
+        resource: Resource[Any],
+        name: str,
+        body: Any,
+        *,
+        namespace: str | None = None,
+        field_manager: str | None = None,
     ) -> bytes:
         """PATCH with a JSON merge patch; repeated on trouble because it is idempotent."""
-        return await self._repeat(Request("PATCH", resource, resource.path(namespace, name), body, MERGE_PATCH))
+        path, params = resource.path(namespace, name), {"fieldManager": field_manager} if field_manager else None
+        return await self._repeat(Request("PATCH", resource, path, body, MERGE_PATCH, params))
 
     async def set_status(
         self, resource: Resource[Any], name: str, status: Any, *, field_manager: str, namespace: str | None = None

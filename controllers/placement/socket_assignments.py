@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import structlog
 
-from berth.api.socketstatus import API_VERSION, KIND, MAX_PODS
+from berth.api.socketstatus import API_VERSION, KIND, MAX_PODS, PLACEMENT_MANAGER
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.resources import SOCKET_STATUSES
@@ -25,7 +25,7 @@ from controllers.placement.metrics import SOCKET_WRITES
 
 log = structlog.get_logger(__name__)
 
-FIELD_MANAGER: Final = "berth-placement-sockets"
+FIELD_MANAGER: Final = PLACEMENT_MANAGER
 """Name under which the API server keeps track of the assignments of this controller."""
 RETRY_SECONDS: Final = 5.0
 """Seconds until an assignment is written again that could not be."""

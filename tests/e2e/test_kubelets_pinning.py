@@ -49,7 +49,7 @@ def daemon_set(cluster: LocalCluster, root: Path) -> str:
     node = real_node(cluster, NODE)
     directories = {"runtime": node.directory, "kubelet": node.directory / "kubelet", "journal": root / "journal"}
     rendered = cluster.kubectl("kustomize", str(REPOSITORY / "deploy" / "pinning")).stdout
-    (document,) = yaml.safe_load_all(rendered)
+    (document,) = (item for item in yaml.safe_load_all(rendered) if item["kind"] == "DaemonSet")
     spec = document["spec"]["template"]["spec"]
     for volume in spec["volumes"]:
         volume["hostPath"]["path"] = str(directories.get(volume["name"], volume["hostPath"]["path"]))

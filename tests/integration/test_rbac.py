@@ -13,10 +13,11 @@ from hack.harness.cluster import REPOSITORY, eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.placing import STAGE_LABEL, Stage, chain
+from tests.support.socket_stand import SocketStand
 
 MANIFESTS = REPOSITORY / "deploy" / "rbac"
 NAMESPACE = "berth-system"
-CONTROLLERS = ("appgroup", "networktopology", "placement")
+CONTROLLERS = ("appgroup", "networktopology", "placement", "socketstatus")
 
 Start = Callable[[str], ControllerProcess]
 
@@ -134,6 +135,17 @@ def test_placement_may_prepare_claims(stage: Stage, start: Start) -> None:
     assert _refused(process) == []
 
 
+def test_socketstatus_may_pair_pods_and_tidy(secured: LocalCluster, start: Start) -> None:
+    node = SocketStand(Stage(secured))
+    node.place(["one-d", "two-d"], ["three-d"])
+    node.stage.delete_pod("three-d")
+    process = start("socketstatus")
+    node.wait_assigned(["one-d"], ["two-d"])
+    node.wait_condition("True", "Paired")
+    assert _refused(process) == []
+    node.close()
+
+
 FORBIDDEN = [
     ("", "pods", "", "create"),
     ("", "pods", "", "update"),
@@ -159,6 +171,9 @@ FORBIDDEN = [
     ("rbac.authorization.k8s.io", "clusterroles", "", "escalate"),
     ("rbac.authorization.k8s.io", "clusterrolebindings", "", "create"),
     ("apiextensions.k8s.io", "customresourcedefinitions", "", "patch"),
+    ("berth.dev", "socketstatuses", "", "create"),
+    ("berth.dev", "socketstatuses", "", "delete"),
+    ("berth.dev", "workloadprofiles", "", "patch"),
     ("coordination.k8s.io", "leases", "", "update"),
     ("coordination.k8s.io", "leases", "", "delete"),
     ("", "users", "", "impersonate"),
@@ -168,12 +183,12 @@ FORBIDDEN = [
 ONLY = {
     ("", "pods", "binding", "create"): "placement",
     ("", "pods", "status", "patch"): "placement",
-    ("", "pods", "", "get"): "placement",
     ("", "persistentvolumes", "", "patch"): "placement",
     ("", "persistentvolumeclaims", "", "patch"): "placement",
     ("", "configmaps", "", "list"): "networktopology",
     ("networktopology.diktyo.x-k8s.io", "networktopologies", "status", "patch"): "networktopology",
     ("appgroup.diktyo.x-k8s.io", "appgroups", "status", "patch"): "appgroup",
+    ("berth.dev", "socketstatuses", "status", "patch"): "socketstatus",
 }
 """What exactly one controller may do."""
 

@@ -1,0 +1,108 @@
+"""Placement and the socketstatus controller on one list of assignments: each follows what the other has written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from berth.api.labels import ANNOTATION_SOCKET, LABEL_INTERFERENCE_CLASS
+from hack.harness.cluster import eventually
+from hack.harness.processes import ControllerProcess
+from hack.localcluster import LocalCluster
+from tests.support.placing import BARE, Stage, configuration, profile
+from tests.support.socket_stand import SocketStand
+
+
+@pytest.fixture(scope="module")
+def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
+    """A cluster of the module's own."""
+    return module_cluster(**BARE)
+
+
+@pytest.fixture
+def node(own_cluster: LocalCluster) -> Iterator[SocketStand]:
+    """A node of two sockets."""
+    stand = SocketStand(Stage(own_cluster))
+    yield stand
+    stand.close()
+
+
+@pytest.fixture
+def both(own_cluster: LocalCluster, tmp_path: Path) -> Iterator[tuple[ControllerProcess, ControllerProcess]]:
+    """Placement by sockets, and the socketstatus controller without cool-down."""
+    options = {
+        "placement": configuration(tmp_path, profile() | {"interference": "LeastSlowdown"}),
+        "socketstatus": ["--socketstatus-cool-down", "0"],
+    }
+    started = [
+        ControllerProcess.start(
+            [name],
+            kubeconfig=own_cluster.kubeconfig,
+            directory=tmp_path,
+            arguments=["--no-leader-elect", *arguments],
+        )
+        for name, arguments in options.items()
+    ]
+    yield started[0].wait_ready(), started[1].wait_ready()
+    for process in started:
+        process.stop(check=False)
+
+
+def add(node: SocketStand, *names: str) -> None:
+    """Have pods placed, one after the other; the last letter of a name is its class."""
+    for name in names:
+        node.stage.pod(name, labels={LABEL_INTERFERENCE_CLASS: name[-1].upper()})
+        node.stage.wait_bound(name)
+        eventually(node.assigned, accept=lambda found, name=name: name in found, what=f"{name} assigned")
+
+
+def test_pods_come_and_go_and_both_are_of_one_mind(
+    node: SocketStand, both: tuple[ControllerProcess, ControllerProcess]
+) -> None:
+    placement, repairing = both
+    add(node, "one-d", "two-d", "three-d")
+    found = node.assigned()
+    alone = next(name for name in found if list(found.values()).count(found[name]) == 1)
+    crowd = [name for name in found if name != alone]
+    node.stage.delete_pod(alone)
+    node.wait_assigned(*([name] for name in crowd))
+    assert repairing.metric("berth_socketstatus_moved_pods_total") == 1
+    add(node, "four-a")
+    writes = placement.metric("berth_placement_socket_writes_total", outcome="written")
+    before = node.assigned()
+    assert {name: before[name] for name in crowd} == {name: before[name] for name in crowd}
+    annotation = node.stage.pods()["four-a"]["metadata"]["annotations"][ANNOTATION_SOCKET]
+    assert str(before["four-a"]) == annotation, "placement knew where the others are now"
+    node.wait_condition("True", "Paired", "of 3 assigned pods")
+    assert node.assigned() == before
+    assert placement.metric("berth_placement_socket_writes_total", outcome="written") == writes
+    assert repairing.metric("berth_socketstatus_moved_pods_total") == 1
+    for name in ("four-a", *crowd):
+        node.stage.delete_pod(name)
+    eventually(node.assigned, accept=lambda found: found == {}, what="nobody is assigned")
+    node.wait_condition("True", "NothingAssigned")
+
+
+def test_the_last_pod_goes_whose_socket_was_edited(
+    node: SocketStand, both: tuple[ControllerProcess, ControllerProcess]
+) -> None:
+    add(node, "one-d")
+    node.edit("one-d", 1 - node.assigned()["one-d"])
+    node.stage.delete_pod("one-d")
+    eventually(node.assigned, accept=lambda found: found == {}, what="nobody is assigned")
+    add(node, "two-d")
+    node.wait_condition("True", "Paired", "of 1 assigned pod")
+
+
+def test_without_placement_its_assignments_are_tidied_all_the_same(
+    node: SocketStand, both: tuple[ControllerProcess, ControllerProcess]
+) -> None:
+    placement, _ = both
+    add(node, "one-d", "two-d", "three-d")
+    placement.stop()
+    found = node.assigned()
+    alone = next(name for name in found if list(found.values()).count(found[name]) == 1)
+    node.stage.delete_pod(alone)
+    node.wait_assigned(*([name] for name in found if name != alone))
