@@ -159,14 +159,15 @@ class Reconciler:
         return newcomers(this.status, seats, self._pods.of(this.node).values(), self._class_label)
 
     async def _is_gone(self, assignment: Assignment, node: str) -> bool:
-        """Whether the pod of an assignment is not on the node; the watch may be late, so the API server is asked."""
+        """Whether the pod of an assignment will not be on the node; the watch may be late: the API server is asked."""
         try:
             pod = await self._client.get(PODS, assignment.name, namespace=assignment.namespace)
         except ApiError as error:
             if error.says_gone(PODS.plural, assignment.name):
                 return True
             raise
-        return pod.metadata.uid != assignment.uid or pod.spec.node_name != node or pod.finished
+        # One that is on no node yet may be assigned before it comes.
+        return pod.metadata.uid != assignment.uid or pod.finished or pod.spec.node_name not in ("", node)
 
     async def _exchange(self, seats: Seats, now: datetime) -> tuple[Exchange | None, datetime | None]:
         """The exchange that is due, and when one will be that has to wait; in a thread, for nodes of many pods."""

@@ -62,7 +62,8 @@ def test_what_makes_no_sense_is_told_and_others_are_paired_all_the_same(node: So
 
 def test_an_assignment_for_a_pod_that_is_gone_is_taken_out_whoever_wrote_it(node: SocketStand) -> None:
     node.place(["one-d"])
-    elsewhere = node.stage.pod("elsewhere", labels={"berth.dev/interference-class": "A"})
+    waiting = node.stage.pod("waiting", labels={"berth.dev/interference-class": "A"})
+    elsewhere = node.stage.pod("elsewhere", labels={"berth.dev/interference-class": "A"}, nodeName="elsewhere")
     node.pod("done", "A")
     node.stage.change_status("done", {"phase": "Succeeded"})
     node.assign(
@@ -70,9 +71,10 @@ def test_an_assignment_for_a_pod_that_is_gone_is_taken_out_whoever_wrote_it(node
         node.entry("one-d", 1, uid="of-one-before"),
         node.entry("elsewhere", 1, uid=elsewhere),
         node.entry("done", 1),
+        node.entry("waiting", 1, uid=waiting),
         manager="somebody",
     )
-    node.wait_assigned(["one-d"])
+    node.wait_assigned(["one-d"], ["waiting"])
     notes = eventually(lambda: node.events("AssignmentsRemoved"), what="Event")
     assert all(f"{node.stage.name}/{name} (" in notes[0] for name in ("gone", "one-d", "elsewhere", "done"))
 

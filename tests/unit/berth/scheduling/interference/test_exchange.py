@@ -5,6 +5,7 @@ Left out: whose pods may move at all (controllers/socketstatus).
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime, timedelta
 from itertools import product
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from berth.api.interference import InterferenceClass
 from berth.scheduling.interference.exchange import Exchange, Seated, Terms, best_exchange, node_toll
+from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.pairing import NEIGHBOURS, rule_rank
 from berth.scheduling.interference.slowdown import SlowdownModel, Workload, harm
 
@@ -123,6 +125,25 @@ def test_a_measured_pair_counts_as_it_was_measured() -> None:
     table = {"shop/a": {"shop/b": 1.0}, "shop/b": {"shop/a": 1.0}}
     pods = [Seated(Workload(name, D), 0, 0) for name in ("shop/a", "shop/b")]
     assert best_exchange(pods, [9, 9], SlowdownModel(table), EVER, NOW) is None
+
+
+def test_one_by_one_they_take_most_of_what_the_best_pairing_would() -> None:
+    stays, exchanged, best = 0.0, 0.0, 0.0
+    judge = LeastSlowdown(BY_CLASS)
+    for seed in range(100):
+        chance = random.Random(seed)
+        pods = [seat(letter, 0, 1) for letter in chance.choices("ABCD", k=8)]
+        found = judge.pairing([pod.workload for pod in pods], [1] * 8, [2] * 4, more=False)
+        assert found is not None
+        left = [pods[at]._replace(place=place) for place, group in enumerate(found.sockets) for at in group]
+        del left[6], left[1]  # from the first socket and the last
+        then = judge.pairing([pod.workload for pod in left], [1] * 6, [2] * 4, more=False)
+        assert then is not None
+        stays += node_toll(left, BY_CLASS).harm
+        exchanged += node_toll(settled(left, [2] * 4, BY_CLASS), BY_CLASS).harm
+        best += then.cost
+    assert best < stays / 2
+    assert exchanged < best + 0.25 * (stays - best)
 
 
 # Invariants
