@@ -4,7 +4,7 @@ The node's two sockets are a copy of sysfs that divides the machine's CPUs, moun
 directories are the node's own. What a decision writes at once, the socket of a pod that is about to start, is written
 while a scheduling gate holds the pod.
 
-Left out: who decides about sockets; and faults that need no kubelet (tests/integration/test_pinning_faults.py).
+Left out: who decides about sockets at first, and faults that need no kubelet (test_pinning_faults.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from agents.node.pinning.cgroup_paths import container_path
 from agents.node.pinning.cpuset import read_cpuset
 from agents.node.pinning.cri import RuntimeClient
 from agents.node.pinning.hierarchy import find_hierarchy
-from berth.api.socketstatus import API_VERSION, KIND
+from berth.api.socketstatus import API_VERSION, KIND, PLACEMENT_MANAGER
 from hack.harness.cluster import REPOSITORY, eventually
 from hack.localcluster import LocalCluster, Options
 from hack.localcluster.kubelets import berth_image
@@ -44,12 +44,16 @@ PODS = 100
 CPUSETS = find_hierarchy()
 
 
+def rendered(cluster: LocalCluster) -> list[dict[str, Any]]:
+    """deploy/pinning."""
+    return list(yaml.safe_load_all(cluster.kubectl("kustomize", str(REPOSITORY / "deploy" / "pinning")).stdout))
+
+
 def daemon_set(cluster: LocalCluster, root: Path) -> str:
     """deploy/pinning with the directories of the node instead of a machine's."""
     node = real_node(cluster, NODE)
     directories = {"runtime": node.directory, "kubelet": node.directory / "kubelet", "journal": root / "journal"}
-    rendered = cluster.kubectl("kustomize", str(REPOSITORY / "deploy" / "pinning")).stdout
-    (document,) = (item for item in yaml.safe_load_all(rendered) if item["kind"] == "DaemonSet")
+    (document,) = (item for item in rendered(cluster) if item["kind"] == "DaemonSet")
     spec = document["spec"]["template"]["spec"]
     for volume in spec["volumes"]:
         volume["hostPath"]["path"] = str(directories.get(volume["name"], volume["hostPath"]["path"]))
@@ -93,11 +97,31 @@ def pinning(cluster: LocalCluster, manifest: str) -> None:
     cluster.kubectl("-n", NAMESPACE, "rollout", "status", "daemonset/berth-pinning", "--timeout=180s", timeout=200)
 
 
-def start(cluster: LocalCluster, names: dict[str, int]) -> dict[str, str]:
-    """Make pods that are assigned before they may start; their UIDs by name."""
+@pytest.fixture
+def pairing(cluster: LocalCluster) -> Iterator[None]:
+    """The controller beside it, rolled out, and no pods of other tests."""
+    cluster.kubectl("delete", "pods", "-lapp=pinned", "--force", "--grace-period=0", timeout=120)
+    items = json.dumps({"apiVersion": "v1", "kind": "List", "items": controller(cluster)})
+    cluster.kubectl("apply", "--server-side", "-f", "-", input=items)
+    cluster.kubectl(
+        "-n", NAMESPACE, "rollout", "status", "deployment/berth-socketstatus", "--timeout=180s", timeout=200
+    )
+    yield
+    cluster.kubectl("delete", "-f", "-", input=items)
+
+
+def controller(cluster: LocalCluster) -> list[dict[str, Any]]:
+    """What is no DaemonSet of deploy/pinning."""
+    return [item for item in rendered(cluster) if item["kind"] != "DaemonSet"]
+
+
+def start(
+    cluster: LocalCluster, names: dict[str, int], *, letter: str = "B", manager: str = "kubectl"
+) -> dict[str, str]:
+    """Make pods of a class that are assigned by a field manager before they may start; their UIDs by name."""
     items = []
     for name in names:
-        metadata = {"name": name, "labels": {"berth.dev/interference-class": "B", "app": "pinned"}}
+        metadata = {"name": name, "labels": {"berth.dev/interference-class": letter, "app": "pinned"}}
         container = {"name": "main", "image": PAUSE_IMAGE, "imagePullPolicy": "Never"}
         spec = {"containers": [container], "schedulingGates": [{"name": "e2e"}], "terminationGracePeriodSeconds": 0}
         spec["tolerations"] = [{"operator": "Exists"}]
@@ -106,9 +130,8 @@ def start(cluster: LocalCluster, names: dict[str, int]) -> dict[str, str]:
     found = json.loads(cluster.kubectl("get", "pods", "-lapp=pinned", "-ojson").stdout)["items"]
     uids = {item["metadata"]["name"]: item["metadata"]["uid"] for item in found}
     sockets = {item["name"]: item["socket"] for item in assignments(cluster)} | names
-    assign(
-        cluster, [{"uid": uids[name], "namespace": "default", "name": name, "socket": sockets[name]} for name in uids]
-    )
+    items = [{"uid": uids[name], "namespace": "default", "name": name, "socket": sockets[name]} for name in uids]
+    assign(cluster, items, manager)
     gates = json.dumps([{"op": "remove", "path": "/spec/schedulingGates"}])
     api = cluster.api()
     for name in names:
@@ -129,9 +152,10 @@ def assignments(cluster: LocalCluster) -> list[dict[str, Any]]:
     return spec
 
 
-def assign(cluster: LocalCluster, items: list[dict[str, Any]]) -> None:
+def assign(cluster: LocalCluster, items: list[dict[str, Any]], manager: str = "kubectl") -> None:
     document = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": NODE}, "spec": {"assignments": items}}
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(document))
+    options = ("--server-side", "--force-conflicts", f"--field-manager={manager}")
+    cluster.kubectl("apply", *options, "-f", "-", input=json.dumps(document))
 
 
 def has(cgroup: Path) -> frozenset[int]:
@@ -234,6 +258,25 @@ def test_a_container_that_starts_again_is_pinned_again(cluster: LocalCluster) ->
         timeout=60.0,
     )
     settled(cluster, uids, sockets)
+
+
+@pytest.mark.usefixtures("pinning", "pairing")
+def test_a_pod_that_goes_leaves_its_socket_to_another(cluster: LocalCluster) -> None:
+    sockets = {"first": 0, "second": 0, "third": 1}
+    uids = start(cluster, sockets, letter="D", manager=PLACEMENT_MANAGER)
+    settled(cluster, uids, sockets)
+    cluster.kubectl("delete", "pod", "third", "--force", "--grace-period=0")
+    left = {uids[name] for name in ("first", "second")}
+    eventually(
+        lambda: {has(cgroup) for cgroup in asyncio.run(cgroups_of(cluster, left)).values()},
+        accept=lambda seen: seen == set(SOCKETS),
+        what="a socket for each",
+        timeout=90.0,
+    )
+    assert {item["uid"] for item in assignments(cluster)} == left
+    head, line = cluster.kubectl("get", "sst", NODE).stdout.splitlines()
+    assert head.split() == ["NAME", "SOCKETS", "PINNED", "VIOLATIONS", "AGE"]
+    print(line)
 
 
 @pytest.mark.usefixtures("pinning")

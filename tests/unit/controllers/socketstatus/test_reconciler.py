@@ -1,0 +1,180 @@
+"""One pass over a SocketStatus: what it writes, when it looks again, and what it asks.
+
+The API server is a stand-in that keeps one object and some pods. With a real one:
+tests/integration/test_socketstatus_controller.py and test_socketstatus_recovery.py.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from berth.api.base import format_timestamp
+from berth.api.labels import LABEL_INTERFERENCE_CLASS
+from berth.api.socketstatus import API_VERSION, CONDITION_PAIRED, KIND, PLACEMENT_MANAGER, PLURAL
+from berth.kube.client import ApiClient
+from berth.kube.errors import ApiError
+from berth.kube.events import EventRecorder, Note
+from berth.runtime.seen_versions import SeenVersions
+from berth.runtime.workqueue import WorkQueue
+from berth.scheduling.cache.sockets import SocketTable
+from berth.scheduling.interference.exchange import Terms
+from controllers.socketstatus.pods import NodePods, SocketPod
+from controllers.socketstatus.reconciler import CONFLICT_DELAY, NEXT_EXCHANGE, Reconciler
+from tests.support.seats import pod
+
+OLD = "2026-01-31T12:00:00Z"
+
+
+class World:
+    """The SocketStatus of n1 on an API server that can refuse, and the pass over it."""
+
+    def __init__(self, *pods: SocketPod, assigned: dict[str, int], sockets: int = 2, time: str = OLD) -> None:
+        self.pods = {each.metadata.name: each for each in pods}
+        self.writes: list[dict[str, Any]] = []
+        self.notes: list[Note] = []
+        self.delays: list[float] = []
+        self.asked: list[str] = []
+        self.refusal = 0
+        keys = {f"k:{json.dumps({'uid': f'uid-{name}'})}": {"f:socket": {}} for name in assigned}
+        owner = {"manager": PLACEMENT_MANAGER, "fieldsV1": {"f:spec": {"f:assignments": keys}}}
+        self.raw: dict[str, Any] | None = {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "metadata": {"name": "n1", "uid": "u", "resourceVersion": "7", "generation": 3, "managedFields": [owner]},
+            "spec": {
+                "assignments": [
+                    {"uid": f"uid-{name}", "namespace": "default", "name": name, "socket": socket, "time": time}
+                    for name, socket in assigned.items()
+                ]
+            },
+            "status": {"sockets": [{"socket": n, "cpus": str(n), "cpuCount": 9} for n in range(sockets)]},
+        }
+        table = SocketTable()
+        known = NodePods(table, LABEL_INTERFERENCE_CLASS)
+        for each in pods:
+            known.update(None, each)
+        self.reconciler = Reconciler(
+            client=cast(ApiClient, self),
+            recorder=cast(EventRecorder, self),
+            table=table,
+            pods=known,
+            queue=cast("WorkQueue[str]", self),
+            versions=SeenVersions(lambda _: None),
+            terms=Terms(),
+            class_label=LABEL_INTERFERENCE_CLASS,
+            assign_all=False,
+        )
+
+    @property
+    def sockets(self) -> dict[str, int]:
+        assert self.raw is not None
+        return {each["name"]: each["socket"] for each in self.raw["spec"]["assignments"]}
+
+    @property
+    def reason(self) -> str:
+        assert self.raw is not None
+        [found] = [each for each in self.raw["status"]["conditions"] if each["type"] == CONDITION_PAIRED]
+        return str(found["reason"])
+
+    # As the API server
+
+    async def get(self, kind: Any, name: str, **_: Any) -> Any:
+        if kind.plural == PLURAL:
+            if self.raw is None:
+                raise ApiError(status=404, reason="NotFound", message="gone", about=(PLURAL, "n1"))
+            return self.raw
+        self.asked.append(name)
+        if name not in self.pods:
+            raise ApiError(status=404, reason="NotFound", message="gone", about=("pods", name))
+        return self.pods[name]
+
+    async def merge_patch(self, _kind: Any, _name: str, body: dict[str, Any], **_: Any) -> bytes:
+        if self.refusal:
+            raise ApiError(status=self.refusal, reason="Refused", message="refused")
+        assert self.raw is not None
+        assert body["metadata"] == {"resourceVersion": self.raw["metadata"]["resourceVersion"]}
+        metadata = self.raw["metadata"] | {"resourceVersion": "8", "generation": 4}
+        return self._written(body, {**self.raw, "metadata": metadata, "spec": body["spec"]})
+
+    async def apply(self, _kind: Any, _name: str, body: dict[str, Any], **_: Any) -> bytes:
+        assert self.raw is not None
+        assert body["metadata"] == {"name": "n1", "uid": "u"}
+        return self._written(body, {**self.raw, "status": self.raw["status"] | body["status"]})
+
+    def _written(self, body: dict[str, Any], raw: dict[str, Any]) -> bytes:
+        self.writes.append(body)
+        self.raw = raw
+        return msgspec.json.encode(raw)
+
+    # As the queue and the recorder
+
+    def add(self, _key: str, *, delay: float = 0.0) -> None:
+        self.delays.append(delay)
+
+    def record(self, note: Note) -> None:
+        self.notes.append(note)
+
+
+def crowd(count: int) -> list[SocketPod]:
+    return [pod(f"d{number}", "D") for number in range(count)]
+
+
+async def test_what_is_right_is_written_once_and_asks_for_nothing() -> None:
+    world = World(*crowd(2), assigned={"d0": 0, "d1": 1})
+    for _ in range(2):
+        assert await world.reconciler.reconcile("n1")
+    assert (len(world.writes), world.reason, world.delays, world.asked, world.notes) == (1, "Paired", [], [], [])
+
+
+async def test_one_exchange_a_pass_and_the_next_a_moment_later() -> None:
+    world = World(*crowd(3), assigned={"d0": 0, "d1": 0, "d2": 0}, sockets=3)
+    await world.reconciler.reconcile("n1")
+    assert sorted(world.sockets.values()) == [0, 0, 1]
+    assert (world.reason, world.delays) == ("Waiting", [NEXT_EXCHANGE])
+    await world.reconciler.reconcile("n1")
+    assert sorted(world.sockets.values()) == [0, 1, 2]
+    assert (world.reason, world.delays) == ("Paired", [NEXT_EXCHANGE])
+    assert [note.reason for note in world.notes] == ["SocketChanged", "Waiting", "SocketChanged", "Paired"]
+
+
+async def test_a_pod_that_came_lately_is_looked_at_when_it_may_move() -> None:
+    world = World(*crowd(2), assigned={"d0": 0, "d1": 0}, time=format_timestamp(datetime.now(UTC)))
+    await world.reconciler.reconcile("n1")
+    assert (world.sockets, world.reason) == ({"d0": 0, "d1": 0}, "Waiting")
+    [delay] = world.delays
+    assert timedelta(minutes=4) < timedelta(seconds=delay) <= timedelta(minutes=5)
+
+
+async def test_a_conflict_is_read_again_and_any_other_refusal_is_told() -> None:
+    world = World(*crowd(2), assigned={"d0": 0, "d1": 0})
+    world.refusal = 409
+    assert await world.reconciler.reconcile("n1")
+    assert (world.delays, world.writes) == ([CONFLICT_DELAY], [])
+    world.refusal = 422
+    with pytest.raises(ApiError):
+        await world.reconciler.reconcile("n1")
+
+
+async def test_only_pods_that_are_not_known_are_asked_for() -> None:
+    world = World(pod("d0", "D"), assigned={"d0": 0, "late": 0, "gone": 1})
+    world.pods["late"] = pod("late", "D")
+    await world.reconciler.reconcile("n1")
+    assert (world.asked, world.sockets) == (["late", "gone"], {"d0": 0, "late": 0})
+    assert [note.message for note in world.notes] == ["Taken out, no such pod runs here: default/gone (uid-gone)"]
+
+
+async def test_one_that_cannot_be_read_is_left_alone_and_one_that_is_gone_forgotten() -> None:
+    world = World(assigned={})
+    assert world.raw is not None
+    raw, world.raw = world.raw, {**world.raw, "spec": {"assignments": "none"}}
+    assert await world.reconciler.reconcile("n1")
+    world.raw = {**raw, "metadata": raw["metadata"] | {"deletionTimestamp": OLD}}
+    assert not await world.reconciler.reconcile("n1")
+    world.raw = None
+    assert not await world.reconciler.reconcile("n1")
+    assert world.writes == []
