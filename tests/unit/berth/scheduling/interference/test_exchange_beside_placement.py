@@ -1,0 +1,103 @@
+"""Placement pairs pods when one comes, exchanges do when one goes: neither undoes what the other has done.
+
+Both decide about the same node here, one event after the other, without cool-down.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from berth.api.interference import InterferenceClass
+from berth.scheduling.cache.socket_choice import SocketChoice
+from berth.scheduling.cache.sockets import SocketTable
+from berth.scheduling.interference.exchange import Seated, Terms, best_exchange
+from berth.scheduling.interference.policy import InterferencePolicy
+from berth.scheduling.interference.residents import Resident
+from berth.scheduling.interference.slowdown import SlowdownModel, Workload
+from tests.support.sockets import status
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+EVER = Terms(cool_down=timedelta(0))
+MODEL = SlowdownModel()
+EVENTS = 40
+
+
+@dataclass
+class Node:
+    """A node of sockets on which pods of 1 CPU come and go."""
+
+    sockets: int
+    cpus: int
+    repairing: bool
+    table: SocketTable = field(default_factory=SocketTable)
+    pods: list[str] = field(default_factory=list)
+    moved_by_placement: int = 0
+    moved_by_exchange: int = 0
+    due_after_coming: int = 0
+    come: int = 0
+
+    def __post_init__(self) -> None:
+        self.table.update_node(status("n", cpus=[self.cpus] * self.sockets))
+        self.choice = SocketChoice(self.table)
+
+    def comes(self, letter: str) -> None:
+        """Placement chooses a socket for a pod, and others for those that are there."""
+        self.come += 1
+        uid = f"pod-{self.come}"
+        before = {each: seat.socket for each, seat in self.table.seats("n").items()}
+        self.table.add(uid, "n", Resident(Workload("", InterferenceClass(letter)), 1000))
+        self.choice.choose(uid, InterferencePolicy.LEAST_SLOWDOWN)
+        self.table.confirm(uid)
+        self.pods.append(uid)
+        self.moved_by_placement += sum(self.table.seats("n")[each].socket != at for each, at in before.items())
+        self.due_after_coming += self.exchange()
+
+    def goes(self, uid: str) -> None:
+        self.pods.remove(uid)
+        self.table.remove(uid)
+        self.exchange()
+
+    def exchange(self) -> bool:
+        """Whether an exchange is due; all are carried out that are, where somebody does."""
+        seats = {uid: seat for uid, seat in self.table.seats("n").items() if seat.socket is not None}
+        uids = list(seats)
+        pods = [Seated(seats[uid].resident.workload, 1000, seats[uid].socket or 0) for uid in uids]
+        found = best_exchange(pods, [1000 * self.cpus] * self.sockets, MODEL, EVER, NOW)
+        if found is None:
+            return False
+        if self.repairing:
+            self.moved_by_exchange += len(found.moves)
+            for at, place in found.moves:
+                self.table.assign(uids[at], place)
+            self.exchange()
+        return True
+
+
+def lived(sockets: int, cpus: int, mix: tuple[int, ...], *, repairing: bool) -> list[Node]:
+    """Nodes after some coming and going."""
+    nodes = []
+    for seed in range(12):
+        chance, node = random.Random(seed), Node(sockets, cpus, repairing)
+        for _ in range(EVENTS):
+            if node.pods and (chance.random() < 0.45 or len(node.pods) == sockets * cpus):
+                node.goes(chance.choice(node.pods))
+            else:
+                node.comes(chance.choices("ABCD", mix)[0])
+        nodes.append(node)
+    return nodes
+
+
+@pytest.mark.parametrize("mix", [(1, 1, 1, 1), (1, 0, 0, 1)], ids=["all classes", "A and D"])
+@pytest.mark.parametrize(("sockets", "cpus"), [(2, 2), (2, 4), (4, 2)])
+def test_they_are_of_one_mind(sockets: int, cpus: int, mix: tuple[int, ...]) -> None:
+    alone, both = (lived(sockets, cpus, mix, repairing=repairing) for repairing in (False, True))
+    come = sum(node.come for node in both)
+    assert sum(node.due_after_coming for node in both) <= 0.02 * come, "what placement has just paired is left"
+    assert sum(node.moved_by_exchange for node in both) > 0
+    assert sum(node.moved_by_placement for node in both) <= 1.1 * sum(node.moved_by_placement for node in alone), (
+        "and placement moves no more pods because others were moved before"
+    )
