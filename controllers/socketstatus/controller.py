@@ -6,8 +6,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
-import structlog
-
 from berth.kube.objects import CustomObject
 from berth.kube.reflector import Reflector
 from berth.kube.resources import SOCKET_STATUSES, WORKLOAD_PROFILES
@@ -21,8 +19,6 @@ from controllers.socketstatus.pods import SOCKET_PODS, NodePods, SocketPod
 from controllers.socketstatus.reconciler import Reconciler
 from controllers.socketstatus.settings import SocketStatusSettings
 
-log = structlog.get_logger(__name__)
-
 WORKERS: Final = 4
 """SocketStatuses that are worked on at the same time."""
 
@@ -35,11 +31,11 @@ class SocketStatusController:
     def __init__(self, context: ComponentContext, settings: SocketStatusSettings) -> None:
         """Prepare without I/O."""
         self._context = context
-        self._table = SocketTable()
+        table = SocketTable()
         self._queue: WorkQueue[str] = WorkQueue(lambda node: node)
         versions: SeenVersions[str] = SeenVersions(partial(self._queue.add, delay=CHANGE_DELAY))
-        pods = NodePods(self._table, settings.class_label)
-        self._handlers = Handlers(self._queue, versions, pods=pods, profile_changed=self._profile_changed)
+        pods = NodePods(table, settings.class_label)
+        self._handlers = Handlers(self._queue, versions, pods=pods, profiles=table.profiles)
         self._pods: Reflector[SocketPod] = Reflector(context.client, SOCKET_PODS, field_selector="spec.nodeName!=")
         self._profiles: Reflector[CustomObject] = Reflector(context.client, WORKLOAD_PROFILES)
         self._pods.add_handler(self._handlers.pod_changed)
@@ -48,7 +44,7 @@ class SocketStatusController:
         self._reconciler = Reconciler(
             client=context.client,
             recorder=context.recorder,
-            table=self._table,
+            table=table,
             pods=pods,
             queue=self._queue,
             versions=versions,
@@ -72,12 +68,3 @@ class SocketStatusController:
         await self._pods.synced.wait()
         await self._profiles.tried.wait()
         await self._queue.run(self._reconciler.reconcile, workers=WORKERS)
-
-    def _profile_changed(self, old: CustomObject | None, new: CustomObject | None) -> None:
-        profiles = self._table.profiles
-        problem = profiles.update(new)[0] if new is not None else None
-        if new is None and old is not None:
-            profiles.delete(old)
-        if problem is not None and new is not None:
-            name = f"{new.metadata.namespace}/{new.metadata.name}"
-            log.warning("workload profile ignored", object=name, problem=problem)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import kopf
+import structlog
 
 from berth.kube.objects import CustomObject
 from berth.kube.resources import SOCKET_STATUSES
 from berth.runtime.seen_versions import SeenVersions
 from berth.runtime.workqueue import WorkQueue
+from berth.scheduling.cache.workload_profiles import WorkloadProfiles
 from controllers.socketstatus.pods import NodePods, SocketPod
+
+log = structlog.get_logger(__name__)
 
 CHANGE_DELAY: Final = 1.0
 """Seconds for which changes of a SocketStatus are gathered."""
@@ -30,7 +33,7 @@ class Handlers:
         versions: SeenVersions[str],
         *,
         pods: NodePods,
-        profile_changed: Callable[[CustomObject | None, CustomObject | None], None],
+        profiles: WorkloadProfiles,
     ) -> None:
         """Prepare.
 
@@ -38,12 +41,12 @@ class Handlers:
             queue: gets the names of nodes.
             versions: says of which SocketStatuses there is news.
             pods: pods of nodes.
-            profile_changed: takes in a change of a WorkloadProfile.
+            profiles: what is known of workloads.
         """
         self._queue = queue
         self._versions = versions
         self._pods = pods
-        self._profile_changed = profile_changed
+        self._profiles = profiles
 
     def register(self, registry: kopf.OperatorRegistry) -> None:
         """Register what kopf calls."""
@@ -66,5 +69,11 @@ class Handlers:
 
     def profile_changed(self, old: CustomObject | None, new: CustomObject | None) -> None:
         """A WorkloadProfile came, changed or went: pods of any node may have another class."""
-        self._profile_changed(old, new)
+        if new is not None:
+            problem, _ = self._profiles.update(new)
+            if problem is not None:
+                name = f"{new.metadata.namespace}/{new.metadata.name}"
+                log.warning("workload profile ignored", object=name, problem=problem)
+        elif old is not None:
+            self._profiles.delete(old)
         self._queue.add_known(delay=PROFILE_DELAY)

@@ -19,9 +19,9 @@ from tests.support.sockets import workload_profile
 async def test_events_and_pods_of_nodes_that_have_a_socketstatus() -> None:
     queue: WorkQueue[str] = WorkQueue(lambda node: node)
     versions: SeenVersions[str] = SeenVersions(queue.add)
-    pods = NodePods(SocketTable(), LABEL_INTERFERENCE_CLASS)
-    profiles: list[object] = []
-    handlers = Handlers(queue, versions, pods=pods, profile_changed=lambda old, new: profiles.append(new))
+    table = SocketTable()
+    pods = NodePods(table, LABEL_INTERFERENCE_CLASS)
+    handlers = Handlers(queue, versions, pods=pods, profiles=table.profiles)
     registry = kopf.OperatorRegistry()
     handlers.register(registry)
     [handler] = registry._watching.get_all_handlers()
@@ -32,6 +32,11 @@ async def test_events_and_pods_of_nodes_that_have_a_socketstatus() -> None:
     assert (queue.known, len(queue), versions.of("n1")) == ({"n1"}, 1, "7")
     handlers.pod_changed(pod(), pod(cpu="2"))
     handlers.profile_changed(None, workload_profile("db", "C"))
-    assert (queue.known, len(queue), len(profiles)) == ({"n1"}, 1, 1)
+    assert (queue.known, len(queue), len(table.profiles)) == ({"n1"}, 1, 1)
+    handlers.profile_changed(workload_profile("db", "C"), workload_profile("db", "E"))
+    assert len(table.profiles) == 0, "one that cannot be read counts for nothing"
+    handlers.profile_changed(None, workload_profile("db", "C"))
+    handlers.profile_changed(workload_profile("db", "C"), None)
+    assert len(table.profiles) == 0
     handlers.listed()
     assert versions.of("n1") == ""
