@@ -204,6 +204,11 @@ SOCKETSTATUS: Final = KindSpec(
             heading="Reason",
             description="Why assigned pods have or have not the CPUs of their socket.",
         ),
+        _reason(
+            socketstatus.CONDITION_PAIRED,
+            heading="Pairing",
+            description="Whether pods on one socket disturb each other, and what becomes of it.",
+        ),
         Column(name="Age", type="date", path=".status.time", description="Time since the status was written."),
     ),
 )

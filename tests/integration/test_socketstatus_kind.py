@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from berth.api.socketstatus import API_VERSION, CONDITION_PINNED, KIND
+from berth.api.socketstatus import API_VERSION, CONDITION_PAIRED, CONDITION_PINNED, KIND
 from hack.harness.cluster import Kubectl
 
 POD = {"uid": "5f0c", "namespace": "shop", "name": "report-1"}
@@ -42,11 +42,12 @@ def test_columns(kubectl: Kubectl, node: str) -> None:
         "message": "",
         "lastTransitionTime": "2026-01-31T12:00:00Z",
     }
+    paired = condition | {"type": CONDITION_PAIRED, "reason": "Waiting"}
     status = {"socketCount": 2, "pinned": "3/4", "violations": 1, "time": "2026-01-31T12:00:00Z"}
-    report(kubectl, node, status | {"sockets": [SOCKET], "pods": [POD], "conditions": [condition]})
+    report(kubectl, node, status | {"sockets": [SOCKET], "pods": [POD], "conditions": [condition, paired]})
     head, line = kubectl("get", "sst", node, "-o", "wide").splitlines()
-    assert head.split() == ["NAME", "SOCKETS", "PINNED", "VIOLATIONS", "REASON", "AGE"]
-    assert line.split()[:5] == [node, "2", "3/4", "1", "SocketFull"]
+    assert head.split() == ["NAME", "SOCKETS", "PINNED", "VIOLATIONS", "REASON", "PAIRING", "AGE"]
+    assert line.split()[:6] == [node, "2", "3/4", "1", "SocketFull", "Waiting"]
     assert "REASON" not in kubectl("get", "socketstatuses", node)
 
 
