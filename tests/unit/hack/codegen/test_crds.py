@@ -84,7 +84,7 @@ def test_columns_point_at_fields(kind: KindSpec) -> None:
             ["Target", "Class", "Sensitivity", "Contentiousness", "Measured", "Age"],
             ["Limit", "Method", "Samples"],
         ),
-        (SOCKETSTATUS, ["Sockets", "Pinned", "Violations", "Age"], ["Reason"]),
+        (SOCKETSTATUS, ["Sockets", "Pinned", "Violations", "Age"], ["Reason", "Pairing"]),
         (PROBEREPORT, ["Zone", "Peers", "P90-Nearest", "P90-Farthest", "Loss", "Age"], ["Dropped"]),
     ],
     ids=["AppGroup", "NetworkTopology", "WorkloadProfile", "SocketStatus", "ProbeReport"],
