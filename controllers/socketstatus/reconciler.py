@@ -39,8 +39,8 @@ log = structlog.get_logger(__name__)
 
 CONFLICT_DELAY: Final = 0.2
 """Seconds until an object is read again that somebody has changed: agents write every two seconds at the most."""
-NEXT_EXCHANGE: Final = 10.0
-"""Seconds between two exchanges on a node."""
+SETTLES: Final = timedelta(seconds=10)
+"""How long a node is left as it is after a pod was assigned a socket: what was decided is to be in effect first."""
 _AT_ONCE: Final = timedelta(0)
 
 
@@ -138,18 +138,17 @@ class Reconciler:
         now = datetime.now(UTC).replace(microsecond=0)
         seats = self._seats(this)
         gone = [each for each in seats.absent if await self._is_gone(each, node)]
-        exchange, late = await self._exchange(seats, now)
         come = [] if seats.why_not or not self._assign_all else self._newcomers(this, seats)
+        # One after the other: both would take the same room.
+        exchange, late = (None, None) if come else await self._exchange(seats, now)
         if gone or exchange or come:
             await self._write_assignments(this, seats, gone, exchange, come, now)
             seats = self._seats(this)
-            exchange, late = await self._exchange(seats, now)
-        waits_until = None
-        if exchange is not None or late is not None:
-            waits_until = now + timedelta(seconds=NEXT_EXCHANGE) if exchange else max(now, late or now)
-            self._queue.add(node, delay=max(NEXT_EXCHANGE, (waits_until - now).total_seconds()))
+            _, late = await self._exchange(seats, now)
+        if late is not None:
+            self._queue.add(node, delay=max(1.0, (late - now).total_seconds()))
         metrics.measure(node, len(seats.pairs()))
-        await self._write_condition(this, paired(seats, waits_until), now)
+        await self._write_condition(this, paired(seats, late), now)
 
     def _seats(self, this: _Pass) -> Seats:
         mine = movable(this.raw["metadata"].get("managedFields", ()))
@@ -170,16 +169,17 @@ class Reconciler:
         return pod.metadata.uid != assignment.uid or pod.finished or pod.spec.node_name not in ("", node)
 
     async def _exchange(self, seats: Seats, now: datetime) -> tuple[Exchange | None, datetime | None]:
-        """The exchange that is due, and when one will be that has to wait; in a thread, for nodes of many pods."""
+        """The exchange that is due, or when one will be that has to wait; in a thread, for nodes of many pods."""
         if seats.why_not or not seats.pods:
             return None, None
         pods, capacities, model, terms = seats.pods, seats.capacities, self._current_model(), self._terms
         found = await asyncio.to_thread(best_exchange, pods, capacities, model, terms, now)
+        if found is not None:
+            settled = max((pod.since + SETTLES for pod in pods if pod.since and pod.since <= now), default=now)
+            return (None, settled) if now < settled else (found, None)
         cooling = [free for pod in pods if terms.cooling(pod, now) and (free := terms.free_at(pod)) is not None]
-        if found is not None or not cooling:
-            return found, None
         patient = terms._replace(cool_down=_AT_ONCE)
-        if await asyncio.to_thread(best_exchange, pods, capacities, model, patient, now) is None:
+        if not cooling or await asyncio.to_thread(best_exchange, pods, capacities, model, patient, now) is None:
             return None, None
         return None, min(cooling)
 

@@ -24,7 +24,7 @@ from berth.runtime.workqueue import WorkQueue
 from berth.scheduling.cache.sockets import SocketTable
 from berth.scheduling.interference.exchange import Terms
 from controllers.socketstatus.pods import NodePods, SocketPod
-from controllers.socketstatus.reconciler import CONFLICT_DELAY, NEXT_EXCHANGE, Reconciler
+from controllers.socketstatus.reconciler import CONFLICT_DELAY, SETTLES, Reconciler
 from tests.support.seats import pod
 
 OLD = "2026-01-31T12:00:00Z"
@@ -33,7 +33,9 @@ OLD = "2026-01-31T12:00:00Z"
 class World:
     """The SocketStatus of n1 on an API server that can refuse, and the pass over it."""
 
-    def __init__(self, *pods: SocketPod, assigned: dict[str, int], sockets: int = 2, time: str = OLD) -> None:
+    def __init__(
+        self, *pods: SocketPod, assigned: dict[str, int], sockets: int = 2, time: str = OLD, assign_all: bool = False
+    ) -> None:
         self.pods = {each.metadata.name: each for each in pods}
         self.writes: list[dict[str, Any]] = []
         self.notes: list[Note] = []
@@ -67,7 +69,7 @@ class World:
             versions=SeenVersions(lambda _: None),
             terms=Terms(),
             class_label=LABEL_INTERFERENCE_CLASS,
-            assign_all=False,
+            assign_all=assign_all,
         )
 
     @property
@@ -80,6 +82,12 @@ class World:
         assert self.raw is not None
         [found] = [each for each in self.raw["status"]["conditions"] if each["type"] == CONDITION_PAIRED]
         return str(found["reason"])
+
+    def later(self, passed: timedelta) -> None:
+        """Let time pass: what was assigned was so much earlier."""
+        assert self.raw is not None
+        for each in self.raw["spec"]["assignments"]:
+            each["time"] = format_timestamp(datetime.fromisoformat(each["time"]) - passed)
 
     # As the API server
 
@@ -135,10 +143,13 @@ async def test_one_exchange_a_pass_and_the_next_a_moment_later() -> None:
     world = World(*crowd(3), assigned={"d0": 0, "d1": 0, "d2": 0}, sockets=3)
     await world.reconciler.reconcile("n1")
     assert sorted(world.sockets.values()) == [0, 0, 1]
-    assert (world.reason, world.delays) == ("Waiting", [NEXT_EXCHANGE])
+    assert (world.reason, len(world.delays)) == ("Waiting", 1)
     await world.reconciler.reconcile("n1")
-    assert sorted(world.sockets.values()) == [0, 1, 2]
-    assert (world.reason, world.delays) == ("Paired", [NEXT_EXCHANGE])
+    assert sorted(world.sockets.values()) == [0, 0, 1], "whatever makes it due again"
+    assert all(0 < delay <= SETTLES.total_seconds() for delay in world.delays)
+    world.later(SETTLES)
+    await world.reconciler.reconcile("n1")
+    assert (sorted(world.sockets.values()), world.reason, len(world.delays)) == ([0, 1, 2], "Paired", 2)
     assert [note.reason for note in world.notes] == ["SocketChanged", "Waiting", "SocketChanged", "Paired"]
 
 
@@ -148,6 +159,14 @@ async def test_a_pod_that_came_lately_is_looked_at_when_it_may_move() -> None:
     assert (world.sockets, world.reason) == ({"d0": 0, "d1": 0}, "Waiting")
     [delay] = world.delays
     assert timedelta(minutes=4) < timedelta(seconds=delay) <= timedelta(minutes=5)
+
+
+async def test_a_pod_that_comes_takes_no_room_that_another_moves_into() -> None:
+    large = [pod(f"d{number}", "D", cpu="5") for number in range(2)]
+    world = World(*large, pod("new", "A", cpu="9"), assigned={"d0": 0, "d1": 0}, assign_all=True)
+    await world.reconciler.reconcile("n1")
+    assert world.sockets == {"d0": 0, "d1": 0, "new": 1}
+    assert [note.reason for note in world.notes] == ["Disturbed"]
 
 
 async def test_a_conflict_is_read_again_and_any_other_refusal_is_told() -> None:
