@@ -44,7 +44,7 @@ class SocketStatusController:
         self._reconciler = Reconciler(
             client=context.client,
             recorder=context.recorder,
-            table=table,
+            profiles=table.profiles,
             pods=pods,
             queue=self._queue,
             versions=versions,

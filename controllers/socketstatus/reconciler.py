@@ -26,9 +26,8 @@ from berth.kube.events import EventRecorder, Reference
 from berth.kube.resources import PODS, SOCKET_STATUSES
 from berth.runtime.seen_versions import SeenVersions
 from berth.runtime.workqueue import WorkQueue
-from berth.scheduling.cache.sockets import SocketTable
+from berth.scheduling.cache.workload_profiles import WorkloadProfiles
 from berth.scheduling.interference.exchange import Exchange, Terms, best_exchange
-from berth.scheduling.interference.slowdown import SlowdownModel
 from controllers.socketstatus import events, metrics
 from controllers.socketstatus.conditions import paired
 from controllers.socketstatus.ownership import movable
@@ -74,7 +73,7 @@ class Reconciler:
         *,
         client: ApiClient,
         recorder: EventRecorder,
-        table: SocketTable,
+        profiles: WorkloadProfiles,
         pods: NodePods,
         queue: WorkQueue[str],
         versions: SeenVersions[str],
@@ -87,7 +86,7 @@ class Reconciler:
         Args:
             client: open API client.
             recorder: running event recorder.
-            table: knows the WorkloadProfiles.
+            profiles: what is known of workloads.
             pods: pods of nodes.
             queue: for further passes after some time.
             versions: which versions events have shown.
@@ -97,15 +96,13 @@ class Reconciler:
         """
         self._client = client
         self._recorder = recorder
-        self._table = table
+        self._profiles = profiles
         self._pods = pods
         self._queue = queue
         self._versions = versions
         self._terms = terms
         self._class_label = class_label
         self._assign_all = assign_all
-        self._model = SlowdownModel()
-        self._model_version = -1
 
     async def reconcile(self, node: str) -> bool:
         """Bring a node's SocketStatus up to date and return whether it exists.
@@ -172,7 +169,9 @@ class Reconciler:
         """The exchange that is due, or when one will be that has to wait; in a thread, for nodes of many pods."""
         if seats.why_not or not seats.pods:
             return None, None
-        pods, capacities, model, terms = seats.pods, seats.capacities, self._current_model(), self._terms
+        # Watches change the model while the thread reads it.
+        model = self._profiles.model.among({pod.workload.name for pod in seats.pods})
+        pods, capacities, terms = seats.pods, seats.capacities, self._terms
         found = await asyncio.to_thread(best_exchange, pods, capacities, model, terms, now)
         if found is not None:
             settled = max((pod.since + SETTLES for pod in pods if pod.since and pod.since <= now), default=now)
@@ -182,12 +181,6 @@ class Reconciler:
         if not cooling or await asyncio.to_thread(best_exchange, pods, capacities, model, patient, now) is None:
             return None, None
         return None, min(cooling)
-
-    def _current_model(self) -> SlowdownModel:
-        profiles = self._table.profiles
-        if profiles.version != self._model_version:
-            self._model, self._model_version = SlowdownModel(profiles.table()), profiles.version
-        return self._model
 
     async def _write_assignments(
         self,

@@ -61,4 +61,4 @@ def test_a_profile_states_the_class_of_its_workload() -> None:
     table.profiles.update(workload_profile("db", "C", kind="StatefulSet"))
     owner = {"kind": "StatefulSet", "name": "db", "uid": "u", "controller": True}
     found = NodePods(table, LABEL_INTERFERENCE_CLASS)
-    assert found.workload(pod(letter="", ownerReferences=[owner])) == Workload("default/db", InterferenceClass.C)
+    assert found.workload(pod(letter="", ownerReferences=[owner])) == Workload("default/db", InterferenceClass.C, 1)

@@ -7,6 +7,7 @@ tests/integration/test_socketstatus_controller.py and test_socketstatus_recovery
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -22,10 +23,13 @@ from berth.kube.events import EventRecorder, Note
 from berth.runtime.seen_versions import SeenVersions
 from berth.runtime.workqueue import WorkQueue
 from berth.scheduling.cache.sockets import SocketTable
-from berth.scheduling.interference.exchange import Terms
+from berth.scheduling.interference.exchange import Seated, Terms, best_exchange
+from berth.scheduling.interference.slowdown import SlowdownModel
+from controllers.socketstatus import reconciler
 from controllers.socketstatus.pods import NodePods, SocketPod
 from controllers.socketstatus.reconciler import CONFLICT_DELAY, SETTLES, Reconciler
 from tests.support.seats import pod
+from tests.support.sockets import workload_profile
 
 OLD = "2026-01-31T12:00:00Z"
 
@@ -57,13 +61,14 @@ class World:
             "status": {"sockets": [{"socket": n, "cpus": str(n), "cpuCount": 9} for n in range(sockets)]},
         }
         table = SocketTable()
+        self.profiles = table.profiles
         known = NodePods(table, LABEL_INTERFERENCE_CLASS)
         for each in pods:
             known.update(None, each)
         self.reconciler = Reconciler(
             client=cast(ApiClient, self),
             recorder=cast(EventRecorder, self),
-            table=table,
+            profiles=table.profiles,
             pods=known,
             queue=cast("WorkQueue[str]", self),
             versions=SeenVersions(lambda _: None),
@@ -151,6 +156,25 @@ async def test_one_exchange_a_pass_and_the_next_a_moment_later() -> None:
     await world.reconciler.reconcile("n1")
     assert (sorted(world.sockets.values()), world.reason, len(world.delays)) == ([0, 1, 2], "Paired", 2)
     assert [note.reason for note in world.notes] == ["SocketChanged", "Waiting", "SocketChanged", "Paired"]
+
+
+async def test_profiles_that_change_meanwhile_count_for_the_next_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    mild = {"a": "1.0", "b": "1.0"}
+    owners = [[{"kind": "StatefulSet", "name": name, "uid": name, "controller": True}] for name in mild]
+    world = World(*(pod(owner[0]["name"], ownerReferences=owner) for owner in owners), assigned=dict.fromkeys(mild, 0))
+    for name in mild:
+        world.profiles.update(workload_profile(name, "D", kind="StatefulSet", slowdowns=mild))
+
+    def changed_first(pods: Sequence[Seated], capacities: Sequence[int], model: SlowdownModel, *rest: Any) -> Any:
+        for name in mild:
+            world.profiles.update(workload_profile(name, "D", kind="StatefulSet", slowdowns=dict.fromkeys(mild, "2")))
+        return best_exchange(pods, capacities, model, *rest)
+
+    monkeypatch.setattr(reconciler, "best_exchange", changed_first)
+    await world.reconciler.reconcile("n1")
+    assert world.sockets == {"a": 0, "b": 0}, "the two do each other no harm, by what the pass has begun with"
+    await world.reconciler.reconcile("n1")
+    assert sorted(world.sockets.values()) == [0, 1]
 
 
 async def test_a_pod_that_came_lately_is_looked_at_when_it_may_move() -> None:

@@ -65,3 +65,25 @@ def test_workloads_of_other_namespaces_go_by_class_alone(letter: InterferenceCla
     assert model.excess(own, other) == SlowdownModel().excess(Workload("", letter), Workload("", D))
     assert model.excess(other, own) == SlowdownModel().excess(Workload("", D), Workload("", letter))
     assert model.excess(own, own) == pytest.approx(0.9)
+
+
+TABLES = st.dictionaries(
+    st.sampled_from(["a/one", "a/two", "b/one"]),
+    st.dictionaries(
+        st.sampled_from(["a/one", "a/two", "b/one", "b/two"]), st.sampled_from([1.0, 1.2, 1.7]), min_size=1
+    ),
+)
+
+
+@given(TABLES, TABLES)
+def test_a_part_of_the_model_says_the_same_and_keeps_to_it(
+    before: dict[str, dict[str, float]], after: dict[str, dict[str, float]]
+) -> None:
+    model = SlowdownModel(before)
+    names = ["a/one", "b/one", "b/two"]
+    pairs = [(Workload(victim, D), Workload(neighbour, C)) for victim in names for neighbour in names]
+    said = [model.excess(*pair) for pair in pairs]
+    part = model.among(names)
+    for name in before.keys() | after.keys():
+        model.state(name, after.get(name, {}))
+    assert [part.excess(*pair) for pair in pairs] == said
