@@ -8,8 +8,9 @@ has written since it was read; otherwise it is read again.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ import structlog
 from berth.api.base import format_timestamp
 from berth.api.conditions import ConditionUpdate, apply, find_condition
 from berth.api.errors import InvalidObjectError
-from berth.api.socketstatus import CONDITION_PAIRED, REPAIRING_MANAGER, Assignment, SocketStatus
+from berth.api.socketstatus import CONDITION_PAIRED, KIND, REPAIRING_MANAGER, Assignment, SocketStatus
 from berth.kube.client import ApiClient
 from berth.kube.decoding import ObjectDecoder
 from berth.kube.errors import ApiError
@@ -41,6 +42,8 @@ CONFLICT_DELAY: Final = 0.2
 SETTLES: Final = timedelta(seconds=10)
 """How long a node is left as it is after a pod was assigned a socket: what was decided is to be in effect first."""
 _AT_ONCE: Final = timedelta(0)
+_DNS_NAME: Final = re.compile("[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
+"""What objects are called: a pod with another name cannot be, and the API server refuses to look for some of them."""
 
 
 @dataclass(slots=True)
@@ -134,7 +137,7 @@ class Reconciler:
             return
         now = datetime.now(UTC).replace(microsecond=0)
         seats = self._seats(this)
-        gone = [each for each in seats.absent if await self._is_gone(each, node)]
+        gone, unclear = await self._missing(seats.absent, node)
         come = [] if seats.why_not or not self._assign_all else self._newcomers(this, seats)
         # One after the other: both would take the same room.
         exchange, late = (None, None) if come else await self._exchange(seats, now)
@@ -145,6 +148,7 @@ class Reconciler:
         if late is not None:
             self._queue.add(node, delay=max(1.0, (late - now).total_seconds()))
         metrics.measure(node, len(seats.pairs()))
+        seats = replace(seats, problems=seats.problems + unclear)
         await self._write_condition(this, paired(seats, late), now)
 
     def _seats(self, this: _Pass) -> Seats:
@@ -154,8 +158,26 @@ class Reconciler:
     def _newcomers(self, this: _Pass, seats: Seats) -> list[Newcomer]:
         return newcomers(this.status, seats, self._pods.of(this.node).values(), self._class_label)
 
+    async def _missing(self, absent: Iterable[Assignment], node: str) -> tuple[list[Assignment], tuple[str, ...]]:
+        """Assignments whose pods will not be on the node, and what is unclear about others: these stay."""
+        gone, unclear = [], []
+        for each in absent:
+            try:
+                if await self._is_gone(each, node):
+                    gone.append(each)
+            except ApiError as error:
+                if error.retryable or error.unauthorized or not error.stated:
+                    raise
+                unclear.append(
+                    f"{KIND} {node}: spec.assignments: whether {each.namespace}/{each.name} ({each.uid}) is there "
+                    f"is not known: {error}; it stays until somebody takes it out"
+                )
+        return gone, tuple(unclear)
+
     async def _is_gone(self, assignment: Assignment, node: str) -> bool:
         """Whether the pod of an assignment will not be on the node; the watch may be late: the API server is asked."""
+        if not (_DNS_NAME.fullmatch(assignment.namespace) and _DNS_NAME.fullmatch(assignment.name)):
+            return True
         try:
             pod = await self._client.get(PODS, assignment.name, namespace=assignment.namespace)
         except ApiError as error:

@@ -71,12 +71,17 @@ def test_an_assignment_for_a_pod_that_is_gone_is_taken_out_whoever_wrote_it(node
         node.entry("one-d", 1, uid="of-one-before"),
         node.entry("elsewhere", 1, uid=elsewhere),
         node.entry("done", 1),
+        node.entry("..", 1, uid="dots"),
+        node.entry("a/b", 1, uid="slash"),
+        node.entry("x", 1, uid="elsewhere") | {"namespace": ".."},
         node.entry("waiting", 1, uid=waiting),
         manager="somebody",
     )
     node.wait_assigned(["one-d"], ["waiting"])
     notes = eventually(lambda: node.events("AssignmentsRemoved"), what="Event")
-    assert all(f"{node.stage.name}/{name} (" in notes[0] for name in ("gone", "one-d", "elsewhere", "done"))
+    assert all(
+        f"{node.stage.name}/{name} (" in notes[0] for name in ("gone", "one-d", "elsewhere", "done", "..", "a/b")
+    )
 
 
 def test_who_was_assigned_by_hand_stays_and_others_move(node: SocketStand) -> None:

@@ -46,6 +46,8 @@ class World:
         self.delays: list[float] = []
         self.asked: list[str] = []
         self.refusal = 0
+        self.refused: dict[str, int] = {}
+        self.stated = True
         keys = {f"k:{json.dumps({'uid': f'uid-{name}'})}": {"f:socket": {}} for name in assigned}
         owner = {"manager": PLACEMENT_MANAGER, "fieldsV1": {"f:spec": {"f:assignments": keys}}}
         self.raw: dict[str, Any] | None = {
@@ -102,6 +104,8 @@ class World:
                 raise ApiError(status=404, reason="NotFound", message="gone", about=(PLURAL, "n1"))
             return self.raw
         self.asked.append(name)
+        if name in self.refused:
+            raise ApiError(status=self.refused[name], reason="Refused", message="no", stated=self.stated)
         if name not in self.pods:
             raise ApiError(status=404, reason="NotFound", message="gone", about=("pods", name))
         return self.pods[name]
@@ -209,6 +213,37 @@ async def test_only_pods_that_are_not_known_are_asked_for() -> None:
     await world.reconciler.reconcile("n1")
     assert (world.asked, world.sockets) == (["late", "gone"], {"d0": 0, "late": 0})
     assert [note.message for note in world.notes] == ["Taken out, no such pod runs here: default/gone (uid-gone)"]
+
+
+@pytest.mark.parametrize("field", ["name", "namespace"])
+@pytest.mark.parametrize("text", ["..", "a/b", "%2e", "a b", "-a", "a.", "A", "ä", "a\n"])
+async def test_what_no_pod_can_be_called_is_gone_without_asking(field: str, text: str) -> None:
+    world = World(*crowd(2), assigned={"d0": 0, "d1": 0, "odd": 0})
+    assert world.raw is not None
+    world.raw["spec"]["assignments"][2][field] = text
+    await world.reconciler.reconcile("n1")
+    assert (world.asked, world.sockets.keys(), sorted(world.sockets.values())) == ([], {"d0", "d1"}, [0, 1])
+    assert [note.reason for note in world.notes] == ["AssignmentsRemoved", "SocketChanged"]
+
+
+@pytest.mark.parametrize("status", [400, 403, 404])
+async def test_an_assignment_whose_pod_the_server_does_not_tell_stays_and_others_go_on(status: int) -> None:
+    world = World(*crowd(2), assigned={"odd": 0, "d0": 0, "d1": 0, "gone": 0})
+    world.refused = {"odd": status}
+    await world.reconciler.reconcile("n1")
+    assert (world.sockets["odd"], "gone" in world.sockets, world.sockets["d0"]) == (0, False, 1 - world.sockets["d1"])
+    assert world.reason == "BadInput"
+    text = f"spec.assignments: whether default/odd (uid-odd) is there is not known: {status} Refused: no"
+    assert text in world.notes[-1].message
+
+
+@pytest.mark.parametrize(("status", "stated"), [(401, True), (429, True), (503, True), (404, False)])
+async def test_a_server_in_trouble_is_asked_again(status: int, stated: bool) -> None:
+    world = World(*crowd(2), assigned={"odd": 0, "d0": 0, "d1": 0})
+    world.refused, world.stated = {"odd": status}, stated
+    with pytest.raises(ApiError):
+        await world.reconciler.reconcile("n1")
+    assert world.writes == []
 
 
 async def test_one_that_cannot_be_read_is_left_alone_and_one_that_is_gone_forgotten() -> None:
