@@ -21,7 +21,7 @@ CHANGE_DELAY: Final = 1.0
 POD_DELAY: Final = 5.0
 """Seconds for which changes of a node's pods are gathered; placement assigns and takes out its own meanwhile."""
 PROFILE_DELAY: Final = 30.0
-"""Seconds for which changes of WorkloadProfiles are gathered: each is followed by a look at all nodes."""
+"""Seconds for which changes of WorkloadProfiles are gathered: each is followed by a look at all nodes of a workload."""
 
 
 class Handlers:
@@ -68,12 +68,14 @@ class Handlers:
                 self._queue.add(node, delay=POD_DELAY)
 
     def profile_changed(self, old: CustomObject | None, new: CustomObject | None) -> None:
-        """A WorkloadProfile came, changed or went: pods of any node may have another class."""
+        """A WorkloadProfile came, changed or went: pods of some workloads may count as others."""
+        workloads: frozenset[str] = frozenset()
         if new is not None:
-            problem, _ = self._profiles.update(new)
+            problem, workloads = self._profiles.update(new)
             if problem is not None:
                 name = f"{new.metadata.namespace}/{new.metadata.name}"
                 log.warning("workload profile ignored", object=name, problem=problem)
         elif old is not None:
-            self._profiles.delete(old)
-        self._queue.add_known(delay=PROFILE_DELAY)
+            workloads = self._profiles.delete(old)
+        for node in self._pods.nodes_of(workloads) & self._queue.known:
+            self._queue.add(node, delay=PROFILE_DELAY)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, TypeVar
 
 from berth.api.interference import stated_class
 from berth.api.labels import ANNOTATION_SOCKET
@@ -14,6 +14,8 @@ from berth.scheduling.cache.sockets import SocketTable
 from berth.scheduling.cache.units import CPU
 from berth.scheduling.cache.workload_profiles import owner_of
 from berth.scheduling.interference.slowdown import Workload
+
+T = TypeVar("T")
 
 _MOST: Final = 2**40
 """Thousandths of a CPU, more than any machine has: sums of them are to stay whole numbers of 64 bits."""
@@ -65,10 +67,15 @@ class NodePods:
         self._table = table
         self._class_label = class_label
         self._nodes: dict[str, dict[str, SocketPod]] = {}
+        self._workloads: dict[str, dict[str, str]] = {}
 
     def of(self, node: str) -> Mapping[str, SocketPod]:
         """Return the pods of a node that have not finished, by uid."""
         return self._nodes.get(node, {})
+
+    def nodes_of(self, workloads: Iterable[str]) -> set[str]:
+        """Return the nodes with pods of any of these workloads, as `owner_of` names them."""
+        return {node for name in workloads for node in self._workloads.get(name, {}).values()}
 
     def workload(self, pod: SocketPod) -> Workload | None:
         """Return what the slowdown model knows a pod by; None for one without class."""
@@ -89,16 +96,24 @@ class NodePods:
         return list(dict.fromkeys(facts.node for facts in (before, after) if facts is not None))
 
     def _keep(self, pod: SocketPod, *, there: bool) -> None:
-        pods = self._nodes.setdefault(pod.spec.node_name, {})
-        if there:
-            pods[pod.metadata.uid] = pod
-        else:
-            pods.pop(pod.metadata.uid, None)
-        if not pods:
-            del self._nodes[pod.spec.node_name]
+        node, owner = pod.spec.node_name, owner_of(pod)
+        _set(self._nodes, node, pod.metadata.uid, pod if there else None)
+        if owner:
+            _set(self._workloads, owner, pod.metadata.uid, node if there else None)
 
     def _facts(self, pod: SocketPod | None) -> _Facts | None:
         if pod is None or not pod.spec.node_name or pod.finished:
             return None
         workload = self.workload(pod)
         return None if workload is None else _Facts(pod.spec.node_name, workload, pod.cpu, pod.leaving)
+
+
+def _set(groups: dict[str, dict[str, T]], group: str, key: str, value: T | None) -> None:
+    """Have a value in a group, or none; groups without any are forgotten."""
+    found = groups.setdefault(group, {})
+    if value is not None:
+        found[key] = value
+    else:
+        found.pop(key, None)
+    if not found:
+        del groups[group]
