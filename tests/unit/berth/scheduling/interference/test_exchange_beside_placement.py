@@ -12,18 +12,41 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from berth.api.interference import InterferenceClass
+from berth.kube.objects import CustomObject
 from berth.scheduling.cache.socket_choice import SocketChoice
 from berth.scheduling.cache.sockets import SocketTable
 from berth.scheduling.interference.exchange import Seated, Terms, best_exchange
 from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.residents import Resident
-from berth.scheduling.interference.slowdown import SlowdownModel, Workload
-from tests.support.sockets import status
+from tests.support.sockets import status, workload_profile
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 EVER = Terms(cool_down=timedelta(0))
-MODEL = SlowdownModel()
 EVENTS = 40
+WORKLOADS = 8
+"""Workloads with a profile, where there are any: two of each class."""
+
+
+def profiles(*, agreeing: bool) -> list[CustomObject]:
+    """WorkloadProfiles that state most slowdowns beside each other: as classes have it, or any from 1 to 1.6."""
+    chance = random.Random(1)
+    letters = [InterferenceClass("ABCD"[number % 4]) for number in range(WORKLOADS)]
+
+    def slowdown(victim: InterferenceClass, neighbour: InterferenceClass) -> str:
+        if not agreeing:
+            return f"{chance.uniform(1, 1.6):.2f}"
+        return (
+            f"{chance.uniform(1.2, 1.5) if victim.sensitive and neighbour.contentious else chance.uniform(1, 1.1):.2f}"
+        )
+
+    return [
+        workload_profile(
+            f"w{number}",
+            letter.value,
+            slowdowns={f"w{at}": slowdown(letter, other) for at, other in enumerate(letters) if chance.random() < 0.8},
+        )
+        for number, letter in enumerate(letters)
+    ]
 
 
 @dataclass
@@ -33,6 +56,7 @@ class Node:
     sockets: int
     cpus: int
     repairing: bool
+    profiles: tuple[CustomObject, ...] = ()
     table: SocketTable = field(default_factory=SocketTable)
     pods: list[str] = field(default_factory=list)
     moved_by_placement: int = 0
@@ -42,6 +66,8 @@ class Node:
 
     def __post_init__(self) -> None:
         self.table.update_node(status("n", cpus=[self.cpus] * self.sockets))
+        for profile in self.profiles:
+            self.table.profiles.update(profile)
         self.choice = SocketChoice(self.table)
 
     def comes(self, letter: str) -> None:
@@ -49,7 +75,11 @@ class Node:
         self.come += 1
         uid = f"pod-{self.come}"
         before = {each: seat.socket for each, seat in self.table.seats("n").items()}
-        self.table.add(uid, "n", Resident(Workload("", InterferenceClass(letter)), 1000))
+        # Of the two workloads of a class they come by turns.
+        owner = f"default/Deployment/w{'ABCD'.index(letter) + 4 * (self.come % 2)}"
+        workload = self.table.workload(InterferenceClass(letter), owner)
+        assert workload is not None
+        self.table.add(uid, "n", Resident(workload, 1000))
         self.choice.choose(uid, InterferencePolicy.LEAST_SLOWDOWN)
         self.table.confirm(uid)
         self.pods.append(uid)
@@ -66,7 +96,7 @@ class Node:
         seats = {uid: seat for uid, seat in self.table.seats("n").items() if seat.socket is not None}
         uids = list(seats)
         pods = [Seated(seats[uid].resident.workload, 1000, seats[uid].socket or 0) for uid in uids]
-        found = best_exchange(pods, [1000 * self.cpus] * self.sockets, MODEL, EVER, NOW)
+        found = best_exchange(pods, [1000 * self.cpus] * self.sockets, self.table.profiles.model, EVER, NOW)
         if found is None:
             return False
         if self.repairing:
@@ -77,11 +107,13 @@ class Node:
         return True
 
 
-def lived(sockets: int, cpus: int, mix: tuple[int, ...], *, repairing: bool) -> list[Node]:
+def lived(
+    sockets: int, cpus: int, mix: tuple[int, ...], *, repairing: bool, profiles: tuple[CustomObject, ...]
+) -> list[Node]:
     """Nodes after some coming and going."""
     nodes = []
     for seed in range(12):
-        chance, node = random.Random(seed), Node(sockets, cpus, repairing)
+        chance, node = random.Random(seed), Node(sockets, cpus, repairing, profiles)
         for _ in range(EVENTS):
             if node.pods and (chance.random() < 0.45 or len(node.pods) == sockets * cpus):
                 node.goes(chance.choice(node.pods))
@@ -91,13 +123,32 @@ def lived(sockets: int, cpus: int, mix: tuple[int, ...], *, repairing: bool) -> 
     return nodes
 
 
+BY_CLASS: tuple[CustomObject, ...] = ()
+AGREEING, ANY = (tuple(profiles(agreeing=agreeing)) for agreeing in (True, False))
+
+
 @pytest.mark.parametrize("mix", [(1, 1, 1, 1), (1, 0, 0, 1)], ids=["all classes", "A and D"])
-@pytest.mark.parametrize(("sockets", "cpus"), [(2, 2), (2, 4), (4, 2)])
-def test_they_are_of_one_mind(sockets: int, cpus: int, mix: tuple[int, ...]) -> None:
-    alone, both = (lived(sockets, cpus, mix, repairing=repairing) for repairing in (False, True))
+@pytest.mark.parametrize(
+    ("known", "sockets", "cpus", "due", "moves"),
+    [
+        pytest.param(BY_CLASS, 2, 2, 0.02, 1.1, id="two of two"),
+        pytest.param(BY_CLASS, 2, 4, 0.02, 1.1, id="two of four"),
+        pytest.param(BY_CLASS, 4, 2, 0.02, 1.1, id="four of two"),
+        pytest.param(BY_CLASS, 4, 4, 0.05, 1.1, id="four of four"),
+        pytest.param(AGREEING, 2, 4, 0.12, 1.1, id="two of four, measured"),
+        pytest.param(AGREEING, 4, 2, 0.12, 1.1, id="four of two, measured"),
+        pytest.param(AGREEING, 4, 4, 0.12, 1.1, id="four of four, measured"),
+        # Placement keeps sockets empty for who may come, exchanges use them for who is there.
+        pytest.param(ANY, 4, 4, 0.5, 2.0, id="four of four, any slowdowns"),
+    ],
+)
+def test_they_are_of_one_mind(
+    known: tuple[CustomObject, ...], sockets: int, cpus: int, due: float, moves: float, mix: tuple[int, ...]
+) -> None:
+    alone, both = (lived(sockets, cpus, mix, repairing=repairing, profiles=known) for repairing in (False, True))
     come = sum(node.come for node in both)
-    assert sum(node.due_after_coming for node in both) <= 0.02 * come, "what placement has just paired is left"
+    assert sum(node.due_after_coming for node in both) <= due * come, "what placement has just paired is left"
     assert sum(node.moved_by_exchange for node in both) > 0
-    assert sum(node.moved_by_placement for node in both) <= 1.1 * sum(node.moved_by_placement for node in alone), (
+    assert sum(node.moved_by_placement for node in both) <= moves * sum(node.moved_by_placement for node in alone), (
         "and placement moves no more pods because others were moved before"
     )
