@@ -64,6 +64,11 @@ def report(cluster: LocalCluster, node: str) -> dict[str, Any]:
     return found
 
 
+def restarts_of_agents(cluster: LocalCluster) -> dict[str, int]:
+    """Those of controllers that an outage ended may be told later."""
+    return {name: count for name, count in restarts(cluster).items() if name.startswith("berth-node-")}
+
+
 def test_without_an_api_server_agents_go_on_and_afterwards_everything_does(stage: Stage) -> None:
     cluster = stage.cluster
     eventually(lambda: all_near(stage), what="costs of an idle network", timeout=240.0)
@@ -91,7 +96,7 @@ def test_without_an_api_server_agents_go_on_and_afterwards_everything_does(stage
 
 def test_an_agent_that_is_killed_begins_again_and_moves_no_cost(stage: Stage) -> None:
     cluster = stage.cluster
-    before, name = restarts(cluster), agent_on(cluster, "node-2")
+    before, name = restarts_of_agents(cluster), agent_on(cluster, "node-2")
     killed = datetime.now(UTC)
     (pid,) = processes_on(cluster, "node-2", "run", "node")
     os.kill(pid, signal.SIGKILL)
@@ -105,7 +110,7 @@ def test_an_agent_that_is_killed_begins_again_and_moves_no_cost(stage: Stage) ->
     eventually(reported, what="a new report", timeout=60.0)
     assert moved == []
     expected = {**before, name: before[name] + 1}
-    eventually(lambda: restarts(cluster), accept=expected.__eq__, what="one restart")
+    eventually(lambda: restarts_of_agents(cluster), accept=expected.__eq__, what="one restart")
 
 
 @pytest.fixture(scope="module")
@@ -149,13 +154,13 @@ def clock_ahead(cluster: LocalCluster, node: str, seconds: float) -> Iterator[No
 
 @pytest.mark.usefixtures("gone")
 def test_an_agent_whose_clock_is_wrong_is_named_and_moves_no_cost(stage: Stage) -> None:
-    """That of the one node that still measures with node-1."""
+    """That of the one node that still measures with node-1. Another pod, its first report, and words are paced."""
     with clock_ahead(stage.cluster, "node-2", AHEAD):
         source = eventually(
             lambda: condition(topology(stage), "SourceAvailable"),
             accept=lambda found: "node-2 probed more than a minute from now" in found["message"],
             what="measurements of the future",
-            timeout=90.0,
+            timeout=180.0,
         )
         assert (source["status"], source["reason"]) == ("True", "SomeMeasurementsUnusable")
         costs = zone_costs(stage)
