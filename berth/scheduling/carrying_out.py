@@ -69,7 +69,7 @@ class CarryingOut:
             joint: what they are for.
             decisions: the plan.
             near: whether Services keep calls near, of which the plan knows nothing.
-            since: pauses of the budget when its nodes were filtered: if others have had a turn after that, pods are
+            since: pauses of the budget before its nodes were filtered: if others have had a turn after that, pods are
                 judged anew, alike ones once, and each of them where calls take bandwidth.
         """
         state, budget, group = self._cache.state, joint.budget, joint.group

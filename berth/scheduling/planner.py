@@ -158,12 +158,12 @@ class Planner:
         if len(ordered) == 1:
             return self.place_pod(ordered[0], group, costs)
         joint = JointPlan(group, costs, self._budget(), partial)
-        in_counts = self._in_counts is not None
+        in_counts, since = self._in_counts is not None, joint.budget.pauses
         with joint.budget.holding_back(_TO_PLAN) if partial else nullcontext():
             candidates, failures = yield from self._filtered.candidates(joint, ordered, in_counts=in_counts)
         try:
             if partial or not failures:
-                failures += yield from self._place_by_priority(joint, candidates)
+                failures += yield from self._place_by_priority(joint, candidates, since)
             if not failures or partial:
                 decisions = tuple((yield from self._with_edges(joint)))
                 return Outcome(decisions, tuple(failures), cut_short=joint.budget.cut_short)
@@ -209,10 +209,10 @@ class Planner:
         return group.index.get(workload_of(pod), len(group.index) + 1)
 
     def _place_by_priority(
-        self, joint: JointPlan, candidates: Sequence[Candidate]
+        self, joint: JointPlan, candidates: Sequence[Candidate], since: int
     ) -> Generator[None, None, list[Failure]]:
         """Place all together; where one has the room of a pod of higher priority, class after class from the top."""
-        failures = yield from self._place_candidates(joint, candidates)
+        failures = yield from self._place_candidates(joint, candidates, since)
         lowest = min((decision.pod.spec.priority for decision in joint.settled), default=0)
         outranked = any(failure.pod.spec.priority > lowest for failure in failures)
         if not (joint.partial and joint.settled and outranked) or joint.budget.exhausted:
@@ -225,43 +225,44 @@ class Planner:
             if joint.settled and joint.budget.exhausted:
                 failures += (unplanned(pod, joint.group) for pod in pods)
                 continue
+            since = joint.budget.pauses
             able, lost = yield from self._filtered.candidates(joint, pods, in_counts=in_counts)
-            failures += [*lost, *(yield from self._place_candidates(joint, able))]
+            failures += [*lost, *(yield from self._place_candidates(joint, able, since))]
         return failures
 
     def _place_candidates(
-        self, joint: JointPlan, candidates: Sequence[Candidate]
+        self, joint: JointPlan, candidates: Sequence[Candidate], since: int
     ) -> Generator[None, None, list[Failure]]:
         """Plan in counts where the profile says so, the rest batch after batch; returns who gets no node.
 
         Pods with rules about other pods are checked once these are assumed, and moved if need be; so are those left
         too little room by the plan, made of floats, those that request bandwidth, which calls of the plan take as
-        well, and all where Services keep calls near, of which it knows nothing.
+        well, and all where Services keep calls near, of which it knows nothing. `since` are the pauses of the budget
+        before the candidates were filtered, which has pauses itself.
         """
         group, budget = joint.group, joint.budget
         failures: list[Failure] = []
         unmet: list[Failure] = []
         held: list[Decision] = []
         near, first = self._cache.services.keeps_near(group), True
-        pauses = budget.pauses
         if self._in_counts is not None and not self._one_of_each(joint, candidates):
             rest, held = yield from self._in_counts.place(joint, candidates)
             held, unmet = yield from self._carrying_out.settle(joint, held)
-            pauses = budget.pauses
+            since = budget.pauses
             with budget.holding_back() if joint.partial else nullcontext():
                 candidates, failures = yield from self._filtered.candidates(joint, rest)
             if failures and not joint.partial:
                 return failures
         for filtered in batches(candidates, lambda candidate: workload_of(candidate.info.pod)):
-            batch = as_of_now(filtered, self._state)
+            batch, fresh = as_of_now(filtered, self._state), since
             if not first:
                 if budget.exhausted:
                     failures.extend(unplanned(candidate.info.pod, group) for candidate in batch)
                     continue
                 yield from budget.pause()
-                if budget.pauses != pauses:
+                if budget.pauses != since:
                     # Others may have been placed, and nodes have come and gone, since the candidates were filtered.
-                    pauses = budget.pauses
+                    fresh = budget.pauses
                     batch, lost = yield from self._filtered.candidates(joint, [each.info.pod for each in batch])
                     failures.extend(lost)
                     if lost and not joint.partial:
@@ -276,7 +277,7 @@ class Planner:
                 return failures
             infrastructure.observe(application)
             decisions = decisions_of(group, batch, answer, infrastructure.infrastructure.names)
-            held += yield from self._carrying_out.assume(joint, decisions, near=near, since=pauses)
+            held += yield from self._carrying_out.assume(joint, decisions, near=near, since=fresh)
             held, unmet = yield from self._carrying_out.settle(joint, held, together=near and not joint.partial)
         return [*failures, *unmet]
 

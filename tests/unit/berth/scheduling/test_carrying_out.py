@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from berth.scheduling.configuration import Profile
-from berth.scheduling.gang import budget
+from berth.scheduling.gang import batches, budget
+from berth.scheduling.planning import finish
 from tests.support import builders
 from tests.support.placement import Clock, Lab, chain, group_object, lone, member, zoned
 
@@ -62,6 +63,34 @@ def test_what_others_take_in_between_is_not_taken_twice(
     assert stage.over_committed() == []
     assert outcome.decisions
     assert not alone or alone not in {decision.node for decision in outcome.decisions}
+
+
+@pytest.mark.parametrize("partial", [False, True], ids=["all or nothing", "what fits"])
+@pytest.mark.parametrize("most", [1, 400], ids=["in batches", "at once"])
+@pytest.mark.parametrize("turn", range(1, 12))
+def test_rules_of_pods_that_come_in_any_one_turn_hold(
+    turn: int, most: int, partial: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others have no turn but this one: nodes may have been filtered before it, and pods are assumed after it."""
+    monkeypatch.setattr(batches, "BATCH", most)
+    stage = lab()
+    group = stage.group(group_object("shop", *chain("a", "b", "c")))
+    pods = [member(f"{workload}0", workload, cpu="100m") for workload in "abc"]
+    stage.see(*pods)
+    planning = stage.planner.place_group(group, pods, stage.costs, partial=partial)
+    with monkeypatch.context() as short:
+        short.setattr(budget, "TURN_SECONDS", 0.0)
+        for _ in range(turn):
+            next(planning)
+    used = {stage.cache.node_of(pod) for pod in pods}
+    term = builders.pod_term(HOST, {"appgroup.diktyo.x-k8s.io": "shop"})
+    taken = {"n0", "n1", "n2"} - used
+    stage.see(
+        *(lone(f"on-{name}", on=name, spec={"affinity": {"podAntiAffinity": apart_from(term)}}) for name in taken)
+    )
+    outcome = finish(planning)
+    assert not taken & {decision.node for decision in outcome.decisions}
+    assert outcome.decisions or not partial
 
 
 def apart_from(term: dict[str, Any]) -> dict[str, Any]:
