@@ -21,7 +21,7 @@ from berth.scheduling.plugins.pod_topology_spread import PodTopologySpread
 from berth.scheduling.replica_plan.assume import Assuming
 from berth.scheduling.replica_plan.decisions import read
 from berth.scheduling.replica_plan.question import Question, pose
-from berth.scheduling.replica_plan.same_nodes import NodesChangedError
+from berth.scheduling.replica_plan.same_nodes import NodesChangedError, SameNodes
 from berth.scheduling.replicas.plan import plan
 
 if TYPE_CHECKING:
@@ -108,8 +108,13 @@ class ReplicaPlanner:
     def _pose(
         self, joint: JointPlan, candidates: Sequence[Candidate], current: Callable[[], InfrastructureState]
     ) -> Generator[None, None, Question | None]:
-        """Put the question, anew where nodes change meanwhile; None where it cannot be put in time."""
-        while True:
+        """Put the question in turns, and where nodes change meanwhile anew at a stretch; None without time for it.
+
+        Nodes may change at every turn, so that in turns it is never put.
+        """
+        for at_a_stretch in (False, True):
+            if at_a_stretch and joint.budget.exhausted:
+                break
             with suppress(NodesChangedError):
                 now = as_of_now(candidates, self._cache.state)
                 current()  # finds the places of the nodes as they are
@@ -124,11 +129,10 @@ class ReplicaPlanner:
                         enforce_limits=joint.costs.available,
                         spread=self._profile.spread,
                         defaults=self._profile.pod_topology_spread.constraints,
-                        budget=joint.budget,
+                        turns=SameNodes(self._cache.state, joint.budget, at_a_stretch=at_a_stretch),
                     )
                 )
-            if joint.budget.exhausted:
-                return None
+        return None
 
     def _admitting(
         self, group: Group, costs: NetworkCosts, pod: Pod, planned: Planned, *, budgets: bool

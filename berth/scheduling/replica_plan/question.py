@@ -20,7 +20,6 @@ from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.configuration import SYSTEM_DEFAULT_CONSTRAINTS, DefaultConstraint, ObjectiveWeights
 from berth.scheduling.framework.cycle_state import names_nodes
 from berth.scheduling.gang.application import Candidate
-from berth.scheduling.gang.budget import UNLIMITED, Budget
 from berth.scheduling.gang.exact import WIDEST
 from berth.scheduling.gang.problem import Weights
 from berth.scheduling.gang.state import InfrastructureState
@@ -62,7 +61,7 @@ def pose(
     enforce_limits: bool,
     spread: SpreadLevel = SpreadLevel.SOFT,
     defaults: Sequence[DefaultConstraint] = SYSTEM_DEFAULT_CONSTRAINTS,
-    budget: Budget = UNLIMITED,
+    turns: SameNodes | None = None,
 ) -> Generator[None, None, Question | None]:
     """Translate waiting pods, in turns; None where a problem in counts cannot say what holds for them.
 
@@ -79,12 +78,12 @@ def pose(
         enforce_limits: False when no network costs are known: maxNetworkCost cannot be judged then.
         spread: which failure the profile wants survived.
         defaults: the profile's topology spread constraints of pods that state none.
-        budget: time.
+        turns: when others have theirs, and time.
 
     Raises:
         NodesChangedError: while others had their turn.
     """
-    turns = SameNodes(cache.state, budget)
+    turns = turns or SameNodes(cache.state)
     pod_sets = yield from alike(candidates, cache.state, current(), price=weights.price, turns=turns)
     infrastructure = current()
     placed = placed_replicas(group, cache.state)

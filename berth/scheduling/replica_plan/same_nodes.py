@@ -15,8 +15,9 @@ class NodesChangedError(Exception):
 class SameNodes:
     """A budget whose pauses end what is under way where nodes have changed meanwhile."""
 
-    def __init__(self, state: ClusterState, budget: Budget = UNLIMITED) -> None:
-        """Begin with the nodes as they are."""
+    def __init__(self, state: ClusterState, budget: Budget = UNLIMITED, *, at_a_stretch: bool = False) -> None:
+        """Begin with the nodes as they are; `at_a_stretch` gives nobody a turn, so that they stay so."""
+        self._at_a_stretch = at_a_stretch
         self._state = state
         self._budget = budget
         self._version = state.static_version
@@ -24,8 +25,8 @@ class SameNodes:
 
     @property
     def exhausted(self) -> bool:
-        """Whether time is over, looked at once a turn."""
-        if self._turn == self._budget.pauses:
+        """Whether time is over, looked at once a turn, or each time at a stretch."""
+        if not self._at_a_stretch and self._turn == self._budget.pauses:
             return False
         self._turn = self._budget.pauses
         return self._budget.exhausted
@@ -36,6 +37,8 @@ class SameNodes:
         Raises:
             NodesChangedError: in the meantime.
         """
+        if self._at_a_stretch:
+            return
         yield from self._budget.pause()
         if self._state.static_version != self._version:
             raise NodesChangedError

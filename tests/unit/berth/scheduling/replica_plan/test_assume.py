@@ -152,6 +152,25 @@ def with_turns(stage: Lab, turns: int, change: Any) -> Outcome:
         return outcome
 
 
+@pytest.mark.parametrize("partial", [False, True], ids=["all or nothing", "what fits"])
+def test_a_group_is_placed_where_a_node_changes_at_every_turn(partial: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "TURN_SECONDS", 0.0)
+    stage = lab(clock=Clock(tick=0.001))
+    group, waiting = shop(stage), members()
+    stage.see(*waiting)
+    planning, turns = stage.planner.place_group(group, waiting, stage.costs, partial=partial), 0
+    while True:
+        try:
+            next(planning)
+        except StopIteration as end:
+            outcome = end.value
+            break
+        turns += 1
+        stage.cache.update_node(zoned("n9", cpu=8, labels={"turn": str(turns)}))
+    assert len(outcome.decisions) == len(waiting)
+    assert {decision.strategy for decision in outcome.decisions} == {REPLICAS}
+
+
 @pytest.mark.parametrize("turns", range(1, 12))
 class TestNodesBetweenTurns:
     @pytest.fixture(autouse=True)
