@@ -146,10 +146,10 @@ class RuleReader:
         return term.matches(template.namespace, template.labels, labels)
 
     def _without(self, counts: Ints, counted: Callable[[PodRecord], bool]) -> None:
-        """Take those that are gone off counts by node, as far as they are counted."""
-        for pod in self._gone:
-            slot = self._state.node_index.get(pod.node_name)
-            if slot is not None and counted(pod):
+        """Take those that are gone off counts by node, as far as they are counted: others may have ended since."""
+        for pod in (self._state.record(pod.uid) for pod in self._gone):
+            slot = self._state.node_index.get(pod.node_name) if pod is not None else None
+            if pod is not None and slot is not None and counted(pod):
                 counts[slot] -= 1
 
     def _of_kind(self, kind: TermKind) -> Iterator[tuple[AffinityTerm, list[int], list[int], Ints | None] | None]:

@@ -253,3 +253,18 @@ def test_terms_of_placed_pods_that_select_the_same_are_one_rule(kind: str, weigh
     ]
     counts = [rule.placed_subjects.tolist() for rule in found if rule.placed_subjects is not None]
     assert sorted(counts) == [[5, 5, 0, 0], [5, 5, 0, 0], [15, 15, 0, 0]]
+
+
+@pytest.mark.parametrize("kind", ["podAntiAffinity", "podAffinity"])
+def test_a_replaced_pod_that_ends_before_its_rule_is_read_is_not_taken_off_twice(kind: str) -> None:
+    small = lab()
+    old = member("old", "b", labels=B, on="n1", spec=term(kind, ZONE, B, 30))
+    small.see(old)
+    record = small.cache.state.record(old.metadata.uid)
+    assert record is not None
+    sets = pod_sets(small, b(**term(kind, ZONE, B, 30)))
+    small.cache.delete_pod(old)
+    for rule in finish(RuleReader(sets, {}, small.cache.state, (), [record]).read()):
+        assert isinstance(rule, Affinity | AntiAffinity)
+        assert rule.placed is None
+        assert rule.placed_subjects is None
