@@ -70,7 +70,7 @@ class CarryingOut:
             decisions: the plan.
             near: whether Services keep calls near, of which the plan knows nothing.
             since: pauses of the budget before its nodes were filtered: if others have had a turn after that, pods are
-                judged anew, alike ones once, and each of them where calls take bandwidth.
+                judged anew, alike ones once, and each of them where calls take bandwidth; without time they are not.
         """
         state, budget, group = self._cache.state, joint.budget, joint.group
         calls = any(edge.bandwidth for edge in group.edges)
@@ -87,7 +87,9 @@ class CarryingOut:
                 if pauses != budget.pauses:
                     exact, pauses = self._infrastructure(joint.costs).exact, budget.pauses
                     known.clear()
-                if alike not in known:
+                if alike not in known and budget.exhausted:
+                    alone = False
+                elif alike not in known:
                     known[alike] = self._judge(decision.pod, group, joint.costs, NOTHING_PLANNED)[1].mask
             slot = state.node_index.get(decision.node)
             alone = alone and slot is not None and fits(state, exact, slot, info.template)

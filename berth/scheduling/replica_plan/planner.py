@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from berth.network.limits import NOTHING_PLANNED
+from berth.network.routing import Routing
 from berth.scheduling.decision import Decision
 from berth.scheduling.framework.reasons import BANDWIDTH
 from berth.scheduling.gang.application import as_of_now
@@ -23,6 +24,7 @@ from berth.scheduling.replica_plan.decisions import read
 from berth.scheduling.replica_plan.question import Question, pose
 from berth.scheduling.replica_plan.same_nodes import NodesChangedError, SameNodes
 from berth.scheduling.replicas.plan import plan
+from berth.scheduling.single import workload_of
 
 if TYPE_CHECKING:
     from berth.kube.objects import Pod
@@ -141,19 +143,36 @@ class ReplicaPlanner:
         return self._judge(pod, group, costs, planned, skip=() if budgets else JUDGED_AT_ONCE)[1].mask
 
     def _give_up(self, joint: JointPlan, first: int) -> Generator[None, None, list[Decision]]:
-        """Give up decisions from `first` on whose calls go beyond a limit now that others of the plan have no node."""
-        state, settled, given_up = self._cache.state, joint.settled, list[Decision]()
+        """Give up decisions from `first` on whose calls go beyond a limit now that others of the plan have no node.
+
+        That can be where a Service keeps calls near, of which fewer endpoints are reached then; those that there is no
+        time to judge are given up with all that were judged before.
+        """
+        group, state, settled, given_up = joint.group, self._cache.state, joint.settled, list[Decision]()
+        near = {
+            edge.dependent
+            for edge in group.edges
+            if edge.max_cost < math.inf
+            and self._cache.services.routing(group.key, edge.dependency).routing is not Routing.ALL
+        }
+        callers = [decision for decision in settled[first:] if workload_of(decision.pod) in near]
         looked_at = -1
         while looked_at != len(given_up):
             looked_at = len(given_up)
-            for decision in settled[first:]:
+            for decision in tuple(callers):
                 yield from joint.budget.pause()
+                if joint.budget.exhausted:
+                    for caller in callers:
+                        self._cache.forget(caller.pod)
+                        settled.remove(caller)
+                    return [*given_up, *callers]
                 self._cache.forget(decision.pod)
-                cycle, _ = self._judge(decision.pod, joint.group, joint.costs, NOTHING_PLANNED)
+                cycle, _ = self._judge(decision.pod, group, joint.costs, NOTHING_PLANNED)
                 cycle.limits = [edge for edge in cycle.limits if edge.callers is None]
                 slot = state.node_index.get(decision.node)
                 if slot is not None and any(rejected.nodes[slot] for rejected in NetworkOverhead().filter(cycle)):
                     settled.remove(decision)
+                    callers.remove(decision)
                     given_up.append(decision)
                 else:
                     self._cache.assume(decision.pod, decision.node)

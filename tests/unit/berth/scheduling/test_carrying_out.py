@@ -8,7 +8,8 @@ import pytest
 
 from berth.scheduling.configuration import Profile
 from berth.scheduling.gang import batches, budget
-from berth.scheduling.planning import finish
+from berth.scheduling.gang.budget import Budget
+from berth.scheduling.planning import JointPlan, finish
 from tests.support import builders
 from tests.support.placement import Clock, Lab, chain, group_object, lone, member, zoned
 
@@ -63,6 +64,18 @@ def test_what_others_take_in_between_is_not_taken_twice(
     assert stage.over_committed() == []
     assert outcome.decisions
     assert not alone or alone not in {decision.node for decision in outcome.decisions}
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["in time", "too late"])
+def test_out_of_time_no_template_is_judged_anew(late: bool) -> None:
+    stage = lab()
+    group = stage.group(group_object("shop", *chain("a", "b")))
+    placed = stage.place(group, *(member(f"a{number}", "a", cpu=f"{number + 1}0m") for number in range(6))).decisions
+    stage.planner.forget(placed)
+    joint = JointPlan(group, stage.costs, Budget(stage.clock, 2.0), partial=True)
+    stage.clock.advance(10.0 * late)
+    held = finish(stage.planner._carrying_out.assume(joint, placed, near=False, since=-1))
+    assert (len(held), len(joint.settled)) == ((6, 0) if late else (0, 6))
 
 
 @pytest.mark.parametrize("partial", [False, True], ids=["all or nothing", "what fits"])

@@ -6,9 +6,10 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 
-from berth.kube.objects import Pod
+from berth.kube.objects import Pod, Service
 from berth.network.groups import Group
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
@@ -17,7 +18,8 @@ from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.framework.framework import FilterResult, Framework
 from berth.scheduling.gang import budget
 from berth.scheduling.gang.strategies import REPLICAS
-from berth.scheduling.planning import finish
+from berth.scheduling.planning import JointPlan, finish
+from berth.scheduling.single import workload_of
 from tests.support import builders
 from tests.support.placement import Clock, Lab, chain, group_object, lone, member, where, zoned
 
@@ -224,3 +226,23 @@ class TestOutOfTime:
         outcome = stage.place(shop(stage), *members(**apart("a")), partial=True)
         assert len(outcome.decisions) == 1
         assert len(judged) == 1
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["in time", "too late"])
+def test_out_of_time_callers_that_may_be_beyond_a_limit_are_given_up_unjudged(
+    late: bool, judged: list[CycleState]
+) -> None:
+    stage = lab()
+    group = shop(stage, maxNetworkCost=5)
+    spec = {"selector": {"appgroup.diktyo.x-k8s.io.workload": "b"}, "trafficDistribution": "PreferSameZone"}
+    service = {"metadata": {"name": "b", "namespace": "default"}, "spec": spec}
+    stage.cache.update_service(msgspec.convert(service, Service))
+    joint = JointPlan(group, stage.costs, budget.Budget(stage.clock, 2.0), partial=True)
+    joint.settled.extend(stage.place(group, *members()).decisions)
+    judged.clear()
+    stage.clock.advance(10.0 * late)
+    assert stage.planner._in_counts is not None
+    given_up = finish(stage.planner._in_counts._give_up(joint, 0))
+    assert {workload_of(decision.pod) for decision in given_up} == ({"a"} if late else set())
+    assert (len(given_up), len(joint.settled), len(judged)) == ((COUNT, COUNT, 0) if late else (0, 2 * COUNT, COUNT))
+    assert all(not stage.cache.node_of(decision.pod) for decision in given_up)
