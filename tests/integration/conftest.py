@@ -45,6 +45,7 @@ from hack.harness.cluster import DEMO_TOPOLOGY, Kubectl, eventually, install_crd
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.costs import Costs, create_nodes
+from tests.support.placing import BARE
 
 _numbers = itertools.count(1)
 
@@ -123,6 +124,12 @@ def module_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callabl
     """Factory of clusters that live as long as the module."""
     with _clusters(tmp_path_factory.mktemp("clusters")) as start:
         yield start
+
+
+@pytest.fixture(scope="module")
+def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
+    """A control plane of the module's own, for what works on all objects of a kind."""
+    return module_cluster(**BARE)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ every pod gets one, no rule between pods was broken, and no pod was moved.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.bindings import BindingHistory, over_committed
 from tests.support.faults import Fault, FaultProxy, Rule
-from tests.support.placing import BARE, Stage, chain, configuration, profile
+from tests.support.placing import Stage, chain, configuration, profile
 
 STEPS = 30
 ZONES = "abc"
@@ -45,12 +45,6 @@ def rules(kind: str, workload: str) -> dict[str, Any]:
         constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": own}
         return {"topologySpreadConstraints": [constraint]}
     return {}
-
-
-@pytest.fixture(scope="module")
-def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A cluster where nothing but the test and Berth changes pods and nodes."""
-    return module_cluster(**BARE)
 
 
 @pytest.fixture(scope="module")

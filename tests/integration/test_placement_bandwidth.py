@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,7 @@ from controllers.placement import allocation_writer, link_usage
 from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.placing import BARE, InProcess, Stage, chain, configuration, profile
-
-
-@pytest.fixture(scope="module")
-def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A cluster of the module's own."""
-    return module_cluster(**BARE)
+from tests.support.placing import InProcess, Stage, chain, configuration, profile
 
 
 @pytest.mark.parametrize(

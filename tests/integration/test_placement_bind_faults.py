@@ -6,7 +6,7 @@ shown by filling the stage's nodes to the last core afterwards: room that had le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -17,7 +17,6 @@ from hack.localcluster import LocalCluster
 from tests.support.bindings import BindingHistory, accepted_bindings, over_committed
 from tests.support.faults import Fault, FaultProxy
 from tests.support.placing import (
-    BARE,
     InProcess,
     Stage,
     chain,
@@ -27,12 +26,6 @@ from tests.support.placing import (
 
 PODS = 12
 """Pods of a case, half of them an application; the nodes have room for twice as many."""
-
-
-@pytest.fixture(scope="module")
-def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A cluster where nothing but the test and Berth changes pods and nodes."""
-    return module_cluster(**BARE)
 
 
 @pytest.fixture(scope="module")

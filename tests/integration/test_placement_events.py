@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.placing import BARE, Stage, chain, configuration, profile
+from tests.support.placing import Stage, chain, configuration, profile
 
 MEMBERS = 200
-
-
-@pytest.fixture(scope="module")
-def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """An API server that nobody else writes to."""
-    return module_cluster(**BARE)
 
 
 @pytest.fixture(scope="module")

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from berth.api import probereport
 from berth.api.labels import RESOURCE_BANDWIDTH
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.placing import BARE, Stage, configuration, profile
+from tests.support.placing import Stage, configuration, profile
 
 MBIT = 10**6
-
-
-@pytest.fixture(scope="module")
-def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A cluster of the module's own: reports are about its nodes."""
-    return module_cluster(**BARE)
 
 
 def report(stage: Stage, node: str, *, mean: int, deviation: int, age: float = 0.0) -> None:

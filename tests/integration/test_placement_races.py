@@ -21,7 +21,6 @@ from hack.localcluster import LocalCluster
 from tests.support.bindings import BindingHistory, over_committed
 from tests.support.faults import Fault, FaultProxy, Rule
 from tests.support.placing import (
-    BARE,
     STAGE_LABEL,
     Stage,
     chain,
@@ -31,12 +30,6 @@ from tests.support.placing import (
 from tests.support.stepped_clock import SteppedClock
 
 WAIT_SECONDS = 4
-
-
-@pytest.fixture(scope="module")
-def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A cluster where nothing but the test and Berth changes pods and nodes."""
-    return module_cluster(**BARE)
 
 
 @pytest.fixture(scope="module")

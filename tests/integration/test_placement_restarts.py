@@ -9,7 +9,6 @@ import os
 import random
 import select
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.bindings import BindingHistory, accepted_bindings, over_committed
 from tests.support.faults import Fault, FaultProxy
-from tests.support.placing import BARE, Stage, chain, configuration, profile
+from tests.support.placing import Stage, chain, configuration, profile
 from tests.support.stable import Stable
 
 ROUNDS = 100
@@ -28,12 +27,6 @@ SINGLES = 6
 PER_ROUND = len(WORKLOADS) + SINGLES
 NODES = 12
 IN_FLIGHT = 3
-
-
-@pytest.fixture(scope="module")
-def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A cluster of the module's own."""
-    return module_cluster(**BARE)
 
 
 @pytest.mark.timeout(600)

@@ -5,7 +5,7 @@ Left out: pinning, which is the node agent's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,7 @@ from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.faults import Fault, FaultProxy
-from tests.support.placing import BARE, Stage, configuration, profile
-
-
-@pytest.fixture(scope="module")
-def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A cluster of the module's own: with a SocketStatus anywhere, placement follows classes."""
-    return module_cluster(**BARE)
+from tests.support.placing import Stage, configuration, profile
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ sense (test_socketstatus_input.py), and placement beside it (test_socketstatus_p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,14 +17,8 @@ from berth.api.labels import ANNOTATION_SOCKET
 from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.placing import BARE, Stage
+from tests.support.placing import Stage
 from tests.support.socket_stand import SocketStand
-
-
-@pytest.fixture(scope="module")
-def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A cluster of the module's own: the controller works on all SocketStatuses."""
-    return module_cluster(**BARE)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ Left out: what the API server refuses (test_socketstatus_kind.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,14 +13,8 @@ from berth.api.labels import LABEL_CATEGORY
 from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.placing import BARE, Stage
+from tests.support.placing import Stage
 from tests.support.socket_stand import SocketStand
-
-
-@pytest.fixture(scope="module")
-def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A cluster of the module's own: the controller works on all SocketStatuses."""
-    return module_cluster(**BARE)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -12,14 +12,8 @@ from berth.api.labels import ANNOTATION_SOCKET, LABEL_INTERFERENCE_CLASS
 from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.placing import BARE, Stage, configuration, profile
+from tests.support.placing import Stage, configuration, profile
 from tests.support.socket_stand import SocketStand
-
-
-@pytest.fixture(scope="module")
-def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A cluster of the module's own."""
-    return module_cluster(**BARE)
 
 
 @pytest.fixture

@@ -14,17 +14,11 @@ from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.faults import Fault, FaultProxy, Rule
-from tests.support.placing import BARE, Stage
+from tests.support.placing import Stage
 from tests.support.socket_stand import SocketStand
 
 SPEC = r"/apis/berth.dev/v1alpha1/socketstatuses/[^/]+"
 """Path of what is written by pass; the status has another one."""
-
-
-@pytest.fixture(scope="module")
-def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A cluster of the module's own: the controller works on all SocketStatuses."""
-    return module_cluster(**BARE)
 
 
 @pytest.fixture
