@@ -71,7 +71,7 @@ def unmet_preferences(node: Node, pod: Pod) -> float:
     """Sum of weight / 100 over the pod's preferred node affinity terms that the node does not match."""
     affinity = (pod.spec.get("affinity") or {}).get("nodeAffinity") or {}
     preferred: Iterable[Any] = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
-    return sum(item["weight"] / 100 for item in preferred if not _term_admits(node, item["preference"]))
+    return sum(float(item["weight"]) / 100 for item in preferred if not _term_admits(node, item["preference"]))
 
 
 def _tolerated(taint: Manifest, toleration: Manifest) -> bool:

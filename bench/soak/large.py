@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
-from bench.soak.tenant import Tenant, app_group
+from bench.soak.tenant import Tenant, Workloads, app_group
 from berth.api.labels import LABEL_ZONE as ZONE
 from berth.kube.resources import APP_GROUPS, CONFIGMAPS, NETWORK_TOPOLOGIES, Resource
 
@@ -24,7 +24,7 @@ EDITS: Final = 2
 async def large_groups(tenant: Tenant) -> None:
     """AppGroups of a megabyte, each edited so that its order is computed and written again."""
     names = [f"large-{n}" for n in range(QUOTA)]
-    tree = {f"w{n}": {f"w{(n + k) % WORKLOADS}": {} for k in range(1, 6)} for n in range(WORKLOADS)}
+    tree: Workloads = {f"w{n}": {f"w{(n + k) % WORKLOADS}": {} for k in range(1, 6)} for n in range(WORKLOADS)}
     await tenant.create_all(APP_GROUPS, [app_group(name, tree) for name in names])
     for turn in range(EDITS):
         algorithm = "KahnSort" if turn % 2 else "TarjanSort"

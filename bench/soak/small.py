@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
-from bench.soak.tenant import Tenant, app_group, pod
+from bench.soak.tenant import Tenant, Workloads, app_group, pod
 from berth.kube.resources import (
     APP_GROUPS,
     PERSISTENT_VOLUME_CLAIMS,
@@ -30,7 +30,7 @@ LONG: Final = "n" * 63
 
 async def small_groups(tenant: Tenant) -> None:
     """Thousands of small AppGroups with bandwidth, all of them called through Services that change all the time."""
-    tree = {"a": {"b": {"minBandwidth": "1k"}}, "b": {}}
+    tree: Workloads = {"a": {"b": {"minBandwidth": "1k"}}, "b": {}}
     names = [f"small-{n}" for n in range(GROUPS)]
     await tenant.create_all(APP_GROUPS, [app_group(name, tree) for name in names])
     await tenant.create_all(PODS, [pod(f"{name}-{w}", group=name, workload=w) for name in names for w in "ab"])
@@ -39,7 +39,7 @@ async def small_groups(tenant: Tenant) -> None:
 
 async def edited_all_the_time(tenant: Tenant) -> None:
     """A group of 600 pods whose AppGroup changes every 50 ms while it is planned and bound."""
-    trees = [{"a": {"b": {}}, "b": {}}, {"a": {}, "b": {"a": {}}}]
+    trees: list[Workloads] = [{"a": {"b": {}}, "b": {}}, {"a": {}, "b": {"a": {}}}]
     await tenant.create(APP_GROUPS, app_group("edited", trees[0]))
 
     async def edit() -> None:

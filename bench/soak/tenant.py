@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
@@ -24,6 +24,8 @@ from berth.kube.resources import (
 
 GROUP_LABEL = "appgroup.diktyo.x-k8s.io"
 WORKLOAD_LABEL = "appgroup.diktyo.x-k8s.io.workload"
+Workloads: TypeAlias = Mapping[str, Mapping[str, Mapping[str, str | int]]]
+"""What each workload depends on, with the fields of the dependency."""
 KINDS: tuple[Resource[Any], ...] = (
     PODS,
     APP_GROUPS,
@@ -142,7 +144,7 @@ def pod(
     }
 
 
-def app_group(name: str, workloads: Mapping[str, Mapping[str, Mapping[str, str]]]) -> dict[str, Any]:
+def app_group(name: str, workloads: Workloads) -> dict[str, Any]:
     """An AppGroup: what each workload depends on, with fields such as minBandwidth."""
     listed = [
         {
