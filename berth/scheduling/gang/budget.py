@@ -37,6 +37,11 @@ class Budget:
         """True once somebody was told that the time is over, and left something out"""
 
     @property
+    def spent(self) -> float:
+        """Seconds of planning so far."""
+        return self._clock() - self._start
+
+    @property
     def over(self) -> bool:
         """Whether to go on with the best plan found so far."""
         return self._beyond(self._seconds)
@@ -71,7 +76,7 @@ class Budget:
         self.pauses += 1
 
     def _beyond(self, seconds: float) -> bool:
-        beyond = self._clock() - self._start >= seconds
+        beyond = self.spent >= seconds
         self.cut_short |= beyond
         return beyond
 

@@ -20,6 +20,7 @@ from berth.scheduling.cache.terms import AffinityTerm, SpreadConstraint
 from berth.scheduling.configuration import SYSTEM_DEFAULT_CONSTRAINTS, DefaultConstraint
 from berth.scheduling.host_ports import port_conflicts
 from berth.scheduling.plugins.inter_pod_affinity import selected_by_all
+from berth.scheduling.replica_plan.label_index import LabelIndex
 from berth.scheduling.replica_plan.pod_sets import Alike
 from berth.scheduling.replica_plan.same_nodes import SameNodes
 from berth.scheduling.replicas.problem import Rule
@@ -63,6 +64,7 @@ class RuleReader:
         self._state = state
         self._defaults = defaults
         self._gone = gone
+        self._labels = LabelIndex([pods.template.labels for pods in pod_sets])
         self._domains: dict[str, Ints] = {}
         self._eligible: dict[bytes, Bools] = {}
         self._left: float = math.inf
@@ -129,8 +131,8 @@ class RuleReader:
         """Pod sets that all terms select."""
         return [
             number
-            for number, pods in enumerate(self._pod_sets)
-            if all(self._selects(term, pods.template) for term in terms)
+            for number in self._labels.carriers(terms[0].selector)
+            if all(self._selects(term, self._pod_sets[number].template) for term in terms)
         ]
 
     def _there(self, *terms: AffinityTerm) -> Ints | None:
@@ -296,8 +298,9 @@ class RuleReader:
             subjects=subjects,
             selects=[
                 number
-                for number, pods in enumerate(self._pod_sets)
-                if pods.template.namespace == template.namespace and constraint.selector.matches(pods.template.labels)
+                for number in self._labels.carriers(constraint.selector)
+                if self._pod_sets[number].template.namespace == template.namespace
+                and constraint.selector.matches(self._pod_sets[number].template.labels)
             ],
             max_skew=constraint.max_skew,
             hard=hard,

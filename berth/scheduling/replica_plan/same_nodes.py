@@ -7,6 +7,9 @@ from collections.abc import Generator
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.gang.budget import UNLIMITED, Budget
 
+STRETCH_SECONDS = 1.0
+"""What is made at a stretch may keep others waiting for that long."""
+
 
 class NodesChangedError(Exception):
     """Nodes have come, gone or changed while others had their turn."""
@@ -16,8 +19,9 @@ class SameNodes:
     """A budget whose pauses end what is under way where nodes have changed meanwhile."""
 
     def __init__(self, state: ClusterState, budget: Budget = UNLIMITED, *, at_a_stretch: bool = False) -> None:
-        """Begin with the nodes as they are; `at_a_stretch` gives nobody a turn, so that they stay so."""
+        """Begin with the nodes as they are; `at_a_stretch` gives nobody a turn, so that they stay so for a second."""
         self._at_a_stretch = at_a_stretch
+        self._begun = budget.spent
         self._state = state
         self._budget = budget
         self._version = state.static_version
@@ -25,8 +29,10 @@ class SameNodes:
 
     @property
     def exhausted(self) -> bool:
-        """Whether time is over, looked at once a turn, or each time at a stretch."""
-        if not self._at_a_stretch and self._turn == self._budget.pauses:
+        """Whether time is over, looked at once a turn; at a stretch each time, and it is over sooner."""
+        if self._at_a_stretch:
+            return self._budget.spent - self._begun >= STRETCH_SECONDS or self._budget.exhausted
+        if self._turn == self._budget.pauses:
             return False
         self._turn = self._budget.pauses
         return self._budget.exhausted

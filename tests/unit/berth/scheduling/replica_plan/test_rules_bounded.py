@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from berth.scheduling.replica_plan.pod_sets import Alike, alike
 from berth.scheduling.replica_plan.rules import RuleReader, TooManyRulesError
 from tests.support import builders
 from tests.support.placement import Lab, chain, group_object, member, zoned
+from tests.support.work import Work
 
 HOST = "kubernetes.io/hostname"
 REQUIRED, PREFERRED = (
@@ -91,6 +93,31 @@ def test_rules_of_placed_pods_count(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_pods_without_rules_need_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "MOST_FIGURES", 0)
     assert read(lab(), member("a0", "a")) == 0
+
+
+SELF: dict[str, Callable[[dict[str, str]], dict[str, Any]]] = {
+    "anti-affinity": lambda own: {"affinity": {"podAntiAffinity": {REQUIRED: [builders.pod_term(HOST, own)]}}},
+    "affinity": lambda own: {"affinity": {"podAffinity": {REQUIRED: [builders.pod_term(HOST, own)]}}},
+    "spread": lambda own: {"topologySpreadConstraints": [builders.spread(HOST, own)]},
+}
+
+
+@pytest.mark.parametrize("rule", SELF.values(), ids=SELF)
+def test_what_thousands_of_workloads_state_is_not_compared_with_all_of_them(
+    rule: Callable[[dict[str, str]], dict[str, Any]],
+) -> None:
+    """Four times as many take no more than six times the work."""
+
+    def work(workloads: int) -> float:
+        counted = Work()
+        pods = [
+            member(f"w{n}", f"w{n}", labels={"app": f"w{n}"}, spec=rule({"app": f"w{n}"})) for n in range(workloads)
+        ]
+        with counted.counting():
+            assert read(lab(), *pods) == workloads
+        return counted.seconds
+
+    assert work(240) < 6 * work(60)
 
 
 @pytest.mark.parametrize("most", [0, 10**6], ids=["too many rules", "few"])

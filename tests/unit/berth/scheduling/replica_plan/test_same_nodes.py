@@ -8,7 +8,7 @@ import pytest
 
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.gang.budget import TURN_SECONDS, Budget
-from berth.scheduling.replica_plan.same_nodes import NodesChangedError, SameNodes
+from berth.scheduling.replica_plan.same_nodes import STRETCH_SECONDS, NodesChangedError, SameNodes
 from tests.support.placement import Clock, Lab, lone, zoned
 
 
@@ -45,3 +45,22 @@ def test_time_is_looked_at_once_a_turn() -> None:
     assert len(list(same.pause())) == 1
     assert budget.pauses == 1
     assert (same.exhausted, same.exhausted) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "planning", "over"),
+    [
+        pytest.param(STRETCH_SECONDS, 60.0, True, id="over"),
+        pytest.param(0.9 * STRETCH_SECONDS, 60.0, False, id="not over"),
+        pytest.param(0.9 * STRETCH_SECONDS, 0.1, True, id="that of the plan is over"),
+    ],
+)
+def test_at_a_stretch_nobody_has_a_turn_and_time_is_short(seconds: float, planning: float, over: bool) -> None:
+    clock = Clock()
+    budget = Budget(clock, planning)
+    clock.advance(0.1)
+    same = SameNodes(Lab([]).cache.state, budget, at_a_stretch=True)
+    assert not same.exhausted
+    clock.advance(seconds)
+    assert list(same.pause()) == []
+    assert same.exhausted is over
