@@ -44,15 +44,19 @@ def collection_paused(*, active: bool = True) -> Iterator[None]:
             gc.enable()
 
 
-def settle_memory() -> None:
-    """Take everything loaded so far out of the garbage collector's sight; call it after the first lists.
+def give_back_large_blocks() -> None:
+    """Have large blocks go back to the system as soon as they are free; call it when a process begins.
 
-    From then on, large blocks go back to the system when they are free. glibc would raise that bound to the largest
-    block ever freed, up to 32 MiB, and hold back twice as much: one huge list or plan made the process larger for good.
+    glibc would raise the bound to the largest block ever freed, up to 32 MiB, and hold back twice as much, in each of
+    the places that threads allocate from: one huge list, plan or table of paths made a process larger for good.
     """
-    gc.collect()
-    gc.freeze()
     with suppress(AttributeError, OSError):  # no glibc: nothing to set
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_M_MMAP_THRESHOLD, LARGE_BLOCK)
         mallopt(_M_TRIM_THRESHOLD, LARGE_BLOCK)
+
+
+def freeze_objects() -> None:
+    """Take everything loaded so far out of the garbage collector's sight; call it after the first lists."""
+    gc.collect()
+    gc.freeze()

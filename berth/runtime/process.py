@@ -19,6 +19,7 @@ from berth.kube.connection import Connection, ConnectionConfigError, load_connec
 from berth.kube.events import WRITERS, EventRecorder
 from berth.kube.leader_election import LeaderElection
 from berth.kube.lease import LeadershipLost, LeaseTiming
+from berth.kube.memory import give_back_large_blocks
 from berth.runtime.component import Component, ComponentContext, run_together
 from berth.runtime.health import Checks, HealthPortError, HealthServer
 from berth.runtime.operator import Operator
@@ -59,6 +60,7 @@ async def run_components(components: Sequence[Selected], settings: RunSettings) 
         ConnectionConfigError: no usable credentials.
         HealthPortError: the health port is taken.
     """
+    give_back_large_blocks()
     stop = asyncio.Event()
     with _signals(stop):
         work = asyncio.ensure_future(_run(components, settings, stop))

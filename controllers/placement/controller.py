@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 import yaml
 
-from berth.kube.memory import settle_memory
+from berth.kube.memory import freeze_objects
 from berth.kube.objects import Pod
 from berth.runtime.component import ComponentContext, run_together
 from berth.scheduling.cache import ClusterState
@@ -163,7 +163,7 @@ class PlacementController:
         await self._synced()
         if self._sockets is not None:
             await self._sockets.asked()
-        settle_memory()
+        freeze_objects()
         state = self.cache.state
         log.info("placing", nodes=state.node_count, pods=state.pod_count, waiting=len(self.queue))
         while True:

@@ -2,8 +2,9 @@
 
 ``python -m tests.support.probe run probe ...`` is ``berth run probe ...``. What the component does is chosen by the
 environment variable PROBE: ``wait`` (follow namespaces and never end), ``idle`` (never end, no API access), ``fail``,
-``end``, ``refuse`` (its settings), ``stuck`` (ignore cancellation), ``slow`` (clean up for a while), ``note`` (record
-an Event about the namespace default while it is stopped).
+``end``, ``refuse`` (its settings), ``large`` (say whether large blocks are given back), ``stuck`` (ignore
+cancellation), ``slow`` (clean up for a while), ``note`` (record an Event about the namespace default while it is
+stopped).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from berth.kube.resources import NAMESPACES
 from berth.runtime import component
 from berth.runtime.component import ComponentContext
 from berth.runtime.settings import ComponentSettings
+from tests.support import malloc
 
 log = structlog.get_logger(__name__)
 
@@ -89,6 +91,8 @@ class Probe:
             raise RuntimeError("the probe failed")
         if self._mode == "end":
             return
+        if self._mode == "large":
+            log.info("large blocks", given_back=malloc.given_back())
         try:
             if self._mode in ("wait", "note"):
                 await self._namespaces.run()

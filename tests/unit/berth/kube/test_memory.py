@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import subprocess
 import sys
@@ -11,7 +10,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from berth.kube.memory import collection_paused, settle_memory
+from berth.kube.memory import collection_paused, freeze_objects
+from tests.support import malloc
 
 
 @pytest.fixture(autouse=True)
@@ -56,34 +56,21 @@ def test_a_collector_that_was_off_stays_off() -> None:
     assert not gc.isenabled()
 
 
-def test_settle_freezes_what_is_there() -> None:
-    settle_memory()
+def test_what_is_there_is_frozen() -> None:
+    freeze_objects()
     assert gc.get_freeze_count() > 0
 
 
-AFTER_A_HUGE_BLOCK = """
-import ctypes
-from berth.kube.memory import LARGE_BLOCK, settle_memory
-
-class Mallinfo(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd".split()]
-    _fields_ += [(name, ctypes.c_size_t) for name in "usmblks fsmblks uordblks fordblks keepcost".split()]
-
-libc = ctypes.CDLL(None)
-libc.mallinfo2.restype = Mallinfo
-bytearray(30 * LARGE_BLOCK)  # freed at once
-SETTLE
-before = libc.mallinfo2().hblkhd
-block = bytearray(2 * LARGE_BLOCK)
-print(libc.mallinfo2().hblkhd - before >= len(block))
-"""
-
-
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="another C library than glibc")
+@pytest.mark.skipif(not malloc.known(), reason="another C library than glibc")
 @pytest.mark.parametrize(
-    ("settle", "own"), [("settle_memory()", True), ("", False)], ids=["settled", "as glibc has it"]
+    ("setting", "own"), [("give_back_large_blocks()", True), ("", False)], ids=["given back", "as glibc has it"]
 )
-def test_large_blocks_are_mapped_one_by_one_also_after_a_huge_one(settle: str, own: bool) -> None:
-    program = AFTER_A_HUGE_BLOCK.replace("SETTLE", settle)
+def test_large_blocks_are_mapped_one_by_one_also_after_a_huge_one(setting: str, own: bool) -> None:
+    program = f"""
+from berth.kube.memory import give_back_large_blocks
+from tests.support.malloc import given_back
+{setting}
+print(given_back())
+"""
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.split() == [str(own)]

@@ -18,6 +18,7 @@ from berth.runtime.health import Checks
 from berth.runtime.operator import Operator
 from berth.runtime.process import Selected, _Hosted
 from berth.runtime.settings import RunSettings
+from tests.support import malloc
 from tests.support.probe import QUIET, Probe, ProbeSettings, berth, unreachable
 
 
@@ -79,6 +80,12 @@ def status(port: int, path: str) -> tuple[int, str]:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
+
+
+@pytest.mark.skipif(not malloc.known(), reason="another C library than glibc")
+def test_every_process_gives_large_blocks_back(kubeconfig: str) -> None:
+    with berth("run", "probe", kubeconfig, *QUIET, mode="large") as process:
+        assert process.until("large blocks")["given_back"] is True
 
 
 def test_health_without_an_api_server(kubeconfig: str) -> None:
