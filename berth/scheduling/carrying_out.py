@@ -110,8 +110,8 @@ class CarryingOut:
         One is judged in any case where none is assumed yet, so that every attempt gets somewhere. Returns those whose
         rules are not met, and why.
         """
-        group, budget = joint.group, joint.budget
-        turns = Turns(self._cache.state, [self._cache.state.info(decision.pod) for decision in held])
+        state, budget = self._cache.state, joint.budget
+        turns = Turns(state, [state.info(decision.pod) for decision in held])
         everybody, judged = True, bool(joint.settled)
         planned: dict[str, Counter[str]] = {}
         for decision in held if together else ():
@@ -120,37 +120,38 @@ class CarryingOut:
             later: list[Decision] = []
             failures: list[Failure] = []
             for decision in held:
-                info = self._cache.state.info(decision.pod)
+                info, failed = state.info(decision.pod), tuple[Failure, ...]()
                 if judged and budget.exhausted:
-                    failures.append(unplanned(decision.pod, group))
-                    later.append(decision)
-                    continue
-                if not everybody and not turns.due(info):
-                    later.append(decision)
-                    continue
-                yield from budget.pause()
-                judged = True
-                if together:
-                    planned[workload_of(decision.pod)][decision.node] -= 1
-                cycle, result = self._judge(decision.pod, group, joint.costs, planned)
-                turns.judged(info)
-                slot = self._cache.state.node_index.get(decision.node)
-                if slot is not None and result.mask[slot]:
-                    self._cache.assume(decision.pod, decision.node)
-                    joint.settled.append(decision)
-                else:
-                    single = self._place(decision.pod, group, cycle, result)
-                    joint.settled.extend(
-                        replace(moved, planned_with=decision.planned_with) for moved in single.decisions
-                    )
-                    if single.failures:
-                        if together:
-                            planned[workload_of(decision.pod)][decision.node] += 1
-                        failures.extend(single.failures)
-                        later.append(decision)
+                    failed = (unplanned(decision.pod, joint.group),)
+                elif everybody or turns.due(info):
+                    yield from budget.pause()
+                    judged = True
+                    turns.judged(info)
+                    failed = self._settle_one(joint, decision, planned)
+                    if not failed:
+                        turns.assumed(info)
                         continue
-                turns.assumed(info)
+                later.append(decision)
+                failures += failed
             if len(later) == len(held) and everybody:
                 return later, failures
             everybody, held = len(later) == len(held), later
         return [], []
+
+    def _settle_one(
+        self, joint: JointPlan, decision: Decision, planned: dict[str, Counter[str]]
+    ) -> tuple[Failure, ...]:
+        """Assume a pod where it is planned, else where the filters admit it; returns why it has no node."""
+        others = planned.get(workload_of(decision.pod), Counter())
+        others[decision.node] -= 1
+        cycle, result = self._judge(decision.pod, joint.group, joint.costs, planned)
+        slot = self._cache.state.node_index.get(decision.node)
+        if slot is not None and result.mask[slot]:
+            self._cache.assume(decision.pod, decision.node)
+            joint.settled.append(decision)
+            return ()
+        single = self._place(decision.pod, joint.group, cycle, result)
+        joint.settled.extend(replace(moved, planned_with=decision.planned_with) for moved in single.decisions)
+        if single.failures:
+            others[decision.node] += 1
+        return single.failures
