@@ -56,6 +56,7 @@ class Exact:
             draft.restore(self._rows, kept)
             return False
         options = self._options = Options(draft.books, rows)
+        yield from options.work_out(self._budget)
         books = draft.books
         base = constant(books)
         self._free, self._chosen = books.free.copy(), dict[int, int]()

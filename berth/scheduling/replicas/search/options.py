@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import combinations_with_replacement
 from math import comb
 
 import numpy as np
 
 from berth.network.routing import Routing
+from berth.scheduling.gang.budget import Budget
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.hard import NOTHING, reached_beyond
 from berth.scheduling.replicas.model import Model
@@ -24,7 +25,8 @@ class Options:
     """Ways to place every workload that has pods to place."""
 
     def __init__(self, books: Books, rows: dict[int, list[int]]) -> None:
-        """Work out all ways of the books' empty plan; `rows` are the pod sets of each workload."""
+        """Take the books' empty plan, of which `work_out` works out all ways; `rows` are pod sets by workload."""
+        self._books = books
         self.model: Model = books.model
         self.rows = rows
         self.workloads = sorted(rows)
@@ -34,19 +36,28 @@ class Options:
         """float64[P, K] by workload, replicas with the placed ones"""
         self.usage: dict[int, Ints] = {}
         """int64[P, K, R] by workload, what its pods request"""
-        for workload in self.workloads:
-            self._enumerate(books, workload)
-        self.alone = {workload: self._unary(workload) for workload in self.workloads}
+        self.alone: dict[int, Floats] = {}
         """float64[P] by workload, what each way costs whatever the others do; infinite where it breaks a rule"""
-        self.together = self._pairs()
+        self.together: dict[tuple[int, int], Floats] = {}
         """float64[P, P'] by pair of workloads, both orders, what two ways cost together"""
-        self.parts = list(self._parts())
+        self.parts: list[tuple[set[int], Part]] = []
         """terms of several workloads, and which"""
+
+    def work_out(self, budget: Budget) -> Generator[None, None, None]:
+        """Make all tables, in turns."""
         for workload in self.workloads:
-            for among, part in self.parts:
-                if among == {workload}:
-                    self.alone[workload] = self.alone[workload] + part(self.of(workload))
-        self.parts = [(among, part) for among, part in self.parts if len(among) > 1]
+            yield from budget.pause()
+            self._enumerate(workload)
+        for workload in self.workloads:
+            yield from budget.pause()
+            self.alone[workload] = self._unary(workload)
+        yield from self._pairs(budget)
+        for among, part in self._parts():
+            yield from budget.pause()
+            if len(among) > 1:
+                self.parts.append((among, part))
+            for workload in among if len(among) == 1 else ():
+                self.alone[workload] = self.alone[workload] + part(self.of(workload))
 
     @staticmethod
     def few(books: Books) -> dict[int, list[int]] | None:
@@ -68,11 +79,11 @@ class Options:
         """Counts of a workload's pod sets, all ways."""
         return {row: self.counts[row] for row in self.rows[workload]}
 
-    def _enumerate(self, books: Books, workload: int) -> None:
+    def _enumerate(self, workload: int) -> None:
         model = self.model
         sets = []
         for row in self.rows[workload]:
-            able = np.flatnonzero(books.can(row)).tolist()
+            able = np.flatnonzero(self._books.can(row)).tolist()
             ways = list(combinations_with_replacement(able, model.replicas[row]))
             table = np.zeros((len(ways), model.size))
             for number, way in enumerate(ways):
@@ -106,15 +117,14 @@ class Options:
                 cost = cost + self._edge(number, edge.caller, model.placed[edge.caller][None, :], x)[0]
         return cost
 
-    def _pairs(self) -> dict[tuple[int, int], Floats]:
-        model = self.model
-        table: dict[tuple[int, int], Floats] = {}
+    def _pairs(self, budget: Budget) -> Generator[None, None, None]:
+        model, table = self.model, self.together
         for edge, number in zip(model.problem.edges, model.target_of, strict=True):
             if edge.caller in self.total and edge.callee in self.total:
+                yield from budget.pause()
                 cost = self._edge(number, edge.caller, self.total[edge.caller], self.total[edge.callee])
                 for pair, values in (((edge.caller, edge.callee), cost), ((edge.callee, edge.caller), cost.T)):
                     table[pair] = table[pair] + values if pair in table else values
-        return table
 
     def _edge(self, number: int, caller: int, callers: Floats, endpoints: Floats) -> Floats:
         """float64[P, P']: cost of an edge for all ways of its callers and endpoints; infinite beyond its limit."""

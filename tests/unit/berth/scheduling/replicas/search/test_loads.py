@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bench.replicas_core.judge import Judge
+from berth.scheduling.gang.budget import UNLIMITED, finish
 from berth.scheduling.replicas.problem import Edge, Link, Problem
 from berth.scheduling.replicas.search.loads import Loads
 from berth.scheduling.replicas.search.options import Options
@@ -20,6 +21,7 @@ def loads_of(asked: Problem) -> tuple[Loads, Options]:
     rows = Options.few(books)
     assert rows is not None
     options = Options(books, rows)
+    finish(options.work_out(UNLIMITED))
     return Loads(books, options), options
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
 from berth.network.routing import Routing
+from berth.scheduling.gang.budget import UNLIMITED, finish
 from berth.scheduling.replicas.problem import Edge, Problem
 from berth.scheduling.replicas.rule import AntiAffinity
 from berth.scheduling.replicas.search.exact import constant
@@ -28,7 +29,9 @@ def options_of(asked: Problem) -> Options:
     books = books_of(asked)
     rows = Options.few(books)
     assert rows is not None
-    return Options(books, rows)
+    options = Options(books, rows)
+    finish(options.work_out(UNLIMITED))
+    return options
 
 
 def total_of(options: Options, chosen: dict[int, int]) -> float:
