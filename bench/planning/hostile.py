@@ -19,6 +19,7 @@ import msgspec
 
 from bench.planning.__main__ import COSTS, HOST, Clock, Edges, in_turns, layered, make_group, make_node, make_pod
 from berth.api.labels import LABEL_ZONE
+from berth.kube.memory import freeze_objects
 from berth.kube.objects import PersistentVolume, PersistentVolumeClaim, Pod, PodSpec, StorageClass
 from berth.network.groups import Group
 from berth.scheduling.cache.cache import Cache
@@ -111,6 +112,11 @@ def dense(clock: Clock, nodes: int = 40, workloads: int = 60, replicas: int = 50
     return cache, group, waiting(cache, [make_pod(name, n, {}) for name in names for n in range(replicas)])
 
 
+def pairs(clock: Clock, nodes: int = 27, workloads: int = 92, replicas: int = 2) -> Case:
+    """Every workload calls every other, and each has two pods: exact search might table all ways to place a pair."""
+    return dense(clock, nodes, workloads, replicas)
+
+
 def many(clock: Clock, nodes: int = 5000, workloads: int = 2000, replicas: int = 5) -> Case:
     """Thousands of workloads."""
     edges = layered(workloads)
@@ -169,6 +175,7 @@ def measure(clock: Clock, name: str, partial: bool, attempts: int) -> dict[str, 
     """Plan a case, attempt after attempt; returns seconds, MiB above what the process had before, and progress."""
     cache, group, pods = CASES[name](clock)
     planner = Planner(cache, Profile())
+    freeze_objects()  # as the controller does
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     left, rows = pods, list[dict[str, Any]]()
     while left and len(rows) < attempts:
@@ -197,6 +204,7 @@ CASES: dict[str, Callable[[Clock], Case]] = {
     "ports": ports,
     "members": members,
     "dense": dense,
+    "pairs": pairs,
     "many": many,
     "claims": claims,
 }

@@ -17,6 +17,7 @@ from berth.network.routing import Routing
 from berth.scheduling.gang.budget import UNLIMITED, finish
 from berth.scheduling.replicas.problem import Edge, Problem
 from berth.scheduling.replicas.rule import AntiAffinity
+from berth.scheduling.replicas.search import options
 from berth.scheduling.replicas.search.exact import constant
 from berth.scheduling.replicas.search.options import MOST, Options
 from tests.support.counts import HOST, ZONE, books_of, problem
@@ -29,9 +30,9 @@ def options_of(asked: Problem) -> Options:
     books = books_of(asked)
     rows = Options.few(books)
     assert rows is not None
-    options = Options(books, rows)
-    finish(options.work_out(UNLIMITED))
-    return options
+    made = Options(books, rows)
+    finish(made.work_out(UNLIMITED))
+    return made
 
 
 def total_of(options: Options, chosen: dict[int, int]) -> float:
@@ -91,6 +92,14 @@ def test_placed_replicas_are_part_of_every_way() -> None:
     assert options.total[0].sum(axis=1).tolist() == [3.0] * 8
     # All on one node die with it, and with its zone.
     assert options.alone[0].tolist() == [1.0 if ZONE[node] == 1 and node != 3 else 6.0 * (node == 3) for node in HOST]
+
+
+@pytest.mark.parametrize("spare", [0, -1], ids=["few", "too many"])
+def test_tables_of_all_pairs_are_bounded(spare: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls both ways share a table, and workloads without pods to place have none."""
+    books = books_of(problem(1, 1, 2, 0, edges=[(0, 1), (1, 0), (1, 2), (2, 3)]))
+    monkeypatch.setattr(options, "MOST_FIGURES", 8 * 8 + 8 * 36 + spare)
+    assert (Options.few(books) is None) is (spare < 0)
 
 
 def test_what_one_workload_has_with_itself_is_no_part() -> None:
