@@ -74,7 +74,11 @@ async def _read(path: str | None, context: str | None) -> Connection:
         if not getattr(loader, "host", None):
             raise ConfigException("the context's cluster has no server")
         user: Any = getattr(loader, "_user", None)
-        impersonation = _impersonation(user.value if user is not None else {})
+        stated = user.value if user is not None else {}
+        if stated.get("tokenFile") and not await configuration.auth_settings():
+            # Requests without a token are forbidden, not refused as nobody's: the file would never be read again.
+            raise ConfigException(f"the token file {stated['tokenFile']} is empty")
+        impersonation = _impersonation(stated)
         _check_server(str(configuration.host))
         _set_proxy(configuration)
     except ConnectionConfigError as error:

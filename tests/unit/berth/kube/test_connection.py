@@ -138,6 +138,15 @@ class TestCredentials:
         assert await made.reload(seen=0)
         assert await made.headers() == {"authorization": "Bearer second"}
 
+    async def test_a_token_file_that_is_empty_for_a_moment_leaves_the_token_before(self, tmp_path: Path) -> None:
+        token = tmp_path / "token"
+        token.write_text("first")
+        made = await connect(tmp_path, user={"tokenFile": str(token)})
+        token.write_text("")
+        with pytest.raises(ConnectionConfigError, match="is empty"):
+            await made.reload(seen=0)
+        assert await made.headers() == {"authorization": "Bearer first"}
+
     async def test_a_token_that_no_header_can_hold_is_told(self, tmp_path: Path) -> None:
         made = await connect(tmp_path, user={"token": "first\nsecond"})
         with pytest.raises(ConnectionConfigError, match="the token is no line of text; log in"):

@@ -52,6 +52,9 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         pytest.param(config(cluster={"server": "https://a:99999"}), "'https://a:99999' is no URL", id="no port"),
         pytest.param(config(user={"tokenFile": "/nowhere/token"}), "/nowhere/token", id="token file is gone"),
         pytest.param(
+            config(user={"tokenFile": "/dev/null"}), "the token file /dev/null is empty", id="token file is empty"
+        ),
+        pytest.param(
             config(cluster={"certificate-authority": "/nowhere/ca.crt"}), "/nowhere/ca.crt", id="authority is gone"
         ),
         pytest.param(
