@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from berth.api.labels import Membership, membership
 from berth.kube.objects import Pod
 from berth.network.groups import Group
 from berth.scheduling.cache.cache import Cache
@@ -46,7 +47,10 @@ def replaced_pods(group: Group, waiting: Iterable[Pod], cache: Cache) -> list[Po
         prefixes = tuple(f"{group.key.namespace}/{deployment}-{revision}-" for revision in others)
         for member in cache.members.placed(group.key):
             record = cache.state.record(member.uid)
-            if member.workload == workload and member.key.startswith(prefixes) and record is not None:
+            if record is None or not member.key.startswith(prefixes):
+                continue
+            # By the labels that it is counted with, which may have changed while it is being bound.
+            if membership(record.template.labels) == Membership(group.key.name, workload):
                 found.append(record)
     return found
 

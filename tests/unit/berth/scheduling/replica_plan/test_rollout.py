@@ -10,10 +10,11 @@ from berth.kube.objects import OwnerReference, Pod
 from berth.scheduling.configuration import Profile
 from berth.scheduling.gang.strategies import DEFAULT, REPLICAS
 from berth.scheduling.replica_plan.rollout import replaced_pods
-from tests.support import builders
+from tests.support import builders, kinds
 from tests.support.placement import Lab, chain, group_object, member, where, zoned
 
-HOST, WORKLOAD = "kubernetes.io/hostname", "appgroup.diktyo.x-k8s.io.workload"
+HOST = "kubernetes.io/hostname"
+GROUP, WORKLOAD = "appgroup.diktyo.x-k8s.io", "appgroup.diktyo.x-k8s.io.workload"
 NEW, OLD = "7d4f", "5c9b"
 
 
@@ -61,6 +62,20 @@ def test_who_is_replaced(pods: list[Pod], waiting: Pod, found: set[str]) -> None
 
 def test_what_waits_itself_is_not_replaced() -> None:
     assert gone([replica("a1", OLD, on="n0")], replica("a2", NEW), replica("a3", OLD)) == set()
+
+
+@pytest.mark.parametrize("before", [{WORKLOAD: "b"}, {GROUP: "other"}], ids=["workload", "AppGroup"])
+def test_what_is_relabelled_while_it_is_bound_is_not_replaced_yet(before: dict[str, str]) -> None:
+    """The books know it by the labels that it was assumed with until it is seen on its node."""
+    lab = Lab([zoned("n0"), zoned("n1")])
+    shop = lab.group(group_object("shop", *kinds.workload("a"), kinds.workload("b")))
+    bound, waiting, other = replica("a1", OLD, on="n0"), replica("a2", NEW), replica("a3", OLD)
+    other.metadata.labels |= before
+    lab.see(bound, waiting, other)
+    lab.cache.assume(other, "n1")
+    lab.see(replica("a3", OLD))
+    assert {record.key for record in replaced_pods(shop, [waiting], lab.cache)} == {bound.key}
+    assert len(lab.place_alone(waiting, shop).decisions) == 1
 
 
 @pytest.mark.parametrize(
