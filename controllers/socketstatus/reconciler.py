@@ -111,7 +111,7 @@ class Reconciler:
         """Bring a node's SocketStatus up to date and return whether it exists.
 
         Raises:
-            ApiError, aiohttp.ClientError, OSError: try again later.
+            ApiError, aiohttp.ClientError, OSError: try again later; what could be done is done.
         """
         with metrics.RECONCILE_SECONDS.time():
             try:
@@ -148,8 +148,16 @@ class Reconciler:
         if late is not None:
             self._queue.add(node, delay=max(1.0, (late - now).total_seconds()))
         metrics.measure(node, len(seats.pairs()))
-        seats = replace(seats, problems=seats.problems + unclear)
+        problems = tuple(
+            f"{KIND} {node}: spec.assignments: whether {each.namespace}/{each.name} ({each.uid}) is there "
+            f"is not known: {error}; it stays until somebody takes it out"
+            for each, error in unclear
+        )
+        seats = replace(seats, problems=seats.problems + problems)
         await self._write_condition(this, paired(seats, late), now)
+        if unclear:
+            # No event tells that it would be answered now: the queue asks again, after a longer time each time.
+            raise unclear[0][1]
 
     def _seats(self, this: _Pass) -> Seats:
         mine = movable(this.raw["metadata"].get("managedFields", ()))
@@ -158,9 +166,11 @@ class Reconciler:
     def _newcomers(self, this: _Pass, seats: Seats) -> list[Newcomer]:
         return newcomers(this.status, seats, self._pods.of(this.node).values(), self._class_label)
 
-    async def _missing(self, absent: Iterable[Assignment], node: str) -> tuple[list[Assignment], tuple[str, ...]]:
-        """Assignments whose pods will not be on the node, and what is unclear about others: these stay."""
-        gone, unclear = [], []
+    async def _missing(
+        self, absent: Iterable[Assignment], node: str
+    ) -> tuple[list[Assignment], list[tuple[Assignment, ApiError]]]:
+        """Assignments whose pods will not be on the node, and those about which no answer is given: they stay."""
+        gone, unclear = list[Assignment](), list[tuple[Assignment, ApiError]]()
         for each in absent:
             try:
                 if await self._is_gone(each, node):
@@ -168,11 +178,8 @@ class Reconciler:
             except ApiError as error:
                 if error.retryable or error.unauthorized or not error.stated:
                     raise
-                unclear.append(
-                    f"{KIND} {node}: spec.assignments: whether {each.namespace}/{each.name} ({each.uid}) is there "
-                    f"is not known: {error}; it stays until somebody takes it out"
-                )
-        return gone, tuple(unclear)
+                unclear.append((each, error))
+        return gone, unclear
 
     async def _is_gone(self, assignment: Assignment, node: str) -> bool:
         """Whether the pod of an assignment will not be on the node; the watch may be late: the API server is asked."""

@@ -6,8 +6,10 @@ tests/integration/test_socketstatus_controller.py and test_socketstatus_recovery
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -230,11 +232,37 @@ async def test_what_no_pod_can_be_called_is_gone_without_asking(field: str, text
 async def test_an_assignment_whose_pod_the_server_does_not_tell_stays_and_others_go_on(status: int) -> None:
     world = World(*crowd(2), assigned={"odd": 0, "d0": 0, "d1": 0, "gone": 0})
     world.refused = {"odd": status}
-    await world.reconciler.reconcile("n1")
+    with pytest.raises(ApiError, match="Refused"):  # so that the queue has it looked at again
+        await world.reconciler.reconcile("n1")
     assert (world.sockets["odd"], "gone" in world.sockets, world.sockets["d0"]) == (0, False, 1 - world.sockets["d1"])
     assert world.reason == "BadInput"
     text = f"spec.assignments: whether default/odd (uid-odd) is there is not known: {status} Refused: no"
     assert text in world.notes[-1].message
+
+
+async def test_a_refusal_that_ends_is_noticed_without_an_event() -> None:
+    world = World(pod("d0", "D"), assigned={"odd": 0, "d0": 0})
+    world.refused = {"odd": 403}
+    queue: WorkQueue[str] = WorkQueue(lambda node: node)
+    passes: list[str] = []
+
+    async def work(node: str) -> bool:
+        passes.append(node)
+        if len(passes) == 3:
+            world.refused = {}
+        found = await world.reconciler.reconcile(node)
+        done.set()
+        return found
+
+    done = asyncio.Event()
+    queue.add("n1")
+    working = asyncio.create_task(queue.run(work, workers=1))
+    async with asyncio.timeout(20):
+        await done.wait()
+    working.cancel()
+    with suppress(asyncio.CancelledError):
+        await working
+    assert (len(passes), world.sockets.keys(), world.reason) == (3, {"d0"}, "Paired")
 
 
 @pytest.mark.parametrize(("status", "stated"), [(401, True), (429, True), (503, True), (404, False)])
