@@ -78,10 +78,11 @@ def by_socket(newcomer: InterferenceClass, node: Sockets) -> float:
 
 
 def least_slowdown(judge: LeastSlowdown, *, pinned: bool) -> Policy:
-    """Berth's own choice, one pod at a time; nodes pair their pods anew."""
+    """Berth's own choice, one pod at a time; those that are there move where that is worth its price."""
 
     def place(pods: Sequence[Workload], drawn: random.Random) -> Sockets:
         nodes: list[list[Workload]] = [[] for _ in range(NODES)]
+        seats: list[list[int]] = [[] for _ in range(NODES)]
         for pod in pods:
             added = {}
             for number in drawn.sample(range(NODES), NODES):
@@ -89,9 +90,19 @@ def least_slowdown(judge: LeastSlowdown, *, pinned: bool) -> Policy:
                 cost = judge.added_harm(pod, 1, residents, [1] * len(residents), [ROOM] * SOCKETS)
                 if cost is not None:
                     added[number] = cost
-            nodes[min(added, key=lambda number: added[number])].append(pod)
+            number = min(added, key=lambda number: added[number])
+            nodes[number].append(pod)
+            there = nodes[number]
+            found = judge.seats(there, [1] * len(there), [ROOM] * SOCKETS, [*seats[number], None])
+            if found is None:
+                raise ValueError("a node with room has no socket with room")
+            seats[number] = found
+        if not pinned:
+            return [socket for node in nodes for socket in _unpinned(node, drawn)]
         return [
-            socket for node in nodes for socket in (_paired(judge, node, SOCKETS) if pinned else _unpinned(node, drawn))
+            [pod for pod, at in zip(node, places, strict=True) if at == socket]
+            for node, places in zip(nodes, seats, strict=True)
+            for socket in range(SOCKETS)
         ]
 
     return place
@@ -111,11 +122,11 @@ def spread_and_paired(judge: LeastSlowdown) -> Policy:
 
 def together(judge: LeastSlowdown) -> Policy:
     """Berth's joint plan: all pods at once on the sockets of all nodes."""
-    return lambda pods, _drawn: _paired(judge, pods, NODES * SOCKETS, more=False)
+    return lambda pods, _drawn: _paired(judge, pods, NODES * SOCKETS)
 
 
-def _paired(judge: LeastSlowdown, pods: Sequence[Workload], sockets: int, *, more: bool = True) -> Sockets:
-    found = judge.pairing(pods, [1] * len(pods), [ROOM] * sockets, more=more)
+def _paired(judge: LeastSlowdown, pods: Sequence[Workload], sockets: int) -> Sockets:
+    found = judge.pairing(pods, [1] * len(pods), [ROOM] * sockets, more=False)
     if found is None:
         raise ValueError("more pods than places")
     return [[pods[number] for number in group] for group in found.sockets]

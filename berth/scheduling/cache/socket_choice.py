@@ -20,8 +20,7 @@ from berth.scheduling.interference.node_costs import NodeCosts
 from berth.scheduling.interference.pairing import choose_socket
 from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.residents import Resident
-from berth.scheduling.interference.seating import seats
-from berth.scheduling.interference.slowdown import Workload
+from berth.scheduling.interference.slowdown import PRICE, Workload
 
 if TYPE_CHECKING:
     from berth.scheduling.cache.columns import Ids
@@ -77,7 +76,7 @@ class SocketChoice:
         return costs.added(newcomer, ids, column.kinds, wanted), ids
 
     def choose(self, uid: str, policy: InterferencePolicy) -> None:
-        """Give a pod on a node a socket, and others there another where the best pairing asks for it: once it is bound.
+        """Give a pod on a node a socket, and others there another where that is worth their moving: once it is bound.
 
         Nothing happens to pods without class, and on nodes whose sockets are not known or whose pods nobody pins.
 
@@ -96,7 +95,7 @@ class SocketChoice:
             place = self._by_rules(seat, node.layout.capacities, places)
             self._sockets.assign(uid, None if place is None else node.numbers[place])
             return
-        for moved, place in self._by_pairing(uid, seat, places).items():
+        for moved, place in self._by_harm(uid, seat, node.layout.capacities, places).items():
             if moved == uid:
                 self._sockets.assign(uid, node.numbers[place])
             else:
@@ -133,52 +132,53 @@ class SocketChoice:
         found = choose_socket(seat.resident.workload.interference_class, room)
         return None if found is None else found.socket
 
-    def _by_pairing(self, uid: str, seat: Seat, places: Mapping[int, int]) -> Mapping[str, int]:
+    def _by_harm(self, uid: str, seat: Seat, capacities: tuple[int, ...], places: Mapping[int, int]) -> dict[str, int]:
         """Place of the socket by uid, of the pod and of others that move."""
-        kind, there = self._sockets.kind_of(seat.node), self._sockets.seats(seat.node)
-        best, capacities = self._current().pairing(kind), kind.layout.capacities
+        self._current()
+        there = self._sockets.seats(seat.node)
         now = {other: None if each.socket is None else places.get(each.socket) for other, each in there.items()}
         now[uid] = None
-        settled = all(place is not None for other, place in now.items() if other != uid)
-        if best is None or settled:
-            place, cost = self._staying(uid, now, capacities)
-            if place is not None and (best is None or cost <= best.cost + _EQUAL):
-                return {uid: place}
-        if best is None:
-            return {}
-        groups = [[kind.residents[number] for number in group] for group in best.sockets]
-        found = seats([each.resident for each in there.values()], list(now.values()), groups, capacities)
+        staying, harm = self._staying(seat.resident, there, now, capacities)
+        if staying is not None and harm <= PRICE and list(now.values()).count(None) == 1:
+            return {uid: staying}  # nothing can be won that is worth the price of a pod that moves
+        residents = [each.resident for each in there.values()]
+        found = self._judge.seats(
+            [each.workload for each in residents], [each.size for each in residents], capacities, list(now.values())
+        )
+        if found is None:
+            return {} if staying is None else {uid: staying}
         return {other: place for (other, before), place in zip(now.items(), found, strict=True) if place != before}
 
     def _staying(
-        self, uid: str, now: Mapping[str, int | None], capacities: tuple[int, ...]
+        self,
+        newcomer: Resident,
+        there: Mapping[str, Seat],
+        now: Mapping[str, int | None],
+        capacities: tuple[int, ...],
     ) -> tuple[int | None, float]:
-        """The best place for a pod where all others stay, and what all cost then."""
+        """Place where a pod adds the least harm while all others stay, and the harm to all then; None without room.
+
+        An empty socket is the best at once: what it might be worth to another pod was so before. The harm is 0 then.
+        """
         groups: list[list[Resident]] = [[] for _ in capacities]
         for other, at in now.items():
-            seat = self._sockets.seat(other)
-            if at is not None and seat is not None:
-                groups[at].append(seat.resident)
-        seat = self._sockets.seat(uid)
-        if seat is None:
-            return None, 0.0
-        before, best, empty = 0.0, (inf, 0), set[int]()
+            if at is not None:
+                groups[at].append(there[other].resident)
+        for place, group in enumerate(groups):
+            if not group and newcomer.size <= capacities[place]:
+                return place, 0.0
+        before, least, best = 0.0, inf, None
         for place, (group, capacity) in enumerate(zip(groups, capacities, strict=True)):
-            cost = self._on_socket(group, capacity)
-            before += cost
-            # Of empty sockets of one size, the first is as good as any.
-            if not group and capacity in empty:
-                continue
-            if sum(each.size for each in group) + seat.resident.size <= capacity:
-                added = self._on_socket([*group, seat.resident], capacity) - cost
-                best = (added, place) if added < best[0] - _EQUAL else best
-            if not group:
-                empty.add(capacity)
-        return (None, 0.0) if best[0] == inf else (best[1], before + best[0])
+            harm = self._harm(group)
+            before += harm
+            if newcomer.size + sum(each.size for each in group) <= capacity:
+                added = self._harm([*group, newcomer]) - harm
+                if added < least - _EQUAL:
+                    least, best = added, place
+        return best, before + least
 
-    def _on_socket(self, group: list[Resident], capacity: int) -> float:
-        room = sum(each.size for each in group) < capacity
-        return self._judge.on_socket([each.workload for each in group], room=room) if group else 0.0
+    def _harm(self, group: Sequence[Resident]) -> float:
+        return self._judge.on_socket([each.workload for each in group], room=False) if len(group) > 1 else 0.0
 
     def _current(self) -> NodeCosts:
         """Costs by what profiles say. Who is likely to come is asked again when about all of them have changed.
@@ -187,11 +187,12 @@ class SocketChoice:
         """
         profiles, pods = self._sockets.profiles, max(self._sockets.seated, FEW)
         known, counted = self._made_for
-        if self._costs is None or profiles.version >= known or not counted / 2 <= pods <= 2 * counted:
+        costs = None if profiles.version >= known else self._costs
+        if costs is None or not counted / 2 <= pods <= 2 * counted:
             self._made_for = profiles.version + max(1, len(profiles)), pods
             self._judge = LeastSlowdown(profiles.model, likely(self._sockets.present, self._sockets.profiled()))
-            self._costs = NodeCosts(self._judge)
-        return self._costs
+            costs = self._costs = NodeCosts(self._judge)
+        return costs
 
 
 def likely(present: Counter[Workload], profiled: Sequence[Workload]) -> list[Workload]:

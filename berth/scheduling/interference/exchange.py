@@ -1,8 +1,8 @@
 """Whether pods of a node should be on other sockets than they are: one exchange at a time, and only where it pays.
 
-What counts is what the pods that are there suffer now; nothing is charged for who may come. A pod that moves loses what
-it has in caches, and its memory stays behind: that is the price which an exchange has to earn. By classes alone, the
-sockets that a pod would move to are in the order of the pairing rules.
+What counts is what `LeastSlowdown.seats` goes by when a pod comes: what the pods that are there suffer now, and a price
+for each that moves, since it loses what it has in caches and its memory stays behind. By classes alone, the sockets
+that a pod would move to are in the order of the pairing rules.
 """
 
 from __future__ import annotations
@@ -15,15 +15,11 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from berth.scheduling.interference.slowdown import STEPS, SlowdownModel, Workload
+from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload, harms
 
 Floats = npt.NDArray[np.float64]
-PRICE: Final = 0.5
-"""Harm that has to go for each pod that moves: as much as a workload counts that is above the first limit."""
 COOL_DOWN: Final = timedelta(minutes=5)
 """How long a pod stays on a socket at least."""
-_PLACES: Final = 9
-"""Decimal places of slowdowns that are compared: sums differ in their last ones by the order of their parts."""
 _ROUNDING: Final = 1e-9
 
 
@@ -154,16 +150,9 @@ def _groups(pods: Sequence[Seated], count: int) -> list[list[int]]:
     return groups
 
 
-def _harms(slowdowns: Floats) -> Floats:
-    """What each slowdown counts, as `slowdown.harm` says of one."""
-    rounded = slowdowns.round(_PLACES)
-    found: Floats = rounded - 1 + sum(step * (rounded > limit) for limit, step in STEPS)
-    return found
-
-
 def _toll(excess: Floats, group: list[int]) -> Toll:
     slower = excess[np.ix_(group, group)].sum(axis=1)
-    return Toll(float(_harms(1 + slower).sum()), float(slower.sum()))
+    return Toll(float(harms(slower).sum()), float(slower.sum()))
 
 
 def _after(excess: Floats, group: list[int], leaving: list[int | None], coming: list[int | None]) -> Floats:
@@ -175,8 +164,8 @@ def _after(excess: Floats, group: list[int], leaving: list[int | None], coming: 
         own = excess[np.ix_(left, left)].sum(axis=1)
         beside = own[:, None] + excess[np.ix_(left, arrivals)]
         newcomers = excess[np.ix_(arrivals, left)].sum(axis=1)
-        found[:, row, -1] = _harms(1 + own).sum(), own.sum()
-        found[0, row, :-1] = _harms(1 + beside).sum(axis=0) + _harms(1 + newcomers)
+        found[:, row, -1] = harms(own).sum(), own.sum()
+        found[0, row, :-1] = harms(beside).sum(axis=0) + harms(newcomers)
         found[1, row, :-1] = beside.sum(axis=0) + newcomers
     return found
 

@@ -1,7 +1,10 @@
 """Berth's own choice of node and sockets: the least slowdown that all may expect, the newcomer and those beside it.
 
 A node is judged by the best pairing that its pods would then have, for they may be pinned anew. A pod alone on a
-socket is charged half of what it and a likely partner would cost, as one will come.
+socket is charged half of what it and a likely partner would cost, as one will come: it may come to another node.
+
+On the node, sockets go by who is there. Whoever comes, the pods that are there can still change places then, so no
+socket is kept empty for him; but each that moves has its price.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from berth.scheduling.interference.assignment import (
 )
 from berth.scheduling.interference.excess_table import ExcessTable
 from berth.scheduling.interference.local_search import LocalSearch, Neighbours
-from berth.scheduling.interference.slowdown import SlowdownModel, Workload, harms
+from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload, harms
 
 REMEMBERED: Final = 16_384
 """Groups of pods, and workloads, whose harm is remembered: pods that come and go make others without end."""
@@ -77,16 +80,41 @@ class LeastSlowdown:
         """
         if len(pods) > EXACT_PODS:
             return best_assignment(sizes, capacities, self._cost(pods, sizes, capacities, more=more))
-        sets, excess = _sets(len(pods)), self._table.among(pods)
-        costs = (sets * harms(sets @ excess.T)).sum(axis=1)
         alone = np.array([self._price_alone(pod) for pod in pods]) if more else np.zeros(len(pods))
-        taken, single = sets @ np.array(sizes, dtype=np.float64), 1 << np.arange(len(pods))
-        found: dict[int, Floats] = {}
-        for capacity in set(capacities):
-            found[capacity] = np.where(taken <= capacity, costs, np.inf)
-            has_room = np.array(sizes) < capacity
-            found[capacity][single[has_room]] = alone[has_room]
-        return cheapest(len(pods), [found[capacity] for capacity in capacities])
+        return cheapest(len(pods), self._costs_of_sets(pods, sizes, capacities, alone))
+
+    def seats(
+        self,
+        pods: Sequence[Workload],
+        sizes: Sequence[int],
+        capacities: Sequence[int],
+        now: Sequence[int | None],
+        *,
+        price: float = PRICE,
+    ) -> list[int] | None:
+        """Return the place of each pod's socket where those that are there suffer least; None where they do not fit.
+
+        Of more than `EXACT_PODS` it is a good one, within a bound of work, that no move and no exchange of two makes
+        better.
+
+        Args:
+            pods: pods of the node.
+            sizes: what each takes.
+            capacities: what each socket has, in the same unit.
+            now: place of the socket that each is on; None for one that has none yet, which goes anywhere for nothing.
+            price: harm that has to go for each pod that moves.
+        """
+        here = np.array([-1 if at is None else at for at in now], dtype=np.int64)[:, None]
+        elsewhere = price * ((here >= 0) & (here != np.arange(len(capacities))))
+        if len(pods) <= EXACT_PODS:
+            by_socket, sets = self._costs_of_sets(pods, sizes, capacities, np.zeros(len(pods))), _sets(len(pods))
+            found = cheapest(len(pods), [cost + sets @ elsewhere[:, place] for place, cost in enumerate(by_socket)])
+        else:
+            found = self._seats_of_many(pods, sizes, capacities, now, elsewhere)
+        if found is None:
+            return None
+        places = {pod: place for place, group in enumerate(found.sockets) for pod in group}
+        return [places[pod] for pod in range(len(pods))]
 
     def pairing_with(
         self,
@@ -138,6 +166,50 @@ class LeastSlowdown:
         if len(pods) == 1:
             return self._price_alone(pods[0])
         return self._harm_by_table(pods, sockets) if len(pods) > MANY else self.model.harm(pods, together=1 / sockets)
+
+    def _costs_of_sets(
+        self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int], alone: Floats
+    ) -> list[Floats]:
+        """float64[2**P] for each socket, cost of each set of pods on it, infinite where they do not fit.
+
+        Args:
+            pods: the pods, P.
+            sizes: what each takes.
+            capacities: what each socket has.
+            alone: float64[P], price of each alone on a socket with room.
+        """
+        sets, excess = _sets(len(pods)), self._table.among(pods)
+        costs = (sets * harms(sets @ excess.T)).sum(axis=1)
+        taken, single = sets @ np.array(sizes, dtype=np.float64), 1 << np.arange(len(pods))
+        found: dict[int, Floats] = {}
+        for capacity in set(capacities):
+            found[capacity] = np.where(taken <= capacity, costs, np.inf)
+            has_room = np.array(sizes) < capacity
+            found[capacity][single[has_room]] = alone[has_room]
+        return [found[capacity] for capacity in capacities]
+
+    def _seats_of_many(
+        self,
+        pods: Sequence[Workload],
+        sizes: Sequence[int],
+        capacities: Sequence[int],
+        now: Sequence[int | None],
+        elsewhere: Floats,
+    ) -> Assignment | None:
+        """Those that have no socket are added; where one has no room so, all of them anew, the largest first."""
+        neighbours = self._neighbours(pods, sizes)._replace(alone=np.zeros(len(pods)), elsewhere=elsewhere)
+        kinds: dict[tuple[int, int | None], int] = {}
+        pairs = zip(neighbours.alike.tolist(), now, strict=True)
+        neighbours = neighbours._replace(alike=np.array([kinds.setdefault(pair, len(kinds)) for pair in pairs]))
+        groups = [[pod for pod, at in enumerate(now) if at == place] for place in range(len(capacities))]
+        search = LocalSearch(neighbours, capacities, groups)
+        if any(search.add(pod) is None for pod, at in enumerate(now) if at is None):
+            search = LocalSearch(neighbours, capacities)
+            if any(search.add(pod) is None for pod in sorted(range(len(pods)), key=lambda pod: -sizes[pod])):
+                return None
+        # All sockets: where a limit is broken now, another pod may do less harm than where it is.
+        search.improve()
+        return search.found()
 
     def _cost(
         self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int], *, more: bool

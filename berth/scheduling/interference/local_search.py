@@ -1,7 +1,8 @@
 """A good assignment of many pods to sockets: each where it adds least, then moves and exchanges within a bound of work.
 
 What pods on a socket cost is the harm of each by the sum of what it suffers from the others, or the price of one alone.
-So an exchange changes a few sums, and those of one pod with all others are weighed at once.
+So an exchange changes a few sums, and those of one pod with all others are weighed at once. A pod may have a home, the
+socket that it is on, and a price for being elsewhere.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class Neighbours(NamedTuple):
     sizes: Ints
     """int64[P], thousandths of a CPU that each requests"""
     alike: Ints
-    """int64[P], the same number for pods that are the same to all others"""
+    """int64[P], the same number for pods that are the same to all others, and have the same home"""
+    elsewhere: Floats | float = 0.0
+    """float64[P, S], price of each pod on each socket, whoever is there; 0: none has any"""
 
 
 class LocalSearch:
@@ -64,13 +67,14 @@ class LocalSearch:
         self._place = np.full(len(pods.sizes), _NOWHERE, dtype=np.int64)
         self._suffered = np.zeros(len(pods.sizes))
         self._costs = np.zeros(len(capacities))
+        self._elsewhere = np.broadcast_to(pods.elsewhere, (len(pods.sizes), len(capacities)))
         self.left = work
         """figures that may still be weighed"""
         self._move({pod: socket for socket, group in enumerate(groups) for pod in group})
 
     def add(self, pod: int) -> int | None:
         """Have a pod on the socket with room where it adds least; returns it, None where no socket has room."""
-        added = np.where(self._room >= self._pods.sizes[pod], self._added(pod), np.inf)
+        added = np.where(self._room >= self._pods.sizes[pod], self._added(pod) + self._elsewhere[pod], np.inf)
         if not np.isfinite(added).any():
             return None
         socket = int(np.flatnonzero(added <= added.min() + _ROUNDING)[0])
@@ -95,7 +99,7 @@ class LocalSearch:
                     waiting |= dict.fromkeys(everywhere)
 
     def found(self) -> Assignment:
-        """Return where they are."""
+        """Return where they are, and what they cost there without what it costs to be elsewhere."""
         groups = [tuple(np.flatnonzero(self._place == socket).tolist()) for socket in range(len(self._costs))]
         return Assignment(float(self._costs.sum()), tuple(groups))
 
@@ -139,6 +143,7 @@ class LocalSearch:
         mates = mates[mates != pod]
         left = self._suffered[mates] - excess[mates, pod]
         moved = self._cost(mates, left, own) - self._costs[own] + self._added(pod)
+        moved += self._elsewhere[pod] - self._elsewhere[pod, own]
         moved = np.where(self._room >= sizes[pod], moved, np.inf)
         moved[own] = np.inf
         best, found = -_ROUNDING, {}
@@ -178,6 +183,8 @@ class LocalSearch:
         away += harms((beside * excess[pod, others][:, None]).sum(axis=0))
         away = np.where(beside.any(axis=0), away, self._alone(np.full(len(partners), pod), there))
         changed: Floats = here + away - self._costs[own] - self._costs[there]
+        price = self._elsewhere
+        changed += price[pod, there] - price[pod, own] + price[partners, own] - price[partners, there]
         return changed
 
     def _one_of_each(self, pods: Ints) -> Ints:

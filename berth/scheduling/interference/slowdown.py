@@ -28,6 +28,8 @@ CLASS_EXCESS: Final[dict[tuple[bool, bool], float]] = {
 STEPS: Final[tuple[tuple[float, float], ...]] = ((1.1, 0.5), (1.2, 2.0))
 """Slowdowns, and what a workload counts more that is above: limits are kept or broken, by much or little."""
 
+PRICE: Final = 0.2
+"""What it counts that a pod moves to another socket: two of them less than a workload above the first limit."""
 _ROUNDING: Final = 1e-9
 """Sums differ in their last places by the order of their parts: one that is just at a limit must not be above it."""
 _MILLION: Final = 1_000_000

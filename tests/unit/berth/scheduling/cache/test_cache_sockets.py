@@ -36,13 +36,13 @@ def beside_a_plan(*, bound: bool) -> tuple[Cache, Pod]:
     """Two sockets of 6 CPUs, a newcomer for whom a pod moves, and another that was planned with the room it leaves."""
     cache = cache_of(6, 6)
     for number, cpu in enumerate(("4", "2")):
-        cache.assume(classed(f"p{number}", "A", cpu=cpu), "n1")
-        cache.confirm(classed(f"p{number}", "A", cpu=cpu, on="n1"))
-    newcomer, beside = classed("newcomer", "C", cpu="1"), classed("beside", "A", cpu="4")
+        cache.assume(classed(f"p{number}", "C", cpu=cpu), "n1")
+        cache.confirm(classed(f"p{number}", "C", cpu=cpu, on="n1"))
+    newcomer, beside = classed("newcomer", "D", cpu="1"), classed("beside", "A", cpu="5")
     for pod in (newcomer, beside):
         cache.assume(pod, "n1")
     if bound:
-        cache.confirm(classed("beside", "A", cpu="4", on="n1"))
+        cache.confirm(classed("beside", "A", cpu="5", on="n1"))
     return cache, newcomer
 
 
@@ -56,8 +56,8 @@ def test_a_pod_that_was_planned_beside_another_that_came_to_nothing_gets_another
     elif how == "deleted":
         cache.delete_pod(newcomer)
     else:
-        cache.confirm(classed("newcomer", "C", cpu="1", on="n2"))
-    assert taken(cache) == {0: 6000, 1: 4000}
+        cache.confirm(classed("newcomer", "D", cpu="1", on="n2"))
+    assert taken(cache) == {0: 6000, 1: 5000}
     settled = Counter({0: 0, 1: 0})
     for uid, seat in cache.state.sockets.seats("n1").items():
         if bound or "beside" not in uid:
@@ -69,13 +69,13 @@ def test_a_pod_whose_class_goes_with_its_profile_leaves_no_socket_too_full() -> 
     cache = cache_of(6, 6)
     cache.update_profile(workload_profile("newcomer", "D"))
     for number, cpu in enumerate(("4", "2")):
-        cache.assume(classed(f"p{number}", "A", cpu=cpu), "n1")
-        cache.confirm(classed(f"p{number}", "A", cpu=cpu, on="n1"))
-    for pod in (owned("newcomer", "newcomer", cpu="1"), classed("beside", "A", cpu="4")):
+        cache.assume(classed(f"p{number}", "C", cpu=cpu), "n1")
+        cache.confirm(classed(f"p{number}", "C", cpu=cpu, on="n1"))
+    for pod in (owned("newcomer", "newcomer", cpu="1"), classed("beside", "A", cpu="5")):
         cache.assume(pod, "n1")
     assert max(taken(cache).values()) <= 6000
     cache.delete_profile(workload_profile("newcomer", "D"))
-    assert sorted(taken(cache).values()) == [4000, 6000]
+    assert sorted(taken(cache).values()) == [5000, 6000]
 
 
 def test_a_pod_that_is_set_aside_has_nobody_get_another_socket() -> None:

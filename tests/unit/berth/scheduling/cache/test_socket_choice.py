@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from itertools import combinations
+from collections.abc import Sequence
+from itertools import combinations, product
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from berth.kube.objects import CustomObject
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.socket_choice import LIKELY, likely
 from berth.scheduling.interference.policy import InterferencePolicy
-from berth.scheduling.interference.slowdown import SlowdownModel, Workload
+from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload
 from tests.support import builders
 from tests.support.placement import Clock
 from tests.support.sockets import asking, classed, owned, status, workload_profile
@@ -116,19 +117,25 @@ def test_what_is_forgotten_gives_its_place_back() -> None:
 
 
 @given(LETTERS)
-def test_the_sockets_are_those_of_the_best_pairing(letters: list[str]) -> None:
-    cache = cache_of(status("n1"))
+def test_sockets_are_those_where_all_that_are_there_suffer_least_after_the_price_of_moves(letters: list[str]) -> None:
+    cache = cache_of(status("n1", cpus=(4, 4)))
+    sockets, model = cache.state.sockets, SlowdownModel()
     place(cache, *letters)
-    sockets, choice = cache.state.sockets, cache.state.socket_choice
-    assert all(seat.socket in (0, 1) for seat in sockets.seats("n1").values())
-    model = choice._judge.model
-    groups: dict[int | None, list[Workload]] = {0: [], 1: []}
-    for seat in sockets.seats("n1").values():
-        groups[seat.socket].append(seat.resident.workload)
-    costs = [choice._judge.on_socket(group, room=True) if group else 0.0 for group in groups.values()]
-    best = choice._current().cost(sockets.kind_of("n1")) if letters else 0.0
-    assert model.harm([]) == 0
-    assert sum(costs) == pytest.approx(best)
+    before = {uid: seat.socket for uid, seat in sockets.seats("n1").items()}
+    cache.assume(classed("late", "D"), "n1")
+    there = list(sockets.seats("n1").items())
+
+    def toll(chosen: Sequence[int | None]) -> float:
+        pairs = list(zip(there, chosen, strict=True))
+        groups = [[seat.resident.workload for (_, seat), at in pairs if at == number] for number in (0, 1)]
+        return sum(map(model.harm, groups)) + PRICE * sum(before.get(uid, at) != at for (uid, _), at in pairs)
+
+    ways = [way for way in product((0, 1), repeat=len(there)) if max(way.count(0), way.count(1)) <= 4]
+    assert toll([seat.socket for _, seat in there]) == pytest.approx(min(map(toll, ways)))
+
+
+def test_no_socket_is_kept_empty_for_who_may_come() -> None:
+    assert sorted(place(cache_of(status("n1", cpus=(8,) * 4)), "A", "D", "A", "B"), key=str) == [0, 1, 2, 3]
 
 
 def test_what_a_pod_suffers_and_does() -> None:
@@ -266,11 +273,11 @@ def test_a_profile_that_changes_has_what_is_known_of_other_workloads_kept() -> N
     place(cache, *"ABCD")
     costs = cache.state.socket_choice._current()
     kind = cache.state.sockets.kind_of("n1")
-    costs.pairing(kind)
+    costs.cost(kind)
     looked_at = costs.looked_at
     for times in range(1, 4):
         cache.update_profile(workload_profile("p0", "D", slowdowns={"p1": f"1.{times}"}))
-        cache.state.socket_choice._current().pairing(kind)
+        cache.state.socket_choice._current().cost(kind)
     assert cache.state.socket_choice._current() is costs
     assert costs.looked_at == looked_at
 

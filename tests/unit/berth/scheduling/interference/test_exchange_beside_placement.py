@@ -1,6 +1,7 @@
 """Placement pairs pods when one comes, exchanges do when one goes: neither undoes what the other has done.
 
-Both decide about the same node here, one event after the other, without cool-down.
+Both decide about the same node here, one event after the other, without cool-down. Up to 8 pods placement finds the
+best there is, so that no exchange can be due; of more, what no exchange makes better.
 """
 
 from __future__ import annotations
@@ -128,27 +129,19 @@ AGREEING, ANY = (tuple(profiles(agreeing=agreeing)) for agreeing in (True, False
 
 
 @pytest.mark.parametrize("mix", [(1, 1, 1, 1), (1, 0, 0, 1)], ids=["all classes", "A and D"])
+@pytest.mark.parametrize(("sockets", "cpus"), [(2, 2), (2, 4), (4, 2), (4, 4)])
 @pytest.mark.parametrize(
-    ("known", "sockets", "cpus", "due", "moves"),
+    "known",
     [
-        pytest.param(BY_CLASS, 2, 2, 0.02, 1.1, id="two of two"),
-        pytest.param(BY_CLASS, 2, 4, 0.02, 1.1, id="two of four"),
-        pytest.param(BY_CLASS, 4, 2, 0.02, 1.1, id="four of two"),
-        pytest.param(BY_CLASS, 4, 4, 0.05, 1.1, id="four of four"),
-        pytest.param(AGREEING, 2, 4, 0.12, 1.1, id="two of four, measured"),
-        pytest.param(AGREEING, 4, 2, 0.12, 1.1, id="four of two, measured"),
-        pytest.param(AGREEING, 4, 4, 0.12, 1.1, id="four of four, measured"),
-        # Placement keeps sockets empty for who may come, exchanges use them for who is there.
-        pytest.param(ANY, 4, 4, 0.5, 2.0, id="four of four, any slowdowns"),
+        pytest.param(BY_CLASS, id="by class"),
+        pytest.param(AGREEING, id="measured"),
+        pytest.param(ANY, id="any slowdowns"),
     ],
 )
-def test_they_are_of_one_mind(
-    known: tuple[CustomObject, ...], sockets: int, cpus: int, due: float, moves: float, mix: tuple[int, ...]
-) -> None:
+def test_they_are_of_one_mind(known: tuple[CustomObject, ...], sockets: int, cpus: int, mix: tuple[int, ...]) -> None:
     alone, both = (lived(sockets, cpus, mix, repairing=repairing, profiles=known) for repairing in (False, True))
-    come = sum(node.come for node in both)
-    assert sum(node.due_after_coming for node in both) <= due * come, "what placement has just paired is left"
+    assert sum(node.due_after_coming for node in both) == 0, "what placement has just paired is left"
     assert sum(node.moved_by_exchange for node in both) > 0
-    assert sum(node.moved_by_placement for node in both) <= moves * sum(node.moved_by_placement for node in alone), (
-        "and placement moves no more pods because others were moved before"
+    assert sum(node.moved_by_placement for node in both) <= 1.2 * sum(node.moved_by_placement for node in alone), (
+        "and placement moves hardly more pods because others were moved before"
     )

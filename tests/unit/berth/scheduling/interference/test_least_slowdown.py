@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.api.interference import InterferenceClass
 from berth.scheduling.interference import least_slowdown
+from berth.scheduling.interference.exchange import Seated, Terms, best_exchange
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
-from berth.scheduling.interference.slowdown import SlowdownModel, Workload
+from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload
 from tests.support.work import CALL, Work
 
 A, B, C, D = (Workload("", letter) for letter in InterferenceClass)
@@ -93,6 +98,59 @@ def test_of_many_all_are_placed_and_cost_no_less_than_the_best(pods: list[Worklo
     assert found is not None
     assert sorted(number for group in found.sockets for number in group) == list(range(len(pods)))
     assert found.cost >= best.cost - 1e-9
+
+
+SEATS = st.lists(
+    st.tuples(st.sampled_from([A, B, C, D]), st.integers(1, 3), st.sampled_from([0, 1, 2, None])), max_size=5
+)
+
+
+@given(SEATS, st.tuples(*[st.integers(1, 9)] * 3))
+def test_seats_are_those_that_cost_least_with_the_price_of_moves(
+    there: list[tuple[Workload, int, int | None]], capacities: tuple[int, ...]
+) -> None:
+    pods, sizes, now = ([each[at] for each in there] for at in range(3))
+
+    def toll(places: Sequence[int]) -> float:
+        groups = [[pod for pod, at in zip(pods, places, strict=True) if at == place] for place in range(3)]
+        moved = sum(before not in (None, at) for before, at in zip(now, places, strict=True))
+        return sum(map(MODEL.harm, groups)) + PRICE * moved
+
+    def fits(places: Sequence[int]) -> bool:
+        taken = [sum(size for size, at in zip(sizes, places, strict=True) if at == place) for place in range(3)]
+        return all(each <= capacity for each, capacity in zip(taken, capacities, strict=True))
+
+    found = choice(D).seats(pods, sizes, capacities, now)  # type: ignore[arg-type]
+    ways = [way for way in product(range(3), repeat=len(pods)) if fits(way)]
+    if found is None:
+        assert not ways
+    else:
+        assert fits(found)
+        assert toll(found) == pytest.approx(min(map(toll, ways)))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([A, B, C, D]), st.sampled_from([0, 1, 2])), min_size=9, max_size=14),
+    st.sampled_from([A, B, C, D]),
+)
+def test_of_many_too_no_exchange_is_worth_its_price_where_one_more_has_come(
+    there: list[tuple[Workload, int]], newcomer: Workload
+) -> None:
+    pods, now = [*(pod for pod, _ in there), newcomer], [*(at for _, at in there), None]
+    found = choice(D).seats(pods, [1] * len(pods), [14] * 3, now)
+    assert found is not None
+    seated = [Seated(pod, 1, at) for pod, at in zip(pods, found, strict=True)]
+    terms = Terms(cool_down=timedelta(0))
+    assert best_exchange(seated, [14] * 3, MODEL, terms, datetime(2026, 1, 31, tzinfo=UTC)) is None
+
+
+def test_where_many_leave_no_room_as_they_are_they_are_seated_anew() -> None:
+    # 5, 1, 1 and 1 on each of both sockets of 9, and a newcomer of 2.
+    sizes, now = [5, 1, 1, 1] * 2, [0] * 4 + [1] * 4
+    found = choice().seats([A] * 10, [*sizes, 0, 2], [9, 9], [*now, 0, None])
+    assert found is not None
+    assert max(sum(size for size, at in zip([*sizes, 0, 2], found, strict=True) if at == n) for n in (0, 1)) <= 9
+    assert choice().seats([A] * 10, [*sizes, 0, 3], [9, 9], [*now, 0, None]) is None
 
 
 def test_where_nobody_pins_two_meet_as_often_on_each_socket() -> None:
