@@ -40,6 +40,10 @@ LABEL_REGION: Final = "topology.kubernetes.io/region"
 """Node label and topology key: region."""
 LABEL_ZONE: Final = "topology.kubernetes.io/zone"
 """Node label and topology key: zone."""
+LABEL_SEGMENT: Final = "topology.kubernetes.io/segment"
+"""Node label and topology key: part of a zone whose nodes are near each other, such as those of a rack."""
+TOPOLOGY_LEVELS: Final = (LABEL_REGION, LABEL_ZONE, LABEL_SEGMENT)
+"""Topology keys that costs and capacities are read for, each inside the one before it."""
 
 ANNOTATION_DECISION: Final = "berth.dev/decision"
 """Pod annotation: why the pod is where it is, as JSON, written with the binding."""

@@ -27,7 +27,7 @@ CONDITION_SOURCE_AVAILABLE: Final = "SourceAvailable"
 CONDITION_WEIGHTS_COMPUTED: Final = "WeightsComputed"
 """True when the computed weight sets belong to the current measurements."""
 CONDITION_COMPLETE: Final = "Complete"
-"""True when every pair of regions, and of zones inside a region, has a cost."""
+"""True when every pair of regions, and of zones inside a region, has a cost, and no pair of segments is cut."""
 
 ANNOTATION_SOURCE: Final = "berth.dev/source"
 """Annotation: the one source of costs (probereports, prometheus, configmap, userdefined); unset: the first there is."""
@@ -88,7 +88,7 @@ class Topology(ApiModel):
     """The costs between the places of one level: regions, zones or segments."""
 
     topology_key: str = Field(
-        description="Node label whose values are the places, such as topology.kubernetes.io/region or .../zone."
+        description="Node label whose values are the places: topology.kubernetes.io/region, .../zone or .../segment."
     )
     origin_list: tuple[Origin, ...] = Field(description="Costs by origin.", json_schema_extra={**_ATOMIC})
 
@@ -129,6 +129,9 @@ class NetworkTopologyStatus(ApiModel):
     )
     regions: Int32 | None = Field(default=None, ge=0, description="Number of regions that nodes carry in their labels.")
     zones: Int32 | None = Field(default=None, ge=0, description="Number of zones that nodes carry in their labels.")
+    segments: Int32 | None = Field(
+        default=None, ge=0, description="Number of segments that nodes carry in their labels. Unset: none."
+    )
     weight_sets: str | None = Field(
         default=None, description="Names of the weight sets in the spec, comma separated, for kubectl get."
     )
@@ -152,7 +155,7 @@ class NetworkTopologyStatus(ApiModel):
 
 
 class NetworkTopology(ApiObject):
-    """The network between the regions and zones of the cluster, as costs and bandwidths."""
+    """The network between the regions, zones and segments of the cluster, as costs and bandwidths."""
 
     api_version: str = Field(default=API_VERSION, description=rules.API_VERSION_DESCRIPTION)
     kind: str = Field(default=KIND, description=rules.KIND_DESCRIPTION)
@@ -165,6 +168,18 @@ class NetworkTopology(ApiObject):
     def weight_set(self, name: str) -> WeightSet | None:
         """Return the weight set with the given name, or None."""
         return next((item for item in self.spec.weights if item.name == name), None)
+
+
+def closed_pairs(weights: WeightSet, topology_key: str) -> set[tuple[str, str]]:
+    """Return the (origin, destination) of one level of ``weights`` that may not communicate: ``isAllowed: false``."""
+    return {
+        (origin.origin, cost.destination)
+        for topology in weights.topology_list
+        if topology.topology_key == topology_key
+        for origin in topology.origin_list
+        for cost in origin.cost_list
+        if cost.is_allowed is False
+    }
 
 
 def iter_costs(weights: WeightSet, topology_key: str) -> list[tuple[str, str, Cost]]:

@@ -224,7 +224,7 @@ class BandwidthAllocations:
         self._rerouted.update(dict.fromkeys(self._by_namespace.get(namespace, ())))
 
     def mark_zones(self) -> None:
-        """Note that nodes may be in other zones or regions."""
+        """Note that nodes may be in other places."""
         if any(self._zone(node) != zone for node, zone in self._zone_of.items()):
             self._zone_of.clear()
             self._rerouted.update(dict.fromkeys(self._routed))

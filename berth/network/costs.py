@@ -2,15 +2,16 @@
 
 The cost rules are those of the NetworkOverhead plugin (sig-scheduling KEP 260): 0 on one node, 1 inside a
 zone, or inside a region without zones, the zone cost inside a region, the region cost between regions. They
-differ in two points. Where a weight set states a cost for two zones of different regions, that more precise figure
-is used instead of the regions' (the plugin looks only at regions). A pair whose cost is not known costs 100 there;
-here it costs more than every known pair, and 100 at least: a pair that is cut must not look near.
+differ in three points. Where a weight set states a cost for two zones of different regions, that more precise figure
+is used instead of the regions' (the plugin looks only at regions). So is that of two segments inside their zone, which
+the plugin does not know. A pair whose cost is not known costs 100 there; here it costs more than every known pair, and
+100 at least: a pair that is cut must not look near.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -18,12 +19,25 @@ import numpy.typing as npt
 
 from berth.api.base import format_timestamp
 from berth.api.conditions import ConditionStatus
-from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF, WEIGHTS_USER_DEFINED
-from berth.api.networktopology import CONDITION_SOURCE_AVAILABLE, SOURCE_STATED, NetworkTopology, iter_costs
+from berth.api.labels import (
+    LABEL_REGION,
+    LABEL_SEGMENT,
+    LABEL_ZONE,
+    WEIGHTS_DIJKSTRA,
+    WEIGHTS_NETPERF,
+    WEIGHTS_USER_DEFINED,
+)
+from berth.api.networktopology import (
+    CONDITION_SOURCE_AVAILABLE,
+    SOURCE_STATED,
+    NetworkTopology,
+    closed_pairs,
+    iter_costs,
+)
 from berth.network.link_budgets import PlacePair, read_budgets
 
 SAME_ZONE_COST = 1.0
-"""Cost between two nodes of one zone, or of one region without zones."""
+"""Cost between two nodes of one zone, or of one region without zones, unless their segments have one."""
 UNKNOWN_COST = 100.0
 """The least that a pair of unknown cost counts as, and always does in the score of the NetworkOverhead plugin."""
 DEFAULT_WEIGHT_SETS = (WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF, WEIGHTS_USER_DEFINED)
@@ -40,16 +54,22 @@ class Place:
     """value of topology.kubernetes.io/region"""
     zone: str = ""
     """value of topology.kubernetes.io/zone"""
+    segment: str = ""
+    """value of topology.kubernetes.io/segment: a part of the zone, or of the region where it has no zones"""
 
     @classmethod
     def of(cls, labels: Mapping[str, str]) -> Place:
         """Read it from a node's labels."""
-        return cls(labels.get(LABEL_REGION, ""), labels.get(LABEL_ZONE, ""))
+        return cls(labels.get(LABEL_REGION, ""), labels.get(LABEL_ZONE, ""), labels.get(LABEL_SEGMENT, ""))
+
+    def shares_zone(self, other: Place) -> bool:
+        """Whether both are in one zone, or in one region without zones."""
+        return (self.region, self.zone) == (other.region, other.zone) and bool(self.region or self.zone)
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkCosts:
-    """Costs between regions and between zones."""
+    """Costs between regions, between zones and between segments."""
 
     source: str = ""
     """``namespace/name`` of the NetworkTopology, empty when there is none."""
@@ -69,6 +89,10 @@ class NetworkCosts:
     """Cost by (origin zone, destination zone)."""
     regions: dict[Pair, float] = field(default_factory=dict)
     """Cost by (origin region, destination region)."""
+    segments: dict[Pair, float] = field(default_factory=dict)
+    """Cost by (origin segment, destination segment), two different ones; it counts inside a zone."""
+    cut_segments: frozenset[Pair] = frozenset()
+    """Such pairs that do not reach each other."""
     budgets: Mapping[PlacePair, int] = field(default_factory=dict)
     """bit/s that placed dependency edges may take between two places, where that is stated"""
     unknown_cost: float = field(init=False)
@@ -76,20 +100,24 @@ class NetworkCosts:
 
     def __post_init__(self) -> None:
         """Look for the dearest known cost."""
-        dearest = max((*self.zones.values(), *self.regions.values()), default=0.0)
+        dearest = max((*self.zones.values(), *self.regions.values(), *self.segments.values()), default=0.0)
         object.__setattr__(self, "unknown_cost", max(UNKNOWN_COST, dearest + 1))
 
     @property
     def available(self) -> bool:
         """False when there is no NetworkTopology, or an empty one: every cost is unknown then."""
-        return bool(self.zones or self.regions)
+        return bool(self.zones or self.regions or self.segments)
 
     def judges_as(self, other: NetworkCosts) -> bool:
         """Whether all that placement follows is the same: what a place costs, and what links carry.
 
         Measurements that are made anew are of a later time and mostly of the same costs.
         """
-        return self is other or (self.zones, self.regions, self.budgets) == (other.zones, other.regions, other.budgets)
+        return self is other or self._judged == other._judged
+
+    @property
+    def _judged(self) -> tuple[object, ...]:
+        return (self.zones, self.regions, self.segments, self.cut_segments, self.budgets)
 
     @property
     def missing(self) -> str:
@@ -105,8 +133,9 @@ class NetworkCosts:
 
     def between(self, origin: Place, destination: Place) -> float | None:
         """Cost between two different nodes at these places; None when not known."""
-        if origin == destination and (origin.zone or origin.region):
-            return SAME_ZONE_COST
+        if origin.shares_zone(destination):
+            pair = (origin.segment, destination.segment)
+            return None if pair in self.cut_segments else self.segments.get(pair, SAME_ZONE_COST)
         if origin.zone and destination.zone:
             known = self.zones.get((origin.zone, destination.zone))
             if known is not None:
@@ -120,13 +149,26 @@ class NetworkCosts:
 
         With `unknown`, they are that instead.
         """
-        size = len(places)
-        costs = np.full((size, size), self.unknown_cost if unknown is None else unknown)
-        for row, origin in enumerate(places):
-            for column, destination in enumerate(places):
+        unknown = self.unknown_cost if unknown is None else unknown
+        # Segments may be many, and all of a zone cost the same but for pairs of them.
+        numbers: dict[Place, int] = {}
+        zone = [numbers.setdefault(replace(place, segment=""), len(numbers)) for place in places]
+        costs = np.full((len(numbers), len(numbers)), unknown)
+        for row, origin in enumerate(numbers):
+            for column, destination in enumerate(numbers):
                 known = self.between(origin, destination)
                 if known is not None:
                     costs[row, column] = known
+        costs = costs[np.ix_(zone, zone)]
+        rows: dict[str, list[int]] = {}
+        for row, place in enumerate(places):
+            if place.segment:
+                rows.setdefault(place.segment, []).append(row)
+        for pair in (*self.segments, *self.cut_segments) if rows else ():
+            for row in rows.get(pair[0], ()):
+                for column in rows.get(pair[1], ()):
+                    if places[row].shares_zone(places[column]):
+                        costs[row, column] = unknown if pair in self.cut_segments else self.segments[pair]
         return costs
 
 
@@ -157,16 +199,19 @@ def read_costs(
     outdated = observed is not None and observed < generation
     zones, of_zones = _read_level(topology, LABEL_ZONE, weight_sets, outdated=outdated)
     regions, of_regions = _read_level(topology, LABEL_REGION, weight_sets, outdated=outdated)
+    segments, of_segments = _read_level(topology, LABEL_SEGMENT, weight_sets, outdated=outdated)
     moment = topology.status.data_time or topology.status.weight_calculation_time
     return NetworkCosts(
         source=topology.key,
         uid=topology.metadata.uid,
-        weight_sets=tuple(name for name in weight_sets if name in of_zones | of_regions),
+        weight_sets=tuple(name for name in weight_sets if name in of_zones | of_regions | of_segments),
         data_time=format_timestamp(moment) if moment else "",
         generation=generation,
         current=not outdated and _current(topology),
         zones=zones,
         regions=regions,
+        segments={pair: cost for pair, cost in segments.items() if _two(pair)},
+        cut_segments=frozenset(_closed_segments(topology, of_segments or weight_sets) - segments.keys()),
         budgets=read_budgets(topology, weight_sets),
     )
 
@@ -203,6 +248,21 @@ def _read_level(
                 table.setdefault((origin, destination), float(cost.network_cost))
                 read[name] = scale
     return table, set(read)
+
+
+def _closed_segments(topology: NetworkTopology, names: Collection[str]) -> set[Pair]:
+    """Return the pairs of different segments that those weight sets say have no link."""
+    found: set[Pair] = set()
+    for name in names:
+        weights = topology.weight_set(name)
+        if weights is not None:
+            found |= {pair for pair in closed_pairs(weights, LABEL_SEGMENT) if _two(pair)}
+    return found
+
+
+def _two(pair: Pair) -> bool:
+    """Return whether these are two segments; upstream's controller has an empty name for nodes without the label."""
+    return pair[0] != pair[1] and all(pair)
 
 
 def _scale(topology: NetworkTopology, name: str, *, outdated: bool) -> str:

@@ -14,7 +14,7 @@ from berth.network.workload_places import WorkloadPlaces
 
 
 def node_places(nodes: Iterable[Node]) -> dict[str, Place]:
-    """Region and zone by node name."""
+    """Where each node is, by name."""
     return {node.metadata.name: Place.of(node.metadata.labels) for node in nodes}
 
 

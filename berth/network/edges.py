@@ -67,7 +67,7 @@ class Routes:
     zone: Callable[[str], str | None]
     """a node's zone, empty without one, None for a node that is not known"""
     place: Callable[[str], Place] = lambda _: Place()
-    """a node's region and zone, empty texts for a node that is not known"""
+    """where a node is, empty texts for a node that is not known"""
 
 
 TO_ALL = Routes(lambda _, __: Routing.ALL, lambda _: "")

@@ -1,4 +1,5 @@
-"""Budgets of links between places: the bandwidth that a NetworkTopology states for a pair of regions or zones.
+"""Budgets of links between places: the bandwidth that a NetworkTopology states for a pair of regions, zones or
+segments.
 
 minBandwidth does not say which way data flow, and neither do the budgets of nodes. So a pair of places has one budget,
 which calls of either direction take from; where both directions state a capacity, the smaller one counts. A pair of
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_ALLOCATED
+from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE, TOPOLOGY_LEVELS, WEIGHTS_ALLOCATED
 from berth.api.networktopology import NetworkTopology, iter_costs
 from berth.api.quantity import read_quantity
 
@@ -52,7 +53,7 @@ def read_budgets(topology: NetworkTopology, weight_sets: Sequence[str]) -> dict[
         weights = topology.weight_set(name)
         if weights is None or name == WEIGHTS_ALLOCATED:  # that repeats what others state
             continue
-        for key in (LABEL_REGION, LABEL_ZONE):
+        for key in TOPOLOGY_LEVELS:
             for origin, destination, cost in iter_costs(weights, key):
                 capacity = read_quantity(cost.bandwidth_capacity)
                 if capacity is not None and capacity.value() > 0:
@@ -65,14 +66,19 @@ def read_budgets(topology: NetworkTopology, weight_sets: Sequence[str]) -> dict[
 
 
 def pairs_between(one: Place, other: Place) -> tuple[PlacePair, ...]:
-    """Return the pairs of places whose budgets traffic between two different nodes takes from."""
+    """Return the pairs of places whose budgets traffic between two different nodes takes from.
+
+    Segments are parts of a zone: traffic between zones takes from these alone.
+    """
     regions = (PlacePair.of(LABEL_REGION, one.region, other.region),) if one.region and other.region else ()
     zones = (PlacePair.of(LABEL_ZONE, one.zone, other.zone),) if one.zone and other.zone else ()
-    return (*regions, *zones)
+    inside = one.segment and other.segment and one.shares_zone(other)
+    segments = (PlacePair.of(LABEL_SEGMENT, one.segment, other.segment),) if inside else ()
+    return (*regions, *zones, *segments)
 
 
 def taken(usage: Mapping[tuple[Place, Place], int]) -> dict[PlacePair, int]:
-    """Return bit/s by pair of regions, and of zones, of what is taken between places."""
+    """Return bit/s by pair of regions, of zones and of segments, of what is taken between places."""
     total: dict[PlacePair, int] = {}
     for (one, other), amount in usage.items():
         for pair in pairs_between(one, other):

@@ -15,7 +15,7 @@ Zones count only while **every** endpoint is in one: a single endpoint on a node
 to be ready: a placement is judged by what it will be when its pods run.
 
 Arrays run over N nodes, Z zones and L locations. A zone is what kube-proxy compares (the zone label alone), a location
-what costs are stated for (region and zone).
+what costs are stated for (region, zone and segment).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class Sites:
     row: Mapping[str, int]
     """row of each node, by name"""
     location: Ints
-    """int[N], what costs are stated for: region and zone, as a number"""
+    """int[N], what costs are stated for: region, zone and segment, as a number"""
     location_cost: Floats
     """float64[L, L], cost from location to location"""
     zone: Ints

@@ -104,7 +104,7 @@ def _pairs(callers: Counts, called: Counts, places: Mapping[str, Place], costs: 
             if not count:
                 continue
             cost = costs.between(origin, destination)
-            near = "sameZone" if origin == destination and (origin.zone or origin.region) else "elsewhere"
+            near = "sameZone" if origin.shares_zone(destination) else "elsewhere"
             ends = next((one, other) for one in ours for other in theirs if one != other)
             yield _Pairs(count, costs.unknown_cost if cost is None else cost, cost is not None, near, ends)
 

@@ -1,4 +1,4 @@
-"""From figures between nodes to figures between zones or regions, whatever their unit.
+"""From figures between nodes to figures between regions, zones or segments, whatever their unit.
 
 The figure of a pair of places is the median of all samples from a node of the one to a node of the other: half of
 the node pairs are at most that far apart, and a single broken link does not move it. For an even number of samples
@@ -8,11 +8,14 @@ it is the mean of the two in the middle. It is rounded up, and is at least 1. Di
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
+from controllers.networktopology.places import Places
 from controllers.networktopology.scale import MINIMUM_COST
 
 Pair = tuple[str, str]
 """Origin and destination."""
+_Sample = TypeVar("_Sample", bound=tuple[Any, ...])
 
 
 def aggregate(samples: Iterable[tuple[str, str, int]], place_of: Callable[[str], str]) -> dict[Pair, int]:
@@ -28,6 +31,16 @@ def aggregate(samples: Iterable[tuple[str, str, int]], place_of: Callable[[str],
         if start and end and start != end:
             figures.setdefault((start, end), []).append(figure)
     return {pair: median_cost(values) for pair, values in sorted(figures.items())}
+
+
+def inside_zones(samples: Iterable[_Sample], places: Places) -> list[_Sample]:
+    """Return the samples whose ends are in segments of one zone: what lies between zones is theirs.
+
+    Args:
+        samples: each begins with the nodes of its origin and destination.
+        places: where nodes are.
+    """
+    return [item for item in samples if places.share_zone(item[0], item[1])] if places.segments else []
 
 
 def median_cost(samples: list[int]) -> int:

@@ -14,7 +14,7 @@ from berth.api.networktopology import CONDITION_COMPLETE, CONDITION_SOURCE_AVAIL
 from berth.api.text import counted, listed
 from controllers.networktopology.aggregation import Pair
 from controllers.networktopology.compute import Computation
-from controllers.networktopology.places import Places
+from controllers.networktopology.places import Places, Site
 
 CONDITIONS: Final = (CONDITION_SOURCE_AVAILABLE, CONDITION_WEIGHTS_COMPUTED, CONDITION_COMPLETE)
 """Types of the conditions that this controller writes."""
@@ -42,6 +42,8 @@ def weights_computed(computation: Computation) -> ConditionUpdate:
         f"{' and '.join(computation.sets)} from {computation.basis}: {counted(len(costs.regions), 'region cost')}, "
         f"{counted(len(costs.zones), 'zone cost')}"
     )
+    if costs.segments:
+        text += f", {counted(len(costs.segments), 'segment cost')}"
     return ConditionUpdate(CONDITION_WEIGHTS_COMPUTED, True, "Computed", text)
 
 
@@ -57,6 +59,15 @@ def complete(computation: Computation, places: Places, spec_problems: Sequence[F
         problems.append(("MissingCosts", f"No path between regions: {name_pairs(regions)}; {remedy}"))
     if zones:
         problems.append(("MissingCosts", f"No path between zones: {name_pairs(zones)}; {remedy}"))
+    if computation.cut_segments:
+        text = f"No answer between segments: {name_pairs(computation.cut_segments)}; see what keeps their nodes apart"
+        problems.append(("MissingCosts", text))
+    if computation.crowded:
+        text = (
+            "Segments have no costs, for an object has no room for as many, in "
+            f"{listed([_name(site) for site in computation.crowded])}; make larger ones"
+        )
+        problems.append(("TooManySegments", text))
     if places.unlabelled:
         fix = "label them with topology.kubernetes.io/region and topology.kubernetes.io/zone"
         text = f"Nodes without a region or zone label: {listed(places.unlabelled)}; {fix}"
@@ -65,12 +76,21 @@ def complete(computation: Computation, places: Places, spec_problems: Sequence[F
         split = [f"{zone} ({', '.join(regions)})" for zone, regions in places.split_zones.items()]
         fix = "give every zone a name of its own"
         problems.append(("ZoneInSeveralRegions", f"Zones with nodes in several regions: {listed(split)}; {fix}"))
+    if places.split_segments:
+        split = [f"{name} ({', '.join(map(_name, sites))})" for name, sites in places.split_segments.items()]
+        fix = "give every segment a name of its own"
+        problems.append(("SegmentInSeveralZones", f"Segments with nodes in several zones: {listed(split)}; {fix}"))
     if spec_problems:
         problems.append(("SpecProblems", listed([str(problem) for problem in spec_problems], separator="; ")))
     if problems:
         return ConditionUpdate(CONDITION_COMPLETE, False, problems[0][0], ". ".join(text for _, text in problems))
     pairs = f"{counted(len(places.region_pairs()), 'region pair')} and {counted(len(places.zone_pairs()), 'zone pair')}"
     return ConditionUpdate(CONDITION_COMPLETE, True, "AllPairsKnown", f"Nothing is missing: {pairs} of nodes' places")
+
+
+def _name(site: Site) -> str:
+    """Return region and zone as one word, or the one of them that there is."""
+    return "/".join(filter(None, site))
 
 
 def name_pairs(pairs: Sequence[Pair]) -> str:

@@ -40,12 +40,12 @@ STALE = Gauge(
 )
 MISSING_PAIRS = Gauge(
     "berth_networktopology_missing_pairs",
-    "Ordered pairs of places without a cost, by level (region, zone).",
+    "Ordered pairs of places without a cost, by level (region, zone, segment).",
     ["namespace", "name", "level"],
 )
 
 
-_LEVELS: Final = ("region", "zone")
+_LEVELS: Final = ("region", "zone", "segment")
 OWN_SERIES: Final = 16
 """NetworkTopologies of one namespace that have series of their own: anybody may create thousands."""
 _measured: dict[str, set[str]] = {}

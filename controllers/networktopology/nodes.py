@@ -1,4 +1,4 @@
-"""Follows the nodes of the cluster for their region and zone labels."""
+"""Follows the nodes of the cluster for the labels that say where they are."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from controllers.networktopology.compute import Computation, compute
 from controllers.networktopology.conditions import CONDITIONS, complete, weights_computed
 from controllers.networktopology.nodes import NodeWatch
 from controllers.networktopology.places import Places
-from controllers.networktopology.sources.base import Latencies, Reading, SourceState, TopologyKey
+from controllers.networktopology.sources.base import LatenciesByLevel, Reading, SourceState, TopologyKey
 from controllers.networktopology.sources.registry import Sources, choice_problems
 from controllers.networktopology.status import next_status
 from controllers.networktopology.weights import FIELD_MANAGER, needs_write, ownership, status_time, weight_sets
@@ -99,7 +99,7 @@ class _Pass:
 class _Shared:
     """What was computed last from latencies that a source works out once for all."""
 
-    latencies: tuple[Latencies, Latencies]
+    latencies: LatenciesByLevel
     places: Places
     computation: Computation
 
@@ -187,7 +187,11 @@ class Reconciler:
             measurements=len(reading.measurements),
             unusable=len(reading.malformed) + len(reading.unknown_nodes),
             stale=reading.stale,
-            missing={"region": len(computation.missing_regions), "zone": len(computation.missing_zones)},
+            missing={
+                "region": len(computation.missing_regions),
+                "zone": len(computation.missing_zones),
+                "segment": len(computation.cut_segments),
+            },
         )
         computed = weights_computed(computation)
         try:

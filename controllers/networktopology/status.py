@@ -46,6 +46,7 @@ def next_status(
         node_count=len(places.nodes),
         regions=len(places.regions),
         zones=len(places.zones),
+        segments=len(places.segments) or None,
         weight_sets=listed([shortened(name, LONGEST_NAME) for name in names]),
         weight_calculation_time=calculated,
         data_time=measured,

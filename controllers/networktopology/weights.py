@@ -1,7 +1,7 @@
 """Computed weight sets in the shape of ``spec.weights``, and what of them an object already has.
 
-Everything is ordered: region before zone, origins and destinations by name. The same costs therefore give the same
-JSON, and nothing is written when nothing has changed.
+Everything is ordered: region before zone before segment, origins and destinations by name. The same costs therefore
+give the same JSON, and nothing is written when nothing has changed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from berth.api.base import read_timestamp
-from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE
 from controllers.networktopology.aggregation import Pair
 from controllers.networktopology.compute import Costs
 
@@ -24,18 +24,25 @@ FIELD_MANAGER: Final = "berth-networktopology"
 
 def weight_set(name: str, costs: Costs) -> dict[str, Any]:
     """Return one weight set as the API has it; a level without any cost has no entry."""
-    levels = ((LABEL_REGION, costs.regions), (LABEL_ZONE, costs.zones))
+    segments = {**costs.segments, **dict.fromkeys(costs.cut_segments)}
+    levels: tuple[tuple[str, Mapping[Pair, int | None]], ...] = (
+        (LABEL_REGION, costs.regions),
+        (LABEL_ZONE, costs.zones),
+        (LABEL_SEGMENT, segments),
+    )
     return {
         "name": name,
         "topologyList": [{"topologyKey": key, "originList": origin_list(pairs)} for key, pairs in levels if pairs],
     }
 
 
-def origin_list(costs: Mapping[Pair, int]) -> list[dict[str, Any]]:
-    """Return costs by ordered pair as an originList, sorted by origin and destination."""
+def origin_list(costs: Mapping[Pair, int | None]) -> list[dict[str, Any]]:
+    """Return costs by ordered pair as an originList, sorted by origin and destination; None: there is no link."""
     rows: dict[str, list[dict[str, Any]]] = {}
     for origin, destination in sorted(costs):
-        rows.setdefault(origin, []).append({"destination": destination, "networkCost": costs[origin, destination]})
+        cost = costs[origin, destination]
+        entry = {"isAllowed": False} if cost is None else {"networkCost": cost}
+        rows.setdefault(origin, []).append({"destination": destination, **entry})
     return [{"origin": origin, "costList": row} for origin, row in rows.items()]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_ALLOCATED
+from berth.api.labels import TOPOLOGY_LEVELS, WEIGHTS_ALLOCATED
 from berth.network.link_budgets import PlacePair
 
 FIELD_MANAGER: Final = "berth-placement"
@@ -34,7 +34,7 @@ def weight_sets(budgets: Usage, taken: Usage) -> list[dict[str, Any]]:
     if not taken:
         return []
     levels = []
-    for key in (LABEL_REGION, LABEL_ZONE):
+    for key in TOPOLOGY_LEVELS:
         rows: dict[str, dict[str, dict[str, Any]]] = {}
         for pair, amount in taken.items():
             if pair.topology_key == key:

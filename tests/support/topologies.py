@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from berth.api import probereport
-from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE
 from berth.api.networktopology import API_VERSION, KIND, NetworkTopology
 from controllers.networktopology.places import NodePlace, Places
 from controllers.networktopology.sources.base import Measurement, Reading, SourceState
@@ -27,9 +27,11 @@ def level(key: str, stated: Stated) -> dict[str, Any]:
     return {"topologyKey": key, "originList": [{"origin": origin, "costList": row} for origin, row in rows.items()]}
 
 
-def weight_set(name: str, *, regions: Stated | None = None, zones: Stated | None = None) -> dict[str, Any]:
+def weight_set(
+    name: str, *, regions: Stated | None = None, zones: Stated | None = None, segments: Stated | None = None
+) -> dict[str, Any]:
     """Entry of spec.weights."""
-    levels = [(LABEL_REGION, regions), (LABEL_ZONE, zones)]
+    levels = [(LABEL_REGION, regions), (LABEL_ZONE, zones), (LABEL_SEGMENT, segments)]
     return {"name": name, "topologyList": [level(key, stated) for key, stated in levels if stated]}
 
 
@@ -48,13 +50,15 @@ def topology(*weights: dict[str, Any], configmap: str = "") -> NetworkTopology:
     return NetworkTopology.parse(raw_topology(*weights, configmap=configmap))
 
 
-def stated(*, regions: Stated | None = None, zones: Stated | None = None) -> NetworkTopology:
+def stated(
+    *, regions: Stated | None = None, zones: Stated | None = None, segments: Stated | None = None
+) -> NetworkTopology:
     """NetworkTopology whose UserDefined set states these costs."""
-    return topology(weight_set("UserDefined", regions=regions, zones=zones))
+    return topology(weight_set("UserDefined", regions=regions, zones=zones, segments=segments))
 
 
 def places(**nodes: str) -> Places:
-    """Places of nodes given as ``name="region/zone"``."""
+    """Places of nodes given as ``name="region/zone"`` or ``name="region/zone/segment"``."""
     return Places.of({name: NodePlace(*place.split("/")) for name, place in nodes.items()})
 
 

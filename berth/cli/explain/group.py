@@ -163,6 +163,7 @@ def _pod(
         "node": pod.spec.node_name,
         "region": place.region,
         "zone": place.zone,
+        **({"segment": place.segment} if place.segment else {}),
         "state": explained["state"],
     }
     if explained["state"] != "placed":

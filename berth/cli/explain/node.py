@@ -97,6 +97,7 @@ def node_document(facts: NodeFacts, configuration: PlacementConfiguration, *, no
         "name": name,
         "region": place.region,
         "zone": place.zone,
+        **({"segment": place.segment} if place.segment else {}),
         "ready": next((item.status for item in node.status.conditions if item.type == "Ready"), "Unknown"),
         "unschedulable": node.spec.unschedulable,
         "taints": [

@@ -38,7 +38,7 @@ def node_page(document: Mapping[str, Any], *, width: int, color: bool = False) -
 
 
 def _fields(document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    place = ", ".join(f"{name} {document[name]}" for name in ("region", "zone") if document[name])
+    place = ", ".join(f"{name} {document[name]}" for name in ("region", "zone", "segment") if document.get(name))
     state = {"True": "ready", "False": "not ready"}.get(document["ready"], "readiness not known")
     if document["unschedulable"]:
         state += ", cordoned: it takes no new pod"

@@ -8,7 +8,7 @@ from typing import Any
 from berth.api.text import listed, share_text
 from berth.cli.explain.terms import NOTHING, UNITS, meanings
 from berth.cli.figures import calls_line, cost_line, price_line, survival_lines
-from berth.cli.plan.tables import Page, number, short, show_savings, without_constant
+from berth.cli.plan.tables import Page, number, short, show_savings, without_constant, zone_text
 from berth.scheduling.gang.strategies import REPLICAS
 
 MAX_EDGES = 60
@@ -163,7 +163,7 @@ def _members(page: Page, document: Mapping[str, Any]) -> None:
                 row["name"],
                 row["phase"],
                 row["node"] or "-",
-                row["zone"],
+                zone_text(row),
             )
             for row in pods
         ]

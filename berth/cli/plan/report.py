@@ -93,13 +93,19 @@ def _placed(item: Placed, simulation: Simulation, inputs: Inputs, places: dict[s
         document["appGroup"] = decision.group[1]
         document["selector"] = workload_of(decision.pod)
     place = places.get(decision.node, Place())
-    document |= {"node": decision.node, "region": place.region, "zone": place.zone}
+    document |= {"node": decision.node, **_where(place)}
     if item.waited:
         document["waitSeconds"] = item.waited
     # As it is when all are placed: those that came later may have moved it, or share its socket.
     outlook = simulation.cache.state.socket_choice.outlook(decision.pod.metadata.uid)
     document["decision"] = msgspec.json.decode(write_decision(decision, item.costs, outlook))
     return document
+
+
+def _where(place: Place) -> dict[str, str]:
+    """Region, zone and, where there is one, segment."""
+    segment = {"segment": place.segment} if place.segment else {}
+    return {"region": place.region, "zone": place.zone, **segment}
 
 
 def _unplaced(item: Unplaced, inputs: Inputs) -> dict[str, Any]:
@@ -173,8 +179,7 @@ def _node(name: str, simulation: Simulation, places: dict[str, Place], *, planne
     place = places.get(name, Place())
     return {
         "name": name,
-        "region": place.region,
-        "zone": place.zone,
+        **_where(place),
         "pods": sum(1 for _ in state.pods_on(name)),
         "planned": planned,
         "resources": node_resources(state, name),

@@ -115,6 +115,11 @@ def number(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}" if abs(value) < 1e6 else f"{value:.0f}"
 
 
+def zone_text(document: Mapping[str, Any]) -> str:
+    """The zone of a node or pod, with its segment where it has one."""
+    return "/".join((document["zone"], *([document["segment"]] if "segment" in document else [])))
+
+
 def terms_text(terms: Mapping[str, float]) -> str:
     """``network 2, waste 0.01``, without those that are nearly 0; ``-`` when all are."""
     ordered = sorted(terms.items(), key=lambda term: -abs(term[1]))
@@ -198,7 +203,7 @@ def _pods(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
                 pod["name"],
                 pod.get("appGroup", ""),
                 pod["node"],
-                pod["zone"],
+                zone_text(pod),
                 str(edges) if edges else "",
                 number(decision["edgeCost"]) if edges else "",
                 short(decision["cost"]) if decision["strategy"] != "alone" else "",
@@ -317,7 +322,7 @@ def _nodes(page: Page, nodes: Sequence[Mapping[str, Any]]) -> None:
     names = list(dict.fromkeys(name for node in nodes for name in node["resources"] if name != "pods"))
     rows = []
     for node in nodes:
-        cells = [node["name"], node["zone"], f"{node['planned']}", str(node["pods"])]
+        cells = [node["name"], zone_text(node), f"{node['planned']}", str(node["pods"])]
         for name in names:
             found = node["resources"].get(name)
             cells.append(f"{amount(name, found['used'])} / {amount(name, found['free'])}" if found else "")

@@ -33,7 +33,7 @@ def topology(
     context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="Form of the answer.")] = Output.table,
 ) -> None:
-    """Show what it costs to talk between all zones, and the round trips that it was worked out from.
+    """Show what it costs to talk between zones, and segments of a zone, and the round trips behind it.
 
     Costs are those that placement reads. Where they come from ProbeReports, round trips are worked out from these as
     they are now, as the networktopology controller does it: median of the 90th percentiles, least, most, pairs of

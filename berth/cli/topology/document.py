@@ -1,4 +1,4 @@
-"""The costs between all zones with the measurements behind them, as one document. No I/O.
+"""The costs between all zones, and segments of a zone, with the measurements behind them, as one document. No I/O.
 
 Costs are those of the object, as placement reads them. The figures behind them are not stored in it: where costs come
 from ProbeReports they are worked out from these by the functions that the controller uses. What other sources measured
@@ -12,11 +12,19 @@ from datetime import datetime
 from typing import Any, Final
 
 from berth.api.base import format_timestamp
-from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_NETPERF, WEIGHTS_USER_DEFINED
+from berth.api.labels import (
+    LABEL_REGION,
+    LABEL_SEGMENT,
+    LABEL_ZONE,
+    TOPOLOGY_LEVELS,
+    WEIGHTS_NETPERF,
+    WEIGHTS_USER_DEFINED,
+)
 from berth.api.networktopology import API_VERSION, CONDITION_SOURCE_AVAILABLE, KIND, NetworkTopology, iter_costs
 from berth.kube.objects import CustomObject
 from berth.kube.probe_reports import Report
 from berth.network.costs import NetworkCosts, Place, read_costs
+from controllers.networktopology.aggregation import inside_zones
 from controllers.networktopology.node_medians import PairFigures, pair_figures
 from controllers.networktopology.places import NodePlace, Places
 from controllers.networktopology.sources.base import UNREACHABLE
@@ -93,12 +101,41 @@ def topology_document(
         {"name": zone, **({"region": places.region_of[zone]} if zone in places.region_of else {})} for zone in zones
     ]
     document["pairs"] = [
-        _pair((origin, destination), places, costs, direct, figures.get((origin, destination)))
+        _pair(
+            (origin, destination),
+            (
+                Place(places.region_of.get(origin, ""), origin),
+                Place(places.region_of.get(destination, ""), destination),
+            ),
+            costs,
+            direct,
+            figures.get((origin, destination)),
+        )
         for origin in zones
         for destination in zones
         if origin != destination
     ]
+    inside = pair_figures(inside_zones(read.measurements, places), places.segment_of)
+    document["segments"] = _segments(places, costs, direct, inside)
     return document
+
+
+def _segments(
+    places: Places, costs: NetworkCosts, direct: Mapping[str, set[Pair]], figures: Mapping[Pair, PairFigures]
+) -> list[dict[str, Any]]:
+    """The segments of each zone about whose pairs something is known, with these."""
+    known = {*costs.segments, *costs.cut_segments, *figures}
+    found: list[dict[str, Any]] = []
+    for (region, zone), segments in sorted(places.segments_of.items()):
+        pairs = [(one, other) for one in segments for other in segments if one != other]
+        if known.isdisjoint(pairs):
+            continue
+        entries = [
+            _pair(pair, (Place(region, zone, pair[0]), Place(region, zone, pair[1])), costs, direct, figures.get(pair))
+            for pair in pairs
+        ]
+        found.append({"region": region, "zone": zone, "names": list(segments), "pairs": entries})
+    return found
 
 
 def _direct(topology: NetworkTopology, costs: NetworkCosts) -> dict[str, set[Pair]]:
@@ -108,26 +145,31 @@ def _direct(topology: NetworkTopology, costs: NetworkCosts) -> dict[str, set[Pai
     if weights is None:
         return {}
     return {
-        key: {(origin, destination) for origin, destination, _ in iter_costs(weights, key)}
-        for key in (LABEL_REGION, LABEL_ZONE)
+        key: {(origin, destination) for origin, destination, _ in iter_costs(weights, key)} for key in TOPOLOGY_LEVELS
     }
+
+
+def _source(pair: Pair, ends: tuple[Place, Place], costs: NetworkCosts) -> tuple[str, Pair | None]:
+    """The topology key that a pair has its cost from, and the pair there; None: any two nodes of a zone cost that."""
+    one, other = ends
+    if one.segment:
+        return (LABEL_SEGMENT, pair) if pair in costs.segments else (LABEL_ZONE, None)
+    return (LABEL_ZONE, pair) if pair in costs.zones else (LABEL_REGION, (one.region, other.region))
 
 
 def _pair(
     pair: Pair,
-    places: Places,
+    ends: tuple[Place, Place],
     costs: NetworkCosts,
     direct: Mapping[str, set[Pair]],
     figures: PairFigures | None,
 ) -> dict[str, Any]:
-    origin, destination = (Place(places.region_of.get(zone, ""), zone) for zone in pair)
     entry: dict[str, Any] = {"origin": pair[0], "destination": pair[1]}
-    cost = costs.between(origin, destination)
+    cost = costs.between(*ends)
     if cost is not None:
-        of_zones = pair in costs.zones
-        key, known = (LABEL_ZONE, pair) if of_zones else (LABEL_REGION, (origin.region, destination.region))
-        entry |= {"cost": int(cost), "level": "zone" if of_zones else "region"}
-        entry["derived"] = known not in direct.get(key, set())
+        key, known = _source(pair, ends, costs)
+        entry |= {"cost": int(cost), "level": key.rpartition("/")[2]}
+        entry["derived"] = known is not None and known not in direct.get(key, set())
     if figures is None:
         return entry
     if figures.microseconds < UNREACHABLE:

@@ -1,4 +1,4 @@
-"""The costs between zones as text: a matrix, and the pairs one by one as long as they are few."""
+"""The costs between zones, and segments of a zone, as text: a matrix, and the pairs one by one where they are few."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ UNKNOWN: Final = "?"
 SAME: Final = "."
 """In the matrix: one zone and itself."""
 _PADDING: Final = 3
+_OUTER: Final = {"ZONE": "cost of the regions", "SEGMENT": "as inside the zone"}
+"""What a pair of one kind of places is noted with that has its cost from the places around."""
 _FIGURES: Final = ("P90 MS", "MIN MS", "MAX MS", "SAMPLES", "AGE")
 
 
@@ -31,27 +33,39 @@ def topology_page(document: Mapping[str, Any], *, width: int, color: bool = Fals
     if "dataAgeSeconds" in document:
         rows.append(("Newest data", f"{age_text(max(0, document['dataAgeSeconds']))} old"))
     page.fields([*rows, *unread_fields(document)])
-    zones, pairs = document["zones"], document["pairs"]
-    if not pairs:
-        page.line("Fewer than two zones have nodes.")
-        return page.text()
-    page.heading("COST FROM ROW TO COLUMN")
-    _matrix(page, zones, pairs, width)
-    page.line(f"* worked out from other pairs, r that of the regions, {UNKNOWN} not known")
     figures = "roundTrips" not in document
-    if len(pairs) <= MAX_PAIRS:
-        page.heading("PAIRS")
-        columns = ("FROM", "TO", "COST", *(_FIGURES if figures else ()), "NOTE")
-        page.table(columns, [_pair(pair, figures=figures) for pair in pairs], fold=("FROM", "TO", "NOTE"))
+    names, pairs = [zone["name"] for zone in document["zones"]], document["pairs"]
+    if pairs:
+        page.heading("COST FROM ROW TO COLUMN")
+        _section(page, "ZONE", names, pairs, width, figures=figures)
     else:
-        page.line(f"{_summary(pairs, figures=figures)}; -o json has each of the {counted(len(pairs), 'pair')}")
+        page.line("Fewer than two zones have nodes.")
+    for zone in document.get("segments", ()):
+        where = "/".join(name for name in (zone["region"], zone["zone"]) if name)
+        page.heading(f"SEGMENTS OF {where}: COST FROM ROW TO COLUMN")
+        _section(page, "SEGMENT", zone["names"], zone["pairs"], width, figures=figures)
     return page.text()
 
 
-def _matrix(page: Page, zones: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]], width: int) -> None:
+def _section(
+    page: Page, kind: str, names: Sequence[str], pairs: Sequence[Mapping[str, Any]], width: int, *, figures: bool
+) -> None:
+    """The matrix of some places, and their pairs one by one or summed up."""
+    _matrix(page, kind, names, pairs, width)
+    outer = {"ZONE": "r that of the regions", "SEGMENT": "z that inside the zone"}[kind]
+    page.line(f"* worked out from other pairs, {outer}, {UNKNOWN} not known")
+    if len(pairs) <= MAX_PAIRS:
+        page.heading("PAIRS")
+        columns = ("FROM", "TO", "COST", *(_FIGURES if figures else ()), "NOTE")
+        rows = [_pair(pair, kind, figures=figures) for pair in pairs]
+        page.table(columns, rows, fold=("FROM", "TO", "NOTE"))
+    else:
+        page.line(f"{_summary(pairs, figures=figures)}; -o json has each of the {counted(len(pairs), 'pair')}")
+
+
+def _matrix(page: Page, kind: str, names: Sequence[str], pairs: Sequence[Mapping[str, Any]], width: int) -> None:
     """Columns have the numbers of the rows; those that do not fit beside each other follow below."""
-    costs = {(pair["origin"], pair["destination"]): _cell(pair) for pair in pairs}
-    names = [zone["name"] for zone in zones]
+    costs = {(pair["origin"], pair["destination"]): _cell(pair, kind) for pair in pairs}
     labels = [f"{number} {name}" for number, name in enumerate(names, start=1)]
     cell = max(len(str(len(names))), *map(len, costs.values())) + _PADDING
     beside = max(1, (width - max(map(len, labels)) - _PADDING) // cell)
@@ -62,19 +76,20 @@ def _matrix(page: Page, zones: Sequence[Mapping[str, Any]], pairs: Sequence[Mapp
             (label, *(SAME if name == column else costs[name, column] for column in columns))
             for label, name in zip(labels, names, strict=True)
         ]
-        page.table(("ZONE", *numbers), rows, right=numbers)
+        page.table((kind, *numbers), rows, right=numbers)
 
 
-def _cell(pair: Mapping[str, Any]) -> str:
+def _cell(pair: Mapping[str, Any], kind: str) -> str:
     if "cost" not in pair:
         return UNKNOWN
-    return f"{pair['cost']}{'r' if pair['level'] == 'region' else ''}{'*' if pair['derived'] else ''}"
+    outer = "" if pair["level"] == kind.lower() else pair["level"][0]
+    return f"{pair['cost']}{outer}{'*' if pair['derived'] else ''}"
 
 
-def _pair(pair: Mapping[str, Any], *, figures: bool) -> tuple[str, ...]:
+def _pair(pair: Mapping[str, Any], kind: str, *, figures: bool) -> tuple[str, ...]:
     cost = str(pair["cost"]) if "cost" in pair else UNKNOWN
     shown = _figures(pair) if figures else ()
-    return (pair["origin"], pair["destination"], cost, *shown, _note(pair))
+    return (pair["origin"], pair["destination"], cost, *shown, _note(pair, kind))
 
 
 def _figures(pair: Mapping[str, Any]) -> tuple[str, ...]:
@@ -86,14 +101,14 @@ def _figures(pair: Mapping[str, Any]) -> tuple[str, ...]:
     return (*times, str(pair.get("samples", "-")), age)
 
 
-def _note(pair: Mapping[str, Any]) -> str:
+def _note(pair: Mapping[str, Any], kind: str) -> str:
     notes = []
     if pair.get("unreachable"):
         notes.append("no answer")
     if pair.get("derived"):
         notes.append("by way of others")
-    if pair.get("level") == "region":
-        notes.append("cost of the regions")
+    if pair.get("level", kind.lower()) != kind.lower():
+        notes.append(_OUTER[kind])
     return ", ".join(notes)
 
 

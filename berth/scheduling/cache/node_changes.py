@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Flag, auto
 from typing import TYPE_CHECKING
 
-from berth.api.labels import BERTH_PREFIX, LABEL_REGION, LABEL_ZONE, RESOURCE_BANDWIDTH
+from berth.api.labels import BERTH_PREFIX, RESOURCE_BANDWIDTH, TOPOLOGY_LEVELS
 
 if TYPE_CHECKING:
     from berth.kube.objects import Node
@@ -16,7 +16,7 @@ class NodePart(Flag):
     """What of a node may change while a pod is assumed on it; taints and cordons are looked at apart."""
 
     PLACE = auto()
-    """its zone or region"""
+    """its region, zone or segment"""
     AMOUNTS = auto()
     """what it can give"""
     LINK = auto()
@@ -53,7 +53,7 @@ class NodeChange:
         labels = frozenset(key for key, _ in before ^ after)
         amounts, now = one.status.allocatable, other.status.allocatable
         differs = {
-            NodePart.PLACE: not labels.isdisjoint((LABEL_ZONE, LABEL_REGION)),
+            NodePart.PLACE: not labels.isdisjoint(TOPOLOGY_LEVELS),
             NodePart.AMOUNTS: amounts != now,
             NodePart.LINK: amounts.get(RESOURCE_BANDWIDTH) != now.get(RESOURCE_BANDWIDTH),
             NodePart.SETTINGS: node_settings(one) != node_settings(other),

@@ -132,7 +132,7 @@ class InfrastructureView:
         """What is wrong in the nodes' annotations, as of the last rebuild."""
         self._location_of: dict[Place, int] = {}
         self.places: tuple[Place, ...] = ()
-        """The places (region and zone) that `location` refers to."""
+        """The places (region, zone and segment) that `location` refers to."""
 
     @property
     def model(self) -> Infrastructure:

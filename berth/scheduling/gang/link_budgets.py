@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from berth.api.labels import LABEL_REGION
+from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE
 from berth.api.quantity import parse_quantity
 from berth.network.costs import Place
 from berth.network.link_budgets import PlacePair
@@ -32,16 +32,17 @@ def links_of(
     for number, link in enumerate(profile.links):
         if link.zones:
             _by_zones(number, link, places, by_location)
-    where: defaultdict[tuple[bool, str], list[int]] = defaultdict(list)
+    where: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for location, place in enumerate(places) if budgets else ():
-        where[True, place.region].append(location)
-        where[False, place.zone].append(location)
+        where[LABEL_REGION, place.region].append(location)
+        where[LABEL_ZONE, place.zone].append(location)
+        where[LABEL_SEGMENT, place.segment].append(location)
     for pair, amount in budgets.items():
-        regions = pair.topology_key == LABEL_REGION
         used = {
             (min(here, there), max(here, there))
-            for here in where.get((regions, pair.first), ())
-            for there in where.get((regions, pair.second), ())
+            for here in where.get((pair.topology_key, pair.first), ())
+            for there in where.get((pair.topology_key, pair.second), ())
+            if pair.topology_key != LABEL_SEGMENT or places[here].shares_zone(places[there])
         }
         if used and pair.first and pair.second:
             for one in used:

@@ -102,6 +102,17 @@ class Latencies:
     """pairs that were measured and do not reach each other, so that no path stands in for them"""
 
 
+class LatenciesByLevel(NamedTuple):
+    """Latencies between places of every level."""
+
+    regions: Latencies
+    """between regions"""
+    zones: Latencies
+    """between zones"""
+    segments: Latencies = Latencies({})
+    """between segments of one zone"""
+
+
 @dataclass(frozen=True, slots=True)
 class StatedCosts:
     """Costs between places, as people stated them."""
@@ -110,6 +121,8 @@ class StatedCosts:
     """links between regions"""
     zones: CostGraph
     """links between zones, also across regions where people stated such"""
+    segments: CostGraph
+    """links between segments"""
     count: int
     """number of stated costs"""
 
@@ -143,8 +156,8 @@ class Reading:
     """the source for people, e.g. ``ConfigMap default/netperf``"""
     measurements: tuple[Measurement, ...] = ()
     """usable samples, in a fixed order"""
-    latencies: tuple[Latencies, Latencies] | None = None
-    """those between regions and between zones, of a source that works them out itself"""
+    latencies: LatenciesByLevel | None = None
+    """those between places, of a source that works them out itself"""
     continuous: bool = False
     """whether it measures all the time, so that small changes are not news"""
     coverage: Coverage | None = None

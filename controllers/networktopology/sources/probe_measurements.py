@@ -10,9 +10,17 @@ from berth.api.base import read_timestamp
 from berth.api.probereport import MAX_MICROSECONDS
 from berth.api.text import counted
 from berth.kube.probe_reports import FRESH_AGE, Report, ReportedPeer
+from controllers.networktopology.aggregation import inside_zones
 from controllers.networktopology.node_medians import MAX_AGE, latencies, pair_figures
 from controllers.networktopology.places import Places
-from controllers.networktopology.sources.base import UNREACHABLE, Measurement, Percentile, Reading, SourceState
+from controllers.networktopology.sources.base import (
+    UNREACHABLE,
+    LatenciesByLevel,
+    Measurement,
+    Percentile,
+    Reading,
+    SourceState,
+)
 from controllers.networktopology.sources.coverage import coverage
 
 CLOCK_TOLERANCE: Final = 60.0
@@ -93,7 +101,7 @@ def read_reports(
     leads: Mapping[str, float] | None = None,
     distrusted: Collection[str] = (),
 ) -> Reading:
-    """Return what the reports say now, with the latencies between regions and between zones.
+    """Return what the reports say now, with the latencies between places.
 
     Left out are reports and peers of nodes that the cluster does not have, what a node says about itself, what is older
     than :data:`~.node_medians.MAX_AGE`, all that a node says whose clock is wrong, and figures that no round trip has.
@@ -125,9 +133,10 @@ def read_reports(
         state=SourceState.READ if answered else SourceState.EMPTY if there else SourceState.MISSING,
         name=f"ProbeReports of {counted(gathered.nodes, 'node')}",
         measurements=tuple(gathered.measurements),
-        latencies=(
+        latencies=LatenciesByLevel(
             latencies(pair_figures(gathered.measurements, places.region_of_node)),
             latencies(zone_figures),
+            latencies(pair_figures(inside_zones(gathered.measurements, places), places.segment_of)),
         ),
         continuous=True,
         coverage=coverage(gathered.measurements, zone_figures, places),

@@ -16,9 +16,10 @@ import msgspec
 
 from berth.api.probereport import MAX_MICROSECONDS
 from berth.api.text import listed, one_line, printable, shortened
+from controllers.networktopology.aggregation import inside_zones
 from controllers.networktopology.node_medians import latencies, pair_figures
 from controllers.networktopology.places import Places
-from controllers.networktopology.sources.base import Measurement, Reading, SourceState
+from controllers.networktopology.sources.base import LatenciesByLevel, Measurement, Reading, SourceState
 from controllers.networktopology.sources.prometheus_presets import MICROSECONDS, LatencyQuery, Level
 
 CLOCK_TOLERANCE: Final = 60.0
@@ -103,7 +104,7 @@ def decode_answer(status: int, body: bytes) -> list[Series]:
 
 
 def read_series(series: Sequence[Series], places: Places, *, query: LatencyQuery, now: datetime) -> Reading:
-    """Return what an instant vector says, with the latencies between regions and between zones.
+    """Return what an instant vector says, with the latencies between places.
 
     Left out are figures that no round trip has, of another time than now, of pairs that have several, of nodes or
     places that the cluster does not have, and of what is measured to itself.
@@ -144,11 +145,16 @@ def read_series(series: Sequence[Series], places: Places, *, query: LatencyQuery
             measurements.append(Measurement(origin, destination, microseconds))
             newest = item.value[0] if newest is None else max(newest, item.value[0])
     region_of, zone_of = _places_of(places, query.level)
+    in_zones = inside_zones(measurements, places) if query.level == "node" else []
     return Reading(
         state=SourceState.READ if measurements else SourceState.EMPTY,
         name=f"Prometheus ({query.name})",
         measurements=tuple(measurements),
-        latencies=(latencies(pair_figures(measurements, region_of)), latencies(pair_figures(measurements, zone_of))),
+        latencies=LatenciesByLevel(
+            latencies(pair_figures(measurements, region_of)),
+            latencies(pair_figures(measurements, zone_of)),
+            latencies(pair_figures(in_zones, places.segment_of)),
+        ),
         continuous=True,
         time=None if newest is None else datetime.fromtimestamp(newest, UTC),
         malformed=tuple(malformed),

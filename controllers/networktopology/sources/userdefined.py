@@ -1,4 +1,4 @@
-"""Costs that people wrote into the weight set ``UserDefined``, as links between regions and between zones.
+"""Costs that people wrote into the weight set ``UserDefined``, as links between regions, zones and segments.
 
 Every NetworkTopology has this source: it counts when no measurements are named or none of them can be used.
 """
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from berth.api.conditions import ConditionUpdate
-from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_USER_DEFINED
+from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE, WEIGHTS_USER_DEFINED
 from berth.api.networktopology import SOURCE_STATED, Cost, NetworkTopology, iter_costs
 from berth.api.text import counted
 from controllers.networktopology.aggregation import Pair, aggregate
@@ -63,14 +63,15 @@ def read_stated(topology: NetworkTopology, region_of: Mapping[str, str]) -> Read
         region_of: zone to region.
     """
     weights = topology.weight_set(WEIGHTS_USER_DEFINED)
-    regions = _cheapest(iter_costs(weights, LABEL_REGION)) if weights else {}
-    zones = _cheapest(iter_costs(weights, LABEL_ZONE)) if weights else {}
-    count = len(regions) + len(zones)
+    regions, zones, segments = (
+        _cheapest(iter_costs(weights, key)) if weights else {} for key in (LABEL_REGION, LABEL_ZONE, LABEL_SEGMENT)
+    )
+    count = len(regions) + len(zones) + len(segments)
     if not count:
         return Reading(SourceState.EMPTY, WEIGHTS_USER_DEFINED)
     between_zones = [(*pair, cost) for pair, cost in zones.items()]
     derived = aggregate(between_zones, lambda zone: region_of.get(zone, ""))
-    stated = StatedCosts(CostGraph(derived | regions), CostGraph(zones), count)
+    stated = StatedCosts(CostGraph(derived | regions), CostGraph(zones), CostGraph(segments), count)
     return Reading(SourceState.READ, WEIGHTS_USER_DEFINED, stated=stated)
 
 

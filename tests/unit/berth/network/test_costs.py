@@ -80,6 +80,45 @@ def test_costs_may_differ_by_direction() -> None:
     assert matrix.tolist() == [[1.0, 3.0], [8.0, 1.0]]
 
 
+OF_SEGMENTS = NetworkCosts(
+    zones={("z1", "z2"): 5.0},
+    segments={("s1", "s2"): 3.0, ("s2", "s1"): 4.0, ("s1", "s4"): 2.0},
+    cut_segments=frozenset({("s1", "s3")}),
+)
+
+
+@pytest.mark.parametrize(
+    ("origin", "destination", "cost"),
+    [
+        pytest.param(Place("r", "z1", "s1"), Place("r", "z1", "s2"), 3.0, id="two-segments"),
+        pytest.param(Place("r", "z1", "s2"), Place("r", "z1", "s1"), 4.0, id="backwards"),
+        pytest.param(Place("r", "z1", "s1"), Place("r", "z1", "s1"), SAME_ZONE_COST, id="one-segment"),
+        pytest.param(Place("r", "z1", "s1"), Place("r", "z1", "s9"), SAME_ZONE_COST, id="segment-without-cost"),
+        pytest.param(Place("r", "z1", "s1"), Place("r", "z1"), SAME_ZONE_COST, id="node-without-a-segment"),
+        pytest.param(Place("r", "z1", "s1"), Place("r", "z1", "s3"), None, id="cut"),
+        pytest.param(Place("r", "z1", "s1"), Place("r", "z2", "s2"), 5.0, id="segments-of-two-zones"),
+        pytest.param(Place("r", "z2", "s1"), Place("r", "z1", "s2"), None, id="of-two-zones-without-cost"),
+        pytest.param(Place("r", "", "s1"), Place("r", "", "s2"), 3.0, id="of-a-region-without-zones"),
+        pytest.param(Place("", "", "s1"), Place("", "", "s2"), None, id="of-no-zone"),
+    ],
+)
+def test_segments_refine_the_cost_inside_a_zone(origin: Place, destination: Place, cost: float | None) -> None:
+    assert OF_SEGMENTS.between(origin, destination) == cost
+
+
+NAMES = st.sampled_from(["", "s1", "s2", "s3", "s4"])
+
+
+@given(places=st.lists(st.builds(Place, st.sampled_from(["", "r"]), st.sampled_from(["", "z1", "z2"]), NAMES)))
+def test_the_matrix_has_the_cost_of_each_pair(places: list[Place]) -> None:
+    def cost(origin: Place, destination: Place) -> float:
+        known = OF_SEGMENTS.between(origin, destination)
+        return OF_SEGMENTS.unknown_cost if known is None else known
+
+    wanted = np.array([[cost(here, there) for there in places] for here in places])
+    assert np.array_equal(OF_SEGMENTS.matrix(places), wanted.reshape(len(places), len(places)))
+
+
 @pytest.mark.parametrize(
     ("costs", "unknown"),
     [
@@ -90,6 +129,7 @@ def test_costs_may_differ_by_direction() -> None:
         pytest.param(NetworkCosts(zones={("a", "b"): 100.0}), 101.0, id="just-as-dear"),
         pytest.param(NetworkCosts(zones={("a", "b"): 120.0, ("b", "a"): 9.0}), 121.0, id="a-dear-zone"),
         pytest.param(NetworkCosts(zones={("a", "b"): 120.0}, regions={("r", "s"): 800.0}), 801.0, id="a-dear-region"),
+        pytest.param(NetworkCosts(segments={("s", "t"): 120.0}), 121.0, id="a-dear-segment"),
     ],
 )
 def test_an_unknown_pair_costs_more_than_the_dearest_known_one(costs: NetworkCosts, unknown: float) -> None:

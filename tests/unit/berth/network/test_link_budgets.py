@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE
 from berth.network.costs import Place
 from berth.network.link_budgets import MAX_BUDGET, PlacePair, pairs_between, read_budgets, taken
 from tests.support.topologies import topology, weight_set
 
 REGIONS = PlacePair(LABEL_REGION, "r1", "r2")
 ZONES = PlacePair(LABEL_ZONE, "z1", "z2")
+INSIDE = (PlacePair(LABEL_REGION, "r1", "r1"), PlacePair(LABEL_ZONE, "z1", "z1"))
+SEGMENTS = PlacePair(LABEL_SEGMENT, "s1", "s2")
 SETS = ("Dijkstra", "UserDefined")
 
 
@@ -58,9 +60,12 @@ def test_the_first_set_that_states_a_capacity_counts() -> None:
         pytest.param(Place("", "z1"), Place("r2", "z2"), (ZONES,), id="no-region"),
         pytest.param(Place(), Place(), (), id="neither"),
         pytest.param(Place("r1"), Place("r1"), (PlacePair(LABEL_REGION, "r1", "r1"),), id="inside"),
+        pytest.param(Place("r1", "z1", "s1"), Place("r2", "z2", "s2"), (REGIONS, ZONES), id="segments-of-two-zones"),
+        pytest.param(Place("r1", "z1", "s2"), Place("r1", "z1", "s1"), (*INSIDE, SEGMENTS), id="segments-of-a-zone"),
+        pytest.param(Place("r1", "z1", "s2"), Place("r1", "z1"), INSIDE, id="no-segment"),
     ],
 )
-def test_traffic_takes_of_the_pair_of_regions_and_of_zones(
+def test_traffic_takes_of_the_pairs_of_places_that_it_runs_between(
     one: Place, other: Place, pairs: tuple[PlacePair, ...]
 ) -> None:
     assert pairs_between(one, other) == pairs
@@ -72,5 +77,11 @@ def test_what_runs_between_two_regions_adds_up() -> None:
     assert taken({(a, c): 5, (b, c): 4})[REGIONS] == 9
 
 
+def test_two_segments_have_a_budget() -> None:
+    stated = topology(weight_set("UserDefined", segments={"s1>s2": capacity("1G")}))
+    assert read_budgets(stated, SETS) == {SEGMENTS: 10**9}
+
+
 def test_a_link_is_called_by_its_places() -> None:
-    assert (str(REGIONS), str(ZONES)) == ("r1-r2 (region)", "z1-z2 (zone)")
+    names = [str(pair) for pair in (REGIONS, ZONES, SEGMENTS)]
+    assert names == ["r1-r2 (region)", "z1-z2 (zone)", "s1-s2 (segment)"]

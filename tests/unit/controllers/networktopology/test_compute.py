@@ -14,7 +14,7 @@ from controllers.networktopology import compute as subject
 from controllers.networktopology.algorithms import ALGORITHMS
 from controllers.networktopology.compute import MAX_COST, Computation, Costs
 from controllers.networktopology.places import NodePlace, Places
-from controllers.networktopology.sources.base import Latencies, Measurement, Reading, SourceState
+from controllers.networktopology.sources.base import Latencies, LatenciesByLevel, Measurement, Reading, SourceState
 from controllers.networktopology.sources.userdefined import read_stated
 from tests.support.topologies import NO_SOURCE, measured, places, stated, topology
 
@@ -161,7 +161,7 @@ class TestLatenciesOfASource:
     READING = Reading(
         SourceState.READ,
         "ProbeReports",
-        latencies=(
+        latencies=LatenciesByLevel(
             Latencies({}),
             Latencies({("A", "B"): 300, ("B", "C"): 300, ("C", "B"): 300}, frozenset({("A", "C")})),
         ),
@@ -176,6 +176,57 @@ class TestLatenciesOfASource:
         found = subject.compute(self.READING, THREE_ZONES)
         assert ("A", "C") not in found.sets["Dijkstra"].zones
         assert ("A", "C") in found.missing_zones
+
+
+RACKS = places(n1="r/A/a1", n2="r/A/a2", n3="r/A/a3", n4="r/B/b1", n5="r/B/b2", n6="r/B")
+
+
+class TestSegments:
+    def test_measurements_inside_a_zone_are_those_of_its_segments(self) -> None:
+        found = compute(topology(), measured(n1_n2=2, n2_n1=4, n2_n3=3, n4_n6=9, n1_n4=70), RACKS)
+        direct = {("a1", "a2"): 2, ("a2", "a1"): 4, ("a2", "a3"): 3}
+        assert found.sets["NetperfCosts"] == Costs({}, {("A", "B"): 70}, direct)
+        assert found.sets["Dijkstra"].segments == {**direct, ("a1", "a3"): 5}
+
+    def test_stated_costs_count_between_segments_of_a_zone(self) -> None:
+        found = compute(stated(segments={"a1>a2": 2, "a2>a3": 3, "a1>b1": 1}), NO_SOURCE, RACKS)
+        assert found.sets["Dijkstra"] == Costs({}, {}, {("a1", "a2"): 2, ("a1", "a3"): 5, ("a2", "a3"): 3})
+
+    def test_segments_that_do_not_reach_each_other_have_no_cost_and_are_told(self) -> None:
+        between = Latencies({("a1", "a2"): 300, ("a2", "a3"): 300}, frozenset({("a1", "a3")}))
+        latencies = LatenciesByLevel(Latencies({}), Latencies({}), between)
+        found = subject.compute(Reading(SourceState.READ, "ProbeReports", latencies=latencies), RACKS)
+        for costs in found.sets.values():
+            assert costs == Costs({}, {}, {("a1", "a2"): 3, ("a2", "a3"): 3}, frozenset({("a1", "a3")}))
+        assert list(found.sets) == ["Dijkstra", "NetperfCosts"]
+        assert found.cut_segments == (("a1", "a3"),)
+
+    def test_two_segments_that_are_all_there_is_may_be_cut(self) -> None:
+        latencies = LatenciesByLevel(Latencies({}), Latencies({}), Latencies({}, frozenset({("b1", "b2")})))
+        found = subject.compute(Reading(SourceState.READ, "ProbeReports", latencies=latencies), RACKS)
+        assert found.sets["NetperfCosts"].cut_segments == {("b1", "b2")}
+
+    def test_zones_with_too_many_segments_have_no_costs_between_these(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(subject, "MAX_SEGMENT_COSTS", 7)
+        reading = measured(n1_n2=2, n4_n5=3, n1_n4=70)
+        found = compute(topology(), reading, RACKS)
+        assert found.sets["Dijkstra"] == Costs({}, {("A", "B"): 70}, {("b1", "b2"): 3})
+        assert found.crowded == (("r", "A"),)
+
+    @pytest.mark.parametrize(
+        ("net", "reading"),
+        [
+            pytest.param(topology(), measured(n1_n4=70), id="measured"),
+            pytest.param(stated(zones={"A>B": 70}), NO_SOURCE, id="stated"),
+        ],
+    )
+    def test_without_costs_of_segments_nothing_is_said_of_them(
+        self, net: NetworkTopology, reading: Reading, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(subject, "MAX_SEGMENT_COSTS", 0)
+        found = compute(net, reading, RACKS)
+        assert found.sets["Dijkstra"] == Costs({}, {("A", "B"): 70})
+        assert (found.crowded, found.cut_segments) == ((), ())
 
 
 class TestCostUnit:

@@ -6,10 +6,11 @@ import pytest
 
 from berth.api.checks import topology_problems
 from berth.api.conditions import ConditionUpdate
+from controllers.networktopology import compute as computing
 from controllers.networktopology.compute import compute
 from controllers.networktopology.conditions import complete, name_pairs, weights_computed
 from controllers.networktopology.places import Places
-from controllers.networktopology.sources.base import Reading
+from controllers.networktopology.sources.base import Latencies, LatenciesByLevel, Reading, SourceState
 from controllers.networktopology.sources.userdefined import read_stated
 from tests.support.topologies import NO_SOURCE, Stated, measured, places, stated
 
@@ -82,6 +83,26 @@ class TestComplete:
         found = conditions(zones=zones)["Complete"]
         assert (found.status, found.reason) == (False, "MissingCosts")
         assert missing in found.message
+
+    def test_segments_that_do_not_reach_each_other_are_named(self) -> None:
+        between = Latencies({}, frozenset({("s", "t"), ("t", "s")}))
+        latencies = LatenciesByLevel(Latencies({}), Latencies({}), between)
+        where = places(n1="r/A/s", n2="r/A/t")
+        found = conditions(Reading(SourceState.READ, NAME, latencies=latencies), where=where)["Complete"]
+        assert (found.status, found.reason) == (False, "MissingCosts")
+        assert found.message.startswith("No answer between segments: s and t;")
+
+    def test_a_segment_in_several_zones_is_named(self) -> None:
+        found = conditions(zones=BOTH, where=places(n1="r/A/s", n2="r/B/s"))["Complete"]
+        assert (found.status, found.reason) == (False, "SegmentInSeveralZones")
+        assert "s (r/A, r/B); give every segment a name of its own" in found.message
+
+    def test_zones_with_too_many_segments_are_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(computing, "MAX_SEGMENT_COSTS", 1)
+        where = places(n1="r/A/s", n2="r/A/t")
+        found = conditions(measured(n1_n2=3), where=where)["Complete"]
+        assert (found.status, found.reason) == (False, "TooManySegments")
+        assert "in r/A; make larger ones" in found.message
 
     def test_missing_regions_are_named(self) -> None:
         found = conditions(where=places(n1="west/A", n2="east/B"))["Complete"]

@@ -23,7 +23,7 @@ def clean() -> Iterator[None]:
 
 
 def measure(key: TopologyKey, number: int = 1) -> None:
-    missing = {"region": number + 2, "zone": number + 3}
+    missing = {"region": number + 2, "zone": number + 3, "segment": number + 4}
     metrics.measure(key, measurements=number, unusable=number + 1, stale=number + 4, missing=missing)
 
 
@@ -50,6 +50,7 @@ def test_one_has_its_figures_until_it_is_gone() -> None:
     assert value("stale_measurements", namespace="shop", name="net") == 9
     assert value("missing_pairs", namespace="shop", name="net", level="region") == 7
     assert value("missing_pairs", namespace="shop", name="net", level="zone") == 8
+    assert value("missing_pairs", namespace="shop", name="net", level="segment") == 9
     metrics.forget(key)
     metrics.forget(key)
     assert series("shop") == 0
@@ -58,9 +59,9 @@ def test_one_has_its_figures_until_it_is_gone() -> None:
 def test_a_namespace_has_a_bounded_number_of_series() -> None:
     for key in MANY:
         measure(key)
-    assert series("many") == OWN_SERIES * 5
+    assert series("many") == OWN_SERIES * 6
     measure(TopologyKey("shop", "net"))
-    assert series("shop") == 5
+    assert series("shop") == 6
 
 
 def test_one_that_goes_makes_room_for_another() -> None:
@@ -68,7 +69,7 @@ def test_one_that_goes_makes_room_for_another() -> None:
         measure(key)
     metrics.forget(MANY[-1])
     metrics.forget(MANY[0])
-    assert series("many") == (OWN_SERIES - 1) * 5
+    assert series("many") == (OWN_SERIES - 1) * 6
     measure(MANY[-2])
     assert value("measurements", namespace="many", name=MANY[-2].name) == 1
-    assert series("many") == OWN_SERIES * 5
+    assert series("many") == OWN_SERIES * 6

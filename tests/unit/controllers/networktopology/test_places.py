@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE
 from controllers.networktopology.places import NodePlace, Places
 
 
@@ -17,6 +17,7 @@ def cluster(**nodes: str) -> Places:
     ("labels", "place"),
     [
         pytest.param({LABEL_REGION: "r", LABEL_ZONE: "z", "other": "x"}, NodePlace("r", "z"), id="both"),
+        pytest.param({LABEL_ZONE: "z", LABEL_SEGMENT: "s"}, NodePlace("", "z", "s"), id="zone and segment"),
         pytest.param({LABEL_ZONE: "z"}, NodePlace("", "z"), id="zone only"),
         pytest.param({}, NodePlace("", ""), id="none"),
     ],
@@ -85,3 +86,37 @@ def test_costs_inside_a_region_are_those_to_its_zones_and_to_zones_of_no_known_r
     assert where.inside_region("A", costs) == {"B": 1, "D": 3, "new": 4}
     assert where.inside_region("D", costs) == costs
     assert where.inside_region("new", costs) == costs
+
+
+class TestSegments:
+    def test_they_are_parts_of_zones(self) -> None:
+        places = cluster(n1="r/A/s2", n2="r/A/s1", n3="r/B/s3", n4="r/A", n5="q//s4", n6="//s5")
+        assert places.segments == ("s1", "s2", "s3", "s4", "s5")
+        assert dict(places.segments_of) == {("r", "A"): ("s1", "s2"), ("r", "B"): ("s3",), ("q", ""): ("s4",)}
+        assert places.split_segments == {}
+
+    @pytest.mark.parametrize(
+        ("one", "other", "shared"),
+        [
+            pytest.param("n1", "n2", True, id="two segments of a zone"),
+            pytest.param("n1", "n1", True, id="one segment"),
+            pytest.param("n1", "n3", False, id="segments of two zones"),
+            pytest.param("n1", "n4", False, id="no segment"),
+            pytest.param("n5", "n6", False, id="no zone and no region"),
+            pytest.param("n6", "n6", False, id="nowhere"),
+            pytest.param("n1", "gone", False, id="no such node"),
+        ],
+    )
+    def test_nodes_that_share_a_zone(self, one: str, other: str, shared: bool) -> None:
+        places = cluster(n1="r/A/s2", n2="r/A/s1", n3="r/B/s3", n4="r/A", n5="q//s4", n6="//s5")
+        assert places.share_zone(one, other) is shared
+
+    def test_a_segment_in_several_zones_counts_to_that_of_most_of_its_nodes(self) -> None:
+        places = cluster(n1="r/A/s", n2="r/B/s", n3="r/B/s", n4="r/A/t")
+        assert places.site_of == {"s": ("r", "B"), "t": ("r", "A")}
+        assert places.split_segments == {"s": (("r", "A"), ("r", "B"))}
+        assert [places.segment_of(node) for node in ("n1", "n2", "n4", "gone")] == ["", "s", "t", ""]
+
+    def test_costs_inside_a_zone_are_those_to_its_segments_and_to_segments_of_no_known_zone(self) -> None:
+        places = cluster(n1="r/A/s", n2="r/A/t", n3="r/B/u")
+        assert places.inside_zone("s", {"t": 1, "u": 2, "new": 3}) == {"t": 1, "new": 3}

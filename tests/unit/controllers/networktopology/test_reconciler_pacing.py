@@ -10,7 +10,7 @@ import pytest
 
 from controllers.networktopology import reconciler as subject
 from controllers.networktopology.compute import compute
-from controllers.networktopology.sources.base import Latencies, Reading, SourceState
+from controllers.networktopology.sources.base import Latencies, LatenciesByLevel, Reading, SourceState
 from tests.support.topologies import measured, places, raw_topology, weight_set
 from tests.support.topology_passes import KEY, MEASURED_AT, STATED, World, owned
 
@@ -48,7 +48,7 @@ class TestContinuousMeasurements:
     async def test_latencies_that_a_source_works_out_once_are_computed_once(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        latencies = Latencies({}), Latencies({("A", "B"): 10_000})
+        latencies = LatenciesByLevel(Latencies({}), Latencies({("A", "B"): 10_000}))
         reading = replace(measured(n1_n2=100), continuous=True, latencies=latencies)
         calls: list[Reading] = []
         monkeypatch.setattr(
@@ -60,7 +60,8 @@ class TestContinuousMeasurements:
             assert await world.reconciler.reconcile(KEY)
         assert len(calls) == 1
         assert world.weights == ["Dijkstra", "NetperfCosts"]
-        world.reading = replace(reading, latencies=(Latencies({}), Latencies({("A", "B"): 20_000})))
+        latencies = LatenciesByLevel(Latencies({}), Latencies({("A", "B"): 20_000}))
+        world.reading = replace(reading, latencies=latencies)
         assert await world.reconciler.reconcile(KEY)
         world.reconciler._nodes._places = places(n1="r/A", n2="r/B", n3="r/C")
         assert await world.reconciler.reconcile(KEY)

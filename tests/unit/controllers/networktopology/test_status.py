@@ -9,6 +9,7 @@ import pytest
 
 from berth.api.conditions import Condition, ConditionStatus, ConditionUpdate
 from berth.api.networktopology import NetworkTopologyStatus
+from controllers.networktopology.places import Places
 from controllers.networktopology.status import next_status
 from tests.support.topologies import places
 
@@ -31,12 +32,13 @@ class TestNextStatus:
         updates: tuple[ConditionUpdate, ...] = UPDATES,
         now: datetime = NOW,
         names: Sequence[str] = ("UserDefined", "Dijkstra"),
+        where: Places = TWO_ZONES,
     ) -> NetworkTopologyStatus:
         return next_status(
             current or NetworkTopologyStatus(),
             updates,
             generation=4,
-            places=TWO_ZONES,
+            places=where,
             names=names,
             calculated=NOW,
             measured=None,
@@ -56,6 +58,8 @@ class TestNextStatus:
             "source": "userdefined",
             "conditions": [],
         }
+        racks = places(n1="r/A/s1", n2="r/A/s2")
+        assert self.status(where=racks).to_api()["segments"] == 2
         assert [item.type for item in status.conditions] == ["SourceAvailable", "WeightsComputed", "Complete"]
         assert [item.status.value for item in status.conditions] == ["True", "True", "False"]
         assert {item.observed_generation for item in status.conditions} == {4}

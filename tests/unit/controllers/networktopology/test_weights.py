@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE
 from berth.api.networktopology import WeightSet, iter_costs
 from controllers.networktopology.compute import Costs
 from controllers.networktopology.weights import Ownership, needs_write, ownership, status_time, weight_set, weight_sets
@@ -53,10 +53,27 @@ def test_shape() -> None:
         pytest.param(Costs(), [], id="nothing"),
         pytest.param(Costs({("a", "b"): 1}, {}), [LABEL_REGION], id="regions only"),
         pytest.param(Costs({}, {("a", "b"): 1}), [LABEL_ZONE], id="zones only"),
+        pytest.param(Costs({}, {}, {("a", "b"): 1}), [LABEL_SEGMENT], id="segments only"),
+        pytest.param(Costs(cut_segments=frozenset({("a", "b")})), [LABEL_SEGMENT], id="segments that are cut"),
     ],
 )
 def test_a_level_without_costs_has_no_entry(costs: Costs, keys: list[str]) -> None:
     assert [level["topologyKey"] for level in weight_set("Dijkstra", costs)["topologyList"]] == keys
+
+
+def test_segments_that_are_cut_have_no_link_and_no_cost() -> None:
+    costs = Costs({}, {}, {("a", "c"): 2}, frozenset({("a", "b")}))
+    assert weight_set("Dijkstra", costs)["topologyList"] == [
+        {
+            "topologyKey": LABEL_SEGMENT,
+            "originList": [
+                {
+                    "origin": "a",
+                    "costList": [{"destination": "b", "isAllowed": False}, {"destination": "c", "networkCost": 2}],
+                }
+            ],
+        }
+    ]
 
 
 def test_sets_keep_their_order() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.api.labels import RESOURCE_BANDWIDTH
+from berth.api.labels import LABEL_SEGMENT, RESOURCE_BANDWIDTH
 from berth.cli.explain.node import NodeFacts, node_document
 from berth.kube.meta import OwnerReference
 from berth.kube.objects import Node, Service
@@ -105,9 +105,10 @@ def test_each_workload_is_judged_by_itself() -> None:
         (builders.node("n1", unschedulable=True), "unschedulable", True),
         (builders.node("n1", taints=["a=b:NoSchedule", "c:NoExecute"]), "taints", ["a=b:NoSchedule", "c:NoExecute"]),
         (builders.node("n1", labels={ZONE: "a"}), "zone", "a"),
+        (builders.node("n1", labels={LABEL_SEGMENT: "s"}), "segment", "s"),
         (builders.node("n1"), "ready", "Unknown"),
     ],
-    ids=["cordon", "taints", "zone", "no condition yet"],
+    ids=["cordon", "taints", "zone", "segment", "no condition yet"],
 )
 def test_what_the_node_says_of_itself(node: Node, field: str, value: Any) -> None:
     assert explained(node)[field] == value

@@ -8,13 +8,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE
 from berth.api.networktopology import NetworkTopology
 from berth.cli.topology.document import topology_document
 from berth.kube.probe_reports import Report
-from tests.support.topologies import probe_report, probed_peer, raw_topology, weight_set
+from tests.support.topologies import Stated, probe_report, probed_peer, raw_topology, weight_set
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+RACKS = {
+    f"n-{rack}": {LABEL_REGION: "r", LABEL_ZONE: zone, LABEL_SEGMENT: rack}
+    for rack, zone in (("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b"), ("b2", "b"))
+}
 NODES = {f"n-{zone}": {LABEL_ZONE: zone, LABEL_REGION: region} for zone, region in (("a", "r"), ("b", "r"), ("c", "s"))}
 
 
@@ -137,3 +141,20 @@ def test_where_costs_come_from_and_their_age(known: bool) -> None:
     assert found.get("source") == (
         {"reason": "ProbeReportsRead", "message": "ProbeReports of 3 nodes"} if known else None
     )
+
+
+def test_segments_of_zones_of_which_something_is_known_are_there_with_their_pairs() -> None:
+    links: Stated = {"a1>a2": 3, "a2>a1": 4, "a1>a3": {"isAllowed": False}}
+    topology = NetworkTopology.parse(
+        raw_topology(weight_set("Dijkstra", segments={**links, "a2>a3": 7}), weight_set("NetperfCosts", segments=links))
+    )
+    reports = [msgspec.convert(probe_report("n-a1", peer("n-a2", 250), peer("n-a3", None)), Report)]
+    [found] = topology_document(topology, RACKS, reports, now=NOW)["segments"]
+    assert (found["region"], found["zone"], found["names"]) == ("r", "a", ["a1", "a2", "a3"])
+    assert len(found["pairs"]) == 6
+    measured = {"samples": 1, "ageSeconds": 30}
+    figures = {"p90Microseconds": 250, "minMicroseconds": 250, "maxMicroseconds": 250, **measured}
+    assert pair(found, "a1", "a2") == {"cost": 3, "level": "segment", "derived": False, **figures}
+    assert pair(found, "a2", "a3") == {"cost": 7, "level": "segment", "derived": True}
+    assert pair(found, "a1", "a3") == {"unreachable": True, **measured}
+    assert pair(found, "a3", "a2") == {"cost": 1, "level": "zone", "derived": False}

@@ -65,6 +65,27 @@ def test_three_zones() -> None:
     assert ["zone-1", "zone-0", "?", "-", "-", "-", "3", "7s", "no", "answer"] in lines
 
 
+def test_segments_of_a_zone_have_a_matrix_of_their_own() -> None:
+    pairs: list[dict[str, Any]] = [
+        {"origin": "s1", "destination": "s2", "cost": 3, "level": "segment", "derived": True},
+        {"origin": "s2", "destination": "s1", "cost": 1, "level": "zone", "derived": False},
+        {"origin": "s1", "destination": "s3", "cost": 4, "level": "segment", "derived": False},
+        {"origin": "s3", "destination": "s1", "unreachable": True, "samples": 3, "ageSeconds": 7},
+        {"origin": "s2", "destination": "s3", "cost": 5, "level": "segment", "derived": False},
+        {"origin": "s3", "destination": "s2", "cost": 6, "level": "segment", "derived": False},
+    ]
+    segments = [{"region": "r", "zone": "a", "names": ["s1", "s2", "s3"], "pairs": pairs}]
+    text = topology_page(document(1, segments=segments), width=110)
+    assert text.index("Fewer than two zones") < text.index("SEGMENTS OF r/a: COST FROM ROW TO COLUMN")
+    lines = [line.split() for line in text.splitlines()]
+    assert ["SEGMENT", "1", "2", "3"] in lines
+    assert ["1", "s1", ".", "3*", "4"] in lines
+    assert ["2", "s2", "1z", ".", "5"] in lines
+    assert ["3", "s3", "?", "6", "."] in lines
+    assert ["s2", "s1", "1", *"-----", "as", "inside", "the", "zone"] in lines
+    assert "z that inside the zone" in text
+
+
 @pytest.mark.parametrize(("zones", "width"), [(7, 80), (30, 80), (30, 110), (30, 300), (30, 10), (200, 110)])
 def test_every_cost_of_many_zones_is_in_the_matrix(zones: int, width: int) -> None:
     found = document(zones)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.api.labels import LABEL_REGION, LABEL_ZONE, RESOURCE_BANDWIDTH
+from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE, RESOURCE_BANDWIDTH
 from berth.kube.objects import Node
 from berth.scheduling.cache.node_changes import NOTHING, UNCHANGED, NodeChange, NodePart, node_settings
 from tests.support.builders import node
@@ -44,6 +44,7 @@ def heard() -> Node:
         ),
         pytest.param(zoned("n", "z1"), zoned("n", "z2"), NodePart.PLACE, {LABEL_ZONE}, id="zone"),
         pytest.param(zoned("n", "z", "r1"), zoned("n", "z", "r2"), NodePart.PLACE, {LABEL_REGION}, id="region"),
+        pytest.param(node("n", labels={LABEL_SEGMENT: "s1"}), node("n"), NodePart.PLACE, {LABEL_SEGMENT}, id="segment"),
         pytest.param(node("n", cpu=4), node("n", cpu=8), NodePart.AMOUNTS, set(), id="amounts"),
         pytest.param(
             node("n"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE
 from berth.network.costs import Place
 from berth.network.link_budgets import PlacePair
 from berth.scheduling.configuration import Link, Profile
@@ -43,6 +43,15 @@ def test_links_between_two_locations(here: int, there: int, names: list[str]) ->
         "z1-z3 (zone)": 1e6,
         "z1-z1 (zone)": 1e7,
     }
+
+
+def test_links_between_segments_are_those_inside_a_zone() -> None:
+    """Names of segments that two zones share make no link between the zones."""
+    places = (Place("r1", "z1", "s1"), Place("r1", "z1", "s2"), Place("r1", "z2", "s2"), Place("r1", "z1"))
+    links = links_of(Profile(), {PlacePair(LABEL_SEGMENT, "s1", "s2"): 10**6}, places, {})
+    assert links is not None
+    assert links.names == ("s1-s2 (segment)",)
+    assert {pair for pair in ((0, 1), (0, 2), (1, 2), (0, 3), (0, 0)) if links.between(*pair)} == {(0, 1)}
 
 
 @pytest.mark.parametrize("budgets", [{}, {PlacePair(LABEL_ZONE, "z1", "elsewhere"): 1}], ids=["none", "nobody's"])

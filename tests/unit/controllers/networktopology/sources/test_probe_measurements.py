@@ -48,10 +48,23 @@ def test_measurements_are_in_order_and_latencies_of_both_levels_are_worked_out()
     assert (found.state, found.name, found.continuous) == (SourceState.READ, "ProbeReports of 2 nodes", True)
     assert found.time == NOW - timedelta(seconds=30)
     assert found.latencies is not None
-    regions, zones = found.latencies
+    regions, zones, _ = found.latencies
     assert regions.known == {("r", "s"): 20_000, ("s", "r"): 20_000}
     assert zones.known["A", "C"] == 20_000
     assert 700 <= zones.known["A", "B"] == zones.known["B", "A"] <= 900
+
+
+def test_round_trips_inside_a_zone_are_those_between_its_segments() -> None:
+    where = places(n1="r/A/s1", n2="r/A/s2", n3="r/A/s3", n4="r/B/s4", n5="r/A")
+    reports = [
+        report("n1", peer("n2", 300), peer("n3", None), peer("n4", 20_000), peer("n5", 100)),
+        report("n2", peer("n1", 500)),
+    ]
+    found = read_reports(reports, where, percentile="p90", now=NOW).latencies
+    assert found is not None
+    assert found.segments.known == {("s1", "s2"): 300, ("s2", "s1"): 300}
+    assert found.segments.cut == {("s1", "s3"), ("s3", "s1")}
+    assert found.zones.known == {("A", "B"): 20_000, ("B", "A"): 20_000}
 
 
 @pytest.mark.parametrize(("percentile", "microseconds"), [("p50", 500), ("p90", 850), ("p99", 1900)])

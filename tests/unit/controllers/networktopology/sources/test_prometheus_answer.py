@@ -149,7 +149,7 @@ def test_labels_may_name_places(
 ) -> None:
     found = read(*rows, level=level)
     assert found.latencies is not None
-    assert [item.known for item in found.latencies] == [regions, zones]
+    assert [item.known for item in found.latencies] == [regions, zones, {}]
 
 
 @pytest.mark.parametrize(

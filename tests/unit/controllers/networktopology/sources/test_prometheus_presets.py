@@ -63,7 +63,7 @@ def test_round_trips_between_nodes(
 def test_submariner_measures_between_regions() -> None:
     found = read("submariner")
     assert found.latencies is not None
-    regions, zones = found.latencies
+    regions, zones, _ = found.latencies
     assert regions.known == {("us-east", "us-west"): 71_340, ("us-west", "us-east"): 71_340}
     assert zones.known == {}
     assert found.unknown_nodes == ("us-east to eu-west",)

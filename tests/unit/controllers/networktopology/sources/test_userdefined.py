@@ -22,7 +22,7 @@ def stated_costs(net: NetworkTopology) -> StatedCosts:
     reading = read_stated(net, REGION_OF)
     assert reading.state is (SourceState.EMPTY if reading.stated is None else SourceState.READ)
     assert reading.name == "UserDefined"
-    return reading.stated or StatedCosts(CostGraph({}), CostGraph({}), 0)
+    return reading.stated or StatedCosts(CostGraph({}), CostGraph({}), CostGraph({}), 0)
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,15 @@ def test_other_weight_sets_are_no_source(name: str) -> None:
     assert (found.regions.places, found.zones.places, found.count) == ((), (), 0)
 
 
+def test_costs_of_segments_are_links_between_segments() -> None:
+    found = stated_costs(stated(zones={"Z1>Z2": 5}, segments={"s1>s2": 3, "s1>s1": 2}))
+    assert (list(found.segments.links()), list(found.zones.links())) == ([("s1", "s2", 3)], [("Z1", "Z2", 5)])
+    assert found.count == 2
+
+
 def test_other_topology_keys_are_left_alone() -> None:
     weights = weight_set("UserDefined", zones={"Z1>Z2": 5})
-    weights["topologyList"][0]["topologyKey"] = "topology.kubernetes.io/segment"
+    weights["topologyList"][0]["topologyKey"] = "kubernetes.io/hostname"
     assert stated_costs(topology(weights)).count == 0
 
 
