@@ -69,6 +69,30 @@ def hasty_server() -> Iterator[tuple[int, list[socket.socket]]]:
 
 
 @contextmanager
+def brief_server() -> Iterator[tuple[int, list[socket.socket]]]:
+    """Port of a server that ends each connection after one answer, and the connections it has taken."""
+    taken: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    with connection:
+                        taken.append(connection)
+                        connection.recv(1)
+                        connection.send(ANSWER)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        try:
+            yield server.getsockname()[1], taken
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join(10)
+
+
+@contextmanager
 def silent_server() -> Iterator[int]:
     """Port of a server whose kernel takes connections, and that never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -1,14 +1,17 @@
 """The prober process: ``python -m agents.node.probing.prober``, started by the agent and by nobody else.
 
 It has a process of its own so that the agent's other work does not disturb measuring, and imports little so that it
-stays small. Orders come on standard input, rounds go to standard output; it ends when standard input does.
+stays small. Orders come on standard input, rounds go to standard output; it ends when standard input does, and is
+killed with the agent where it is stopped and cannot see that.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -23,6 +26,7 @@ JITTER: Final = 0.1
 """Share of the interval by which a round comes earlier or later, so that the agents' rounds do not fall together."""
 PORT_TAKEN: Final = 3
 """Exit status when the responder cannot listen."""
+_PR_SET_PDEATHSIG: Final = 1
 
 
 class _Orders:
@@ -60,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--interval", type=float, required=True)
     parser.add_argument("--rate", type=float, required=True)
     options = parser.parse_args(arguments)
+    # With the thread that started it, which is the agent's main one. What is refused leaves the end of standard input.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     try:
         responder = Responder(options.address, options.port)
     except OSError as error:

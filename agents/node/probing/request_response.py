@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Callable
 from typing import Final
 
 from agents.node.probing.exhaustion import ExhaustedError, exhausted
@@ -20,15 +21,24 @@ PROBE_TIMEOUT: Final = 1.0
 class RequestResponse:
     """Probes of one responder, one at a time."""
 
-    def __init__(self, address: str, port: int, timeout: float = PROBE_TIMEOUT) -> None:
+    def __init__(
+        self,
+        address: str,
+        port: int,
+        timeout: float = PROBE_TIMEOUT,
+        *,
+        once_more: Callable[[], object] = lambda: None,
+    ) -> None:
         """Prepare without I/O.
 
         Args:
             address: IP address or host name of the responder.
             port: its port.
             timeout: seconds after which a probe is lost.
+            once_more: called before a probe is made again on a new connection.
         """
         self._target = (address, port)
+        self._once_more = once_more
         self._timeout = timeout
         self._connection: socket.socket | None = None
         self._answers = 0
@@ -57,6 +67,7 @@ class RequestResponse:
             if exhausted(error):
                 raise ExhaustedError from error
             if kept:
+                self._once_more()
                 return self.probe()
         return None
 

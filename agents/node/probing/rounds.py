@@ -62,8 +62,12 @@ def paced_seconds(peers: int, rate: float) -> float:
 
 
 def longest_round(peers: int, rate: float) -> float:
-    """Return the seconds that a round takes at most, if all answer at the last moment; arguments as above."""
-    return paced_seconds(peers, rate) + math.ceil(peers / THREADS) * _WAITS * PROBE_TIMEOUT
+    """Return the seconds that a round takes at most; arguments as above.
+
+    All answer at the last moment, and each probe on a kept connection is made again on a new one.
+    """
+    again = (peers + 2) * TCP_PROBES / rate
+    return paced_seconds(peers, rate) + again + math.ceil(peers / THREADS) * _WAITS * PROBE_TIMEOUT
 
 
 class Prober:
@@ -122,7 +126,11 @@ class Prober:
         samples: list[Sample] = []
         if not target.port:
             return samples
-        connection = self._connections.setdefault(target, RequestResponse(target.address, target.port))
+        connection = self._connections.get(target)
+        if connection is None:
+            # A peer that resets its connections is probed no faster for it.
+            connection = RequestResponse(target.address, target.port, once_more=self._pacer.wait)
+            self._connections[target] = connection
         for _ in range(TCP_PROBES):
             self._pacer.wait()
             samples.append(Sample(boot_clock.now(), Method.TCP, connection.probe()))

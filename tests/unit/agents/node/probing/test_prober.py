@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -87,6 +90,32 @@ def test_it_ends_with_an_agent_that_is_killed_in_the_middle_of_an_order() -> Non
         process.stdin.write(encode_order(Order((Target("a", "127.0.0.1", 1),)))[:-5])
         process.stdin.close()
         assert process.wait(20) == 1
+
+
+def test_one_that_is_stopped_ends_with_an_agent_that_is_killed() -> None:
+    """It cannot see that there are no orders any more, and would keep the port from the next agent's."""
+    code = (
+        "import subprocess, sys\n"
+        "prober = subprocess.Popen([sys.executable, '-m', 'agents.node.probing.prober', *sys.argv[1:]], stdin=-1)\n"
+        "prober.stdin.write(sys.stdin.buffer.readline())\n"
+        "prober.stdin.flush()\n"
+        "print(prober.pid, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    command = [sys.executable, "-c", code, *OPTIONS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as agent:
+        give(agent)
+        assert agent.stdout is not None
+        # Whichever writes first; a round says that the prober is at work.
+        pid = int(next(line for line in (agent.stdout.readline() for _ in range(1000)) if line.strip().isdigit()))
+        assert decode_round(agent.stdout.readline()).self_probes
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            agent.kill()
+            agent.communicate(timeout=20)  # the end of what both write to
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def test_it_ends_with_its_responder() -> None:

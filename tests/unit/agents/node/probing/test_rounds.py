@@ -8,9 +8,10 @@ from collections import Counter
 import pytest
 
 from agents.node.probing.icmp import Icmp
+from agents.node.probing.pacing import Pacer
 from agents.node.probing.rounds import ICMP_PROBES, TCP_PROBES, Prober, Target, longest_round, paced_seconds
 from agents.node.probing.window import Method
-from tests.support.probing import free_port, running_responder
+from tests.support.probing import brief_server, free_port, running_responder
 
 RATE = 10_000.0
 
@@ -45,15 +46,27 @@ def test_every_target_by_both_methods(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("peers", "rate", "paced", "longest"),
     [
-        pytest.param(0, 2.0, 3.0, 3.0, id="nobody but itself"),
-        pytest.param(10, 20.0, 2.8, 24.8, id="usual"),
-        pytest.param(11, 20.0, 3.05, 36.05, id="one more than threads have together"),
-        pytest.param(100, 8.5, 59.53, 279.53, id="most"),
+        pytest.param(0, 2.0, 3.0, 6.0, id="nobody but itself"),
+        pytest.param(10, 20.0, 2.8, 26.6, id="usual"),
+        pytest.param(11, 20.0, 3.05, 38.0, id="one more than threads have together"),
+        pytest.param(100, 8.5, 59.53, 315.53, id="most"),
     ],
 )
 def test_how_long_a_round_takes(peers: int, rate: float, paced: float, longest: float) -> None:
     assert paced_seconds(peers, rate) == pytest.approx(paced, abs=0.01)
     assert longest_round(peers, rate) == pytest.approx(longest, abs=0.01)
+
+
+@pytest.mark.usefixtures("_no_icmp")
+def test_a_connection_that_is_made_anew_is_one_more_probe_of_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A peer whose responder ends each connection would be probed at up to twice the rate."""
+    turns: list[None] = []
+    monkeypatch.setattr(Pacer, "wait", lambda _: turns.append(None))
+    with brief_server() as (port, taken), contextlib.closing(Prober(Target("", "", 0), rate=RATE)) as prober:
+        for _ in range(3):
+            prober.run([Target("a", "127.0.0.1", port)])
+    assert len(taken) > 1
+    assert len(turns) == 3 * TCP_PROBES + len(taken) - 1
 
 
 @pytest.mark.usefixtures("_no_icmp")
