@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import secrets
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,7 +16,7 @@ from berth.api.probereport import API_VERSION, KIND
 from hack.harness.cluster import REPOSITORY, eventually
 from hack.localcluster import LocalCluster
 from hack.localcluster.rest import Api
-from tests.support.agent_tokens import agent_api
+from tests.support.agent_tokens import agent_api, agent_token
 
 NAMESPACE = "berth-system"
 ACCOUNT = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/berth-node"
@@ -131,6 +133,141 @@ def test_a_report_is_its_nodes_alone(
     api = agent(own)
     enforced(secured, api, own)
     assert denied(apply(api, own, **metadata), "no owner but its node")
+
+
+REPORT = {"apiVersion": API_VERSION, "kind": KIND, "status": STATUS}
+MERGE = "application/merge-patch+json"
+NODE = {"apiVersion": "v1", "kind": "Node", "name": "{other}", "uid": "u"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content_type", "body"),
+    [
+        pytest.param("POST", "", None, {**REPORT, "metadata": {"generateName": "{other}"}}, id="a made-up name"),
+        pytest.param("POST", "", None, {**REPORT, "metadata": {"generateName": "{own}"}}, id="one like its own"),
+        pytest.param("POST", "?dryRun=All", None, {**REPORT, "metadata": {"name": "{other}"}}, id="dry run"),
+        pytest.param("PUT", "/{other}", None, {**REPORT, "metadata": {"name": "{other}"}}, id="replace"),
+        pytest.param("PUT", "/{other}/status", None, {**REPORT, "metadata": {"name": "{other}"}}, id="replace status"),
+        pytest.param("PATCH", "/{other}", MERGE, {"metadata": {"labels": {"a": "b"}}}, id="merge"),
+        pytest.param("PATCH", "/{other}/status", MERGE, {"status": {"peerCount": 7}}, id="merge status"),
+        pytest.param(
+            "PATCH", "/{other}/status?dryRun=All", MERGE, {"status": {"peerCount": 7}}, id="dry run of a status"
+        ),
+        pytest.param(
+            "PATCH",
+            "/{other}?fieldManager=kubelet&force=true",
+            APPLY,
+            {**REPORT, "metadata": {"name": "{other}"}},
+            id="as another manager",
+        ),
+        pytest.param(
+            "PATCH",
+            "/{own}?fieldManager=x",
+            APPLY,
+            {**REPORT, "metadata": {"name": "{other}"}},
+            id="its own path and another name",
+        ),
+        pytest.param("PATCH", "/{own}", MERGE, {"metadata": {"name": "{other}"}}, id="another name"),
+        pytest.param(
+            "PATCH",
+            "/{own}",
+            JSON_PATCH,
+            [{"op": "replace", "path": "/metadata/name", "value": "{other}"}],
+            id="another name by a JSON patch",
+        ),
+        pytest.param("PATCH", "/{own}", MERGE, {"metadata": {"ownerReferences": [NODE]}}, id="another owner"),
+        pytest.param("PATCH", "/{own}", MERGE, {"metadata": {"finalizers": ["example.com/never"]}}, id="a finalizer"),
+        pytest.param("DELETE", "", None, None, id="delete all"),
+        pytest.param("DELETE", "?labelSelector=a!%3Db", None, None, id="delete those selected"),
+        pytest.param("DELETE", "/{other}", None, None, id="delete one"),
+    ],
+)
+def test_no_way_leads_to_another_nodes_report(
+    secured: LocalCluster,
+    agent: Agent,
+    nodes: tuple[str, str],
+    method: str,
+    path: str,
+    content_type: str | None,
+    body: Any,
+) -> None:
+    own, other = nodes
+    everything, mine = secured.api(), agent(own)
+    enforced(secured, mine, own)
+    for name in nodes:
+        assert apply(everything, name)[0] in (200, 201)
+        assert apply(everything, name, status=True)[0] == 200
+
+    def seen() -> dict[str, Any]:
+        items = everything.request("GET", REPORTS)["items"]
+        return {name: item for item in items if (name := item["metadata"]["name"]).startswith(other)}
+
+    def filled(text: str) -> str:
+        return text.replace("{own}", own).replace("{other}", other)
+
+    before = seen()
+    sent = json.loads(filled(json.dumps(body)))
+    kind = content_type or "application/json"
+    status, _, answer = mine.raw(method, REPORTS + filled(path), sent, content_type=kind)
+    assert status in (400, 403, 422), answer
+    assert seen() == before
+    everything.close()
+
+
+@pytest.mark.parametrize(
+    "path", ["/{own}", "/{own}/status"], ids=["beside a status that is its own", "through the status"]
+)
+def test_metadata_of_its_report_come_by_no_other_way(
+    secured: LocalCluster, agent: Agent, nodes: tuple[str, str], path: str
+) -> None:
+    """A status of its own to write is no way to hang the report on another node, or to keep it for ever."""
+    own, other = nodes
+    api = agent(own)
+    enforced(secured, api, own)
+    assert apply(api, own)[0] in (200, 201)
+    metadata = {"ownerReferences": [{**NODE, "name": other}], "finalizers": ["example.com/never"]}
+    api.raw("PATCH", REPORTS + path.format(own=own), {"metadata": metadata, "status": STATUS}, content_type=MERGE)
+    found = secured.api().request("GET", f"{REPORTS}/{own}")["metadata"]
+    assert metadata.keys().isdisjoint(found)
+
+
+def test_what_others_have_set_of_its_report_keeps_none_from_being_written(
+    secured: LocalCluster, agent: Agent, nodes: tuple[str, str]
+) -> None:
+    """As a tool that makes backups: the agent's node would look silent from then on."""
+    own, _ = nodes
+    api, everything = agent(own), secured.api()
+    enforced(secured, api, own)
+    assert apply(api, own)[0] in (200, 201)
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "backup", "uid": "u"}
+    metadata = {"finalizers": ["example.com/backup"], "ownerReferences": [owner]}
+    path = f"{REPORTS}/{own}"
+    assert everything.raw("PATCH", path, {"metadata": metadata}, content_type=MERGE)[0] == 200
+    try:
+        assert set_status(api, own)[0] == 200
+        uid = everything.request("GET", f"/api/v1/nodes/{own}")["metadata"]["uid"]
+        mine = {"apiVersion": "v1", "kind": "Node", "name": own, "uid": uid}
+        assert apply(api, own, ownerReferences=[mine])[0] == 200
+        taken = {"metadata": {"finalizers": None, "ownerReferences": None}}
+        assert api.raw("PATCH", path, taken, content_type=MERGE)[0] == 403
+    finally:
+        everything.raw("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)
+
+
+def test_a_token_of_which_somebody_has_changed_the_node_is_none(secured: LocalCluster, nodes: tuple[str, str]) -> None:
+    own, other = nodes
+    head, claims, signature = agent_token(secured, own, namespace=NAMESPACE).split(".")
+    said = json.loads(base64.urlsafe_b64decode(claims + "=="))
+    assert said["kubernetes.io"]["node"]["name"] == own
+    said["kubernetes.io"]["node"]["name"] = other
+
+    def encoded(part: dict[str, Any]) -> str:
+        return base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode()
+
+    for forged in (f"{head}.{encoded(said)}.{signature}", f"{encoded({'alg': 'none'})}.{encoded(said)}."):
+        api = secured.api(token=forged)
+        assert apply(api, other)[0] == 401
+        api.close()
 
 
 def test_a_token_without_a_node_writes_nothing(secured: LocalCluster, agent: Agent, nodes: tuple[str, str]) -> None:

@@ -8,8 +8,8 @@ from hack.localcluster import LocalCluster
 from hack.localcluster.rest import Api
 
 
-def agent_api(cluster: LocalCluster, node: str | None, *, namespace: str, account: str = "berth-node") -> Api:
-    """Return a client with the token of an agent's pod on a node; of no pod for None.
+def agent_token(cluster: LocalCluster, node: str | None, *, namespace: str, account: str = "berth-node") -> str:
+    """Return the token of an agent's pod on a node; of no pod for None.
 
     The pod is made, and the account of the namespace has to be there.
     """
@@ -29,4 +29,10 @@ def agent_api(cluster: LocalCluster, node: str | None, *, namespace: str, accoun
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
     answer = api.request("POST", path, {"spec": spec})
     api.close()
-    return cluster.api(token=answer["status"]["token"])
+    token: str = answer["status"]["token"]
+    return token
+
+
+def agent_api(cluster: LocalCluster, node: str | None, *, namespace: str, account: str = "berth-node") -> Api:
+    """Return a client with such a token; see :func:`agent_token`."""
+    return cluster.api(token=agent_token(cluster, node, namespace=namespace, account=account))
