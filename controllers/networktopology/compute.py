@@ -95,6 +95,8 @@ class Computation:
     """ordered pairs of segments of one zone that were measured and do not reach each other"""
     crowded: tuple[Site, ...] = ()
     """regions and zones with so many segments that these have no costs"""
+    left_out: tuple[str, ...] = ()
+    """computed costs that the object has no room for, as phrases"""
 
 
 def compute(

@@ -68,6 +68,12 @@ def complete(computation: Computation, places: Places, spec_problems: Sequence[F
             f"{listed([_name(site) for site in computation.crowded])}; make larger ones"
         )
         problems.append(("TooManySegments", text))
+    if computation.left_out:
+        text = (
+            f"The object has no room for {listed(computation.left_out)}; take other weight sets out of it, or give "
+            "places shorter names"
+        )
+        problems.append(("NoRoom", text))
     if places.unlabelled:
         fix = "label them with topology.kubernetes.io/region and topology.kubernetes.io/zone"
         text = f"Nodes without a region or zone label: {listed(places.unlabelled)}; {fix}"

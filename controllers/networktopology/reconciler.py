@@ -34,6 +34,7 @@ from controllers.networktopology import events, metrics, write_pacing
 from controllers.networktopology.compute import Computation, compute
 from controllers.networktopology.conditions import CONDITIONS, complete, weights_computed
 from controllers.networktopology.nodes import NodeWatch
+from controllers.networktopology.object_room import fitted
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import LatenciesByLevel, Reading, SourceState, TopologyKey
 from controllers.networktopology.sources.registry import Sources, choice_problems
@@ -181,7 +182,7 @@ class Reconciler:
                 status, update = this.status, source.availability(reading, "")
                 await self._write_status(this, [update], data_time=status.data_time, source=status.source, paced=True)
             return
-        computation = await self._computed(basis, places)
+        computation = fitted(await self._computed(basis, places), raw)
         metrics.measure(
             key,
             measurements=len(reading.measurements),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE
 from hack.harness.cluster import REPOSITORY, eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
@@ -50,6 +50,35 @@ def test_stated_costs_become_path_costs(costs: Costs) -> None:
         ("WeightsComputed", "True", "Computed"),
         ("Complete", "True", "AllPairsKnown"),
     ]
+
+
+def test_costs_that_an_object_has_no_room_for_are_left_out_and_told(costs: Costs) -> None:
+    """200 zones that all reach each other by way of one: 40,000 costs, which the API server would refuse."""
+    spokes = {pair: 5 for number in range(200) for pair in (f"hub>zone-{number:03}", f"zone-{number:03}>hub")}
+    costs.create(user_defined(REGION_COSTS, {**ZONE_COSTS, **spokes}), configmap="")
+    topology = costs.wait_settled("UserDefined", "Dijkstra")
+    assert table(topology, "Dijkstra", LABEL_REGION) == REGION_COSTS
+    assert table(topology, "Dijkstra") == {}
+    assert condition(topology, "Complete")["reason"] == "NoRoom"
+    assert "The object has no room for costs of zones;" in condition(topology, "Complete")["message"]
+    assert condition(topology, "WeightsComputed")["status"] == "True"
+
+
+def test_measurements_inside_a_zone_become_costs_of_its_segments(costs: Costs, eight_nodes: LocalCluster) -> None:
+    racks = {"n-1": "rack-1", "n-2": "rack-2"}
+    for node, rack in racks.items():
+        eight_nodes.kubectl("label", "node", node, f"{LABEL_SEGMENT}={rack}")
+    try:
+        costs.publish(n1_n3=4, n1_n2=6, n2_n1=5)
+        costs.create()
+        topology = costs.wait_settled("Dijkstra", "NetperfCosts")
+        for name in ("Dijkstra", "NetperfCosts"):
+            assert table(topology, name, LABEL_SEGMENT) == {"rack-1>rack-2": 6, "rack-2>rack-1": 5}
+            assert table(topology, name) == {"Z1>Z2": 4}
+        assert topology["status"]["segments"] == 2
+    finally:
+        for node in racks:
+            eight_nodes.kubectl("label", "node", node, f"{LABEL_SEGMENT}-")
 
 
 def test_a_configmap_becomes_both_sets(costs: Costs) -> None:
