@@ -60,7 +60,7 @@ def start(cluster: LocalCluster, directory: Path) -> subprocess.Popen[bytes]:
     server = urlsplit(cluster.server)
     environment = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
     environment |= {"KUBERNETES_SERVICE_HOST": str(server.hostname), "KUBERNETES_SERVICE_PORT": str(server.port)}
-    run = [sys.executable, "-c", "from berth.cli.main import main; main()", "run", "node", "--node-name", "node-0"]
+    run = [sys.executable, "-c", "from berth.cli.entry import main; main()", "run", "node", "--node-name", "node-0"]
     run += ["--health-port", "0", "--health-host", "127.0.0.1", "--log-level", "warning", "--node-address", OWN]
     command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _IN_POD, "sh", str(directory), *run]
     return subprocess.Popen(command, env=environment)

@@ -1,6 +1,8 @@
-"""Entry points of the commands ``berth`` and ``kubectl berth``."""
+"""The commands ``berth`` and ``kubectl berth``."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import typer
 
@@ -8,7 +10,7 @@ from berth.cli.classify.command import classify
 from berth.cli.commands import Version
 from berth.cli.explain.command import explain
 from berth.cli.plan.command import plan
-from berth.cli.run import run
+from berth.cli.run import main as run_components
 from berth.cli.topology.command import topology
 
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -23,8 +25,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
 # Its options depend on the components that it is given, so it reads them itself.
-app.command(add_help_option=False, context_settings={"ignore_unknown_options": True})(run)
+@app.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
+def run(arguments: Annotated[list[str] | None, typer.Argument(metavar="COMPONENT... [OPTIONS]")] = None) -> None:
+    """Run components (controllers, agents) until stopped."""
+    raise typer.Exit(run_components(arguments or []))
+
+
 app.command()(plan)
 app.command()(topology)
 app.command()(classify)

@@ -8,13 +8,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
-import typer
-
-from berth.cli.commands import fail
+from berth.api.text import printable
 from berth.runtime.component import Component, UnknownComponentError, available_components, load_component
 from berth.runtime.logs import configure_logs
 from berth.runtime.process import SETUP_ERRORS, Selected, run_components
@@ -22,6 +21,7 @@ from berth.runtime.settings import Option, RunSettings, SettingsError, options_o
 
 EXIT_GRACE = 1.0
 """Seconds that tasks left over may take to end after the components have stopped."""
+_BAD_INPUT = 2
 
 _DESCRIPTION = """\
 Run one or several components until SIGTERM or Ctrl-C.
@@ -34,18 +34,22 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, like every other command."""
 
     def error(self, message: str) -> NoReturn:
-        fail(f"berth run: {message}")
+        raise SettingsError(message)
 
 
-def run(arguments: Annotated[list[str] | None, typer.Argument(metavar="COMPONENT... [OPTIONS]")] = None) -> None:
-    """Run components (controllers, agents) until stopped."""
+def main(arguments: Sequence[str]) -> int:
+    """Run components (controllers, agents) until stopped; the exit status. What is wrong is printed."""
     try:
-        components, settings = parse(arguments or [])
+        components, settings = parse(arguments)
         configure_logs(level=settings.log_level, as_json=settings.log_format == "json")
-        code = asyncio.run(_run(components, settings))
+        return asyncio.run(_run(components, settings))
     except (UnknownComponentError, SettingsError, *SETUP_ERRORS) as error:
-        fail(f"berth run: {error}")
-    raise typer.Exit(code)
+        _say(error)
+        return _BAD_INPUT
+
+
+def _say(problem: object) -> None:
+    print(printable(f"berth run: {problem}"), file=sys.stderr)
 
 
 def parse(arguments: Sequence[str]) -> tuple[list[Selected], RunSettings]:
@@ -53,9 +57,8 @@ def parse(arguments: Sequence[str]) -> tuple[list[Selected], RunSettings]:
 
     Raises:
         UnknownComponentError: a component is not installed or cannot be imported, or none is named.
-        SettingsError: an option does not exist or has a value that cannot be right.
+        SettingsError: an option does not exist, has no value or one that cannot be right.
         SystemExit: help was asked for and printed.
-        typer.Exit: an option has no value; what to do was printed.
     """
     installed = sorted(available_components())
     # Known before the rest, for their options are part of the grammar; help is about all unless some are named.
@@ -112,7 +115,7 @@ def _importable(names: Iterable[str]) -> dict[str, type[Component]]:
         try:
             kinds[name] = load_component(name)
         except UnknownComponentError as error:
-            typer.echo(f"berth run: {error}", err=True)
+            _say(error)
     return kinds
 
 

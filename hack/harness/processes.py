@@ -65,7 +65,7 @@ class ControllerProcess:
         python = sys.executable if checkout is None else str(checkout / ".venv" / "bin" / "python")
         log = directory / f"berth-{'-'.join(controllers)}-{next(_numbers)}.log"
         command = [sys.executable, str(_CHILD), str(os.getpid())]
-        command += [python, "-c", "from berth.cli.main import main; main()", "run", *controllers]
+        command += [python, "-c", "from berth.cli.entry import main; main()", "run", *controllers]
         command += ["--kubeconfig", str(kubeconfig), "--health-host", "127.0.0.1", "--health-port", "0", *arguments]
         with log.open("wb") as stream:
             process = subprocess.Popen(

@@ -182,7 +182,7 @@ def installed(*, group: str) -> EntryPoints:
 def main() -> None:
     """Run ``berth`` with the probe as a further component."""
     component.entry_points = installed
-    from berth.cli.main import main as berth_main
+    from berth.cli.entry import main as berth_main
 
     berth_main()
 

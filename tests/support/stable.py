@@ -74,7 +74,7 @@ class Stable:
 def _serve() -> None:
     """Obey orders until there are no more."""
     import controllers.placement.controller
-    from berth.cli.main import main
+    from berth.cli.entry import main
 
     assert controllers.placement.controller is not None
     child = 0
