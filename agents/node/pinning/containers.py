@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import structlog
@@ -62,8 +62,10 @@ class Containers:
         """Why the runtime did not say which containers run; empty while it does."""
         return self._silence
 
-    async def of(self, pod_uids: frozenset[str], others: Mapping[str, Path]) -> list[Located]:
-        """Return the containers of these pods, and others by ID and cgroup, as far as they run and have a cgroup.
+    async def of(self, pod_uids: frozenset[str], others: Mapping[str, str]) -> list[Located]:
+        """Return the containers of these pods, and others by ID, as far as they run and have a cgroup.
+
+        The others have with them where their cgroups are said to be, from the top of the hierarchy.
 
         While the runtime does not answer, containers are found by the names of cgroups.
         """
@@ -87,7 +89,8 @@ class Containers:
 
     async def cpusets(self, located: Iterable[Located]) -> Cpusets:
         """Return the cpusets of containers."""
-        return await asyncio.to_thread(self._read, list(located))
+        wanted = list(located)
+        return await asyncio.to_thread(self._read, wanted) if wanted else Cpusets({}, {})
 
     async def _locate(self, container: Container) -> Located | None:
         self._beat()
@@ -110,9 +113,10 @@ class Containers:
         # The runtime may see another part of the hierarchy than the agent, as inside a container of its own.
         return path if path.is_dir() else self._hierarchy.search(container)
 
-    def _search(self, pod_uids: frozenset[str], others: Mapping[str, Path]) -> list[Located]:
-        found = {identity: (uid, cgroup) for uid, identity, cgroup in self._hierarchy.containers_of(pod_uids)}
-        found = {identity: ("", cgroup) for identity, cgroup in others.items() if cgroup.is_dir()} | found
+    def _search(self, pod_uids: frozenset[str], others: Mapping[str, str]) -> list[Located]:
+        stated = {identity: self._hierarchy.cgroup(PurePosixPath("/") / path) for identity, path in others.items()}
+        found = {identity: ("", cgroup) for identity, cgroup in stated.items() if cgroup.is_dir()}
+        found |= {identity: (uid, cgroup) for uid, identity, cgroup in self._hierarchy.containers_of(pod_uids)}
         return [
             self._known.get(identity) or Located(Container(identity, uid, identity[:12]), cgroup, 0)
             for identity, (uid, cgroup) in found.items()

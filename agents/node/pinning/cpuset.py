@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ from berth.api.cpulist import format_cpulist, parse_cpulist
 
 PROC: Final = Path("/proc")
 """Where processes are; those of other containers are there in the host's PID namespace alone."""
+_PART_BYTES: Final = 2**16
 _EFFECTIVE: Final = {
     Version.V1: ("cpuset.effective_cpus", "cpuset.effective_mems"),
     Version.V2: ("cpuset.cpus.effective", "cpuset.mems.effective"),
@@ -171,15 +173,29 @@ def _inside(cgroup: Path) -> Iterator[Path]:
 
 
 def _text(path: Path) -> str:
+    # Hundreds of these files are read every few seconds: streams take longer to make than the kernel to answer.
     try:
-        return path.read_text().strip()
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            parts = []
+            while part := os.read(file, _PART_BYTES):
+                parts.append(part)
+        finally:
+            os.close(file)
     except OSError as error:
         raise CpusetError(path, error) from error
+    return b"".join(parts).decode().strip()
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> frozenset[int]:
+    # Containers of a node share a few lists.
+    return parse_cpulist(text)
 
 
 def _numbers(path: Path) -> frozenset[int]:
     try:
-        return parse_cpulist(_text(path))
+        return _parsed(_text(path))
     except ValueError as error:
         raise CpusetError(path, error) from error
 

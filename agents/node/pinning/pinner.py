@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import PurePosixPath
 from typing import Final
 
 import structlog
@@ -85,7 +84,7 @@ class Pinner:
         if not by_uid and not known:
             self._decisions.clear()
             return Round()
-        paths = {key: self._hierarchy.cgroup(PurePosixPath("/") / entry.cgroup) for key, entry in known.items()}
+        paths = {key: entry.cgroup for key, entry in known.items()}
         running = {each.container.id: each for each in await self._containers.of(frozenset(by_uid), paths)}
         ended = [] if self._containers.silence else [key for key in known if key not in running]
         located = {
@@ -149,7 +148,8 @@ class Pinner:
         """Have those containers told whose first process has left them; each is looked at as often as its cpuset."""
         now_in_effect = [key for key, each in self._decisions.items() if each.finding is Finding.IN_EFFECT]
         unknown = {key: located[key] for key in now_in_effect if key not in self._strays}
-        self._strays |= await asyncio.to_thread(self._who_left, unknown)
+        if unknown:
+            self._strays |= await asyncio.to_thread(self._who_left, unknown)
         for key in now_in_effect:
             if self._strays.get(key):
                 self._decisions[key] = self._decisions[key]._replace(finding=Finding.STRAYED, text=self._strays[key])
@@ -206,7 +206,8 @@ class Pinner:
             if decision.action is Action.PIN
         ]
         try:
-            await asyncio.to_thread(self._journal.add, new)
+            if new:
+                await asyncio.to_thread(self._journal.add, new)
         except JournalError as error:
             for entry in new:
                 if entry.container not in entries:
@@ -252,8 +253,10 @@ class Pinner:
         for key in keys:
             self._cpusets.pop(key, None)
         problems = [f"{outcome.entry}: {outcome.problem}" for outcome in outcomes if outcome.problem]
+        marked = [key for key in ended if key in self._journal.marks]
         try:
-            await asyncio.to_thread(self._journal.remove, [key for key in ended if key in self._journal.marks])
+            if marked:
+                await asyncio.to_thread(self._journal.remove, marked)
         except JournalError as error:
             problems.append(str(error))
         return next(iter(problems), "")
