@@ -146,6 +146,7 @@ def wanted(
     sockets = {socket.number: socket for socket in machine.sockets}
     problems: list[Problem] = []
     chosen: dict[str, Socket | None] = {}
+    profiled: dict[str, InterferenceClass] = {}
     for assignment, path in assignments:
         pod = known.get(assignment.uid)
         socket = sockets.get(assignment.socket)
@@ -161,6 +162,8 @@ def wanted(
             field = (*path, "socket")
             text = f"{node} has no socket {assignment.socket}, it has {format_cpulist(sockets)}; pod {pod.key} is "
             text += "left alone; assign it to one of these"
+        elif assignment.workload_profile is not None and assignment.interference_class is not None:
+            profiled[assignment.uid] = assignment.interference_class
         elif not pod.finished and stated_class(pod.metadata.labels, key).interference_class is None:
             text = f"pod {pod.key} states no interference class and is left alone; give it the label {key}, or "
             text += "remove the assignment"
@@ -175,10 +178,11 @@ def wanted(
         stated = stated_class(pod.metadata.labels, key)
         if stated.problem is not None:
             problems.append(Problem(f"Pod {pod.key}", str(stated.problem)))
-        if stated.interference_class is not None or pod.metadata.uid in chosen:
+        letter = stated.interference_class or profiled.get(pod.metadata.uid)
+        if letter is not None or pod.metadata.uid in chosen:
             uid, socket = pod.metadata.uid, chosen.get(pod.metadata.uid)
             problems.extend(disbelieved.get(uid, ()))
-            found.append(_wish(pod, runtime_uids[uid], stated.interference_class, socket, machine, memory))
+            found.append(_wish(pod, runtime_uids[uid], letter, socket, machine, memory))
     return Wanted(tuple(found), tuple(problems))
 
 

@@ -56,6 +56,26 @@ def test_an_assigned_pod_with_a_class_gets_its_socket() -> None:
     assert answer == Wanted((expected,), ())
 
 
+@pytest.mark.parametrize(
+    ("stated", "assigned", "letter"),
+    [
+        pytest.param(None, {"interferenceClass": "C", "workloadProfile": "web"}, "C", id="of a profile"),
+        pytest.param("B", {"interferenceClass": "C", "workloadProfile": "web"}, "B", id="the label counts first"),
+        pytest.param("E", {"interferenceClass": "C", "workloadProfile": "web"}, "C", id="the label states none"),
+        pytest.param(None, {"interferenceClass": "C"}, None, id="of a label that is gone"),
+        pytest.param(None, {"workloadProfile": "web"}, None, id="of a profile without saying which"),
+    ],
+)
+def test_a_class_that_a_profile_states_is_taken_from_the_assignment(
+    stated: str | None, assigned: dict[str, str], letter: str | None
+) -> None:
+    answer = found([assignment("web", 1, **assigned)], pod("web", stated))
+    (wish,) = answer.pods
+    assert (wish.interference_class, bool(wish.cpus)) == (letter, letter is not None)
+    left_alone = [problem for problem in answer.problems if "states no interference class" in str(problem)]
+    assert bool(left_alone) == (letter is None)
+
+
 def test_memory_only_when_asked_for() -> None:
     (wish,) = found([assignment("web", 1)], pod("web"), memory=True).pods
     assert wish.mems == {1}
