@@ -8,7 +8,7 @@ import time
 
 from bench.planning.__main__ import Edges, layered, make_group, make_node, make_pod, no_rules
 from bench.planning.event_loop import Watched, watched
-from berth.kube.memory import settle_memory
+from berth.kube.memory import freeze_objects, give_back_large_blocks
 from berth.network.groups import GroupKey
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import PlacementConfiguration
@@ -39,7 +39,8 @@ async def measure(edges: Edges, replicas: int) -> Watched:
             pod.spec.node_name = f"node-{(7 * number + 131 * replica) % NODES}"
             cache.update_pod(pod)
     metrics.pod_changed(key, "berth-scheduler")
-    settle_memory()
+    give_back_large_blocks()
+    freeze_objects()
     async with watched() as seen:
         await metrics._look(key)
     return seen

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from bench.planning.__main__ import COSTS, make_node
-from berth.kube.memory import settle_memory
+from berth.kube.memory import freeze_objects, give_back_large_blocks
 from berth.kube.objects import Pod
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import Profile
@@ -72,7 +72,8 @@ def main() -> None:
     options = parser.parse_args()
     cluster = Cluster(options.nodes)
     cluster.ordinary()
-    settle_memory()
+    give_back_large_blocks()
+    freeze_objects()
     before, memory = cluster.ordinary(), resident()
     own = [
         cluster.decide(make_pod(f"labels-{n}", nodeSelector={f"key-{n}-{k}": "x" for k in range(options.labels)}))

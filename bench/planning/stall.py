@@ -7,7 +7,7 @@ import asyncio
 
 from bench.planning.__main__ import CASES, prepare
 from bench.planning.event_loop import Watched, watched
-from berth.kube.memory import settle_memory
+from berth.kube.memory import freeze_objects, give_back_large_blocks
 from berth.scheduling.planning import finish
 from controllers.placement.planning_thread import PlanningThread
 
@@ -15,7 +15,8 @@ from controllers.placement.planning_thread import PlanningThread
 async def measure(name: str) -> Watched:
     """Return what a plan does to the event loop."""
     costs, planner, group, pods = CASES[name][0], *prepare(*CASES[name][1:])
-    settle_memory()
+    give_back_large_blocks()
+    freeze_objects()
     thread = PlanningThread()
     async with watched() as seen:
         await thread.run(
