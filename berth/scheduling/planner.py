@@ -35,9 +35,8 @@ from berth.scheduling.gang.budget import Budget
 from berth.scheduling.gang.decisions import decisions_of
 from berth.scheduling.gang.failures import all_fail, joint_failures, rejected, unplanned
 from berth.scheduling.gang.infrastructure import InfrastructureView
-from berth.scheduling.gang.outcome import Plan
 from berth.scheduling.gang.plan import plan_in_turns
-from berth.scheduling.gang.problem import Application, Weights
+from berth.scheduling.gang.problem import Weights
 from berth.scheduling.gang.state import InfrastructureState
 from berth.scheduling.gang.strategies import DEFAULT, REPLICAS
 from berth.scheduling.planning import JointPlan, Planning
@@ -270,21 +269,18 @@ class Planner:
                     if not batch:
                         continue
             first = False
-            infrastructure = self._infrastructure(joint.costs)
-            application, answer = yield from self._plan(joint, batch, infrastructure)
-            failures.extend(joint_failures(group, answer.unplaced, batch))
-            if answer.unplaced and not joint.partial:
+            decisions, lost = yield from self._plan(joint, batch)
+            failures.extend(lost)
+            if lost and not joint.partial:
                 return failures
-            infrastructure.observe(application)
-            decisions = decisions_of(group, batch, answer, infrastructure.infrastructure.names)
             held += yield from self._carrying_out.assume(joint, decisions, near=near, since=fresh)
             held, unmet = yield from self._carrying_out.settle(joint, held, together=near and not joint.partial)
         return [*failures, *unmet]
 
     def _plan(
-        self, joint: JointPlan, batch: Sequence[Candidate], infrastructure: InfrastructureState
-    ) -> Generator[None, None, tuple[Application, Plan]]:
-        """Have the gang engine plan a batch; it knows nothing of Services.
+        self, joint: JointPlan, batch: Sequence[Candidate]
+    ) -> Generator[None, None, tuple[list[Decision], list[Failure]]]:
+        """Have the gang engine plan a batch, and return also who gets no node; it knows nothing of Services.
 
         So calls that a Service may keep near are limited (maxNetworkCost) like all others. If that leaves no plan, they
         are left to the filters, which know whom they reach: all or nothing, or limits would be broken.
@@ -295,6 +291,8 @@ class Planner:
         near = {name for name, how in routing.items() if how is not Routing.ALL} - lax
         limited = any(edge.dependency in near and edge.max_cost < math.inf for edge in group.edges)
         for free in (lax, lax | near):
+            # Nodes may have come and gone, and pods with them, while the first plan was made.
+            batch, infrastructure = as_of_now(batch, self._state), self._infrastructure(joint.costs)
             members = self._cache.members.of(group.key)
             application = build_application(group, batch, members, self._state, unlimited=free)
             answer = yield from plan_in_turns(
@@ -308,7 +306,11 @@ class Planner:
             )
             if not answer.unplaced or joint.partial or not limited:
                 break
-        return application, answer
+        unplaced = joint_failures(group, answer.unplaced, batch)
+        if unplaced and not joint.partial:
+            return [], unplaced
+        infrastructure.observe(application)
+        return decisions_of(group, batch, answer, infrastructure.infrastructure.names), unplaced
 
     def _one_of_each(self, joint: JointPlan, candidates: Sequence[Candidate]) -> bool:
         infrastructure, price = self._infrastructure(joint.costs), self._weights.price

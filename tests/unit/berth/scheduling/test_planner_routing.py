@@ -15,6 +15,8 @@ from berth.network.edge_costs import node_places
 from berth.network.over_limit import over_limits
 from berth.network.routing import Routing
 from berth.scheduling.configuration import GangSettings, Profile
+from berth.scheduling.gang import budget
+from berth.scheduling.planning import finish
 from tests.support.placement import ZONE_COSTS, Lab, chain, group_object, member, where, zoned
 
 ROUTINGS: dict[Routing, dict[str, Any]] = {
@@ -62,6 +64,25 @@ def test_slices_that_call_only_each_other_are_within_the_limit(strategy: str, ro
 
 
 PLACE = st.sampled_from([("z1", "r1"), ("z2", "r1"), ("z3", "r2")])
+
+
+@pytest.mark.parametrize("turn", range(1, 8))
+@pytest.mark.parametrize("strategy", ["berth", "phare"])
+def test_nodes_and_pods_may_come_while_a_plan_with_all_limits_is_made(
+    strategy: str, turn: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It leaves somebody out. The next, without limits on calls that stay near, is one of the cluster as it is then."""
+    monkeypatch.setattr(budget, "TURN_SECONDS", 0.0)
+    lab = lab_of(("z1", "r1"), ("z2", "r1"), routing=Routing.SAME_ZONE, strategy=strategy)
+    shop = lab.group(group_object("shop", *chain("a", "b", maxNetworkCost=4)))
+    pods = members(a=2, b=2)
+    lab.see(*pods)
+    planning = lab.planner.place_group(shop, pods, lab.costs, partial=False)
+    for _ in range(turn):
+        next(planning)
+    lab.cache.update_node(zoned("late", "z1", "r1", cpu="1", extra={"example.com/gpu": 1}))
+    lab.see(member("a-late", "a", on="late"))
+    assert len(finish(planning).decisions) == 4
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
