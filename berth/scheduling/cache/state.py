@@ -21,6 +21,7 @@ from berth.scheduling.cache.selection import NodeSelection
 from berth.scheduling.cache.socket_choice import SocketChoice
 from berth.scheduling.cache.sockets import Seat, SocketTable
 from berth.scheduling.cache.units import CPU
+from berth.scheduling.cache.volume_pool import Stock
 from berth.scheduling.cache.volumes import VolumeTable, claim_keys, disk_uses
 from berth.scheduling.cache.workload_profiles import owner_of
 from berth.scheduling.interference.policy import InterferencePolicy
@@ -74,6 +75,7 @@ class ClusterState:
         """What was measured on the nodes' links; None where nobody follows that."""
         self.static_version = 0
         """Grows when a node appears, goes, or changes in anything but its resources that plugins read."""
+        self._volume_stock: Stock | None = None
         self._records: dict[str, PodRecord] = {}
         self._by_node: defaultdict[str, dict[str, PodRecord]] = defaultdict(dict)
         self._by_owner: defaultdict[str, dict[str, PodRecord]] = defaultdict(dict)
@@ -95,6 +97,13 @@ class ClusterState:
     def allocatable(self) -> Amount:
         """int64[N, R] in scheduler units (milli-cpu, bytes, counts)."""
         return self.nodes.allocatable
+
+    @property
+    def volume_stock(self) -> Stock:
+        """Volumes as claims look for them."""
+        if self._volume_stock is None or not self._volume_stock.is_of(self):
+            self._volume_stock = Stock(self)
+        return self._volume_stock
 
     @property
     def used(self) -> Amount:

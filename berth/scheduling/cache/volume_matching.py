@@ -106,7 +106,7 @@ class DelayedClaims:
             self._elsewhere |= others
         self._matchable.sort(key=lambda item: storage_request(item[1]))
         self._nodes = NodeMasks(state)
-        self._pool = VolumePool.of(dict(self._matchable), state.volumes, self._nodes)
+        self._pool = VolumePool.of(dict(self._matchable), state)
         self._wants = [self._pool.want(key, claim) for key, claim in self._matchable]
         self._provisionable = self._provision_masks(claims)
 
@@ -151,7 +151,7 @@ class DelayedClaims:
         for before, want in enumerate(wants):
             alike = id(want.admitted), want.first
             if alike not in counts:
-                counts[alike] = shelf.reach.count(want.admitted, want.first)
+                counts[alike] = shelf.rack.reach.count(want.admitted, want.first)
             count = counts[alike]
             self._require_provision(want.key, count == 0, unmatched, no_space)
             possible, space = self._provisionable[want.key]
@@ -162,9 +162,9 @@ class DelayedClaims:
         self, shelf: Shelf, wants: Sequence[Want], slots: Indices, unmatched: Mask, no_space: Mask
     ) -> None:
         """Match claims on nodes where one may find none left, once for all nodes that reach the same volumes."""
-        alike = shelf.reach.alike(slots)
-        for portion in shelf.reach.portions(slots[np.unique(alike)]):
-            taking = shelf.reach.taking(portion)
+        alike = shelf.rack.reach.alike(slots)
+        for portion in shelf.rack.reach.portions(slots[np.unique(alike)]):
+            taking = shelf.rack.reach.taking(portion)
             here = np.isin(slots[alike], portion)
             nodes, like = slots[here], np.searchsorted(portion, slots[alike][here])
             for want in wants:
@@ -185,7 +185,7 @@ class DelayedClaims:
     def _match(self, slot: int) -> dict[str, str | None]:
         """Claim key to the volume it would take on this node, None where it must be provisioned."""
         node = np.array([slot], dtype=np.intp)
-        taking = {id(shelf): shelf.reach.taking(node) for shelf in self._pool.shelves.values()}
+        taking = {id(shelf): shelf.rack.reach.taking(node) for shelf in self._pool.shelves.values()}
         chosen: dict[str, str | None] = {}
         for want in self._wants:
             chosen[want.key] = None
@@ -195,7 +195,7 @@ class DelayedClaims:
             elif want.shelf is not None:
                 index = int(taking[id(want.shelf)].take(want.admitted, want.first)[0])
                 if index >= 0:
-                    chosen[want.key] = want.shelf.volumes[index].metadata.name
+                    chosen[want.key] = want.shelf.rack.volumes[index].metadata.name
         return chosen
 
     def _provision_masks(self, claims: list[Claim]) -> dict[str, tuple[Mask, Mask]]:

@@ -1,7 +1,7 @@
 """Available volumes, looked up by many claims at once.
 
-A pod may have a hundred claims and a cluster ten thousand volumes: what depends on the volumes alone is worked out once
-for all claims of the pod. Nothing here is kept beyond one look at the cluster.
+A pod may have a hundred claims and a cluster ten thousand volumes: what depends on volumes and nodes alone is worked
+out once for all claims, and kept for the next pod until one of these changes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from berth.scheduling.cache.selectors import compile_selector
 from berth.scheduling.cache.units import whole_units
 from berth.scheduling.cache.volume_labels import VolumeLabels
-from berth.scheduling.cache.volume_reach import Indices, Reach
+from berth.scheduling.cache.volume_reach import MOST_PAIRS, Indices, Reach
 from berth.scheduling.cache.volumes import claimed_by, storage_class_of, storage_request
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from berth.scheduling.cache.columns import Mask
     from berth.scheduling.cache.selectors import Selector
     from berth.scheduling.cache.state import ClusterState
-    from berth.scheduling.cache.volumes import VolumeTable
 
 VolumeKind = tuple[str, str, str]
 """Storage class, volume mode and volume attributes class."""
@@ -111,26 +110,90 @@ def any_large_enough(items: Iterable[tuple[int, Mask]], wanted: Collection[int],
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
-    """Available volumes of one kind, the smallest first."""
+class Rack:
+    """Volumes of one kind that nobody has, as far as the API server knows, the smallest first."""
 
     volumes: list[PersistentVolume]
     sizes: list[int]
     """bytes of each"""
+    labels: list[dict[str, str]]
+    """of each"""
+    index: dict[str, int]
+    """of each by its name"""
     reach: Reach
     """where they are reached from"""
-    labels: VolumeLabels
-    """of the keys that selectors of the claims name"""
     _with_modes: dict[frozenset[str], Mask] = field(default_factory=dict)
-    _admitted: dict[tuple[Selector | None, frozenset[str]], Mask] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, volumes: Iterable[PersistentVolume], nodes: NodeMasks, keys: Collection[str] = ()) -> Shelf:
-        """Volumes in order of size, equal ones as they come; `keys` of labels are those that selectors name."""
+    def of(cls, volumes: Iterable[PersistentVolume], nodes: NodeMasks) -> Rack:
+        """Volumes in order of size, equal ones as they come."""
         ordered = sorted(volumes, key=size_of)
         numbers = np.fromiter(map(nodes.number, ordered), dtype=np.intp, count=len(ordered))
-        labels = VolumeLabels([volume.metadata.labels for volume in ordered], keys)
-        return cls(ordered, [size_of(volume) for volume in ordered], nodes.reach(numbers), labels)
+        index = {volume.metadata.name: at for at, volume in enumerate(ordered)}
+        labels = [volume.metadata.labels for volume in ordered]
+        return cls(ordered, [size_of(volume) for volume in ordered], labels, index, nodes.reach(numbers))
+
+    def having(self, modes: frozenset[str]) -> Mask:
+        """Which of them have these access modes and perhaps others."""
+        known = self._with_modes.get(modes)
+        if known is None:
+            known = self._with_modes[modes] = np.fromiter(
+                (modes.issubset(volume.spec.access_modes) for volume in self.volumes), np.bool_, len(self.volumes)
+            )
+        return known
+
+
+class Stock:
+    """All volumes, by what claims ask first; what is assumed is for each look at it."""
+
+    def __init__(self, state: ClusterState) -> None:
+        """Go through the volumes as they are now."""
+        self._made_of = _versions(state)
+        self._nodes = NodeMasks(state)
+        self._open: defaultdict[VolumeKind, list[PersistentVolume]] = defaultdict(list)
+        self._racks: dict[VolumeKind, Rack] = {}
+        self.order: dict[str, int] = {}
+        """by name, of volumes that are not being deleted: one that comes first is taken first"""
+        self.named: defaultdict[str, list[str]] = defaultdict(list)
+        """names of volumes by key of the claim that they name"""
+        for name, volume in state.volumes.volumes.items():
+            if volume.metadata.deletion_timestamp is not None:
+                continue
+            self.order[name] = len(self.order)
+            if (reference := volume.spec.claim_ref) is not None:
+                self.named[f"{reference.namespace}/{reference.name}"].append(name)
+            elif volume.status.phase == "Available":
+                self._open[kind_of_volume(volume)].append(volume)
+
+    def is_of(self, state: ClusterState) -> bool:
+        """Whether neither volumes nor nodes have changed since."""
+        return self._made_of == _versions(state)
+
+    def rack(self, kind: VolumeKind) -> Rack | None:
+        """Open volumes of a kind; None without any."""
+        known = self._racks.get(kind)
+        if known is None and kind in self._open:
+            known = Rack.of(self._open[kind], self._nodes)
+            if known.reach.pairs <= MOST_PAIRS:
+                self._racks[kind] = known
+        return known
+
+
+def _versions(state: ClusterState) -> tuple[int, ...]:
+    return state.volumes.volumes_version, state.static_version, state.size
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Volumes of one kind that are free."""
+
+    rack: Rack
+    """these and others"""
+    free: Mask
+    """which of them are"""
+    labels: VolumeLabels
+    """of the keys that selectors of the claims name"""
+    _admitted: dict[tuple[Selector | None, frozenset[str]], Mask] = field(default_factory=dict)
 
     def admitted(self, claim: PersistentVolumeClaim) -> Mask:
         """Which of the volumes a claim's selector and access modes admit; one object for claims that are alike."""
@@ -138,18 +201,10 @@ class Shelf:
         modes = frozenset(claim.spec.access_modes)
         known = self._admitted.get((selector, modes))
         if known is None:
-            known = self._having(modes)
+            known = self.free & self.rack.having(modes)
             if selector is not None:
-                known = known & self.labels.matching(selector)
+                known &= self.labels.matching(selector)
             self._admitted[selector, modes] = known
-        return known
-
-    def _having(self, modes: frozenset[str]) -> Mask:
-        known = self._with_modes.get(modes)
-        if known is None:
-            known = self._with_modes[modes] = np.fromiter(
-                (modes.issubset(volume.spec.access_modes) for volume in self.volumes), np.bool_, len(self.volumes)
-            )
         return known
 
 
@@ -180,44 +235,40 @@ class VolumePool:
     """volumes that are free, by kind"""
 
     @classmethod
-    def of(
-        cls,
-        claims: Mapping[str, PersistentVolumeClaim],
-        volumes: VolumeTable,
-        nodes: NodeMasks,
-    ) -> VolumePool:
-        """What there is for these claims, the smallest first, in one pass over all volumes."""
-        kinds = {kind_of_claim(claim) for claim in claims.values()}
-        own: dict[str, PersistentVolume] = {}
-        free: defaultdict[VolumeKind, list[PersistentVolume]] = defaultdict(list)
-        for name, volume in volumes.volumes.items():
-            kind = kind_of_volume(volume)
-            if kind not in kinds or volume.metadata.deletion_timestamp is not None:
-                continue
-            reference, reserved = volume.spec.claim_ref, volumes.reserved_for(name)
-            if reference is None and reserved is None:
-                if volume.status.phase == "Available":
-                    free[kind].append(volume)
-                continue
-            named = f"{reference.namespace}/{reference.name}" if reference is not None else None
-            for key in filter(None, (named, reserved)):
-                claim = claims.get(key)
-                if claim is None:
-                    continue
-                theirs = reserved == key or claimed_by(volume, claim)
-                if theirs and kind_of_claim(claim) == kind and size_of(volume) >= storage_request(claim):
-                    own.setdefault(key, volume)
-        theirs_first: dict[str, str] = {}
-        for key in claims:
-            if key in own:
-                theirs_first.setdefault(own[key].metadata.name, key)
-        alone = {key: volume if theirs_first[volume.metadata.name] == key else None for key, volume in own.items()}
+    def of(cls, claims: Mapping[str, PersistentVolumeClaim], state: ClusterState) -> VolumePool:
+        """What there is for these claims, the smallest first."""
+        stock, volumes = state.volume_stock, state.volumes
         keys = {key for claim in claims.values() for key in selector_keys(claim)}
-        return cls(alone, {kind: Shelf.of(found, nodes, keys) for kind, found in free.items()})
+        shelves: dict[VolumeKind, Shelf] = {}
+        for kind in {kind_of_claim(claim) for claim in claims.values()}:
+            if (rack := stock.rack(kind)) is not None:
+                everything = np.ones(len(rack.volumes), dtype=np.bool_)
+                shelves[kind] = Shelf(rack, everything, VolumeLabels(rack.labels, keys))
+        theirs: defaultdict[str, list[str]] = defaultdict(list)
+        for name, key in volumes.reserved.items():
+            if key in claims and name in stock.order:
+                theirs[key].append(name)
+            for shelf in shelves.values():
+                if (at := shelf.rack.index.get(name)) is not None:
+                    shelf.free[at] = False
+        own: dict[str, PersistentVolume | None] = {}
+        given: set[str] = set()
+        for key, claim in claims.items():
+            for name in sorted({*stock.named.get(key, ()), *theirs[key]}, key=stock.order.__getitem__):
+                volume = volumes.volumes[name]
+                if (
+                    (volumes.reserved_for(name) == key or claimed_by(volume, claim))
+                    and kind_of_volume(volume) == kind_of_claim(claim)
+                    and size_of(volume) >= storage_request(claim)
+                ):
+                    own[key] = None if name in given else volume
+                    given.add(name)
+                    break
+        return cls(own, shelves)
 
     def want(self, key: str, claim: PersistentVolumeClaim) -> Want:
         """What one of the claims may take."""
         shelf = self.shelves.get(kind_of_claim(claim))
         if key in self.own or shelf is None:
             return Want(key, self.own.get(key), None)
-        return Want(key, None, shelf, bisect_left(shelf.sizes, storage_request(claim)), shelf.admitted(claim))
+        return Want(key, None, shelf, bisect_left(shelf.rack.sizes, storage_request(claim)), shelf.admitted(claim))

@@ -45,6 +45,11 @@ class Reach:
         """volumes by affinity, in their order"""
         self._first_volume = np.searchsorted(self._affinity[self._volumes], np.arange(self._affinities + 1))
 
+    @property
+    def pairs(self) -> int:
+        """How many pairs of a node and an affinity there are, which is what it takes of memory."""
+        return len(self._nodes)
+
     def count(self, admitted: Mask, first: int) -> Indices:
         """int[N]: how many of the admitted volumes, from the index `first` on, each node reaches."""
         of_affinity = np.bincount(self._affinity[first:][admitted[first:]], minlength=self._affinities)

@@ -18,7 +18,7 @@ from berth.kube.objects import (
 from berth.scheduling.cache.units import whole_units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from berth.kube.objects import Pod, Volume
 
@@ -128,6 +128,8 @@ class VolumeTable:
         """CSIStorageCapacities by ``namespace/name``."""
         self.version = 0
         """Grows with every change."""
+        self.volumes_version = 0
+        """Grows with every change of a PersistentVolume."""
         self._attachments: dict[str, VolumeAttachment] = {}
         self._tables: dict[type, dict[str, Any]] = {
             PersistentVolume: self.volumes,
@@ -157,7 +159,7 @@ class VolumeTable:
         ):
             self._selected.pop(key, None)
         table[key] = item
-        self.version += 1
+        self._changed(item)
 
     def delete(self, item: StorageObject) -> None:
         """Remove a storage object and what was assumed about it."""
@@ -169,7 +171,11 @@ class VolumeTable:
         elif isinstance(item, PersistentVolumeClaim):
             self.forget([key])
         self._tables[type(item)].pop(key, None)
+        self._changed(item)
+
+    def _changed(self, item: StorageObject) -> None:
         self.version += 1
+        self.volumes_version += isinstance(item, PersistentVolume)
 
     def _detach(self, key: str) -> None:
         known = self._attachments.get(key)
@@ -201,6 +207,11 @@ class VolumeTable:
         for volume in [volume for volume, owner in self._reserved.items() if owner in keys]:
             del self._reserved[volume]
         self.version += 1
+
+    @property
+    def reserved(self) -> Mapping[str, str]:
+        """Volume name to key of the claim that it is assumed to be bound to."""
+        return self._reserved
 
     def reserved_for(self, volume_name: str) -> str | None:
         """Key of the claim that a volume is assumed to be bound to."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ from berth.kube.objects import PersistentVolume, PersistentVolumeClaim
 from berth.scheduling.cache import ClusterState, volume_pool
 from berth.scheduling.cache.selectors import compile_selector
 from berth.scheduling.cache.units import whole_units
-from berth.scheduling.cache.volume_matching import DelayedClaims, volume_nodes
+from berth.scheduling.cache.volume_matching import DelayedClaims, VolumePlan, volume_nodes
 from berth.scheduling.cache.volumes import claimed_by, storage_request
 from berth.scheduling.plugins.volume_binding import MOST_DELAYED, MOST_SELECTING, VolumeBinding
 from tests.support.builders import node, pod
@@ -165,27 +167,79 @@ def test_each_claim_needs_a_node_with_the_space_for_it(sizes: list[str], nodes: 
     assert passing(VolumeBinding(), pod("new", spec=using(*(f"c{n}" for n in range(len(sizes))))), state) == nodes
 
 
-@pytest.mark.parametrize(("claims", "volumes"), [(100, 300), (20, 600)])
-def test_volumes_are_looked_at_once_for_all_claims(monkeypatch: pytest.MonkeyPatch, claims: int, volumes: int) -> None:
-    state = store(a_cluster(), STATIC, *(volume(f"v{n}", zone=ZONES[n % 3]) for n in range(volumes)))
-    state = store(state, *(claim(f"c{n}") for n in range(claims)))
-    looks = [0]
-    evaluate, size_of = volume_pool.volume_selector_nodes, volume_pool.size_of
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What of volumes is read: each node affinity, each size."""
+    found: list[str] = []
+    for name in ("volume_selector_nodes", "size_of"):
+        monkeypatch.setattr(volume_pool, name, _counted(getattr(volume_pool, name), name, found))
+    return found
 
+
+def _counted(read: Callable[..., Any], name: str, found: list[str]) -> Callable[..., Any]:
     def counted(*arguments: Any) -> Any:
-        looks[0] += 1
-        return evaluate(*arguments)
+        found.append(name)
+        return read(*arguments)
 
-    def sized(each: PersistentVolume) -> int:
-        looks[0] += 1
-        return size_of(each)
+    return counted
 
-    monkeypatch.setattr(volume_pool, "volume_selector_nodes", counted)
-    monkeypatch.setattr(volume_pool, "size_of", sized)
-    delayed = DelayedClaims([(key, each) for key, each in state.volumes.claims.items()], state)
+
+def with_claims(claims: int, volumes: int) -> ClusterState:
+    state = store(a_cluster(), STATIC, *(volume(f"v{n}", zone=ZONES[n % 3]) for n in range(volumes)))
+    return store(state, *(claim(f"c{n}") for n in range(claims)))
+
+
+def seen_by(state: ClusterState) -> tuple[list[bool], list[VolumePlan]]:
+    """Nodes without a volume for some claim, and what the claims would take on each of the others."""
+    delayed = DelayedClaims(list(state.volumes.claims.items()), state)
     unmatched, _ = delayed.failures()
-    assert not unmatched[: len(NAMES)].any()
-    assert looks[0] <= 2 * volumes + len(ZONES)
+    return unmatched.tolist(), [delayed.plan(slot) for slot in np.flatnonzero(~unmatched).tolist()]
+
+
+@pytest.mark.parametrize(("claims", "volumes"), [(100, 300), (20, 600)])
+def test_volumes_are_looked_at_once_for_all_claims_and_pods(claims: int, volumes: int, looks: list[str]) -> None:
+    state = with_claims(claims, volumes)
+    unmatched, _ = seen_by(state)
+    assert not any(unmatched[: len(NAMES)])
+    assert len(looks) <= 2 * volumes + len(ZONES)
+    looks.clear()
+    state.volumes.assume(reserved={"v0": "default/other"}, selected={})
+    seen_by(state)
+    assert looks == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda state: store(state, volume("v9", zone="a"), volume("v0", zone="b")), id="a volume comes"),
+        pytest.param(lambda state: store(state, volume("v0", zone="b")), id="a volume moves"),
+        pytest.param(lambda state: store(state, volume("v0", zone="a", for_claim="other")), id="a volume is taken"),
+        pytest.param(lambda state: store(state, volume("v3", zone="a", for_claim="c0")), id="a volume is a claim's"),
+        pytest.param(lambda state: state.volumes.delete(volume("v0", zone="a")), id="a volume goes"),
+        pytest.param(lambda state: state.volumes.assume(reserved={"v0": "default/other"}, selected={}), id="assumed"),
+        pytest.param(lambda state: state.volumes.assume(reserved={"v3": "default/c0"}, selected={}), id="for a claim"),
+        pytest.param(lambda state: state.update_node(node("a2", labels={"zone": "a"})), id="a node comes"),
+        pytest.param(lambda state: state.update_node(node("a0", labels={"zone": "b"})), id="a node moves"),
+        pytest.param(lambda state: state.delete_node("a0"), id="a node goes"),
+    ],
+)
+def test_what_is_kept_of_volumes_follows_every_change(change: Callable[[ClusterState], object]) -> None:
+    known, anew = with_claims(2, 6), with_claims(2, 6)
+    before = seen_by(known)
+    change(known)
+    change(anew)
+    assert seen_by(known) == seen_by(anew)
+    assert seen_by(known) != before
+
+
+@pytest.mark.parametrize("most", [0, 1000], ids=["too many pairs", "few"])
+def test_only_what_takes_little_memory_is_kept(most: int, looks: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(volume_pool, "MOST_PAIRS", most)
+    state = with_claims(2, 6)
+    first = seen_by(state)
+    looks.clear()
+    assert seen_by(state) == first
+    assert bool(looks) is (most == 0)
 
 
 def test_labels_of_volumes_are_looked_at_once_for_all_selectors() -> None:

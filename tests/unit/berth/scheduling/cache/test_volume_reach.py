@@ -74,7 +74,7 @@ def test_nodes_of_many_volumes_are_matched_some_at_a_time(
     store(state, volume("v0", "3Gi", zone="n2"), volume("v3", "3Gi", zone="n2"))
     delayed = DelayedClaims([(f"default/c{n}", claim(f"c{n}", size)) for n, size in enumerate(sizes)], state)
     (shelf,) = delayed._pool.shelves.values()
-    assert shelf.reach.count(np.ones(6, dtype=np.bool_), 0)[:3].tolist() == [0, 2, 4]
+    assert shelf.rack.reach.count(np.ones(6, dtype=np.bool_), 0)[:3].tolist() == [0, 2, 4]
     assert [
         each.tolist()
         for each in Reach(np.repeat(np.arange(3), 2), [np.array([n]) for n in range(3)], 3).portions(np.arange(3))
