@@ -186,7 +186,7 @@ def _starts(
             templates[block] = parts(books, rows, block)
             yield from budget.pause()
         ways = [(fill_slices, 1, pattern)]
-        if len(templates[block]) > len(templates[1]):
+        if templates[block] != templates[1]:
             ways.append((fill_blocks, block, slots))
         for way, size, where in ways:
             if starts and budget.over:

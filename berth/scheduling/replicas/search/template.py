@@ -11,13 +11,12 @@ import numpy as np
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.problem import Ints
 from berth.scheduling.replicas.search.bonds import BOND, anchors_first, bonds
+from berth.scheduling.replicas.search.refine import Division
 
 Part = tuple[int, ...]
 
 MOST_PAIRS = 1000
 """Pairs of pod sets of two workloads that are all linked: pods of one workload may all be different."""
-PASSES = 4
-"""Rounds of moves between parts."""
 
 
 def parts(books: Books, rows: Sequence[int], replicas: int = 1) -> list[Part]:
@@ -52,9 +51,10 @@ def parts(books: Books, rows: Sequence[int], replicas: int = 1) -> list[Part]:
             near[a][other] = near[other][a] = near[a].get(other, 0.0) + amount
             first, second = min(a, other), max(a, other)
             heapq.heappush(queue, (-near[a][other], len(content[a]) + len(content[other]), first, second))
-    _refine(content, load, links, request, room)
+    division = Division(list(content.values()), links, request, room)
+    division.refine()
     rank = anchors_first(books, rows)
-    in_order = (tuple(sorted(part, key=lambda row: (rank[row], row))) for part in content.values() if part)
+    in_order = (tuple(sorted(part, key=lambda row: (rank[row], row))) for part in division.parts)
     return sorted(in_order, key=lambda part: (rank[part[0]], -len(part), part))
 
 
@@ -99,36 +99,6 @@ def _some_node_takes(books: Books, rows: Sequence[int], need: Ints) -> bool:
             return False
         able &= books.can(row)
     return bool(able.any())
-
-
-def _refine(
-    content: dict[int, list[int]],
-    load: dict[int, Ints],
-    links: dict[int, dict[int, float]],
-    request: Ints,
-    room: Ints,
-) -> None:
-    """Move pod sets to parts that they have more links with, as long as there is room."""
-    part_of = {row: part for part, members in content.items() for row in members}
-    for _ in range(PASSES):
-        moved = False
-        for row, others in links.items():
-            home = part_of[row]
-            pull: dict[int, float] = {}
-            for other, weight in others.items():
-                pull[part_of[other]] = pull.get(part_of[other], 0.0) + weight
-            for part in sorted(pull, key=lambda part: (-pull[part], part)):
-                if part == home or pull[part] <= pull.get(home, 0.0):
-                    break
-                if (load[part] + request[row] <= room).all():
-                    content[home].remove(row)
-                    content[part].append(row)
-                    load[home], load[part] = load[home] - request[row], load[part] + request[row]
-                    part_of[row] = part
-                    moved = True
-                    break
-        if not moved:
-            return
 
 
 def _typical_room(books: Books, rows: Sequence[int]) -> Ints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
@@ -67,6 +68,37 @@ def test_slices_on_small_nodes_cost_what_they_must_at_even_load() -> None:
     assert found.cost == pytest.approx(bound)
     assert found.worst_load == pytest.approx(1.0)
     assert (found.survive_node, found.survive_zone) == (1.0, 1.0)
+
+
+WORTH = {"frontend": 5, "checkout": 5, "catalog": 2, "cart": 1}
+"""Dual prices of the program that fills nodes of one core with as many edges as possible."""
+
+
+def test_no_node_of_one_core_has_more_calls_inside_than_its_workloads_are_worth() -> None:
+    """By all subsets: so such nodes, with one replica of a workload each, have 13 edges for every replica at most."""
+    for size in range(1, len(NAMES) + 1):
+        for content in itertools.combinations(range(len(NAMES)), size):
+            inside = sum(caller in content and callee in content for caller, callee in EDGES)
+            fits = sum(BOUTIQUE[NAMES[workload]][0] for workload in content) <= 1000
+            assert not fits or inside <= sum(WORTH.get(NAMES[workload], 0) for workload in content)
+    assert sum(WORTH.values()) == 13
+
+
+@pytest.mark.parametrize(
+    ("routing", "rule", "bound"),
+    [
+        # 13 of 15 edges for each of three replicas are 39 of 135 pairs that cost nothing, the others 1 at least.
+        pytest.param(Routing.ALL, "required", (15 - 39 / 9) / 15, id="required anti-affinity by host"),
+        # One endpoint in a zone: 39 of 45 callers have it on their node, the others pay 1 at least.
+        pytest.param(Routing.SAME_ZONE, "hard", (45 - 39) / 45, id="hard spread, PreferSameZone"),
+    ],
+)
+def test_one_replica_a_node_costs_no_more_than_it_must(routing: Routing, rule: str, bound: float) -> None:
+    problem = boutique(3, nodes=cluster(24, 4, cpu=1000), routing=routing, rule=rule, limits=False)
+    found = figures(problem, finish(plan(problem)))
+    assert found.cost == pytest.approx(bound)
+    assert found.worst_load == pytest.approx(1.0)
+    assert found.survive_node == 1.0
 
 
 def grown(first: Problem, answer: Plan) -> Problem:

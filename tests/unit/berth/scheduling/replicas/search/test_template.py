@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.replicas_core.cases import boutique, cluster, mesh
-from berth.scheduling.replicas.problem import Bools, PodSet, Problem, Workload
+from berth.scheduling.replicas.problem import Bools, Edge, PodSet, Problem, Workload
 from berth.scheduling.replicas.rule import Affinity
 from berth.scheduling.replicas.search.template import MOST_PAIRS, _links, _some_node_takes, cut_cost, parts
 from tests.support.counts import HOST, books_of, nodes, problem
@@ -103,7 +103,7 @@ def near(*pairs: tuple[int, int]) -> list[Affinity]:
     [
         pytest.param([0, 0, 0, 0, 0, 0, 0, 9], 1, [(2, 1, 0), (3,)], id="few nodes take them: its end first"),
         pytest.param([0, 0, 0, 0, 0, 0, 0, 5], 2, [(2,), (3,), (1, 0)], id="not as often as is asked"),
-        pytest.param(2, 1, [(2,), (3,), (1, 0)], id="none takes all: who is placed first comes first"),
+        pytest.param(2, 1, [(2, 1), (3, 0)], id="none takes all: who is placed first comes first"),
     ],
 )
 def test_what_must_share_a_node_is_one_part(cpu: int, replicas: int, expected: list[tuple[int, ...]]) -> None:
@@ -122,6 +122,17 @@ def test_every_pod_set_is_in_one_part_that_fits(workloads: int, cpu: int, replic
     for part in found:
         need = sum(asked.pod_sets[row].request for row in part) * replicas
         assert len(part) == 1 or (need <= asked.nodes.free[0]).all()
+
+
+@pytest.mark.parametrize("first", range(11))
+def test_a_slice_of_boutique_cuts_no_more_than_it_must_on_nodes_of_one_core(first: int) -> None:
+    """Whoever is named first: 270 of 1270 milli-cores are apart, and no such pod sets have fewer than two edges."""
+    asked = boutique(nodes=cluster(24, 4, cpu=1000))
+    edges = [(edge.caller + first, edge.callee + first) for edge in asked.edges]
+    turned = [Edge(caller=caller % 11, callee=callee % 11) for caller, callee in edges]
+    sets = [replace(asked.pod_sets[(row - first) % 11], workload=row) for row in range(11)]
+    books = books_of(replace(asked, edges=turned, pod_sets=sets))
+    assert cut_cost(books, parts(books, range(11))) == 2.0
 
 
 def test_boutique_is_one_part_where_a_node_has_room_for_it() -> None:
