@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from random import Random
 from typing import Any, Final
+from uuid import UUID
 
 import yaml
 
@@ -54,6 +56,7 @@ class Application:
     pods: list[dict[str, Any]] = field(default_factory=list)
     """bound pods, the oldest first"""
     made: int = 0
+    day: int = 0
     waiting: int = 0
 
     @classmethod
@@ -66,7 +69,8 @@ class Application:
         return cls(planner, [item for item in documents if item["kind"] != "Deployment"], templates)
 
     def add(self, count: int, *, revision: str) -> None:
-        """Create so many pods of every Deployment and bind what finds a node."""
+        """Create so many pods of every Deployment, a day after the last, and bind what finds a node."""
+        self.day += 1
         new = [self._pod(name, revision) for name in self.templates for _ in range(count)]
         nodes = self.planner([*self.base, *self.pods, *new])
         for pod in new:
@@ -79,15 +83,18 @@ class Application:
     def remove(self, count: int, *, revision: str) -> None:
         """Delete so many pods of a revision of every Deployment, as a ReplicaSet chooses them.
 
-        Those that share their node with most others of their Deployment go first, of these the youngest.
+        Those that share their node with most others of their Deployment go first, of these the youngest, of these the
+        ones with the lowest UID.
         """
         for name in self.templates:
             for _ in range(count):
                 own = [pod for pod in self.pods if pod["metadata"]["labels"][WORKLOAD_LABEL] == name]
                 on = [pod["spec"]["nodeName"] for pod in own]
                 choice = [pod for pod in own if pod["metadata"]["labels"]["pod-template-hash"] == revision]
+                choice.sort(key=lambda pod: pod["metadata"]["uid"])
+                choice.sort(key=lambda pod: pod["metadata"]["creationTimestamp"], reverse=True)
                 if choice:
-                    self.pods.remove(max(reversed(choice), key=lambda pod: on.count(pod["spec"]["nodeName"])))
+                    self.pods.remove(max(choice, key=lambda pod: on.count(pod["spec"]["nodeName"])))
 
     def _pod(self, name: str, revision: str) -> dict[str, Any]:
         self.made += 1
@@ -101,6 +108,8 @@ class Application:
         metadata = {
             "name": f"{name}-{revision}-{self.made}",
             "namespace": GROUP[0],
+            "uid": str(UUID(int=Random(self.made).getrandbits(128))),
+            "creationTimestamp": f"2026-01-{self.day:02}T00:00:00Z",
             "labels": {**template["metadata"]["labels"], "pod-template-hash": revision},
             "ownerReferences": [{**owner, "controller": True}],
         }

@@ -17,6 +17,9 @@ from berth.scheduling.replicas.result import Plan
 from berth.scheduling.replicas.rule import Affinity, Spread
 from berth.scheduling.replicas.runner_ups import RunnerUp
 
+POD_INDEX = "apps.kubernetes.io/pod-index"
+"""Label of a StatefulSet's pods."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -29,7 +32,7 @@ class Reading:
 
 
 def read(question: Question, plan: Plan, group: Group, names: Sequence[str]) -> Reading:
-    """Give the pods of each set the nodes that are planned for it.
+    """Give the pods of each set the nodes that are planned for it, the first ones to those that stay longest.
 
     Args:
         question: what was asked.
@@ -43,7 +46,8 @@ def read(question: Question, plan: Plan, group: Group, names: Sequence[str]) -> 
     reading = Reading([], [])
     rounds: list[tuple[int, int, int, Decision]] = []
     for number, pods in enumerate(question.pod_sets):
-        for place, (candidate, slot) in enumerate(zip(pods.candidates, slots[number], strict=False)):
+        placed = sorted(pods.candidates[: len(slots[number])], key=_lasting, reverse=True)
+        for place, (candidate, slot) in enumerate(zip(placed, slots[number], strict=True)):
             terms = shared[number] | {name: float(cost[slot]) for name, cost in pods.costs.items()}
             decision = Decision(
                 pod=candidate.info.pod,
@@ -68,6 +72,17 @@ def read(question: Question, plan: Plan, group: Group, names: Sequence[str]) -> 
     return reading
 
 
+def _lasting(candidate: Candidate) -> tuple[int, str]:
+    """How long a pod stays when its workload shrinks, the higher the longer.
+
+    A StatefulSet deletes pods from its last index on, a ReplicaSet of pods that have been ready for as long those with
+    the lowest UID first (kubernetes, pkg/controller/controller_utils.go, ActivePodsWithRanks).
+    """
+    meta = candidate.info.pod.metadata
+    index = meta.labels.get(POD_INDEX, "")
+    return -int(index) if index.isdecimal() else 0, meta.uid
+
+
 def _by_affinity(question: Question, counts: Sequence[Mapping[int, int]]) -> Mapping[tuple[int, int], int]:
     """Pod sets and node slots that required affinity asks an order of, with their places in it; nothing without one."""
     rules = [rule for rule in question.problem.rules if isinstance(rule, Affinity) and rule.weight is None]
@@ -89,7 +104,7 @@ def _alternative(
 
 
 def _in_order(question: Question, counts: Sequence[Mapping[int, int]]) -> list[list[int]]:
-    """Node slots of each pod set, one a pod: emptier domains of its hard spread constraints first."""
+    """Node slots of each pod set, one a pod: emptier domains of its hard spread first, then as the plan has them."""
     rules = [rule for rule in question.problem.rules if isinstance(rule, Spread) and rule.hard]
     tables = [
         Counter[int]() if rule.placed is None else _by_domain(rule, enumerate(rule.placed.tolist())) for rule in rules

@@ -12,6 +12,7 @@ from berth.scheduling.gang.budget import UNLIMITED, Budget
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.columns import choose_columns
 from berth.scheduling.replicas.hard import keeps_rules
+from berth.scheduling.replicas.lasting import lasting_first
 from berth.scheduling.replicas.model import LARGE, Model
 from berth.scheduling.replicas.near import near_enough
 from berth.scheduling.replicas.order import has_order
@@ -89,7 +90,8 @@ def plan(
     quality, draft = best
     keep, cut_short = quality.whole or partial, budget.cut_short
     others = (yield from runner_ups(draft.books, budget)) if keep else {}
-    return result_of(draft, keep=keep, cut_short=cut_short, runner_ups=others)
+    lasting = yield from lasting_first(draft, budget)
+    return result_of(draft, keep=keep, cut_short=cut_short, runner_ups=others, lasting=lasting)
 
 
 class _Quality(NamedTuple):

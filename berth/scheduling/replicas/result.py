@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,7 +41,7 @@ class Plan:
     """The answer to a problem."""
 
     counts: tuple[Mapping[int, int], ...]
-    """pods by node, one mapping per pod set"""
+    """pods by node, one mapping per pod set; those nodes first that its pods should keep longest"""
     missing: tuple[int, ...]
     """pods without a node, per pod set; without `partial` all of them as soon as one has none"""
     blocked: tuple[int, ...]
@@ -92,18 +92,29 @@ def terms_of(books: Books) -> Terms:
     )
 
 
-def result_of(draft: Draft, *, keep: bool, cut_short: bool, runner_ups: RunnerUps) -> Plan:
-    """Read a plan off a draft; one that is not to be kept places nothing."""
+def result_of(
+    draft: Draft, *, keep: bool, cut_short: bool, runner_ups: RunnerUps, lasting: Sequence[Sequence[int]]
+) -> Plan:
+    """Read a plan off a draft; one that is not to be kept places nothing.
+
+    Args:
+        draft: who is where.
+        keep: whether the plan is to be kept.
+        cut_short: whether time was over.
+        runner_ups: the next best nodes.
+        lasting: columns of each pod set in the order in which its nodes are told.
+    """
     books = draft.books
     blocked = tuple(draft.missing)
     if not keep:
         draft.clear(range(len(draft.missing)), range(draft.model.size))
     planned: Counts = books.planned
-    counts: list[dict[int, int]] = [{} for _ in draft.missing]
-    for row, column in np.argwhere(planned).tolist():
-        counts[row][int(draft.model.columns[column])] = int(planned[row, column])
+    nodes = draft.model.columns
     return Plan(
-        counts=tuple(counts),
+        counts=tuple(
+            {int(nodes[column]): int(planned[row, column]) for column in columns if planned[row, column]}
+            for row, columns in enumerate(lasting)
+        ),
         missing=tuple(draft.missing),
         blocked=blocked,
         terms=terms_of(books),

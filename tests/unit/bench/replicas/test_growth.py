@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pytest
 
@@ -104,22 +103,41 @@ def test_after_a_rollout_by_berth_plan_every_workload_survives_a_node() -> None:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "left"),
+    ("additions", "left"),
     [
-        pytest.param(["a", "a", "b"], ["a", "b"], id="those-that-share-a-node-go-first"),
-        pytest.param(["a", "b", "c"], ["a", "b"], id="then-the-youngest"),
-        pytest.param(["a", "b", "b", "a"], ["a", "b", "b"], id="of-several-that-share-the-youngest"),
+        pytest.param([["a", "a", "b"]], ["a", "b"], id="those-that-share-a-node-go-first"),
+        pytest.param([["a", "b"], ["c"]], ["a", "b"], id="then-the-youngest"),
+        pytest.param([["c"], ["a", "b"]], ["a", "c"], id="of-several-the-lowest-uid"),
+        pytest.param([["a", "b", "b", "a"]], ["a", "b", "b"], id="of-several-that-share-the-lowest-uid"),
     ],
 )
-def test_a_replica_set_chooses_whom_to_delete(application: Application, nodes: list[str], left: list[str]) -> None:
-    def planned(documents: Sequence[Manifest]) -> Nodes:
-        names: dict[str, list[Any]] = {}
-        for item in documents:
-            if item["kind"] == "Pod":
-                names.setdefault(item["metadata"]["labels"]["app"], []).append(item["metadata"]["name"])
-        return {name: node for pods in names.values() for name, node in zip(pods, nodes, strict=True)}
+def test_a_replica_set_chooses_whom_to_delete(
+    application: Application, additions: list[list[str]], left: list[str]
+) -> None:
+    """Nodes of each addition are by UID, the highest first."""
+    for nodes in additions:
 
-    application.planner = planned
-    application.add(len(nodes), revision="v1")
+        def planned(documents: Sequence[Manifest], nodes: list[str] = nodes) -> Nodes:
+            uids: dict[str, dict[str, str]] = {}
+            for item in documents:
+                if item["kind"] == "Pod" and not item["spec"].get("nodeName"):
+                    app, meta = item["metadata"]["labels"]["app"], item["metadata"]
+                    uids.setdefault(app, {})[meta["uid"]] = meta["name"]
+            return {
+                pods[uid]: node
+                for pods in uids.values()
+                for uid, node in zip(sorted(pods, reverse=True), nodes, strict=True)
+            }
+
+        application.planner = planned
+        application.add(len(nodes), revision="v1")
     application.remove(1, revision="v1")
-    assert on(application, "frontend") == left
+    assert sorted(on(application, "frontend")) == left
+
+
+def test_an_application_that_shrinks_is_as_good_as_one_from_scratch() -> None:
+    """Required anti-affinity: a replica on each node, so that nothing but age and UID decides who goes."""
+    steps = grow(Case(rule="required anti-affinity by host", prefer="PreferSameZone"))
+    shrunk = next(step for step in steps if step.name == "shrunk to 2")
+    assert (shrunk.lived.survive_node, shrunk.lived.survive_zone) == (11, 11)
+    assert shrunk.lived.cost <= 1.2 * shrunk.fresh.cost + 1e-9

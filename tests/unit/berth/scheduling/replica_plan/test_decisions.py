@@ -11,7 +11,7 @@ import pytest
 from berth.network.groups import Group, GroupKey
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
-from berth.scheduling.replica_plan.decisions import read
+from berth.scheduling.replica_plan.decisions import POD_INDEX, read
 from berth.scheduling.replica_plan.pod_sets import Alike
 from berth.scheduling.replica_plan.question import Question
 from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Problem, Rule, Workload
@@ -81,8 +81,8 @@ def test_every_pod_gets_one_of_the_planned_nodes_and_the_rest_none() -> None:
     asked = question({"a": 3, "b": 2})
     found = read(asked, plan(asked, {0: 1, 2: 1}, {1: 2}), GROUP, NAMES)
     assert {(each.pod.metadata.name, each.node) for each in found.decisions} == {
-        ("a0", "n0"),
-        ("a1", "n2"),
+        ("a0", "n2"),
+        ("a1", "n0"),
         ("b0", "n1"),
         ("b1", "n1"),
     }
@@ -109,7 +109,23 @@ def test_domains_of_a_hard_spread_fill_evenly(placed: list[int] | None, order: l
 def test_pods_of_all_sets_take_turns() -> None:
     asked = question({"a": 2, "b": 2})
     found = read(asked, plan(asked, {0: 2}, {1: 2}), GROUP, NAMES)
-    assert [each.pod.metadata.name for each in found.decisions] == ["a0", "b0", "a1", "b1"]
+    assert [each.pod.metadata.name for each in found.decisions] == ["a1", "b1", "a0", "b0"]
+
+
+@pytest.mark.parametrize(
+    ("indices", "expected"),
+    [
+        pytest.param([None] * 3, ["a2 n2", "a1 n0", "a0 n1"], id="ReplicaSet: lower UIDs go first"),
+        pytest.param(["0", "1", "10"], ["a0 n2", "a1 n0", "a2 n1"], id="StatefulSet: higher indices go first"),
+        pytest.param(["x", "", None], ["a2 n2", "a1 n0", "a0 n1"], id="no index"),
+    ],
+)
+def test_who_stays_longest_gets_the_first_node(indices: list[str | None], expected: list[str]) -> None:
+    asked = question({"a": 3})
+    for candidate, index in zip(asked.pod_sets[0].candidates, indices, strict=True):
+        candidate.info.pod.metadata.labels |= {POD_INDEX: index} if index is not None else {}
+    found = read(asked, plan(asked, {2: 1, 0: 1, 1: 1}), GROUP, NAMES)
+    assert [f"{each.pod.metadata.name} {each.node}" for each in found.decisions] == expected
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,9 @@ def a_draft() -> Draft:
     return draft
 
 
-def test_counts_are_by_node_and_not_by_column() -> None:
-    answer = result_of(a_draft(), keep=True, cut_short=False, runner_ups={})
-    assert answer.counts == ({0: 2, 6: 1}, {1: 1})
+def test_counts_are_by_node_and_not_by_column_in_the_order_that_is_asked_for() -> None:
+    answer = result_of(a_draft(), keep=True, cut_short=False, runner_ups={}, lasting=[[2, 0], [1]])
+    assert [list(counts.items()) for counts in answer.counts] == [[(6, 1), (0, 2)], [(1, 1)]]
     assert answer.missing == answer.blocked == (0, 1)
     assert not answer.complete
     assert not answer.cut_short
@@ -61,7 +61,7 @@ def test_counts_are_by_node_and_not_by_column() -> None:
 
 
 def test_what_is_not_kept_places_nothing_and_says_what_was_in_the_way() -> None:
-    answer = result_of(a_draft(), keep=False, cut_short=True, runner_ups={})
+    answer = result_of(a_draft(), keep=False, cut_short=True, runner_ups={}, lasting=[[0, 2], [1]])
     assert answer.counts == ({}, {})
     assert answer.missing == (3, 2)
     assert answer.blocked == (0, 1)
@@ -82,7 +82,7 @@ def test_survival_counts_what_is_placed(homes: list[int], node: bool, zone: bool
     draft = Draft(books_of(problem(2)))
     for home in homes:
         draft.put(0, home)
-    answer = result_of(draft, keep=True, cut_short=False, runner_ups={})
+    answer = result_of(draft, keep=True, cut_short=False, runner_ups={}, lasting=[range(8)])
     assert (answer.survives_node, answer.survives_zone) == ((node,), (zone,))
 
 
