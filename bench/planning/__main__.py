@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from berth.api.labels import LABEL_APPGROUP, LABEL_REGION, LABEL_WORKLOAD, LABEL_ZONE
+from berth.api.labels import LABEL_APPGROUP, LABEL_REGION, LABEL_SEGMENT, LABEL_WORKLOAD, LABEL_ZONE
 from berth.kube.objects import CustomObject, Node, Pod
 from berth.network.costs import NetworkCosts
 from berth.network.groups import Group
@@ -41,15 +41,26 @@ BUDGETS = replace(
 )
 """Links inside zones that just carry all calls of the applications with bandwidth, and smaller ones between them"""
 
+RACKS = tuple(f"rack-{number}" for number in range(50))
+"""Segments, of which each zone has every fifth"""
+OF_RACKS = replace(
+    COSTS,
+    segments={
+        (a, b): 3.0 for i, a in enumerate(RACKS) for k, b in enumerate(RACKS) if i != k and (i - k) % len(ZONES) == 0
+    },
+)
+
 Edges = dict[str, list[str]]
 Affinity = Callable[[str], dict[str, Any]]
 Clock = Callable[[], float]
 
 
-def make_node(number: int, cpu: int) -> Node:
-    """A node of one of five zones."""
+def make_node(number: int, cpu: int, *, racks: bool = False) -> Node:
+    """A node of one of five zones; with `racks`, of one of its ten segments."""
     name = f"node-{number}"
     labels = {HOST: name, LABEL_ZONE: ZONES[number % len(ZONES)], LABEL_REGION: "region"}
+    if racks:
+        labels[LABEL_SEGMENT] = RACKS[number % len(RACKS)]
     allocatable = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
     return msgspec.convert(
         {"metadata": {"name": name, "uid": name, "labels": labels}, "status": {"allocatable": allocatable}}, Node
@@ -119,11 +130,12 @@ def prepare(
     demand: dict[str, Any],
     *,
     clock: Clock = time.monotonic,
+    racks: bool = False,
 ) -> tuple[Planner, Group, list[Pod]]:
     """A cluster with one group that waits."""
     cache = Cache(clock=clock)
     for number in range(nodes):
-        cache.update_node(make_node(number, 16))
+        cache.update_node(make_node(number, 16, racks=racks))
     group = cache.update_group(make_group(edges, demand))
     last = list(edges)[-1]
     pods = [make_pod(name, k, affinity(name) if name != last else {}) for name in edges for k in range(replicas)]
@@ -137,7 +149,7 @@ def measure(clock: Clock, partial: bool, costs: NetworkCosts, *case: Any) -> dic
 
     With `partial`, as once a group has waited long enough: what fits is placed, and the rest planned again.
     """
-    planner, group, pods = prepare(*case, clock=clock)
+    planner, group, pods = prepare(*case, clock=clock, racks=bool(costs.segments))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = clock()
     decided: list[Decision] = []
@@ -185,6 +197,9 @@ CASES: dict[str, Case] = {
     "plain, 10000 pods": (COSTS, 1000, layered(10), 1000, no_rules, {}),
     "plain, 30000 pods": (COSTS, 2000, layered(30), 1000, no_rules, {}),
     "plain, 100000 pods": (COSTS, 5000, layered(100), 1000, no_rules, {}),
+    "racks, 300 pods": (OF_RACKS, 500, layered(10), 30, no_rules, {}),
+    "racks, 3000 pods": (OF_RACKS, 500, layered(10), 300, no_rules, {}),
+    "racks, 10000 pods": (OF_RACKS, 1000, layered(10), 1000, no_rules, {}),
     "bandwidth, 300 pods": (COSTS, 500, layered(10), 30, no_rules, {"minBandwidth": "2500k"}),
     "bandwidth, 3000 pods": (COSTS, 500, layered(10), 300, no_rules, {"minBandwidth": "250k"}),
     "bandwidth, 10000 pods": (COSTS, 1000, layered(10), 1000, no_rules, {"minBandwidth": "1M"}),
