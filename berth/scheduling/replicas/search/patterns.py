@@ -1,10 +1,12 @@
 """Zone patterns: in which locations the slices of an application go, the r-th slice into ``pattern[r % len(pattern)]``.
 
-For every location its nearest 1, 2, ... locations; ranked by an estimate of the objective of complete slices.
+For every location its nearest 1, 2, ... locations, and as many as have room for all slices where few have not; ranked
+by an estimate of the objective of complete slices.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
 
 import numpy as np
@@ -15,7 +17,9 @@ from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.problem import Floats, Ints
 
 WIDEST = 6
-"""Locations of a pattern at most."""
+"""Locations of a pattern at most, where so many have room for an application."""
+CELLS = 2_000_000
+"""Costs between the locations of all patterns of one width at most: 16 MB."""
 
 Pattern = tuple[int, ...]
 
@@ -32,10 +36,10 @@ def patterns(
     model = books.model
     slices = max(model.replicas[row] for row in rows)
     places, base = yield from _by_location(books, budget, rows)
-    near = _nearest(model.cost, places, min(slices, WIDEST))
     edges, room = _edges(books, rows), _slices_per_location(books, rows)
+    near = _nearest(model.cost, places, min(slices, max(WIDEST, _most(len(places)))))
     found: dict[tuple[int, float], Pattern] = {}
-    for width in range(1, near.shape[1] + 1):
+    for width in _widths(near, room, slices):
         members = near[:, :width]
         value = _estimate(books, len(rows), members, slices, edges, base[members], room[members])
         ranked: dict[tuple[int, ...], tuple[float, Pattern]] = {}
@@ -79,6 +83,22 @@ def _nearest(cost: Floats, places: Ints, width: int) -> Ints:
     np.fill_diagonal(distance, -1.0)
     nearest: Ints = places[np.argsort(distance, axis=1, kind="stable")[:, :width]]
     return nearest
+
+
+def _most(places: int) -> int:
+    """Locations of a pattern at most, where each of so many is the first of one."""
+    return math.isqrt(CELLS // max(1, places))
+
+
+def _widths(near: Ints, room: Floats, slices: int) -> list[int]:
+    """How many locations patterns have: few, and where none of these has room for all slices, as many as it takes."""
+    few = list(range(1, min(near.shape[1], WIDEST) + 1))
+    if not near.size:
+        return few
+    # Slices are spread evenly, so that the one with the least room says how many.
+    fits = np.minimum.accumulate(room[near], axis=1) * np.arange(1, near.shape[1] + 1) >= slices
+    able = np.flatnonzero(fits.any(axis=0))
+    return [*few, int(able[0]) + 1] if len(able) and able[0] >= WIDEST else few
 
 
 def _edges(books: Books, rows: Sequence[int]) -> float:

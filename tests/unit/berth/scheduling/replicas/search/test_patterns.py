@@ -8,8 +8,8 @@ import pytest
 from berth.network.routing import Routing
 from berth.scheduling.gang.budget import UNLIMITED
 from berth.scheduling.planning import finish
-from berth.scheduling.replicas.problem import Prices
-from berth.scheduling.replicas.search.patterns import Pattern, patterns
+from berth.scheduling.replicas.problem import Nodes, Prices
+from berth.scheduling.replicas.search.patterns import WIDEST, Pattern, patterns
 from tests.support.counts import books_of, nodes, problem
 
 
@@ -48,3 +48,26 @@ def test_the_best_location_comes_first(fields: dict[str, object], first: Pattern
 
 def test_nowhere_to_go_no_pattern() -> None:
     assert found(1, 1, on=nodes(0)) == []
+
+
+@pytest.mark.parametrize(
+    ("slices", "wide"),
+    [
+        pytest.param(12, [], id="six racks have room"),
+        pytest.param(14, [7], id="one more"),
+        pytest.param(20, [10], id="all racks of a zone"),
+        pytest.param(26, [13], id="more than a zone"),
+        pytest.param(60, [], id="more than there is"),
+    ],
+)
+def test_what_few_locations_have_no_room_for_goes_to_as_many_as_it_takes(slices: int, wide: list[int]) -> None:
+    """Two zones of ten racks, each of which has room for two slices; what has no pattern is spread over everything."""
+    rack = np.arange(20)
+    zone = rack // 10
+    cost = np.where(zone[:, None] == zone, 3.0, 30.0)
+    np.fill_diagonal(cost, 1.0)
+    racks = Nodes(free=np.full((20, 1), 4), location=rack, location_cost=cost, zone=zone)
+    ranked = found(slices, slices, on=racks, limit=20)
+    assert [len(pattern) for pattern in ranked if len(pattern) > WIDEST] == wide
+    for pattern in ranked:
+        assert len({place // 10 for place in pattern}) == (1 if len(pattern) <= 10 else 2)
