@@ -59,12 +59,34 @@ def test_round_trips_inside_a_zone_are_those_between_its_segments() -> None:
     reports = [
         report("n1", peer("n2", 300), peer("n3", None), peer("n4", 20_000), peer("n5", 100)),
         report("n2", peer("n1", 500)),
+        report("n3", peer("n1", None)),
     ]
     found = read_reports(reports, where, percentile="p90", now=NOW).latencies
     assert found is not None
     assert found.segments.known == {("s1", "s2"): 300, ("s2", "s1"): 300}
     assert found.segments.cut == {("s1", "s3"), ("s3", "s1")}
     assert found.zones.known == {("A", "B"): 20_000, ("B", "A"): 20_000}
+
+
+@pytest.mark.parametrize(
+    ("others", "known", "cut"),
+    [
+        pytest.param([], {}, set(), id="alone"),
+        pytest.param(
+            [report("n4", peer("n1", 300))], {("s1", "s2"): 300, ("s2", "s1"): 300}, set(), id="another knows better"
+        ),
+        pytest.param([report("n4", peer("n1", None))], {}, {("s1", "s2"), ("s2", "s1")}, id="two agree"),
+    ],
+)
+def test_one_node_alone_cuts_no_two_segments_and_makes_none_dear(
+    others: list[Report], known: dict[tuple[str, str], int], cut: set[tuple[str, str]]
+) -> None:
+    """Agents see to three that measure a pair of zones; of two racks it may be one, whatever it says."""
+    where = places(n1="r/A/s1", n2="r/A/s1", n3="r/A/s2", n4="r/A/s2")
+    liar = report("n1", peer("n3", None), peer("n4", None))
+    found = read_reports([liar, *others], where, percentile="p90", now=NOW).latencies
+    assert found is not None
+    assert (found.segments.known, found.segments.cut) == (known, cut)
 
 
 @pytest.mark.parametrize(("percentile", "microseconds"), [("p50", 500), ("p90", 850), ("p99", 1900)])
