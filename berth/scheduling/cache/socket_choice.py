@@ -30,6 +30,8 @@ LIKELY: Final = 64
 """Workloads that may come next, those that are there as often as they are, of about so many in all."""
 FEW: Final = 8
 """Pods below which who is there says nothing of who will come."""
+ABOUT: Final = 0.05
+"""Share of the workloads that may come next of which others may be expected before all is worked out anew."""
 _EQUAL: Final = 1e-9
 """Sums differ in their last places by the order of their parts."""
 _BY_RULES: Final = (InterferencePolicy.GREEDY, InterferencePolicy.SPARING, InterferencePolicy.SOCKET_BASED)
@@ -189,9 +191,11 @@ class SocketChoice:
         known, counted = self._made_for
         costs = None if profiles.version >= known else self._costs
         if costs is None or not counted / 2 <= pods <= 2 * counted:
-            self._made_for = profiles.version + max(1, len(profiles)), pods
-            self._judge = LeastSlowdown(profiles.model, likely(self._sockets.present, self._sockets.profiled()))
-            costs = self._costs = NodeCosts(self._judge)
+            expected = likely(self._sockets.present, self._sockets.profiled())
+            self._made_for = profiles.version + max(1, len(profiles)) if costs is None else known, pods
+            if costs is None or not about_the_same(expected, self._judge.likely):
+                self._judge = LeastSlowdown(profiles.model, expected)
+                costs = self._costs = NodeCosts(self._judge)
         return costs
 
 
@@ -206,3 +210,10 @@ def likely(present: Counter[Workload], profiled: Sequence[Workload]) -> list[Wor
     for workload, count in nsmallest(LIKELY, present.items(), key=lambda item: (-item[1], item[0])):
         found += [workload] * max(1, round(scale * count))
     return found
+
+
+def about_the_same(one: Sequence[Workload], other: Sequence[Workload]) -> bool:
+    """Return whether workloads have about the same shares of both: what they cost others is known already then."""
+    first, second = Counter(one), Counter(other)
+    differ = sum(abs(first[each] / len(one) - second[each] / len(other)) for each in first.keys() | second.keys())
+    return differ <= 2 * ABOUT

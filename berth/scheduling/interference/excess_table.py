@@ -25,22 +25,21 @@ class ExcessTable:
 
     def among(self, pods: Sequence[Workload]) -> npt.NDArray[np.float64]:
         """float64[P, P], slowdown less 1 of the pod of each row beside that of each column; 0 beside itself."""
-        distinct = list(dict.fromkeys(pods))
-        numbers = self._numbered(distinct)
-        pairs = np.ix_(numbers, numbers)
-        for victim, neighbour in np.argwhere(np.isnan(self._known[pairs])).tolist():
-            excess = self._model.excess(distinct[victim], distinct[neighbour])
-            self._known[numbers[victim], numbers[neighbour]] = excess
-        places = {workload: place for place, workload in enumerate(distinct)}
-        each = np.array([places[workload] for workload in pods], dtype=np.int64)
-        found = self._known[pairs][np.ix_(each, each)]
+        numbers = np.array(self._numbered(pods), dtype=np.int64)
+        pairs = numbers[:, None], numbers
+        found = self._known[pairs]
+        if np.isnan(found).any():
+            by_number = dict(zip(numbers.tolist(), pods, strict=True))
+            for pair in {(int(numbers[row]), int(numbers[column])) for row, column in np.argwhere(np.isnan(found))}:
+                self._known[pair] = self._model.excess(by_number[pair[0]], by_number[pair[1]])
+            found = self._known[pairs]
         np.fill_diagonal(found, 0.0)
         return found
 
     def _numbered(self, workloads: Sequence[Workload]) -> list[int]:
-        new = [each for each in workloads if each not in self._numbers]
+        new = dict.fromkeys(each for each in workloads if each not in self._numbers)
         if len(self._numbers) + len(new) > max(REMEMBERED, len(workloads)):
-            self._numbers, self._known, new = {}, np.zeros((0, 0)), list(workloads)
+            self._numbers, self._known, new = {}, np.zeros((0, 0)), dict.fromkeys(workloads)
         for workload in new:
             self._numbers[workload] = len(self._numbers)
         if len(self._numbers) > len(self._known):

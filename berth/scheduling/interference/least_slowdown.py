@@ -125,10 +125,9 @@ class LeastSlowdown:
     ) -> Assignment | None:
         """Return a good pairing with one more pod, the last of `pods`, made of one of the others; quicker."""
         search = LocalSearch(self._neighbours(pods, sizes), capacities, before.sockets)
-        socket = search.add(len(pods) - 1)
-        if socket is None:
+        if search.add(len(pods) - 1) is None:
             return None
-        search.improve([socket])
+        search.improve()
         return search.found()
 
     def pairing_of_many(
@@ -207,7 +206,6 @@ class LeastSlowdown:
             search = LocalSearch(neighbours, capacities)
             if any(search.add(pod) is None for pod in sorted(range(len(pods)), key=lambda pod: -sizes[pod])):
                 return None
-        # All sockets: where a limit is broken now, another pod may do less harm than where it is.
         search.improve()
         return search.found()
 

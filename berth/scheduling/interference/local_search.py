@@ -1,13 +1,13 @@
 """A good assignment of many pods to sockets: each where it adds least, then moves and exchanges within a bound of work.
 
 What pods on a socket cost is the harm of each by the sum of what it suffers from the others, or the price of one alone.
-So an exchange changes a few sums, and those of one pod with all others are weighed at once. A pod may have a home, the
-socket that it is on, and a price for being elsewhere.
+So an exchange changes a few sums, and those of many pods with all others are weighed at once. A pod may have a home,
+the socket that it is on, and a price for being elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,10 +18,13 @@ from berth.scheduling.interference.slowdown import harms
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-WORK: Final = 1 << 20
+Bools = npt.NDArray[np.bool_]
+WORK: Final = 1 << 22
 """Figures that may be weighed for one assignment: about 30 ms."""
-_TRY: Final = 4096
-"""What a look at one pod counts beside the figures of its exchanges."""
+_TRY: Final = 1 << 14
+"""What a look counts beside the figures that are weighed."""
+_AT_ONCE: Final = 1 << 15
+"""Figures that are weighed at once."""
 _ROUNDING: Final = 1e-9
 """Sums differ in their last places by the order of their parts."""
 _NOWHERE: Final = -1
@@ -74,29 +77,31 @@ class LocalSearch:
 
     def add(self, pod: int) -> int | None:
         """Have a pod on the socket with room where it adds least; returns it, None where no socket has room."""
-        added = np.where(self._room >= self._pods.sizes[pod], self._added(pod) + self._elsewhere[pod], np.inf)
+        added = self._added(np.array([pod]))[0] + self._elsewhere[pod]
+        added[self._room < self._pods.sizes[pod]] = np.inf
         if not np.isfinite(added).any():
             return None
         socket = int(np.flatnonzero(added <= added.min() + _ROUNDING)[0])
         self._move({pod: socket})
         return socket
 
-    def improve(self, sockets: Iterable[int] | None = None) -> None:
-        """Move pods, and exchange two, as long as that is better and work is left.
-
-        Args:
-            sockets: those to begin with, all follow where anything changes; None: all.
-        """
-        everywhere = range(len(self._costs))
-        waiting = dict.fromkeys(everywhere if sockets is None else sockets)
-        while waiting and self.left > 0:
-            socket = next(iter(waiting))
-            del waiting[socket]
-            for pod in self._one_of_each(np.flatnonzero(self._place == socket)).tolist():
-                moved = self._best(pod) if self._place[pod] == socket and self.left > 0 else {}
-                if moved:
-                    self._move(moved)
-                    waiting |= dict.fromkeys(everywhere)
+    def improve(self) -> None:
+        """Move pods, and exchange two, as long as that is better and work is left."""
+        at, settled = 0, 0
+        while self.left > 0:
+            pods = self._one_of_each()
+            if settled >= len(pods):
+                return
+            at %= len(pods)
+            some = pods[at : at + max(1, _AT_ONCE // (len(self._place) * len(pods)))]
+            moved = self._best(some, pods)
+            self.left -= _TRY + len(self._place) * len(some) * len(pods)
+            if moved:
+                self._move(moved)
+                settled = 0
+            else:
+                at += len(some)
+                settled += len(some)
 
     def found(self) -> Assignment:
         """Return where they are, and what they cost there without what it costs to be elsewhere."""
@@ -115,79 +120,80 @@ class LocalSearch:
             self._place[pod] = socket
         for socket in changed:
             members = np.flatnonzero(self._place == socket)
-            self._suffered[members] = self._pods.excess[np.ix_(members, members)].sum(axis=1)
-            self._costs[socket] = self._cost(members, self._suffered[members], socket)
+            self._suffered[members] = self._pods.excess[members[:, None], members].sum(axis=1)
+            if len(members) == 1:
+                self._costs[socket] = self._alone(members, socket)[0]
+            else:
+                self._costs[socket] = harms(self._suffered[members]).sum()
 
-    def _cost(self, members: Ints, suffered: Floats, socket: int) -> float:
-        if len(members) == 1:
-            return float(self._alone(members, np.array([socket]))[0])
-        return float(harms(suffered).sum())
-
-    def _alone(self, pods: Ints, sockets: Ints) -> Floats:
+    def _alone(self, pods: Ints, sockets: Ints | int) -> Floats:
         """Price of each pod alone on each socket."""
         return np.where(self._pods.sizes[pods] < self._capacities[sockets], self._pods.alone[pods], 0.0)
 
-    def _added(self, pod: int) -> Floats:
-        """float64[S], what a pod adds on each socket; anything on its own."""
-        there, count = np.flatnonzero((self._place != _NOWHERE) & (self._place != self._place[pod])), len(self._costs)
-        places, excess = self._place[there], self._pods.excess
-        after = harms(np.bincount(places, excess[pod, there], count).astype(np.float64))
-        after += np.bincount(places, harms(self._suffered[there] + excess[there, pod]), count)
-        empty = np.bincount(places, minlength=count) == 0
-        return np.where(empty, self._alone(np.array([pod]), np.arange(count)), after - self._costs)
-
-    def _best(self, pod: int) -> dict[int, int]:
-        """The best that a pod could do, to move or to change places with another: new sockets by pod; none: to stay."""
-        excess, sizes, own = self._pods.excess, self._pods.sizes, int(self._place[pod])
-        mates = np.flatnonzero(self._place == own)
-        mates = mates[mates != pod]
-        left = self._suffered[mates] - excess[mates, pod]
-        moved = self._cost(mates, left, own) - self._costs[own] + self._added(pod)
-        moved += self._elsewhere[pod] - self._elsewhere[pod, own]
-        moved = np.where(self._room >= sizes[pod], moved, np.inf)
-        moved[own] = np.inf
-        best, found = -_ROUNDING, {}
-        if moved.min() < best:
-            best, found = float(moved.min()), {pod: int(moved.argmin())}
-        others = np.flatnonzero((self._place != own) & (self._place != _NOWHERE))
-        change = sizes[others] - sizes[pod]
-        fits = (change <= self._room[own]) & (-change <= self._room[self._place[others]])
-        partners = self._one_of_each(others[fits])
-        self.left -= _TRY + len(others) * len(partners)
-        if len(partners):
-            exchanged = self._exchanged(pod, mates, left, others, partners)
-            if exchanged.min() < best:
-                partner = int(partners[exchanged.argmin()])
-                found = {pod: int(self._place[partner]), partner: own}
+    def _there(self) -> Floats:
+        """float64[P, S], 1 where a pod is on a socket."""
+        found: Floats = (self._place[:, None] == np.arange(len(self._costs))).astype(np.float64)
         return found
 
-    def _exchanged(self, pod: int, mates: Ints, left: Floats, others: Ints, partners: Ints) -> Floats:
-        """float64[partners], by how much all becomes dearer where a pod changes places with each of them.
+    def _added(self, pods: Ints) -> Floats:
+        """float64[pods, S], what each adds on each socket; anything on its own."""
+        there, excess = self._there(), self._pods.excess
+        after = harms(self._suffered[:, None] + excess[:, pods]).T @ there + harms(excess[pods] @ there)
+        alone = self._alone(pods[:, None], np.arange(len(self._costs)))
+        found: Floats = np.where(there.any(axis=0), after - self._costs, alone)
+        return found
 
-        Args:
-            pod: the pod.
-            mates: the others on its socket.
-            left: what each of them suffers without it.
-            others: pods on all other sockets.
-            partners: those of them that may change places with it.
+    def _best(self, some: Ints, pods: Ints) -> dict[int, int]:
+        """The best that one of some pods could do, to move or to change places with another of `pods`.
+
+        Returns new sockets by pod, none where all stay.
         """
-        excess, own, there = self._pods.excess, int(self._place[pod]), self._place[partners]
-        if len(mates):
-            here = harms(left[:, None] + excess[np.ix_(mates, partners)]).sum(axis=0)
-            here += harms(excess[np.ix_(partners, mates)].sum(axis=1))
-        else:
-            here = self._alone(partners, np.full(len(partners), own))
-        beside = (self._place[others][:, None] == there) & (others[:, None] != partners)
-        suffered = (self._suffered[others] + excess[others, pod])[:, None] - excess[np.ix_(others, partners)]
-        away = np.where(beside, harms(suffered), 0.0).sum(axis=0)
-        away += harms((beside * excess[pod, others][:, None]).sum(axis=0))
-        away = np.where(beside.any(axis=0), away, self._alone(np.full(len(partners), pod), there))
-        changed: Floats = here + away - self._costs[own] - self._costs[there]
-        price = self._elsewhere
-        changed += price[pod, there] - price[pod, own] + price[partners, own] - price[partners, there]
-        return changed
+        own, price = self._place[some], self._elsewhere
+        room, sizes = self._room[self._place[pods]], self._pods.sizes
+        moved = self._added(some) + price[some] + (self._left(some) - self._costs[own] - price[some, own])[:, None]
+        moved[(self._room < sizes[some][:, None]) | (own[:, None] == np.arange(len(self._costs)))] = np.inf
+        there, change = self._place[pods], sizes[pods] - sizes[some][:, None]
+        exchanged = self._instead(some, pods) + self._instead(pods, some).T
+        exchanged -= self._costs[own][:, None] + self._costs[there]
+        exchanged += (
+            price[some[:, None], there] - price[some, own][:, None] + price[pods, own[:, None]] - price[pods, there]
+        )
+        exchanged[(own[:, None] == there) | (change > self._room[own][:, None]) | (-change > room)] = np.inf
+        pod, socket = divmod(int(moved.argmin()), len(self._costs))
+        mine, other = divmod(int(exchanged.argmin()), len(pods))
+        if min(moved[pod, socket], exchanged[mine, other]) >= -_ROUNDING:
+            return {}
+        if moved[pod, socket] <= exchanged[mine, other]:
+            return {int(some[pod]): socket}
+        return {int(some[mine]): int(there[other]), int(pods[other]): int(own[mine])}
 
-    def _one_of_each(self, pods: Ints) -> Ints:
+    def _mates(self, pods: Ints) -> Bools:
+        """bool[P, pods], who is on the socket of each beside it."""
+        found: Bools = self._place[:, None] == self._place[pods]
+        found[pods, np.arange(len(pods))] = False
+        return found
+
+    def _left(self, pods: Ints) -> Floats:
+        """float64[pods], what the socket of each costs without it."""
+        mates = self._mates(pods)
+        found: Floats = (mates * harms(self._suffered[:, None] - self._pods.excess[:, pods])).sum(axis=0)
+        single = mates.sum(axis=0) == 1
+        found[single] = self._alone(mates.argmax(axis=0)[single], self._place[pods[single]])
+        return found
+
+    def _instead(self, pods: Ints, others: Ints) -> Floats:
+        """float64[pods, others], what the socket of each pod costs with one of the others instead of it."""
+        mates, excess = self._mates(pods), self._pods.excess
+        suffered = (self._suffered[:, None] - excess[:, pods])[:, :, None] + excess[:, None, others]
+        found: Floats = np.einsum("kp,kpo->po", mates, harms(suffered))
+        found += harms(mates.T @ excess[others].T)
+        single = ~mates.any(axis=0)
+        found[single] = self._alone(others, self._place[pods[single]][:, None])
+        return found
+
+    def _one_of_each(self) -> Ints:
         """Of pods that are alike, on one socket, one."""
-        kinds = self._pods.alike[pods] * len(self._costs) + self._place[pods]
-        return pods[np.unique(kinds, return_index=True)[1]]
+        placed = np.flatnonzero(self._place != _NOWHERE)
+        kinds = self._pods.alike[placed] * len(self._costs) + self._place[placed]
+        found: Ints = placed[np.sort(np.unique(kinds, return_index=True)[1])]
+        return found

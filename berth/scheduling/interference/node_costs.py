@@ -15,7 +15,7 @@ from cachetools import LRUCache
 
 from berth.scheduling.interference.assignment import EXACT_PODS, Assignment
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
-from berth.scheduling.interference.residents import Kind, Resident
+from berth.scheduling.interference.residents import Kind, Layout, Resident
 
 Floats = npt.NDArray[np.float64]
 PAIRED_PODS: Final = 65_536
@@ -46,11 +46,15 @@ def _of_one(pods: int) -> float:
 
 
 def alike(kind: Kind) -> Kind:
-    """Return the kind that stands for it: where all pods fit on any socket, what they take does not matter."""
-    capacities = kind.layout.capacities
-    if not capacities or sum(each.size for each in kind.residents) >= min(capacities):
+    """Return the kind that stands for it: where all pods fit on any socket, it does not matter what they take.
+
+    Nor does it how large sockets are then, or how many there are beside one for each pod.
+    """
+    (capacities, pinned), residents = kind
+    if not capacities or sum(each.size for each in residents) >= min(capacities):
         return kind
-    return Kind(kind.layout, tuple(Resident(each.workload, 0) for each in kind.residents))
+    sockets = min(len(capacities), len(residents)) if pinned else len(capacities)
+    return Kind(Layout((1,) * sockets, pinned), tuple(Resident(each.workload, 0) for each in residents))
 
 
 class _Known(NamedTuple):
@@ -70,10 +74,6 @@ class NodeCosts:
         self._numbering = 0
         self.looked_at = 0
         """Pairings that were worked out."""
-
-    def pairing(self, kind: Kind) -> Assignment | None:
-        """Return a good pairing of a kind's pods in their order; None where nobody pins them or they do not fit."""
-        return self._known(alike(kind)).pairing
 
     def cost(self, kind: Kind) -> float:
         """Return the expected harm of a kind's pods."""
@@ -97,28 +97,29 @@ class NodeCosts:
                 grown[: len(known)] = known
             known = self._added[newcomer] = grown
         values = known[: len(kinds)]
-        asked = np.bincount(ids[wanted], minlength=len(kinds)) > 0
-        missing = np.flatnonzero(asked & np.isnan(values))
-        if len(missing):
-            self._look_at(newcomer, missing.tolist(), kinds, known)
-            values = np.where(np.isnan(values), np.nanmax(values[asked]), values)
+        unknown = np.isnan(values)
+        if unknown.any():
+            missing = set(ids[unknown.take(ids) & wanted].tolist())
+            if missing and not self._look_at(newcomer, missing, kinds, known):
+                values = np.where(np.isnan(values), np.nanmax(values[ids[wanted]]), values)
         return values
 
     def renumbered(self) -> None:
         """Kinds have other numbers from now on."""
         self._added.clear()
 
-    def _look_at(self, newcomer: Resident, numbers: list[int], kinds: Sequence[Kind], known: Floats) -> None:
-        """Work out the costs of some kinds, as far as the effort for one pod goes."""
+    def _look_at(self, newcomer: Resident, numbers: set[int], kinds: Sequence[Kind], known: Floats) -> bool:
+        """Work out the costs of some kinds, as far as the effort for one pod goes; returns whether it was enough."""
         left = EFFORT
         for number in sorted(numbers, key=lambda number: (len(kinds[number].residents), number)):
             if left < 0:
-                break
-            now, then = kinds[number], kinds[number].with_one_more(newcomer)
-            left -= 0.0 if alike(now) in self._pairings else effort(now)
-            left -= 0.0 if alike(then) in self._pairings else effort_of_one_more(then)
-            before = self.cost(now)
-            known[number] = max(0.0, self._known(alike(then), now, newcomer).cost - before)
+                return False
+            before = kinds[number]
+            now, then = alike(before), alike(before.with_one_more(newcomer))
+            left -= 0.0 if now in self._pairings else effort(now)
+            left -= 0.0 if then in self._pairings else effort_of_one_more(then)
+            known[number] = max(0.0, self._known(then, before, newcomer).cost - self._known(now).cost)
+        return True
 
     def _known(self, kind: Kind, before: Kind | None = None, newcomer: Resident | None = None) -> _Known:
         """Cost and pairing of a kind; with `before`, that of a pod less, it may be made of that one's."""
@@ -139,26 +140,26 @@ class NodeCosts:
             if len(pods) <= EXACT:
                 found = self._judge.pairing(pods, sizes, capacities)
             elif before is not None and newcomer is not None:
-                found = self._grown(before, newcomer)
+                found = self._grown(kind, before, newcomer)
             else:
                 found = self._judge.pairing_of_many(pods, sizes, capacities)
             if found is not None:
                 return found.cost, found
         return self._judge.unpinned(pods, max(1, len(capacities))), None
 
-    def _grown(self, before: Kind, newcomer: Resident) -> Assignment | None:
-        """The pairing of a kind with a newcomer, made of the kind's own; pods in the order of the grown kind."""
-        own = self.pairing(before)
+    def _grown(self, kind: Kind, before: Kind, newcomer: Resident) -> Assignment | None:
+        """The pairing of a kind, made of that without a newcomer; pods in the order of the grown kind."""
+        own = self._known(alike(before)).pairing
         if own is None:
             return None
         residents = [*before.residents, newcomer]
-        found = self._judge.pairing_with(
-            own, [each.workload for each in residents], [each.size for each in residents], before.layout.capacities
-        )
-        if found is None:
-            return None
         order = sorted(range(len(residents)), key=residents.__getitem__)
         place = {number: at for at, number in enumerate(order)}
+        pods = [each.workload for each in residents]
+        sizes = [kind.residents[place[number]].size for number in range(len(residents))]
+        found = self._judge.pairing_with(own, pods, sizes, kind.layout.capacities)
+        if found is None:
+            return None
         return Assignment(
             found.cost, tuple(tuple(sorted(place[number] for number in group)) for group in found.sockets)
         )

@@ -75,4 +75,4 @@ class InterferenceLeastSlowdown(ScorePlugin):
 
 
 def _points(harm: Floats) -> Floats:
-    return MAX_SCORE * np.clip(1.0 - harm / WORST, 0.0, 1.0)
+    return np.maximum(MAX_SCORE - MAX_SCORE / WORST * harm, 0.0)

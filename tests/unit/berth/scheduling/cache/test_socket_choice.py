@@ -202,6 +202,16 @@ def test_prices_of_lone_pods_follow_who_is_there() -> None:
     assert cache.state.socket_choice._current() is not first
 
 
+@pytest.mark.parametrize(("letters", "anew"), [("ABCD" * 16, False), ("A" * 64, True)], ids=["as before", "others"])
+def test_what_is_known_is_kept_while_about_the_same_pods_are_likely_to_come(letters: str, anew: bool) -> None:
+    cache = cache_of(status("n1", cpus=(64,)))
+    place(cache, *"ABCD" * 6)
+    first = cache.state.socket_choice._current()
+    for number, letter in enumerate(letters):
+        cache.assume(classed(f"late-{number}", letter), "n1")
+    assert (cache.state.socket_choice._current() is not first) is anew
+
+
 def crowded(pods: int, *, cpus: tuple[int, int] = (64, 64)) -> Cache:
     """A node with pods of as many workloads, half of them on each socket, as a restart finds it."""
     state, drawn = asking(), random.Random(1)
