@@ -47,6 +47,7 @@ def write_decision(decision: Decision, costs: NetworkCosts, outlook: Outlook | N
         document["edges"] = decision.edges
         document["edgeCost"] = _short(decision.edge_cost)
     if outlook is not None:
+        document["interferenceClass"] = outlook.interference_class.value
         if outlook.socket is not None:
             document["socket"] = outlook.socket
         document["slowdown"] = {"suffered": round(outlook.suffered, 3), "caused": round(outlook.caused, 3)}
@@ -135,6 +136,7 @@ class _AnyVersion(_Option, kw_only=True, rename="camel"):
     planned_with: int | msgspec.UnsetType = msgspec.UNSET
     edges: int | msgspec.UnsetType = msgspec.UNSET
     edge_cost: float = 0.0
+    interference_class: str | msgspec.UnsetType = msgspec.UNSET
     socket: int | msgspec.UnsetType = msgspec.UNSET
     slowdown: _Slowdown | msgspec.UnsetType = msgspec.UNSET
     runner_ups: list[_Option] = []

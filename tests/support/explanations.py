@@ -11,6 +11,7 @@ from berth.kube.objects import Pod
 from berth.network.costs import NetworkCosts
 from berth.network.groups import GroupKey
 from berth.scheduling.annotations import write_decision
+from berth.scheduling.cache.socket_choice import Outlook
 from berth.scheduling.decision import Alternative, Decision
 from berth.scheduling.framework.rejection import Rejection
 from tests.support import builders
@@ -27,7 +28,7 @@ def pod(*, on: str = "", scheduler: str = "berth-scheduler", **arguments: Any) -
     return found
 
 
-def decided(pod: Pod, **fields: Any) -> Pod:
+def decided(pod: Pod, outlook: Outlook | None = None, **fields: Any) -> Pod:
     arguments: dict[str, Any] = {
         "node": "n1",
         "strategy": "berth",
@@ -43,7 +44,7 @@ def decided(pod: Pod, **fields: Any) -> Pod:
         "edge_cost": 3.0,
         **fields,
     }
-    pod.metadata.annotations["berth.dev/decision"] = write_decision(Decision(pod=pod, **arguments), COSTS)
+    pod.metadata.annotations["berth.dev/decision"] = write_decision(Decision(pod=pod, **arguments), COSTS, outlook)
     return pod
 
 

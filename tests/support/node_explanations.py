@@ -6,6 +6,7 @@ from typing import Any
 
 from berth.cli.explain.node import NodeFacts, node_document
 from berth.kube.objects import CustomObject, Node, Pod
+from berth.scheduling.cache.socket_choice import Outlook
 from berth.scheduling.configuration import PlacementConfiguration
 from tests.support import builders, explanations, plans
 
@@ -28,8 +29,8 @@ def pod(name: str, workload: str = "", *, on: str = "", scheduler: str = "berth-
     return found
 
 
-def placed(name: str, workload: str = "", *, on: str = "n1", **more: Any) -> Pod:
-    return explanations.decided(pod(name, workload, on=on, **more))
+def placed(name: str, workload: str = "", *, on: str = "n1", outlook: Outlook | None = None, **more: Any) -> Pod:
+    return explanations.decided(pod(name, workload, on=on, **more), outlook)
 
 
 def explained(node: Node = NODES[0], **facts: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from berth.api.labels import RESOURCE_BANDWIDTH
 from berth.api.text import counted, listed
 from berth.cli.explain.tables import age_text, unread_fields
-from berth.cli.plan.tables import Page, amount, number, terms_text, without_constant
+from berth.cli.plan.tables import Page, amount, number, short, terms_text, without_constant
 
 MAX_ROWS = 60
 
@@ -72,7 +72,7 @@ def _amount(resource: str, value: float) -> str:
 
 
 def _placed(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
-    columns = ("NAMESPACE", "APPGROUP", "POD", "SINCE", "PLANNED", "WHY", "NEXT BEST", "EDGES", "COST NOW")
+    columns = ("NAMESPACE", "APPGROUP", "POD", "SINCE", "PLANNED", "WHY", "NEXT BEST", "SOCKET", "EDGES", "COST NOW")
     rows = [
         (
             pod["namespace"],
@@ -82,14 +82,20 @@ def _placed(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
             f"{together} jointly" if (together := int(pod["decision"].get("plannedWith", 1))) > 1 else "alone",
             _why(pod["decision"]),
             _next_best(pod["decision"]),
+            _socket(pod["decision"]),
             str(pod.get("edges", "")),
             _cost_now(pod),
         )
         for pod in pods[:MAX_ROWS]
     ]
-    page.table(*without_constant(columns, rows, ("NAMESPACE", "APPGROUP"), page), fold=("POD", "WHY", "NEXT BEST"))
+    kept = ("NAMESPACE", "APPGROUP", *(("SOCKET",) if not any(row[7] for row in rows) else ()))
+    page.table(*without_constant(columns, rows, kept, page), fold=("POD", "WHY", "NEXT BEST"))
     if len(pods) > MAX_ROWS:
         page.line(f"and {len(pods) - MAX_ROWS} more; -o json lists them all")
+    if any(_socket(pod["decision"]) for pod in pods[:MAX_ROWS]):
+        page.line(
+            "SOCKET with the pod's class and how much slower it was expected to run than alone, when it was bound"
+        )
     page.line("COST NOW is the network cost of all edges of the pod; `kubectl berth explain pod NAME` says more")
 
 
@@ -106,6 +112,14 @@ def _next_best(decision: Mapping[str, Any]) -> str:
     scale = "score" if "score" in decision else "cost"
     best = next(iter(decision["runnerUps"]), None)
     return f"{best['node']} ({number(best[scale]) or '0'})" if best is not None else "no other node"
+
+
+def _socket(decision: Mapping[str, Any]) -> str:
+    """Socket, class and expected slowdown as it was bound, such as ``0: D, 1.07``; nothing of a pod without class."""
+    if "slowdown" not in decision:
+        return ""
+    letter, suffered = decision.get("interferenceClass", "?"), short(decision["slowdown"]["suffered"])
+    return f"{decision.get('socket', '-')}: {letter}, {suffered}"
 
 
 def _cost_now(pod: Mapping[str, Any]) -> str:

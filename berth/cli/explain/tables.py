@@ -71,7 +71,9 @@ def _decision_fields(decision: Mapping[str, Any], network: Mapping[str, Any]) ->
     if "slowdown" in decision:
         where = f"{decision['socket']}" if "socket" in decision else "none of its own"
         suffered, caused = (short(decision["slowdown"][each]) for each in ("suffered", "caused"))
-        rows.append(("Socket", f"{where}; expected slowdown {suffered}, of others because of it {caused} more, in sum"))
+        letter = f", class {decision['interferenceClass']}" if "interferenceClass" in decision else ""
+        text = f"{where}{letter}; expected slowdown {suffered}, of others because of it {caused} more, in sum"
+        rows.append(("Socket", text))
     rows.append(("Nodes", f"{decision['feasible']} of {decision['nodes']} were feasible"))
     rows.append(("Network data", network_text(network)))
     return rows

@@ -157,6 +157,7 @@ def plan_page(document: Mapping[str, Any], *, show: Sequence[str], width: int, c
     if "pods" in show and document["pods"]:
         page.heading("PODS")
         _pods(page, document["pods"])
+        _sockets(page, document["pods"])
     if document["notPlaced"]:
         page.heading("NOT PLACED")
         _not_placed(page, document["notPlaced"])
@@ -220,6 +221,32 @@ def _pods(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
             "PAIRS are those with pods that it calls or that call it, and what the network between them costs, whether "
             "a Service sends calls there or not; COST is what the plan keeps low, by its TERMS"
         )
+
+
+def _sockets(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
+    """Who shares a socket, and what that costs; nothing where no pod has an interference class."""
+    found = [(pod, pod["decision"]) for pod in pods if "slowdown" in pod["decision"]]
+    if not found:
+        return
+    page.heading("SOCKETS")
+    rows = [
+        (
+            pod["node"],
+            str(decision.get("socket", "none")),
+            pod["namespace"],
+            pod["name"],
+            decision["interferenceClass"],
+            f"{decision['slowdown']['suffered']:.3g}",
+            f"{decision['slowdown']['caused']:.3g}",
+        )
+        for pod, decision in sorted(found, key=lambda item: (item[0]["node"], item[1].get("socket", -1)))
+    ]
+    columns = ("NODE", "SOCKET", "NAMESPACE", "POD", "CLASS", "SLOWDOWN", "CAUSED")
+    page.table(*without_constant(columns, rows, ("NAMESPACE",), page))
+    page.line(
+        "SLOWDOWN is the expected run time divided by that alone; CAUSED by how much others become slower because of "
+        "the pod, in sum"
+    )
 
 
 def without_constant(

@@ -46,6 +46,8 @@ class Outlook(NamedTuple):
     """its expected slowdown"""
     caused: float
     """by how much others become slower because of it, summed up"""
+    interference_class: InterferenceClass
+    """its class, by its label or by a WorkloadProfile"""
 
 
 class SocketChoice:
@@ -119,7 +121,8 @@ class SocketChoice:
             share = float(seat.socket == other.socket) if pinned else together
             suffered += share * model.excess(own, other.resident.workload)
             caused += share * model.excess(other.resident.workload, own)
-        return Outlook(seat.socket if node.layout.pinned else None, suffered, caused)
+        socket = seat.socket if node.layout.pinned else None
+        return Outlook(socket, suffered, caused, own.interference_class)
 
     def _by_rules(self, seat: Seat, capacities: tuple[int, ...], places: Mapping[int, int]) -> int | None:
         """Place of the socket by the pairing rules, of those with room; None without any."""

@@ -6,7 +6,9 @@ import re
 
 import pytest
 
+from berth.api.interference import InterferenceClass
 from berth.cli.explain.node_page import MAX_ROWS, node_page
+from berth.scheduling.cache.socket_choice import Outlook
 from tests.support import builders
 from tests.support.node_explanations import explained, placed, pod
 
@@ -34,6 +36,13 @@ def test_the_page_of_a_busy_node() -> None:
         "NodeResourcesFit: Insufficient cpu",
     ):
         assert wanted in text
+
+
+def test_who_is_on_which_socket() -> None:
+    text = page(160, here=[placed("noisy", outlook=Outlook(1, 1.23, 0.3, InterferenceClass.D)), placed("plain")])
+    assert re.search(r"noisy .* 1: D, 1\.23", text)
+    assert "SOCKET with the pod's class" in text
+    assert "SOCKET" not in page(160, here=[placed("plain")])
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.api.interference import InterferenceClass
 from berth.cli.explain.pod import pod_document
 from berth.cli.explain.tables import age_text, pod_page
 from berth.kube.objects import Pod
 from berth.scheduling.annotations import write_rejections
+from berth.scheduling.cache.socket_choice import Outlook
 from berth.scheduling.decision import Failure
 from berth.scheduling.framework.rejection import Rejection
 from tests.support.explanations import NOW, decided, event, explained, pod
@@ -47,6 +49,19 @@ def test_the_page_of_a_pod_placed_alone_speaks_of_scores() -> None:
     page = pod_page(explained(decided(pod(on="n1"), strategy="alone", planned_with=1, runner_ups=())), width=100)
     for wanted in ("by itself (filter and score)", "SCORE", "higher is better", "no other node was feasible"):
         assert wanted in page
+
+
+@pytest.mark.parametrize(
+    ("socket", "text"),
+    [
+        pytest.param(1, "1, class D; expected slowdown 1.07, of others because of it 0.3 more, in sum", id="pinned"),
+        pytest.param(None, "none of its own, class D; expected slowdown 1.07", id="nobody pins"),
+    ],
+)
+def test_the_page_of_a_pod_with_a_class_says_what_it_may_expect_on_its_socket(socket: int | None, text: str) -> None:
+    outlook = Outlook(socket, 1.07, 0.3, InterferenceClass.D)
+    page = " ".join(pod_page(explained(decided(pod(on="n1"), outlook)), width=100).split())
+    assert f"Socket {text}" in page
 
 
 def test_the_page_of_a_pending_pod() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from berth.cli.plan.run import BadInputError
+from berth.cli.plan.run import BadInputError, render
 from tests.support import plans
 
 Manifest = dict[str, Any]
@@ -56,6 +56,22 @@ def test_pods_that_would_suffer_get_sockets_of_their_own() -> None:
     assert "slowdown" not in plain
 
 
+def test_the_table_says_who_shares_a_socket_and_what_to_expect() -> None:
+    document = plans.made(
+        plans.node("n1", cpu="8"),
+        sockets("n1", 8),
+        profile("web", "B", slowdowns=[{"beside": "web", "slowdown": "1.070"}]),
+        plans.workload("Deployment", "web", spec={"replicas": 2}),
+        plans.workload("Deployment", "plain"),
+        configuration=ASKING,
+    )
+    text = render(document, show=["pods"], width=100)
+    _, _, table = text.partition("\nSOCKETS\n")
+    rows = [line.split() for line in table.splitlines() if line.startswith("n1")]
+    assert [(row[1], *row[-3:]) for row in rows] == [("0", "B", "1.07", "0.07")] * 2
+    assert max(map(len, text.splitlines())) <= 100
+
+
 def test_measured_slowdowns_are_those_that_are_told() -> None:
     document = plans.made(
         plans.node("n1", cpu="8"),
@@ -75,6 +91,7 @@ def test_without_sockets_nothing_is_said() -> None:
         configuration=ASKING,
     )
     assert all("slowdown" not in decision for decision in decisions(document))
+    assert "SOCKETS" not in render(document, show=["pods"], width=100)
 
 
 @pytest.mark.parametrize(
