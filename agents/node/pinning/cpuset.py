@@ -52,6 +52,8 @@ class Cpuset:
     """CPUs that the cgroup above lets it have"""
     allowed_mems: frozenset[int]
     """NUMA nodes that the cgroup above lets it have"""
+    partition: bool = False
+    """whether it has its CPUs to itself, as somebody has set it (version 2); the cgroup above has them no more then"""
 
 
 def read_cpuset(cgroup: Path, version: Version) -> Cpuset:
@@ -61,13 +63,16 @@ def read_cpuset(cgroup: Path, version: Version) -> Cpuset:
         CpusetError: the cgroup is gone, or the controller is not switched on for it.
     """
     cpus, mems = _EFFECTIVE[version]
+    stated, effective = _text(cgroup / "cpuset.cpus"), _numbers(cgroup / cpus)
+    partition = version is Version.V2 and _is_partition(cgroup)
     return Cpuset(
-        cpus=_text(cgroup / "cpuset.cpus"),
+        cpus=stated,
         mems=_text(cgroup / "cpuset.mems"),
-        effective_cpus=_numbers(cgroup / cpus),
+        effective_cpus=effective,
         effective_mems=_numbers(cgroup / mems),
-        allowed_cpus=_numbers(cgroup.parent / cpus),
+        allowed_cpus=_numbers(cgroup.parent / cpus) | (effective if partition else frozenset()),
         allowed_mems=_numbers(cgroup.parent / mems),
+        partition=partition,
     )
 
 
@@ -131,7 +136,9 @@ def strays(cgroup: Path, cpus: frozenset[int], *, first: int = 0, proc: Path = P
     found = {int(pid) for pid in _text(cgroup / "cgroup.procs").split()}
     for path in _inside(cgroup):
         with _may_vanish():
-            found |= {int(pid) for pid in _text(path / "cgroup.procs").split()}
+            # The kernel tells no processes of a cgroup that has some threads of them.
+            members = "cgroup.threads" if _is_threaded(path) else "cgroup.procs"
+            found |= {int(pid) for pid in _text(path / members).split()}
     # 0 is a process of another PID namespace, which is not to be seen; the first process is another one there.
     chosen = found - {0} if 0 in found else {first, *found} - {0}
     return sorted(pid for pid in chosen if not allowed(pid, proc=proc) <= cpus)
@@ -163,6 +170,17 @@ def allowed(pid: int, *, proc: Path = PROC) -> frozenset[int]:
 def has_inside(cgroup: Path) -> bool:
     """Return whether there are cgroups inside one, such as a container makes that runs containers itself."""
     return next(_inside(cgroup), None) is not None
+
+
+def _is_partition(cgroup: Path) -> bool:
+    file = cgroup / "cpuset.cpus.partition"
+    # One whose CPUs are not to be had is told as "root invalid", and has what a member has. Linux before 5.0 has none.
+    return file.is_file() and _text(file) in ("root", "isolated")
+
+
+def _is_threaded(cgroup: Path) -> bool:
+    file = cgroup / "cgroup.type"
+    return file.is_file() and _text(file) == "threaded"
 
 
 def _inside(cgroup: Path) -> Iterator[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
@@ -288,11 +289,4 @@ def _strayed(pid: int) -> str:
 
 
 def _changed(found: Cpuset, decision: Decision) -> Cpuset:
-    return Cpuset(
-        cpus=found.cpus,
-        mems=found.mems,
-        effective_cpus=decision.cpus,
-        effective_mems=decision.mems,
-        allowed_cpus=found.allowed_cpus,
-        allowed_mems=found.allowed_mems,
-    )
+    return dataclasses.replace(found, effective_cpus=decision.cpus, effective_mems=decision.mems)

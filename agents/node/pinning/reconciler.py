@@ -134,8 +134,8 @@ class Reconciler:
                 memory.writes = 0
             return Decision(Action.LEAVE, Finding.IN_EFFECT, target, nodes)
         has = format_cpulist(seen.effective_cpus)
-        theirs = seen.effective_cpus < seen.allowed_cpus and seen.effective_cpus != given & seen.allowed_cpus
-        if not ours and theirs:
+        fewer = seen.effective_cpus < seen.allowed_cpus and seen.effective_cpus != given & seen.allowed_cpus
+        if not ours and (fewer or seen.partition):
             return Decision(Action.LEAVE, Finding.FOREIGN, target, nodes, f"somebody else has given it CPUs {has}")
         text = memory.problem or f"it has CPUs {has}, not {format_cpulist(target)}"
         if memory.writes >= self._limit:

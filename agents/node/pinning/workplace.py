@@ -18,10 +18,10 @@ from agents.node.pinning.settings import PinningSettings
 from agents.node.pinning.writer import CpusetWriter
 from agents.node.topology.assembly import assemble
 from agents.node.topology.machine import Machine
-from agents.node.topology.sysfs import SysfsError, read_sysfs
+from agents.node.topology.sysfs import SysfsError, online_cpus, read_sysfs
 
 TOPOLOGY_SECONDS: Final = 60.0
-"""How often sysfs is read: CPUs go offline and come back."""
+"""How often sysfs is read; which CPUs are online, which changes while a machine runs, is looked at each time."""
 RETRY_SECONDS: Final = 10.0
 """Seconds to the next attempt at what was not there."""
 
@@ -58,18 +58,20 @@ class Workplace:
         self._clock = clock
         self._runtime = RuntimeClient(settings.runtime)
         self._journal: Journal | None = None
+        self._online = ""
         self._topology_due = self._pinner_due = 0.0
 
     async def look(self) -> None:
         """Find what is there; what is not there is looked for again when it is time."""
         now = self._clock()
-        if now >= self._topology_due:
+        self.kubelet_pins, online = await asyncio.to_thread(self._glance)
+        if now >= self._topology_due or online != self._online:
             await asyncio.to_thread(self._read_topology)
+            self._online = online
             self._topology_due = now + (TOPOLOGY_SECONDS if self.machine else RETRY_SECONDS)
         if self.pinner is None and now >= self._pinner_due:
             await asyncio.to_thread(self._open)
             self._pinner_due = now + RETRY_SECONDS
-        self.kubelet_pins = await asyncio.to_thread(kubelet_state.pins, self._settings.kubelet)
 
     def close(self) -> None:
         """Let go of the journal and of the runtime."""
@@ -77,6 +79,10 @@ class Workplace:
         if self._journal is not None:
             self._journal.close()
         self._journal = self.pinner = None
+
+    def _glance(self) -> tuple[str, str]:
+        """Why the kubelet pins, and the list of CPUs that are online: what may be another with each look."""
+        return kubelet_state.pins(self._settings.kubelet), online_cpus(self._settings.sysfs)
 
     def _read_topology(self) -> None:
         try:

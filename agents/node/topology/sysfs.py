@@ -46,6 +46,14 @@ def read_sysfs(root: Path = SYSFS) -> Readings:
     return _Reader(root).read()
 
 
+def online_cpus(root: Path = SYSFS) -> str:
+    """Return the list of online CPUs as the kernel writes it, to see whether it changes; empty if it cannot be read."""
+    try:
+        return (root / CPUS / "online").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ""
+
+
 class _Reader:
     """One pass over a directory; collects what it had to assume."""
 

@@ -53,6 +53,23 @@ def test_one_that_states_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "allows", "partition"),
+    [
+        pytest.param("member", {0, 1}, False, id="one of many"),
+        pytest.param("root", {0, 1, 2, 3}, True, id="CPUs of its own"),
+        pytest.param("isolated", {0, 1, 2, 3}, True, id="isolated"),
+        pytest.param("root invalid (Cpu list in cpuset.cpus not exclusive)", {0, 1}, False, id="that it does not get"),
+    ],
+)
+def test_a_partition_has_its_cpus_to_itself(tmp_path: Path, text: str, allows: set[int], partition: bool) -> None:
+    above = cgroup(tmp_path / "pod", Version.V2, "0-3", "0", ("0-1", "0"))
+    inner = cgroup(above / "c", Version.V2, "2-3", "0", ("2-3", "0"))
+    (inner / "cpuset.cpus.partition").write_text(f"{text}\n")
+    found = read_cpuset(inner, Version.V2)
+    assert (found.allowed_cpus, found.partition) == (allows, partition)
+
+
+@pytest.mark.parametrize(
     ("missing", "gone"),
     [pytest.param("c", True, id="the cgroup is gone"), pytest.param("c/cpuset.cpus", False, id="not switched on")],
 )
@@ -129,6 +146,19 @@ def test_processes_that_run_elsewhere(tmp_path: Path) -> None:
     (found / "cgroup.procs").write_text("7\n8\n11\n")
     assert strays(found, frozenset({0}), first=10, proc=tmp_path) == [8, 9, 10]
     assert strays(found, frozenset({0, 1}), first=10, proc=tmp_path) == []
+
+
+def test_threads_in_a_cgroup_of_their_own_run_elsewhere(tmp_path: Path) -> None:
+    for thread, cpus in {7: "0", 8: "0-1"}.items():
+        (tmp_path / str(thread)).mkdir()
+        (tmp_path / str(thread) / "status").write_text(f"Cpus_allowed_list:\t{cpus}\n")
+    found = cgroup(tmp_path / "c", Version.V2, "0", "0", ("0", "0"))
+    (found / "cgroup.procs").write_text("7\n")
+    inner = cgroup(found / "inner", Version.V2, "0", "0", ("0", "0"))
+    (inner / "cgroup.type").write_text("threaded\n")
+    (inner / "cgroup.threads").write_text("8\n")
+    (inner / "cgroup.procs").unlink()  # the kernel refuses to have it read
+    assert strays(found, frozenset({0}), proc=tmp_path) == [8]
 
 
 @pytest.mark.parametrize(

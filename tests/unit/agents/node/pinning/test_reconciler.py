@@ -13,7 +13,9 @@ from berth.api.cpulist import parse_cpulist
 NONE = frozenset[int]()
 
 
-def seen(effective: str, *, mems: str = "0", allowed: str = "0-7", allowed_mems: str = "0-1") -> Cpuset:
+def seen(
+    effective: str, *, mems: str = "0", allowed: str = "0-7", allowed_mems: str = "0-1", partition: bool = False
+) -> Cpuset:
     return Cpuset(
         cpus=effective,
         mems=mems,
@@ -21,6 +23,7 @@ def seen(effective: str, *, mems: str = "0", allowed: str = "0-7", allowed_mems:
         effective_mems=parse_cpulist(mems),
         allowed_cpus=parse_cpulist(allowed),
         allowed_mems=parse_cpulist(allowed_mems),
+        partition=partition,
     )
 
 
@@ -36,6 +39,9 @@ def seen(effective: str, *, mems: str = "0", allowed: str = "0-7", allowed_mems:
         pytest.param(seen("0-5"), "0-3", "", True, Action.PIN, Finding.PENDING, "0-3", id="written half by one before"),
         pytest.param(seen("4-7"), "0-3", "", True, Action.PIN, Finding.PENDING, "0-3", id="another socket"),
         pytest.param(seen("4-7"), "0-3", "", False, Action.LEAVE, Finding.FOREIGN, "0-3", id="pinned by another"),
+        pytest.param(
+            seen("0-7", partition=True), "0-3", "", False, Action.LEAVE, Finding.FOREIGN, "0-3", id="a partition"
+        ),
         pytest.param(
             seen("2-5", allowed="2-5"), "0-3", "", False, Action.PIN, Finding.PENDING, "2-3", id="its pod has fewer"
         ),
