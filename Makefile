@@ -122,6 +122,11 @@ bench-live: .venv tools ## Berth against kube-scheduler on one control plane: a 
 demo: .venv ## place Online Boutique on a local cluster (or KUBECONFIG=file) and show what was decided and why
 	$(BIN)/python -m hack.demo $(if $(findstring command,$(origin KUBECONFIG)),--kubeconfig $(KUBECONFIG))
 
+.PHONY: demo-pinning
+demo-pinning: tools ## two applications get a socket each, on a real node of this machine; as root
+	$(BIN)/python -m hack.demo_pinning
+
 .PHONY: demo-down
-demo-down: .venv ## stop the demo's cluster and controllers
+demo-down: .venv ## stop what the demos have started
 	$(BIN)/python -m hack.demo --down
+	hack/cluster down --name demo-pinning

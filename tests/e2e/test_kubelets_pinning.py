@@ -1,8 +1,7 @@
 """Pinning on a real node: deploy/pinning as a kubelet runs it, with pods that a kubelet starts.
 
 The node's two sockets are a copy of sysfs that divides the machine's CPUs, mounted instead of the machine's; the other
-directories are the node's own. What a decision writes at once, the socket of a pod that is about to start, is written
-while a scheduling gate holds the pod.
+directories are the node's own.
 
 Left out: who decides about sockets at first, and faults that need no kubelet (test_pinning_faults.py).
 """
@@ -20,51 +19,26 @@ from typing import Any
 
 import psutil
 import pytest
-import yaml
 
-from agents.node.pinning.cgroup_paths import container_path
-from agents.node.pinning.cpuset import read_cpuset
-from agents.node.pinning.cri import RuntimeClient
+from agents.node.pinning.cpuset import read_cpuset, write_cpuset
 from agents.node.pinning.hierarchy import find_hierarchy
-from berth.api.socketstatus import API_VERSION, KIND, PLACEMENT_MANAGER
-from hack.harness.cluster import REPOSITORY, eventually
+from berth.api.labels import LABEL_INTERFERENCE_CLASS
+from berth.api.socketstatus import PLACEMENT_MANAGER
+from hack.harness.assigned_pods import assign, assignments, seconds_until_pinned, start
+from hack.harness.cluster import eventually
+from hack.harness.pinned_node import daemon_set, manifests, prepare, running
 from hack.localcluster import LocalCluster, Options
-from hack.localcluster.kubelets import berth_image
-from hack.localcluster.kubelets.configuration import PAUSE_IMAGE
 from tests.support.pinning_stand import SOCKETS, two_sockets
-from tests.support.real_nodes import bring_back, processes_on, real_node, require_real_nodes
+from tests.support.real_nodes import bring_back, processes_on, require_real_nodes
 from tests.support.sysfs import write_sysfs
 
 pytestmark = pytest.mark.timeout(600)
 
 NODE = "node-1"
 NAMESPACE = "berth-system"
-PODS = 100
-"""Pods of which it is measured how soon they are pinned; with Berth's a kubelet takes 110."""
+PODS = 109
+"""Pods that are pinned at once: with the agent's as many as a kubelet takes."""
 CPUSETS = find_hierarchy()
-
-
-def rendered(cluster: LocalCluster) -> list[dict[str, Any]]:
-    """deploy/pinning."""
-    return list(yaml.safe_load_all(cluster.kubectl("kustomize", str(REPOSITORY / "deploy" / "pinning")).stdout))
-
-
-def daemon_set(cluster: LocalCluster, root: Path) -> str:
-    """deploy/pinning with the directories of the node instead of a machine's."""
-    node = real_node(cluster, NODE)
-    directories = {"runtime": node.directory, "kubelet": node.directory / "kubelet", "journal": root / "journal"}
-    (document,) = (item for item in rendered(cluster) if item["kind"] == "DaemonSet")
-    spec = document["spec"]["template"]["spec"]
-    for volume in spec["volumes"]:
-        volume["hostPath"]["path"] = str(directories.get(volume["name"], volume["hostPath"]["path"]))
-    spec["volumes"].append({"name": "sysfs", "hostPath": {"path": str(root / "sys")}})
-    (container,) = spec["containers"]
-    for mount in container["volumeMounts"]:
-        # Machines without systemd have a root that is mounted privately, from which nothing is propagated.
-        mount.pop("mountPropagation", None)
-    container["args"] += ["--pinning-runtime=/run/containerd/containerd.sock", "--pinning-sysfs=/host/sys"]
-    container["volumeMounts"].append({"name": "sysfs", "mountPath": "/host/sys", "readOnly": True})
-    return json.dumps(document)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +46,7 @@ def manifest(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) ->
     """The DaemonSet."""
     root = tmp_path_factory.mktemp("pinning")
     write_sysfs(root / "sys", two_sockets())
-    return daemon_set(cluster, root)
+    return json.dumps(daemon_set(cluster, root, root / "sys"))
 
 
 @pytest.fixture(scope="module")
@@ -81,12 +55,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     root = tmp_path_factory.mktemp("p")
     require_real_nodes(root)
     with LocalCluster.start("pinning", root=root, options=Options(kubelets=1)) as started:
-        archive = root / "berth.tar"
-        berth_image.write(archive, berth_image.TAG)
-        started.load_images([archive])
-        archive.unlink()
-        for directory in (REPOSITORY / "crds", REPOSITORY / "deploy" / "rbac"):
-            started.kubectl("apply", "--server-side", "-f", str(directory))
+        prepare(started, root)
         yield started
 
 
@@ -112,50 +81,7 @@ def pairing(cluster: LocalCluster) -> Iterator[None]:
 
 def controller(cluster: LocalCluster) -> list[dict[str, Any]]:
     """What is no DaemonSet of deploy/pinning."""
-    return [item for item in rendered(cluster) if item["kind"] != "DaemonSet"]
-
-
-def start(
-    cluster: LocalCluster, names: dict[str, int], *, letter: str = "B", manager: str = "kubectl"
-) -> dict[str, str]:
-    """Make pods of a class that are assigned by a field manager before they may start; their UIDs by name."""
-    items = []
-    for name in names:
-        metadata = {"name": name, "labels": {"berth.dev/interference-class": letter, "app": "pinned"}}
-        container = {"name": "main", "image": PAUSE_IMAGE, "imagePullPolicy": "Never"}
-        spec = {"containers": [container], "schedulingGates": [{"name": "e2e"}], "terminationGracePeriodSeconds": 0}
-        spec["tolerations"] = [{"operator": "Exists"}]
-        items.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
-    cluster.kubectl("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    found = json.loads(cluster.kubectl("get", "pods", "-lapp=pinned", "-ojson").stdout)["items"]
-    uids = {item["metadata"]["name"]: item["metadata"]["uid"] for item in found}
-    sockets = {item["name"]: item["socket"] for item in assignments(cluster)} | names
-    items = [{"uid": uids[name], "namespace": "default", "name": name, "socket": sockets[name]} for name in uids]
-    assign(cluster, items, manager)
-    gates = json.dumps([{"op": "remove", "path": "/spec/schedulingGates"}])
-    api = cluster.api()
-    for name in names:
-        api.raw(
-            "PATCH",
-            f"/api/v1/namespaces/default/pods/{name}",
-            json.loads(gates),
-            content_type="application/json-patch+json",
-        )
-    api.close()
-    return uids
-
-
-def assignments(cluster: LocalCluster) -> list[dict[str, Any]]:
-    """What the node's SocketStatus asks for."""
-    found = cluster.kubectl("get", "sst", NODE, "-ojson", check=False).stdout
-    spec: list[dict[str, Any]] = json.loads(found or "{}").get("spec", {}).get("assignments", [])
-    return spec
-
-
-def assign(cluster: LocalCluster, items: list[dict[str, Any]], manager: str = "kubectl") -> None:
-    document = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": NODE}, "spec": {"assignments": items}}
-    options = ("--server-side", "--force-conflicts", f"--field-manager={manager}")
-    cluster.kubectl("apply", *options, "-f", "-", input=json.dumps(document))
+    return [item for item in manifests(cluster, "pinning") if item["kind"] != "DaemonSet"]
 
 
 def has(cgroup: Path) -> frozenset[int]:
@@ -165,13 +91,7 @@ def has(cgroup: Path) -> frozenset[int]:
 
 async def cgroups_of(cluster: LocalCluster, uids: set[str]) -> dict[str, Path]:
     """Cgroups of the containers of pods that run, by the pod's UID."""
-    client = RuntimeClient(real_node(cluster, NODE).socket, timeout=10.0)
-    try:
-        found = [container for container in await client.containers() if container.pod_uid in uids]
-        places = {container.pod_uid: await client.place(container.id) for container in found}
-        return {uid: CPUSETS.cgroup(container_path(place.cgroups_path)) for uid, place in places.items()}
-    finally:
-        client.close()
+    return {container.pod_uid: container.cgroup for container in await running(cluster, frozenset(uids))}
 
 
 def settled(cluster: LocalCluster, uids: dict[str, str], sockets: dict[str, int], *, timeout: float = 120.0) -> None:
@@ -260,6 +180,37 @@ def test_a_container_that_starts_again_is_pinned_again(cluster: LocalCluster) ->
     settled(cluster, uids, sockets)
 
 
+@pytest.mark.usefixtures("pinning")
+def test_a_process_that_changes_its_own_cpuset_is_brought_back(cluster: LocalCluster) -> None:
+    sockets = {"seven": 0}
+    uids = start(cluster, sockets)
+    settled(cluster, uids, sockets)
+    (cgroup,) = asyncio.run(cgroups_of(cluster, {uids["seven"]})).values()
+    write_cpuset(cgroup, CPUSETS.version, SOCKETS[0] | SOCKETS[1], read_cpuset(cgroup, CPUSETS.version).effective_mems)
+    assert has(cgroup) == SOCKETS[0] | SOCKETS[1]
+    eventually(lambda: has(cgroup), accept=lambda found: found == SOCKETS[0], what="its socket again", timeout=30.0)
+
+
+@pytest.mark.usefixtures("pinning")
+def test_pods_are_pinned_as_long_as_label_or_profile_states_a_class(cluster: LocalCluster) -> None:
+    sockets = {"eight": 0, "nine": 1}
+    uids = start(cluster, sockets)
+    settled(cluster, uids, sockets)
+    cgroups = asyncio.run(cgroups_of(cluster, {uids[name] for name in sockets}))
+    cluster.kubectl("label", "pod", *sockets, f"{LABEL_INTERFERENCE_CLASS}-")
+    whole = SOCKETS[0] | SOCKETS[1]
+    eventually(
+        lambda: {has(cgroup) for cgroup in cgroups.values()},
+        accept=lambda found: found == {whole},
+        what="what was there before",
+        timeout=30.0,
+    )
+    stated = {"interferenceClass": "B", "workloadProfile": "nine"}
+    assign(cluster, [item | (stated if item["name"] == "nine" else {}) for item in assignments(cluster)])
+    settled(cluster, uids, {"nine": 1})
+    assert has(cgroups[uids["eight"]]) == whole
+
+
 @pytest.mark.usefixtures("pinning", "pairing")
 def test_a_pod_that_goes_leaves_its_socket_to_another(cluster: LocalCluster) -> None:
     sockets = {"first": 0, "second": 0, "third": 1}
@@ -280,12 +231,13 @@ def test_a_pod_that_goes_leaves_its_socket_to_another(cluster: LocalCluster) -> 
 
 
 @pytest.mark.usefixtures("pinning")
-def test_a_hundred_pods_and_what_that_costs(cluster: LocalCluster) -> None:
+def test_as_many_pods_as_a_kubelet_takes_and_what_that_costs(cluster: LocalCluster) -> None:
     """Figures are printed, not judged: they are those of the machine."""
     cluster.kubectl("delete", "pods", "-lapp=pinned", "--force", "--grace-period=0", timeout=120)
     sockets = {f"pod-{number}": number % 2 for number in range(PODS)}
     uids = start(cluster, sockets)
-    waits = asyncio.run(watch(cluster, {uids[name]: SOCKETS[socket] for name, socket in sockets.items()}))
+    wanted = {uids[name]: SOCKETS[socket] for name, socket in sockets.items()}
+    waits = asyncio.run(seconds_until_pinned(cluster, wanted))
     ordered = sorted(waits.values())
     median, last = ordered[len(ordered) // 2], ordered[-1]
     print(f"{len(ordered)} containers pinned after p50 {median:.2f} s, p99 {ordered[-2]:.2f} s, most {last:.2f} s")
@@ -297,25 +249,6 @@ def test_a_hundred_pods_and_what_that_costs(cluster: LocalCluster) -> None:
     )
     share = (sum(process.cpu_times()[:2]) - used) / (time.monotonic() - begun)
     print(f"with {PODS} pinned pods: {share:.2%} of a core, {process.memory_info().rss / 2**20:.0f} MiB resident")
-
-
-async def watch(cluster: LocalCluster, wanted: dict[str, frozenset[int]]) -> dict[str, float]:
-    """Seconds from when each pod's container was first seen running until it had its CPUs, seen every 20 ms or so."""
-    client = RuntimeClient(real_node(cluster, NODE).socket, timeout=10.0)
-    seen: dict[str, tuple[float, Path]] = {}
-    pinned: dict[str, float] = {}
-    async with asyncio.timeout(400):
-        while len(pinned) < len(wanted):
-            for container in await client.containers():
-                if container.pod_uid in wanted and container.pod_uid not in seen:
-                    place = await client.place(container.id)
-                    seen[container.pod_uid] = (time.monotonic(), CPUSETS.cgroup(container_path(place.cgroups_path)))
-            for uid, (begun, cgroup) in seen.items():
-                if uid not in pinned and has(cgroup) == wanted[uid]:
-                    pinned[uid] = time.monotonic() - begun
-            await asyncio.sleep(0.02)
-    client.close()
-    return pinned
 
 
 @pytest.mark.usefixtures("pinning")

@@ -1,6 +1,7 @@
 """Every command of README.md runs, in the order in which a reader meets them.
 
-Left out: `make test`, which is what runs this; the reader's own cluster is the demo's.
+Left out: `make test`, which is what runs this; the reader's own cluster is the demo's. The demo of pinning, which needs
+root and a container runtime, is run by itself.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support.real_nodes import require_real_nodes
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text()
-LEFT_OUT = {"make test"}
+PINNING = "make demo-pinning"
+LEFT_OUT = {"make test", PINNING}
 
 
 def blocks(language: str) -> list[str]:
@@ -67,6 +71,29 @@ def test_explain_names_the_members(shell: subprocess.CompletedProcess[str]) -> N
 
 def test_explain_says_what_is_on_a_node(shell: subprocess.CompletedProcess[str]) -> None:
     assert re.search(r"^Node [a-z0-9-]+: \d+ pods? placed by Berth", shell.stdout, flags=re.MULTILINE)
+
+
+@pytest.mark.timeout(600)
+def test_the_demo_of_pinning_shows_a_socket_for_each(tmp_path: Path) -> None:
+    require_real_nodes(tmp_path)
+    assert f"{PINNING}\n" in blocks("sh")
+    try:
+        shown = subprocess.run(
+            PINNING.split(), cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=500
+        )
+    finally:
+        subprocess.run(["make", "demo-down"], cwd=REPOSITORY, capture_output=True, check=False, timeout=120)
+    assert shown.returncode == 0, f"{shown.stdout[-4000:]}\n{shown.stderr[-4000:]}"
+    row = r"^batch +(\S) +(\S+)\nother +(\S) +(\S+)\nweb +(\S) +(\S+)$"
+    before, labelled, after = re.findall(row, shown.stdout, flags=re.MULTILINE)
+    assert [table[::2] for table in (before, labelled, after)] == [("-", "-", "-"), ("C", "-", "B"), ("-", "-", "-")]
+    (whole,) = {*before[1::2], *after[1::2]}
+    batch, other, web = labelled[1::2]
+    assert other == whole
+    assert len({batch, web, whole}) == 3
+    [text] = [block for block in blocks("text") if "PINNED" in block]
+    headings = {line for line in text.splitlines() if not re.search(r"\d", line)}
+    assert headings <= set(shown.stdout.splitlines())
 
 
 @pytest.mark.parametrize(

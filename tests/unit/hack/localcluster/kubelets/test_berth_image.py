@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import sys
 import tarfile
@@ -130,3 +131,14 @@ def test_commands_are_found_by_their_names_as_in_the_dockerfiles_image() -> None
         value for name, _, value in (item.partition("=") for item in berth_image.CONFIG["Env"]) if name == "PATH"
     )
     assert path.split(":")[0] == "/opt/berth/bin"
+
+
+def test_modules_of_the_project_are_compiled_for_where_they_lie(tmp_path: Path) -> None:
+    found = berth_image.compiled(tmp_path)
+    tag = sys.implementation.cache_tag
+    packages = berth_image.PREFIX / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    made = found[packages / "berth" / "cli" / "__pycache__" / f"entry.{tag}.pyc"].read_bytes()
+    source = (REPOSITORY / "berth" / "cli" / "entry.py").stat()
+    # Python takes one whose flags, time and size of the source are these, and makes it anew otherwise.
+    assert made[4:16] == struct.pack("<III", 0, int(source.st_mtime), source.st_size)
+    assert {path.name.partition(".")[0] for path in found} >= {"entry", "pinner", "handlers"}
