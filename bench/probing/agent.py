@@ -49,8 +49,14 @@ def prepare(cluster: LocalCluster, peers: list[str]) -> None:
     api.close()
 
 
-def start(cluster: LocalCluster, directory: Path) -> subprocess.Popen[bytes]:
-    """Start the agent of node-0 with what the kubelet gives a pod, in a mount namespace of its own."""
+def start(cluster: LocalCluster, directory: Path, *, pinning: bool) -> subprocess.Popen[bytes]:
+    """Start the agent of node-0 with what the kubelet gives a pod, in a mount namespace of its own.
+
+    Args:
+        cluster: where it works.
+        directory: for its credentials and its journal.
+        pinning: whether it pins as well, in the same process.
+    """
     for name, text in (
         ("token", cluster.token),
         ("ca.crt", cluster.ca_file.read_text()),
@@ -62,6 +68,8 @@ def start(cluster: LocalCluster, directory: Path) -> subprocess.Popen[bytes]:
     environment |= {"KUBERNETES_SERVICE_HOST": str(server.hostname), "KUBERNETES_SERVICE_PORT": str(server.port)}
     run = [sys.executable, "-c", "from berth.cli.entry import main; main()", "run", "node", "--node-name", "node-0"]
     run += ["--health-port", "0", "--health-host", "127.0.0.1", "--log-level", "warning", "--node-address", OWN]
+    if pinning:
+        run += ["pinning", "--pinning-name", "node-0", "--pinning-journal", str(directory / "journal")]
     command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _IN_POD, "sh", str(directory), *run]
     return subprocess.Popen(command, env=environment)
 
@@ -72,6 +80,7 @@ def main() -> None:
     parser.add_argument("--peers", type=int, default=10, help="peers (default: 10)")
     parser.add_argument("--warm-up", type=float, default=20.0, help="seconds before measuring (default: 20)")
     parser.add_argument("--seconds", type=float, default=60.0, help="seconds that are measured (default: 60)")
+    parser.add_argument("--pinning", action="store_true", help="pinning too, in the same process")
     options = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}\n")
     print("| process | CPU % of a core | RSS MiB | of it shared with others |")
@@ -83,7 +92,7 @@ def main() -> None:
     ):
         install_crds(cluster)
         prepare(cluster, peers)
-        with start(cluster, Path(directory)) as process:
+        with start(cluster, Path(directory), pinning=options.pinning) as process:
             time.sleep(options.warm_up)
             agent = psutil.Process(process.pid)
             both = {"agent": agent, "its prober": agent.children()[0]}

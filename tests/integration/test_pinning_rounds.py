@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,37 @@ async def test_another_agent_stops_new_pins_and_nothing_else(node: Rounds) -> No
     await pinner.restore_all(careful=True)
     assert [each.cpus for each in (ours, drifted, theirs, new)] == [ALL, ALL, OTHER, ALL]
     assert not node.journal.entries
+
+
+async def test_while_nothing_changes_the_runtime_is_asked_as_seldom_as_cpusets_are_read(node: Rounds) -> None:
+    first, second = node.container(0), node.container(1)
+    pinner, wishes = node.agent(), (wish(0), wish(1))
+    for _ in range(2):
+        await pinner.round(wishes, observe=False)
+    node.runtime.asked.clear()
+    for _ in range(3):
+        node.now += 1
+        found = await pinner.round(wishes, observe=False)
+        assert all(state.pinned for state in found.pods)
+    assert node.runtime.asked == []
+    node.room.end(first.known.cgroup)
+    del node.runtime.containers[first.id]
+    another, late = node.container(0), node.container(2)
+    await pinner.round(wishes, observe=False)
+    assert another.cpus == ONE, "one that ended has another in its place at once"
+    await pinner.round((*wishes, wish(2)), observe=False)
+    assert (second.cpus, late.cpus) == (ONE, ONE), "what the API server tells is looked at at once"
+
+
+async def test_a_container_that_is_to_come_is_looked_for(node: Rounds) -> None:
+    node.container(0)
+    pinner, wishes = node.agent(), (replace(wish(0), containers=2),)
+    for _ in range(2):
+        await pinner.round(wishes, observe=False)
+    late = node.container(0)
+    late.known.name = "late"
+    await pinner.round(wishes, observe=False)
+    assert late.cpus == ONE
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["the same agent", "the next agent"])
@@ -124,14 +157,14 @@ def test_a_cgroup_inside_that_goes_meanwhile_is_passed_over(node: Rounds, monkey
     inner = web.known.cgroup / "inner"
     make(inner, node.room.hierarchy.root)
     found = read_cpuset(web.known.cgroup, node.room.hierarchy.version)
-    read = Path.read_text
+    opened = os.open
 
-    def going(self: Path, *given: object, **named: object) -> str:
-        if self.parent == inner and inner.is_dir():
+    def going(path: Path, flags: int) -> int:
+        if path.parent == inner and inner.is_dir():
             inner.rmdir()
-        return read(self)
+        return opened(path, flags)
 
-    monkeypatch.setattr(Path, "read_text", going)
+    monkeypatch.setattr(os, "open", going)
     write_cpuset(web.known.cgroup, node.room.hierarchy.version, ONE, found.effective_mems)
     assert web.cpus == ONE
     assert inner.is_dir() is (node.room.hierarchy.version is Version.V2)

@@ -29,6 +29,8 @@ class Known:
     """the same from the top of the hierarchy"""
     pid: int = 0
     """its first process"""
+    name: str = "main"
+    """name of the container in its pod"""
     keeps: tuple[str, str] = ("", "")
     """CPUs and NUMA nodes that it was told to have, applied again with every update"""
 
@@ -110,7 +112,7 @@ class ScriptedRuntime:
         answer = message("ListContainersResponse")()
         for identity, known in self.containers.items():
             found = answer.containers.add(id=identity, state=RUNNING)
-            found.labels[LABEL_POD_UID], found.labels[LABEL_CONTAINER] = known.uid, "main"
+            found.labels[LABEL_POD_UID], found.labels[LABEL_CONTAINER] = known.uid, known.name
         return answer
 
     async def _status(self, request: Any) -> Any:

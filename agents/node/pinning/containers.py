@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -86,6 +87,10 @@ class Containers:
         self._unanswered &= present
         self._known = {key: located for key, located in self._known.items() if key in present}
         return list(self._known.values())
+
+    def all_there(self) -> bool:
+        """Return whether none of the containers that were found last has ended."""
+        return all(os.path.isdir(located.cgroup) for located in self._known.values())
 
     async def cpusets(self, located: Iterable[Located]) -> Cpusets:
         """Return the cpusets of containers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import structlog
@@ -66,6 +66,7 @@ class Pinner:
         self._strays: dict[str, str] = {}
         self._decisions: dict[str, Decision] = {}
         self._looked = -LOOK_SECONDS
+        self._last: tuple[Sequence[PodWish], bool, Round] | None = None
         self._stopping = False
 
     @property
@@ -73,14 +74,37 @@ class Pinner:
         """Whether nothing is left of ours on the node."""
         return not self._journal.entries
 
-    async def round(self, wishes: Iterable[PodWish], *, observe: bool) -> Round:
+    async def round(self, wishes: Sequence[PodWish], *, observe: bool) -> Round:
         """Look at the containers of pods, and write those that have other CPUs than wanted.
 
         Args:
-            wishes: pods of the node; all that are not among them, or have no CPUs there, are not to be pinned.
+            wishes: pods of the node; all that are not among them, or have no CPUs there, are not to be pinned. The same
+                object as in the round before says that the API server has told nothing new.
             observe: pin nothing, and give back what is still as it was written; somebody else pins.
         """
-        by_uid = {wish.runtime_uid: wish for wish in wishes}
+        if self._last is not None:
+            before, observed, last = self._last
+            if wishes is before and observe == observed and self._is_quiet(last):
+                return last
+        found = await self._round({wish.runtime_uid: wish for wish in wishes}, observe=observe)
+        self._last = wishes, observe, found
+        return found
+
+    def _is_quiet(self, last: Round) -> bool:
+        """Whether nothing can have changed since the last round but what is looked for every few seconds.
+
+        Each container that a pod is to have runs and has its CPUs: another one comes in the place of one that goes.
+        """
+        if self._clock() - self._looked >= LOOK_SECONDS or last.problem or last.silence or last.foreign:
+            return False
+        if any(decision.action is not Action.LEAVE for decision in self._decisions.values()):
+            return False
+        wanted = [state for state in last.pods if state.wish.cpus]
+        if not all(state.pinned and len(state.findings) >= state.wish.containers for state in wanted):
+            return False
+        return self._containers.all_there()
+
+    async def _round(self, by_uid: Mapping[str, PodWish], *, observe: bool) -> Round:
         known = {**self._journal.marks, **self._journal.entries}
         if not by_uid and not known:
             self._decisions.clear()

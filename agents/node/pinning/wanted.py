@@ -81,7 +81,7 @@ class PodWish:
     name: str
     """its name"""
     interference_class: InterferenceClass | None
-    """class by its label; None: it has an assignment and no class, and is left alone"""
+    """its class; None: it has an assignment and no class, and is left alone"""
     socket: int | None = None
     """socket that it is to be on; None: none, it is left alone"""
     cpus: frozenset[int] = frozenset()
@@ -90,6 +90,8 @@ class PodWish:
     """NUMA nodes of that socket; empty: it keeps those that it has"""
     running: bool = False
     """whether the API server says that it runs and is not to end"""
+    containers: int = 0
+    """containers that run in it while none has ended"""
 
 
 class Wanted(NamedTuple):
@@ -233,6 +235,7 @@ def _wish(
         cpus=chosen.cpus if chosen else frozenset(),
         mems=_near(machine, chosen) if chosen and memory else frozenset(),
         running=pod.status.phase == "Running" and pod.metadata.deletion_timestamp is None,
+        containers=len(pod.spec.containers) + sum(each.restart_policy == "Always" for each in pod.spec.init_containers),
     )
 
 

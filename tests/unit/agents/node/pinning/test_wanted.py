@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agents.node.pinning.wanted import Patience, PodWish, Wanted, read_assignments, wanted
 from berth.api.interference import InterferenceClass
 from berth.kube.meta import ObjectMeta
-from berth.kube.objects import Pod, PodStatus
+from berth.kube.objects import Container, Pod, PodStatus
 from tests.support.sysfs import uniform
 
 MACHINE = uniform(sockets=2, cores=2, threads=2)
@@ -74,6 +74,14 @@ def test_a_class_that_a_profile_states_is_taken_from_the_assignment(
     assert (wish.interference_class, bool(wish.cpus)) == (letter, letter is not None)
     left_alone = [problem for problem in answer.problems if "states no interference class" in str(problem)]
     assert bool(left_alone) == (letter is None)
+
+
+def test_containers_that_run_together_are_counted() -> None:
+    web = pod("web")
+    web.spec.containers = [Container(), Container()]
+    web.spec.init_containers = [Container(), Container(restart_policy="Always")]
+    (wish,) = found([], web).pods
+    assert wish.containers == 3
 
 
 def test_memory_only_when_asked_for() -> None:
