@@ -11,7 +11,7 @@ from typing import NamedTuple
 import structlog
 
 from agents.node.pinning.cgroup_paths import CgroupPathError, container_path
-from agents.node.pinning.cpuset import Cpuset, CpusetError, read_cpuset
+from agents.node.pinning.cpuset import Cpuset, CpusetError, is_in_effect, read_cpuset
 from agents.node.pinning.cri import Container, CriError, Place, RuntimeClient
 from agents.node.pinning.hierarchy import Hierarchy
 
@@ -92,10 +92,10 @@ class Containers:
         """Return whether none of the containers that were found last has ended."""
         return all(os.path.isdir(located.cgroup) for located in self._known.values())
 
-    async def cpusets(self, located: Iterable[Located]) -> Cpusets:
-        """Return the cpusets of containers."""
+    async def cpusets(self, located: Iterable[Located], known: Mapping[str, Cpuset]) -> Cpusets:
+        """Return the cpusets of containers; those that are known, by ID, as they were while the same is in effect."""
         wanted = list(located)
-        return await asyncio.to_thread(self._read, wanted) if wanted else Cpusets({}, {})
+        return await asyncio.to_thread(self._read, wanted, known) if wanted else Cpusets({}, {})
 
     async def _locate(self, container: Container) -> Located | None:
         self._beat()
@@ -127,11 +127,13 @@ class Containers:
             for identity, (uid, cgroup) in found.items()
         ]
 
-    def _read(self, located: list[Located]) -> Cpusets:
-        found = Cpusets({}, {})
+    def _read(self, located: list[Located], known: Mapping[str, Cpuset]) -> Cpusets:
+        found, version = Cpusets({}, {}), self._hierarchy.version
         for each in located:
+            before = known.get(each.container.id)
             try:
-                found.read[each.container.id] = read_cpuset(each.cgroup, self._hierarchy.version)
+                same = before is not None and is_in_effect(each.cgroup, version, before)
+                found.read[each.container.id] = before if before and same else read_cpuset(each.cgroup, version)
             except CpusetError as error:
                 if error.gone:
                     self._known.pop(each.container.id, None)

@@ -76,6 +76,17 @@ def read_cpuset(cgroup: Path, version: Version) -> Cpuset:
     )
 
 
+def is_in_effect(cgroup: Path, version: Version, known: Cpuset) -> bool:
+    """Return whether a cgroup has the same in effect as when its cpuset was read: a third of the files say so.
+
+    Raises:
+        CpusetError: as :func:`read_cpuset`.
+    """
+    cpus, mems = _EFFECTIVE[version]
+    found = _numbers(cgroup / cpus), _numbers(cgroup / mems)
+    return found == (known.effective_cpus, known.effective_mems)
+
+
 def write_cpuset(cgroup: Path, version: Version, cpus: frozenset[int], mems: frozenset[int]) -> None:
     """Give the processes of a cgroup these CPUs and NUMA nodes, both not empty; cgroups inside it follow.
 

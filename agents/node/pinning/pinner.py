@@ -117,7 +117,7 @@ class Pinner:
             for key, each in running.items()
             if each.container.pod_uid in by_uid or key in self._journal.entries
         }
-        await self._look(located)
+        await self._look(located, by_uid)
         self._decide(located, by_uid)
         await self._follow_processes(located)
         self._reconciler.keep(frozenset(located))
@@ -153,7 +153,7 @@ class Pinner:
     ) -> list[Restored]:
         return await restore(self._journal, self._writer, self._hierarchy, entries, careful=careful, asking=asking)
 
-    async def _look(self, located: Mapping[str, Located]) -> None:
+    async def _look(self, located: Mapping[str, Located], wishes: Mapping[str, PodWish]) -> None:
         """Read cpusets: all of them if that is due, else of those that are new or have not what is wanted."""
         now = self._clock()
         due = now - self._looked >= LOOK_SECONDS
@@ -162,12 +162,20 @@ class Pinner:
             self._strays.clear()
         known = {} if due else self._cpusets
         settled = {key for key, each in self._decisions.items() if each.finding in _SETTLED and key in known}
-        read = await self._containers.cpusets(each for key, each in located.items() if key not in settled)
+        whole = {key: self._cpusets[key] for key, each in located.items() if self._has_all(key, each, wishes)}
+        read = await self._containers.cpusets((each for key, each in located.items() if key not in settled), whole)
         self._cpusets = {key: found for key, found in known.items() if key in settled and key in located} | read.read
         for key, problem in read.problems.items():
             if self._unreadable.get(key) != problem:
                 log.warning("cpuset not read", container=key, problem=problem)
         self._unreadable = read.problems
+
+    def _has_all(self, key: str, each: Located, wishes: Mapping[str, PodWish]) -> bool:
+        """Whether a container had all that is wanted: what its pod's cgroup lets it have matters to it no more."""
+        decision, wish = self._decisions.get(key), wishes.get(each.container.pod_uid)
+        if decision is None or wish is None or decision.finding is not Finding.IN_EFFECT or key not in self._cpusets:
+            return False
+        return decision.cpus == wish.cpus and decision.mems >= wish.mems
 
     async def _follow_processes(self, located: Mapping[str, Located]) -> None:
         """Have those containers told whose first process has left them; each is looked at as often as its cpuset."""

@@ -67,7 +67,7 @@ async def test_cpusets_of_those_that_are_there(tmp_path: Path, containers: Conta
     (broken / "cpuset.effective_cpus").write_text("many")
     found = await containers.of(frozenset({"u1"}), {})
     assert len(found) == 2
-    cpusets, problems = await containers.cpusets(found)
+    cpusets, problems = await containers.cpusets(found, {})
     assert cpusets.keys() == {FIRST}
     assert cpusets[FIRST].effective_cpus == {0}
     assert problems == {
@@ -79,4 +79,4 @@ async def test_those_that_have_ended_are_no_problem(tmp_path: Path, containers: 
     ended = cgroup(tmp_path / "cpuset" / "kubepods" / "podu1" / FIRST)
     found = await containers.of(frozenset({"u1"}), {})
     shutil.rmtree(ended)
-    assert await containers.cpusets(found) == ({}, {})
+    assert await containers.cpusets(found, {}) == ({}, {})

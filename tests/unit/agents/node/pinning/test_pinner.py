@@ -117,6 +117,17 @@ async def test_what_is_wanted_no_more_is_given_back_and_waits_for_the_runtime(no
     assert await node.round() == Round()
 
 
+async def test_a_pod_that_gets_more_cpus_has_its_containers_get_those_of_their_socket(node: Node) -> None:
+    web = node.container("web")
+    for cgroup in (web.parent, web):
+        (cgroup / "cpuset.cpus").write_text("0,2")
+    for expected in ("0", "0-1"):
+        for _ in range(2):
+            assert (await node.round(wish("web"))).pods[0].pinned
+        assert cpus(web) == expected
+        (web.parent / "cpuset.cpus").write_text("0-3")
+
+
 async def test_others_change_it_again_and_again(node: Node) -> None:
     web = node.container("web")
     await node.round(wish("web"))
