@@ -193,6 +193,24 @@ def test_links_and_prices_of_bandwidth_cannot_be_said_in_counts(
     assert (asked(cluster(), member("a0", "a"), member("b0", "b"), edges=edges) is None) is bool(bandwidth)
 
 
+def test_links_between_zones_have_what_other_groups_leave_of_them() -> None:
+    """What the group's own pods take is counted anew with the plan; calls inside a zone take of another link."""
+    between, inside = (
+        Link(name="between", capacity="1G", zones=[("z3", "z1")]),
+        Link(name="inside", capacity="2G", zones=[("z1", "z1"), ("z3", "z3")]),
+    )
+    small = lab(profile=Profile(links=[between, inside]))
+    small.group(group_object("other", *chain("a", "b", minBandwidth="30M")))
+    small.see(member("oa", "a", on="n0", group="other"), member("ob", "b", on="n2", group="other"))
+    small.see(member("a0", "a", on="n0"), member("b0", "b", on="n2"))
+    found = question(small, member("b1", "b"), edges={"minBandwidth": "10M"})
+    assert found.carried
+    assert [(sorted(link.between), link.free) for link in found.problem.nodes.links] == [
+        ([(0, 1)], 970e6),
+        ([(0, 0), (1, 1)], 2e9),
+    ]
+
+
 def test_what_pods_request_of_bandwidth_themselves_is_kept_from_their_edges() -> None:
     requesting = [member(f"a{n}", "a", network_aware_com__bandwidth="1M") for n in range(3)]
     nowhere = {"topologySpreadConstraints": [builders.spread("rack", {WORKLOAD: "c"})]}
