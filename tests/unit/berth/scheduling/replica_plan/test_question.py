@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from berth.kube.objects import Pod, Service
+from berth.kube.objects import OwnerReference, Pod, Service
 from berth.network.costs import NO_COSTS
 from berth.network.routing import Routing
 from berth.scheduling.configuration import Link, Profile
@@ -161,6 +161,24 @@ def test_bandwidth_of_a_group_is_counted_anew_with_that_of_its_placed_pods() -> 
     assert found.problem.nodes.bandwidth is not None
     assert found.problem.nodes.bandwidth.tolist() == [100e6, np.inf, np.inf, np.inf]
     assert [edge.bandwidth for edge in found.problem.edges] == [10e6]
+
+
+def revision(name: str, template: str, *, on: str = "") -> Pod:
+    """Pod of a revision of the Deployment a."""
+    owner = f"a-{template}"
+    pod = member(f"{owner}-{name}", "a", on=on, labels={"pod-template-hash": template})
+    pod.metadata.owner_references = [OwnerReference(kind="ReplicaSet", name=owner, uid=owner, controller=True)]
+    return pod
+
+
+@pytest.mark.parametrize(("edges", "leaving"), [({"minBandwidth": "10M"}, {0: 2}), ({}, {})], ids=["some", "none"])
+def test_pods_that_a_rollout_replaces_count_for_bandwidth_alone(edges: dict[str, str], leaving: dict[int, int]) -> None:
+    small = limited()
+    small.see(revision("a0", "old", on="n0"), revision("a1", "old", on="n0"), revision("a2", "new", on="n1"))
+    small.see(member("b0", "b", on="n2"))
+    made = question(small, revision("a3", "new"), edges=edges).problem
+    assert [dict(each.placed) for each in made.workloads] == [{1: 1}, {2: 1}]
+    assert [dict(each.leaving) for each in made.workloads] == [leaving, {}]
 
 
 def test_bandwidth_is_routed_as_the_service_says() -> None:
