@@ -38,6 +38,8 @@ Pair = tuple[str, str]
 
 REPORTS: Final = ProbeReports.choice
 """Source whose figures are shown."""
+MAX_SEGMENTS: Final = 200
+"""Segments of one zone that are shown at most: their pairs are 39,800."""
 _ELSEWHERE: Final[Mapping[str, str]] = {
     Prometheus.choice: "with Prometheus alone: ask it for the controller's query",
     ConfigMaps.choice: "in the ConfigMap alone, by pairs of nodes",
@@ -123,18 +125,22 @@ def topology_document(
 def _segments(
     places: Places, costs: NetworkCosts, direct: Mapping[str, set[Pair]], figures: Mapping[Pair, PairFigures]
 ) -> list[dict[str, Any]]:
-    """The segments of each zone about whose pairs something is known, with these."""
+    """The segments of each zone of which something is known, with their pairs; of many, some."""
     known = {*costs.segments, *costs.cut_segments, *figures}
+    named = {end for pair in known for end in pair}
     found: list[dict[str, Any]] = []
     for (region, zone), segments in sorted(places.segments_of.items()):
-        pairs = [(one, other) for one in segments for other in segments if one != other]
+        there = [segment for segment in segments if segment in named]
+        shown = there[:MAX_SEGMENTS]
+        pairs = [(one, other) for one in shown for other in shown if one != other]
         if known.isdisjoint(pairs):
             continue
         entries = [
             _pair(pair, (Place(region, zone, pair[0]), Place(region, zone, pair[1])), costs, direct, figures.get(pair))
             for pair in pairs
         ]
-        found.append({"region": region, "zone": zone, "names": list(segments), "pairs": entries})
+        left = len(there) - len(shown)
+        found.append({"region": region, "zone": zone, "names": shown, "left": left, "pairs": entries})
     return found
 
 

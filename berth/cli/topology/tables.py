@@ -44,6 +44,8 @@ def topology_page(document: Mapping[str, Any], *, width: int, color: bool = Fals
         where = "/".join(name for name in (zone["region"], zone["zone"]) if name)
         page.heading(f"SEGMENTS OF {where}: COST FROM ROW TO COLUMN")
         _section(page, "SEGMENT", zone["names"], zone["pairs"], width, figures=figures)
+        if zone["left"]:
+            page.line(f"and {counted(zone['left'], 'segment')} more")
     return page.text()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE
 from berth.api.networktopology import NetworkTopology
-from berth.cli.topology.document import topology_document
+from berth.cli.topology.document import MAX_SEGMENTS, topology_document
 from berth.kube.probe_reports import Report
 from tests.support.topologies import Stated, probe_report, probed_peer, raw_topology, weight_set
 
@@ -141,6 +141,24 @@ def test_where_costs_come_from_and_their_age(known: bool) -> None:
     assert found.get("source") == (
         {"reason": "ProbeReportsRead", "message": "ProbeReports of 3 nodes"} if known else None
     )
+
+
+def test_of_thousands_of_segments_those_are_shown_of_which_something_is_known() -> None:
+    """All pairs of 3000 segments would be nine million."""
+    nodes = {f"n-{n}": {LABEL_REGION: "r", LABEL_ZONE: "a", LABEL_SEGMENT: f"s{n}"} for n in range(3000)}
+    few: Stated = {"s7>s9": 3, "s9>s2000": 4}
+    many: Stated = {f"s0>s{n}": 3 for n in range(1, 300)}
+
+    def shown(links: Stated) -> dict[str, Any]:
+        topology = NetworkTopology.parse(raw_topology(weight_set("UserDefined", segments=links)))
+        [found] = topology_document(topology, nodes, [], now=NOW)["segments"]
+        return dict(found)
+
+    found = shown(few)
+    assert (found["names"], found["left"], len(found["pairs"])) == (["s2000", "s7", "s9"], 0, 6)
+    found = shown(many)
+    assert (len(found["names"]), found["left"]) == (MAX_SEGMENTS, 300 - MAX_SEGMENTS)
+    assert len(found["pairs"]) == MAX_SEGMENTS * (MAX_SEGMENTS - 1)
 
 
 def test_segments_of_zones_of_which_something_is_known_are_there_with_their_pairs() -> None:

@@ -74,7 +74,7 @@ def test_segments_of_a_zone_have_a_matrix_of_their_own() -> None:
         {"origin": "s2", "destination": "s3", "cost": 5, "level": "segment", "derived": False},
         {"origin": "s3", "destination": "s2", "cost": 6, "level": "segment", "derived": False},
     ]
-    segments = [{"region": "r", "zone": "a", "names": ["s1", "s2", "s3"], "pairs": pairs}]
+    segments = [{"region": "r", "zone": "a", "names": ["s1", "s2", "s3"], "left": 4, "pairs": pairs}]
     text = topology_page(document(1, segments=segments), width=110)
     assert text.index("Fewer than two zones") < text.index("SEGMENTS OF r/a: COST FROM ROW TO COLUMN")
     lines = [line.split() for line in text.splitlines()]
@@ -84,6 +84,7 @@ def test_segments_of_a_zone_have_a_matrix_of_their_own() -> None:
     assert ["3", "s3", "?", "6", "."] in lines
     assert ["s2", "s1", "1", *"-----", "as", "inside", "the", "zone"] in lines
     assert "z that inside the zone" in text
+    assert "and 4 segments more" in text
 
 
 @pytest.mark.parametrize(("zones", "width"), [(7, 80), (30, 80), (30, 110), (30, 300), (30, 10), (200, 110)])
