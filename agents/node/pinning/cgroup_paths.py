@@ -108,17 +108,15 @@ def container_directory(driver: Driver, runtime: Runtime, container_id: str) -> 
     return container_id if runtime is Runtime.CONTAINERD else f"crio-{container_id}"
 
 
-def is_of(container_id: str, directory: str) -> bool:
-    """Whether a cgroup of that name is the container's, whoever made it; CRI-O's monitor of it is not."""
-    return any(
-        directory == container_directory(driver, runtime, container_id) for driver in Driver for runtime in Runtime
-    )
+def container_directories(container_id: str) -> frozenset[str]:
+    """Return every name that a container's cgroup may have, whoever made it; CRI-O's monitor of it has another."""
+    return frozenset(container_directory(driver, runtime, container_id) for driver in Driver for runtime in Runtime)
 
 
 def container_in(directory: str) -> str | None:
     """Return the ID of the container that a cgroup inside a pod's is of; None if it is of none."""
     match = re.fullmatch("(?:cri-containerd-|crio-)?([0-9a-f]{64})(?:[.]scope)?", directory)
-    return match[1] if match and is_of(match[1], directory) else None
+    return match[1] if match and directory in container_directories(match[1]) else None
 
 
 def pod_paths(uid: str, *, root: PurePosixPath = ROOT) -> tuple[PurePosixPath, ...]:

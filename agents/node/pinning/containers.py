@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
@@ -77,12 +78,9 @@ class Containers:
             return await asyncio.to_thread(self._search, pod_uids, others)
         self._say("")
         chosen = [found for found in running if found.pod_uid in pod_uids or found.id in others]
-        for container in chosen:
-            # One that was found by its cgroup while the runtime was silent has no process that is known.
-            if container.id not in self._known or (container.id in self._unanswered and not self._runtime.silent):
-                located = await self._locate(container)
-                if located is not None:
-                    self._known[container.id] = located
+        # One that was found by its cgroup while the runtime was silent has no process that is known.
+        again = self._unanswered if not self._runtime.silent else set()
+        await self._locate([each for each in chosen if each.id not in self._known or each.id in again])
         present = {container.id for container in chosen}
         self._unanswered &= present
         self._known = {key: located for key, located in self._known.items() if key in present}
@@ -97,26 +95,38 @@ class Containers:
         wanted = list(located)
         return await asyncio.to_thread(self._read, wanted, known) if wanted else Cpusets({}, {})
 
-    async def _locate(self, container: Container) -> Located | None:
-        self._beat()
-        self._unanswered.discard(container.id)
-        try:
-            place = await self._runtime.place(container.id)
-        except CriError as error:
-            log.info("container not asked about", container=container.id, error=str(error))
-            place = Place("", 0)
-            if not error.answered:
-                self._unanswered.add(container.id)
-        cgroup = await asyncio.to_thread(self._cgroup, container.id, place.cgroups_path)
-        return None if cgroup is None else Located(container, cgroup, place.pid)
+    async def _locate(self, containers: list[Container]) -> None:
+        """Find out where containers are, as far as they have a cgroup."""
+        places = {container.id: await self._place(container.id) for container in containers}
+        if not places:
+            return
+        cgroups = await asyncio.to_thread(self._cgroups, {key: place.cgroups_path for key, place in places.items()})
+        for container in containers:
+            if container.id in cgroups:
+                self._known[container.id] = Located(container, cgroups[container.id], places[container.id].pid)
 
-    def _cgroup(self, container: str, stated: str) -> Path | None:
+    async def _place(self, container: str) -> Place:
+        """Where the runtime says that a container is; nowhere if it does not."""
+        self._beat()
+        self._unanswered.discard(container)
         try:
-            path = self._hierarchy.cgroup(container_path(stated))
-        except CgroupPathError:
-            return self._hierarchy.search(container)
-        # The runtime may see another part of the hierarchy than the agent, as inside a container of its own.
-        return path if path.is_dir() else self._hierarchy.search(container)
+            return await self._runtime.place(container)
+        except CriError as error:
+            log.info("container not asked about", container=container, error=str(error))
+            if not error.answered:
+                self._unanswered.add(container)
+            return Place("", 0)
+
+    def _cgroups(self, stated: Mapping[str, str]) -> dict[str, Path]:
+        found = {}
+        for container, text in stated.items():
+            with contextlib.suppress(CgroupPathError):
+                path = self._hierarchy.cgroup(container_path(text))
+                if path.is_dir():
+                    found[container] = path
+        # The runtime may see another part of the hierarchy than the agent, as inside a container of its own. All are
+        # searched for at once: a node has thousands of cgroups, and a runtime that is silent places no container.
+        return found | self._hierarchy.search_all(stated.keys() - found.keys())
 
     def _search(self, pod_uids: frozenset[str], others: Mapping[str, str]) -> list[Located]:
         stated = {identity: self._hierarchy.cgroup(PurePosixPath("/") / path) for identity, path in others.items()}

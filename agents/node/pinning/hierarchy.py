@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from agents.node.pinning.cgroup_paths import container_in, is_of, pod_paths
+from agents.node.pinning.cgroup_paths import container_directories, container_in, pod_paths
 
 MOUNT: Final = Path("/sys/fs/cgroup")
 """Where hierarchies are mounted."""
@@ -57,7 +57,20 @@ class Hierarchy:
 
     def search(self, container_id: str) -> Path | None:
         """Return the cgroup of a container wherever it is; None if there is none."""
-        return next((path for path in self._below() if is_of(container_id, path.name)), None)
+        return self.search_all([container_id]).get(container_id)
+
+    def search_all(self, container_ids: Iterable[str]) -> dict[str, Path]:
+        """Return the cgroups of containers, by ID, of those that have one; looks at every cgroup once at the most."""
+        names = {name: container_id for container_id in container_ids for name in container_directories(container_id)}
+        missing = set(names.values())
+        found: dict[str, Path] = {}
+        for path in self._below() if missing else ():
+            container_id = names.get(path.name)
+            if container_id is not None and found.setdefault(container_id, path) is path:
+                missing.discard(container_id)
+                if not missing:
+                    break
+        return found
 
     def containers_of(self, pod_uids: frozenset[str]) -> Iterator[tuple[str, str, Path]]:
         """UID of the pod, ID and cgroup of every container of these pods, for when the runtime cannot be asked.

@@ -13,10 +13,10 @@ from agents.node.pinning.cgroup_paths import (
     Driver,
     QosClass,
     Runtime,
+    container_directories,
     container_directory,
     container_in,
     container_path,
-    is_of,
     pod_path,
     pod_paths,
     slice_path,
@@ -107,7 +107,7 @@ def test_a_root_of_the_kubelets_stands_before_it(driver: Driver) -> None:
 )
 def test_the_name_of_a_containers_cgroup(driver: Driver, runtime: Runtime, expected: str) -> None:
     assert container_directory(driver, runtime, ID) == expected
-    assert is_of(ID, expected)
+    assert expected in container_directories(ID)
     assert container_in(expected) == ID
 
 
@@ -122,7 +122,7 @@ def test_the_name_of_a_containers_cgroup(driver: Driver, runtime: Runtime, expec
     ],
 )
 def test_what_is_no_containers_cgroup(directory: str) -> None:
-    assert not is_of(ID, directory)
+    assert directory not in container_directories(ID)
     assert container_in(directory) is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -56,6 +57,25 @@ async def test_each_that_is_asked_about_shows_that_work_goes_on(tmp_path: Path) 
         found = await containers.of(frozenset({"u1"}), {})
         assert {each.container.id: each.cgroup for each in found} == {FIRST: pod / FIRST, SECOND: pod / SECOND}
     assert len(beats) == 2, "where one is, is remembered"
+    client.close()
+    await runtime.stop()
+
+
+async def test_those_that_the_runtime_does_not_place_are_searched_for_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = {name: cgroup(tmp_path / "cpuset" / "kubepods" / "podu1" / name) for name in (FIRST, SECOND)}
+    known = {name: Known("u1", path, "") for name, path in places.items()}
+    runtime = ScriptedRuntime(tmp_path / "s.sock", known)
+    await runtime.start()
+    client = RuntimeClient(tmp_path / "s.sock")
+    containers = Containers(client, Hierarchy(tmp_path / "cpuset", Version.V1))
+    walks: list[Path] = []
+    walk = os.walk
+    monkeypatch.setattr(os, "walk", lambda top: (walks.append(top), walk(top))[1])
+    found = await containers.of(frozenset({"u1"}), {})
+    assert {each.container.id: each.cgroup for each in found} == places
+    assert len(walks) == 1
     client.close()
     await runtime.stop()
 
