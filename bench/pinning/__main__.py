@@ -89,7 +89,7 @@ def main() -> None:
     """Measure, print Markdown."""
     parser = argparse.ArgumentParser(prog="python -m bench.pinning", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="seconds that are measured (default: 60)")
-    parser.add_argument("--warm-up", type=float, default=20.0, help="seconds before measuring (default: 20)")
+    parser.add_argument("--warm-up", type=float, default=60.0, help="seconds before measuring (default: 60)")
     options = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}\n")
     with (
