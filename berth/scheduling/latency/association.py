@@ -1,0 +1,78 @@
+"""Which pod's node serves a user: the nearest, once it is nearer by enough; and how many pods that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+
+from berth.api.latencypolicy import MAX_ASSOCIATIONS, Association, LatencyPolicySpec
+from berth.scheduling.latency.classification import Limits
+from berth.scheduling.latency.coverage import best_nodes, worth
+from berth.scheduling.latency.knowledge import whole
+from berth.scheduling.latency.user_table import Costs, UserTable
+
+
+def associate(
+    former: Sequence[Association],
+    table: UserTable,
+    costs: Costs,
+    nodes: Sequence[str],
+    serving: Collection[str],
+    spec: LatencyPolicySpec,
+    now: datetime,
+) -> tuple[Association, ...]:
+    """Return users with their nodes, sorted by user; who is not known is sent anywhere by the router.
+
+    A user stays with a node that serves, unless another is nearer by what `moves` asks for, or is within the limit
+    while that one is not. Who was not heard of for the expiry loses the association, known or not.
+
+    Args:
+        former: associations so far.
+        table: users.
+        costs: how far they are from `nodes`.
+        nodes: names of the columns.
+        serving: nodes with a ready pod.
+        spec: what is wanted.
+        now: the time.
+    """
+    expiry, limit = timedelta(seconds=spec.users.expiry_seconds), Limits.of(spec).hard
+    kept = {each.user: each for each in former if each.node in serving and now - each.last_seen_time <= expiry}
+    columns = [at for at, node in enumerate(nodes) if node in serving]
+    for user, row in zip(costs.users, costs.microseconds, strict=True):
+        if not columns:
+            continue
+        best = min(columns, key=row.__getitem__)
+        mine = kept.get(user)
+        if mine is not None and mine.node in nodes:
+            far = row[nodes.index(mine.node)]
+            wanted = far * (1 - spec.moves.min_improvement_percent / 100)
+            if row[best] > wanted and not (far > limit >= row[best]):
+                best = nodes.index(mine.node)
+        kept[user] = Association(user=user, node=nodes[best], last_seen_time=whole(table.seen(user)))
+    last = sorted(kept.values(), key=lambda each: each.last_seen_time, reverse=True)[:MAX_ASSOCIATIONS]
+    return tuple(sorted(last, key=lambda each: each.user))
+
+
+def replicas(costs: Costs, candidates: Sequence[int], spec: LatencyPolicySpec, now_there: int) -> int:
+    """Return how many pods there should be: as few as serve as many users within the limit, and a free one.
+
+    The free one is for users who come. Without `maxReplicas` the number is left to others.
+
+    Args:
+        costs: how far users are.
+        candidates: columns of nodes that pods may be on.
+        spec: what is wanted.
+        now_there: how many there should be so far.
+    """
+    most, least = spec.users.max_replicas, spec.users.min_replicas
+    if most is None:
+        return now_there
+    if not costs.users or not candidates:
+        return least
+    limit = Limits.of(spec).hard
+    beyond = [
+        worth(costs.microseconds, best_nodes(costs.microseconds, candidates, count, limit), limit).beyond
+        for count in range(1, most + 1)
+    ]
+    needed = beyond.index(min(beyond)) + 1
+    return max(least, min(most, needed + 1))

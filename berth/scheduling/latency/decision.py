@@ -1,0 +1,196 @@
+"""What to do next for the pods of a policy whose users count as one.
+
+A pod is created where it should be before the one that it replaces goes, and only as many at once, and in an hour, as
+the policy allows. Everything that is remembered is in the status: whoever has it goes on from there.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from berth.api.latencypolicy import LatencyPolicySpec, LatencyPolicyStatus, Move, NodeState, Objective, Outcome
+from berth.scheduling.latency import constraints, knowledge, measuring, minimum, moves
+from berth.scheduling.latency.classification import LEAST_MARGIN, RANK
+from berth.scheduling.latency.situation import (
+    LIMIT_REASONS,
+    Action,
+    Create,
+    Evict,
+    Pod,
+    Reason,
+    Situation,
+    Steer,
+    View,
+    Wish,
+    far,
+)
+
+
+class Decision(NamedTuple):
+    """What follows from what is known."""
+
+    status: LatencyPolicyStatus
+    """what is to be remembered; written before the actions are carried out"""
+    actions: tuple[Action, ...]
+    """what is to be done"""
+    wish: Wish | None
+    """move that should be made, begun or not"""
+    look_again: datetime | None
+    """when time alone may change something; None: only news can"""
+
+
+def decide(status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, now: datetime) -> Decision:
+    """Return what to do next.
+
+    Args:
+        status: what is known and was done.
+        spec: what is wanted.
+        view: the workload and the nodes as they are.
+        now: the time, in UTC.
+    """
+    status = moves.judge(knowledge.forget(status, now, view.nodes), now)
+    status, actions = carry_on(status, view, now)
+    status, probe = measuring.probe(status, spec, view, now)
+    actions = [*actions, *([probe] if probe else [])]
+    awaiting = measuring.awaiting(status, spec, view, now)
+    found = _aim(Situation(spec, knowledge.by_name(status), _without_moves(view, status), now, awaiting))
+    times = [measuring.due_at(status, now)] if view.active and measuring.answers(status, spec, now) else []
+    times += [(status.probed_time or now) + measuring.ANSWERED_WITHIN] if awaiting else []
+    times += [(move.ready_time or move.start_time) + moves.PATIENCE for move in moves.open_moves(status)]
+    times += [move.ready_time + moves.TRIAL for move in moves.open_moves(status) if move.ready_time]
+    times += [known.rejected_until for known in status.nodes if known.rejected_until is not None]
+    if isinstance(found, Steer) and not moves.open_moves(status):
+        actions.append(found)
+    wish = found if isinstance(found, Wish) else None
+    if wish is not None and has_room(status, spec, view):
+        status, created, later = begin(status, spec, wish, now)
+        actions += created
+        times += later
+    later_times = [time for time in times if time > now]
+    return Decision(status, tuple(actions), wish, min(later_times, default=None))
+
+
+def has_room(status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View) -> bool:
+    """Return whether one more pod may be created beyond those that should be: all of them count, whoever made them."""
+    nodes = {pod.node for pod in view.pods}
+    coming = sum(move.target_node not in nodes for move in moves.open_moves(status))
+    return len(view.pods) + coming < view.replicas + spec.moves.max_concurrent
+
+
+def begin(
+    status: LatencyPolicyStatus, spec: LatencyPolicySpec, wish: Wish, now: datetime
+) -> tuple[LatencyPolicyStatus, list[Create], list[datetime]]:
+    """Begin a move if that is allowed now; else return when it may be.
+
+    Returns:
+        the status, the pod to create, and times at which to look again.
+    """
+    may, cool = moves.may_begin(status, spec, now), moves.cool_at(status, spec)
+    if may is None or spec.moves.dry_run:
+        return status, [], []
+    if not wish.urgent and cool is not None:
+        may = max(may, cool)
+    if may > now:
+        return status, [], [may]
+    nodes = knowledge.by_name(status)
+    here, there = nodes.get(wish.pod.node), nodes.get(wish.node)
+    move = Move(
+        pod=wish.pod.name,
+        source_node=wish.pod.node,
+        target_node=wish.node,
+        reason=wish.reason,
+        outcome=Outcome.CREATING,
+        start_time=knowledge.whole(now),
+        before_microseconds=here.p50_microseconds if here else None,
+        expected_microseconds=there.p50_microseconds if there else None,
+    )
+    return moves.begin(status, move), [Create(wish.node, wish.pod.name, wish.reason, wish.message)], []
+
+
+def carry_on(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[LatencyPolicyStatus, list[Action]]:
+    """Carry open moves on: evict where the new pod is ready, give up what takes too long or no longer pays."""
+    actions: list[Action] = []
+    for move in moves.open_moves(status):
+        source = next((pod for pod in view.pods if pod.name == move.pod), None)
+        target = next((pod for pod in view.pods if pod.node == move.target_node and pod is not source), None)
+        found: list[Action] = []
+        if source is None:
+            outcome = Outcome.CANCELLED if target is None else Outcome.MOVED
+            status = moves.replace(status, move, outcome=outcome, ready_time=move.ready_time or knowledge.whole(now))
+        elif moves.overdue(move, now):
+            status, found = _give_up(status, move, target, now)
+        elif target is not None and target.ready:
+            status, found = _with_both(status, move, source, target, now)
+        actions += found
+    if not moves.open_moves(status) and not actions:
+        actions += _surplus(status, view)
+    return status, actions
+
+
+def _with_both(
+    status: LatencyPolicyStatus, move: Move, source: Pod, target: Pod, now: datetime
+) -> tuple[LatencyPolicyStatus, list[Action]]:
+    """Go on with both pods there: a node that nobody had measured is tried with a request before the old pod goes."""
+    ready = move.ready_time or knowledge.whole(now)
+    if moves.on_trial(move, knowledge.by_name(status).get(target.node), now):
+        return moves.replace(status, move, outcome=Outcome.TRYING, ready_time=ready), [Steer(target.node)]
+    if move.outcome is not Outcome.EVICTING and not _pays(move, status):
+        return _give_up(status, move, target, now)
+    why = f"the pod on {target.node} that replaces it is ready"
+    return moves.replace(status, move, outcome=Outcome.EVICTING, ready_time=ready), [Evict(source.name, why)]
+
+
+def _aim(situation: Situation) -> Wish | Steer | None:
+    if situation.spec.objective is Objective.MINIMUM:
+        return minimum.find(situation)
+    return constraints.find(situation)
+
+
+def _pays(move: Move, status: LatencyPolicyStatus) -> bool:
+    """What is known now still speaks for a move: for the sake of a limit, to a node of a better state."""
+    nodes = knowledge.by_name(status)
+    here, there = nodes.get(move.source_node), nodes.get(move.target_node)
+    if here is None or here.state is NodeState.UNKNOWN:
+        return True
+    for_limit = Reason(move.reason) in LIMIT_REASONS
+    if for_limit and here.state is NodeState.SOFT_VALID:
+        return False
+    if there is None or there.state is NodeState.UNKNOWN:
+        return True
+    nearer = far(there) <= far(here) * (1 - LEAST_MARGIN)
+    return nearer and (RANK[there.state] > RANK[here.state] or not for_limit)
+
+
+def _give_up(
+    status: LatencyPolicyStatus, move: Move, target: Pod | None, now: datetime
+) -> tuple[LatencyPolicyStatus, list[Action]]:
+    """Give a move up; a node where no pod got ready, or that is farther than it seemed, is remembered as bad."""
+    known = knowledge.by_name(status).get(move.target_node)
+    never_ready = move.outcome is Outcome.CREATING and moves.overdue(move, now)
+    lied = known is not None and moves.served_since(move, known) and moves.disappoints(move, known)
+    status = moves.replace(status, move, outcome=Outcome.CANCELLED)
+    if never_ready or lied:
+        status = knowledge.reject(status, move.target_node, now)
+    why = f"its move from {move.source_node} to {move.target_node} is given up"
+    return status, [Evict(target.name, why)] if target else []
+
+
+def _without_moves(view: View, status: LatencyPolicyStatus) -> View:
+    """The view without pods and nodes of open moves: those pods are held, and these nodes taken."""
+    going = moves.open_moves(status)
+    names, targets = {move.pod for move in going}, {move.target_node for move in going}
+    pods = [pod._replace(held=pod.held or pod.name in names or pod.node in targets) for pod in view.pods]
+    return view._replace(pods=(*pods, *(Pod("", node, ready=False) for node in targets)))
+
+
+def _surplus(status: LatencyPolicyStatus, view: View) -> list[Action]:
+    """Pods that moves have left which were given up, as long as there is one more than there should be.
+
+    Others may come from an update of the workload, and are not touched.
+    """
+    if len(view.pods) <= view.replicas:
+        return []
+    last = {move.target_node: move for move in status.moves}
+    left = [pod for pod in view.pods if pod.node in last and last[pod.node].outcome is Outcome.CANCELLED]
+    return [Evict(pod.name, "the move that it was created for was given up") for pod in left[:1]]

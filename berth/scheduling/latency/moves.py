@@ -1,0 +1,111 @@
+"""Moves: how many may begin, how far each is, and what it gained."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from berth.api.latencypolicy import (
+    MAX_MOVES,
+    LatencyPolicySpec,
+    LatencyPolicyStatus,
+    MeasurementSource,
+    Move,
+    NodeState,
+    NodeStatus,
+    Outcome,
+)
+from berth.scheduling.latency.classification import LEAST_MARGIN
+from berth.scheduling.latency.knowledge import by_name, reject, whole
+from berth.scheduling.latency.situation import Reason
+
+HOUR: Final = timedelta(hours=1)
+"""Over what the number of moves is bounded."""
+PATIENCE: Final = timedelta(minutes=5)
+"""How long a new pod may take to become ready, and an old one to go."""
+ENOUGH: Final = 3
+"""Round trips on the new node after which a move is judged."""
+LIE: Final = 1.25
+"""By which factor a node may be farther than it seemed before it is remembered as bad."""
+TRIAL: Final = timedelta(seconds=15)
+"""How long a new pod on a node that nobody had measured has to serve somebody before the old one goes in any case."""
+OPEN: Final = frozenset({Outcome.CREATING, Outcome.TRYING, Outcome.EVICTING})
+"""Outcomes of moves that go on."""
+
+
+def open_moves(status: LatencyPolicyStatus) -> tuple[Move, ...]:
+    """Return the moves that go on."""
+    return tuple(move for move in status.moves if move.outcome in OPEN)
+
+
+def may_begin(status: LatencyPolicyStatus, spec: LatencyPolicySpec, now: datetime) -> datetime | None:
+    """Return from when on another move may begin, as far as its number is bounded; None while others have to end."""
+    if len(open_moves(status)) >= spec.moves.max_concurrent or not spec.moves.max_per_hour:
+        return None
+    begun = sorted((move.start_time for move in status.moves), reverse=True)[: spec.moves.max_per_hour]
+    return begun[-1] + HOUR if len(begun) == spec.moves.max_per_hour and now < begun[-1] + HOUR else now
+
+
+def cool_at(status: LatencyPolicyStatus, spec: LatencyPolicySpec) -> datetime | None:
+    """Return when the cool-down after the last move ends; None: nothing was moved."""
+    times = [move.ready_time or move.start_time for move in status.moves]
+    return max(times) + timedelta(seconds=spec.moves.cool_down_seconds) if times else None
+
+
+def begin(status: LatencyPolicyStatus, move: Move) -> LatencyPolicyStatus:
+    """Return the status with one more move; it keeps the last 64."""
+    return status.model_copy(update={"moves": (*status.moves, move)[-MAX_MOVES:]})
+
+
+def replace(status: LatencyPolicyStatus, move: Move, **fields: object) -> LatencyPolicyStatus:
+    """Return the status with fields of a move changed."""
+    changed = move.model_copy(update=fields)
+    return status.model_copy(update={"moves": tuple(changed if each is move else each for each in status.moves)})
+
+
+def judge(status: LatencyPolicyStatus, now: datetime) -> LatencyPolicyStatus:
+    """Return the status with moves judged whose new node is measured: what was no gain is remembered as bad."""
+    nodes = by_name(status)
+    for move in status.moves:
+        known = nodes.get(move.target_node)
+        if move.outcome is not Outcome.MOVED or known is None or not _is_told(move, known):
+            continue
+        bad = disappoints(move, known)
+        outcome = Outcome.DISAPPOINTED if bad else Outcome.CONFIRMED
+        status = replace(status, move, outcome=outcome, after_microseconds=known.p50_microseconds)
+        status = reject(status, move.target_node, now) if bad else status
+    return status
+
+
+def overdue(move: Move, now: datetime) -> bool:
+    """Return whether a move takes too long."""
+    return whole(now) - (move.ready_time or move.start_time) >= PATIENCE
+
+
+def on_trial(move: Move, known: NodeStatus | None, now: datetime) -> bool:
+    """Return whether a node is being tried: nobody knew how far it is, and its new pod has served nobody yet."""
+    if move.expected_microseconds is not None or move.reason == Reason.MORE_USERS:
+        return False
+    if known is not None and known.state is not NodeState.UNKNOWN and served_since(move, known):
+        return False
+    return move.ready_time is None or whole(now) - move.ready_time < TRIAL
+
+
+def served_since(move: Move, known: NodeStatus) -> bool:
+    """Return whether users were served on the new node since the old pod was to go, or since the move began."""
+    if known.source is not MeasurementSource.METER or known.time is None:
+        return False
+    return known.time >= (move.ready_time or move.start_time)
+
+
+def _is_told(move: Move, known: NodeStatus) -> bool:
+    """Users were served on the new node often enough; once is enough where it is beyond the hard limit."""
+    return served_since(move, known) and (known.samples >= ENOUGH or known.state is NodeState.INVALID)
+
+
+def disappoints(move: Move, known: NodeStatus) -> bool:
+    """Return whether a node is farther than it seemed, or no gain."""
+    after = known.p50_microseconds or 0
+    if move.expected_microseconds is not None and after > LIE * move.expected_microseconds:
+        return True
+    return move.before_microseconds is not None and after > move.before_microseconds * (1 - LEAST_MARGIN)

@@ -1,0 +1,5 @@
+"""The rules of the thesis that this goes back to, one a file: which nodes a round of its descheduler leaves.
+
+They decide each round, half a minute apart, from what its latency meters have measured so far, and a pod that is
+dropped goes to the node visited least (`search`). They are here to be compared with, by the same simulator.
+"""

@@ -1,0 +1,82 @@
+"""Users and the nodes that serve them; how many pods that takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from berth.api.latencypolicy import MAX_ASSOCIATIONS, Association, LatencyPolicySpec
+from berth.scheduling.latency.association import associate, replicas
+from berth.scheduling.latency.user_table import Costs, UserTable
+from tests.support.latency import NOW, later, measured, policy
+
+NODES = ("a", "b", "c")
+SPEC = policy(hard=40)
+
+
+def serve(
+    former: dict[str, str],
+    far: dict[str, list[float]],
+    serving: set[str],
+    spec: LatencyPolicySpec = SPEC,
+    at: float = 0,
+) -> dict[str, str]:
+    """Former associations, made NOW, and how far users are; who serves whom then."""
+    users = UserTable()
+    for user, row in far.items():
+        users.see(user, user, later(at))
+        users.observe(user, [measured(node, value, at) for node, value in zip(NODES, row, strict=True)])
+    before = [Association(user=user, node=node, last_seen_time=NOW) for user, node in former.items()]
+    found = associate(before, users, users.costs(NODES), NODES, serving, spec, later(at))
+    return {each.user: each.node for each in found}
+
+
+@pytest.mark.parametrize(
+    ("former", "far", "serving", "after"),
+    [
+        pytest.param({}, {"u": [30, 10, 20]}, {"a", "b", "c"}, {"u": "b"}, id="a new user has the nearest"),
+        pytest.param({}, {"u": [30, 10, 20]}, {"a", "c"}, {"u": "c"}, id="of those that serve"),
+        pytest.param({"u": "a"}, {"u": [20, 18.5, 30]}, {"a", "b"}, {"u": "a"}, id="it stays where little is gained"),
+        pytest.param({"u": "a"}, {"u": [20, 17, 30]}, {"a", "b"}, {"u": "b"}, id="and goes where enough is"),
+        pytest.param({"u": "a"}, {"u": [41, 39, 90]}, {"a", "b"}, {"u": "b"}, id="or where it comes within the limit"),
+        pytest.param({"u": "a"}, {"u": [10, 30, 20]}, {"b", "c"}, {"u": "c"}, id="the pod it had is gone"),
+        pytest.param({"u": "a"}, {}, {"a"}, {"u": "a"}, id="who is not measured keeps what it had"),
+        pytest.param({"u": "a"}, {}, {"b"}, {}, id="as long as that serves"),
+        pytest.param({}, {"u": [10, 20, 30]}, set(), {}, id="nothing serves"),
+    ],
+)
+def test_who_is_served_where(
+    former: dict[str, str], far: dict[str, list[float]], serving: set[str], after: dict[str, str]
+) -> None:
+    assert serve(former, far, serving) == after
+
+
+def test_associations_expire() -> None:
+    assert serve({"u": "a"}, {}, {"a"}, at=300) == {"u": "a"}
+    assert serve({"u": "a"}, {}, {"a"}, at=301) == {}
+
+
+def test_a_status_keeps_the_associations_of_those_heard_of_last() -> None:
+    before = [Association(user=f"u{at}", node="a", last_seen_time=later(at % 7)) for at in range(MAX_ASSOCIATIONS + 50)]
+    found = associate(before, UserTable(), Costs((), np.zeros((0, 3))), NODES, {"a"}, SPEC, later(10))
+    assert len(found) == MAX_ASSOCIATIONS
+    assert {each.last_seen_time for each in before} - {each.last_seen_time for each in found} == set()
+    assert list(found) == sorted(found, key=lambda each: each.user)
+
+
+@pytest.mark.parametrize(
+    ("rows", "least", "most", "count"),
+    [
+        pytest.param([[10, 90, 90], [90, 10, 90]], 1, None, 7, id="left to others"),
+        pytest.param([[10, 90, 90], [20, 90, 90]], 1, 3, 2, id="one serves all, and a free one"),
+        pytest.param([[10, 90, 90], [90, 10, 90]], 1, 3, 3, id="two serve all, and a free one"),
+        pytest.param([[10, 90, 90], [90, 10, 90]], 1, 2, 2, id="no more than the most"),
+        pytest.param([[10, 90, 90]], 3, 3, 3, id="no fewer than the least"),
+        pytest.param([[90, 90, 90]], 1, 3, 2, id="more do not help whom none can serve"),
+        pytest.param([], 2, 3, 2, id="without users the least"),
+    ],
+)
+def test_how_many_pods(rows: list[list[float]], least: int, most: int | None, count: int) -> None:
+    spec = policy(hard=40, users={"minReplicas": least, "maxReplicas": most})
+    costs = Costs(tuple(f"u{at}" for at in range(len(rows))), np.array(rows, dtype=np.float64).reshape(-1, 3) * 1000)
+    assert replicas(costs, [0, 1, 2], spec, 7) == count

@@ -1,0 +1,107 @@
+"""Users: who is there, what was measured of them, and what others of the same place say."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from berth.api.latencypolicy import MAX_ASSOCIATIONS, MAX_MICROSECONDS
+from berth.scheduling.latency.user_table import PATIENCE, UserTable
+from berth.scheduling.latency.window import Measurement
+from tests.support.latency import METER, NOW, PROBE, later, measured
+
+NODES = ("a", "b")
+
+
+def table(**places: str) -> UserTable:
+    found = UserTable()
+    for user, place in places.items():
+        found.see(user, place, NOW)
+    return found
+
+
+def milliseconds(users: UserTable) -> dict[str, list[float]]:
+    costs = users.costs(NODES)
+    return dict(zip(costs.users, (costs.microseconds / 1000).tolist(), strict=True))
+
+
+def test_who_is_new_and_who_is_elsewhere() -> None:
+    users = table(u="east")
+    assert not users.see("u", "east", later(1))
+    assert users.see("v", "east", later(1))
+    assert users.see("u", "west", later(2))
+
+
+def test_what_is_not_measured_is_what_others_of_the_place_have() -> None:
+    users = table(u="east", v="east", w="east", x="west")
+    users.observe("u", [measured("a", 10), measured("b", 50)])
+    users.observe("v", [measured("a", 20), measured("b", 70)])
+    users.observe("w", [measured("b", 40)])
+    assert milliseconds(users) == {"u": [10, 50], "v": [20, 70], "w": [15, 40]}
+
+
+def test_a_node_that_nobody_of_the_place_has_measured_is_as_far_as_can_be() -> None:
+    users = table(u="east")
+    users.observe("u", [measured("a", 10)])
+    assert np.array_equal(users.costs(NODES).microseconds, [[10_000, MAX_MICROSECONDS]])
+
+
+def test_who_goes_elsewhere_is_measured_anew() -> None:
+    users = table(u="east", v="west")
+    users.observe("u", [measured("a", 10), measured("b", 50)])
+    users.observe("v", [measured("a", 60), measured("b", 5)])
+    users.see("u", "west", later(10))
+    users.observe("u", [measured("a", 10, 9)])
+    assert milliseconds(users)["u"] == [60, 5]
+    users.observe("u", [measured("a", 66, 11)])
+    assert milliseconds(users)["u"] == [66, 5]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "value"),
+    [
+        pytest.param(measured("a", 10), measured("a", 20, 30, PROBE), 10, id="a meter stands for half a minute"),
+        pytest.param(measured("a", 10), measured("a", 20, 31, PROBE), 20, id="and then yields"),
+        pytest.param(measured("a", 10, 0, PROBE), measured("a", 20, 1), 20, id="to a meter at once"),
+        pytest.param(measured("a", 10, 5), measured("a", 20, 4), 10, id="what is older changes nothing"),
+    ],
+)
+def test_whose_word_counts(first: Measurement, second: Measurement, value: int) -> None:
+    users = table(u="east")
+    users.observe("u", [first, second])
+    assert milliseconds(users)["u"][0] == value
+
+
+def test_users_expire_and_others_are_not_known() -> None:
+    users = table(u="east")
+    users.see("v", "east", later(100))
+    users.observe("nobody", [measured("a", 10)])
+    users.expire(later(301), timedelta(seconds=300))
+    users.observe("v", [measured("a", 10, 100)])
+    assert users.costs(NODES).users == ("v",)
+
+
+def test_new_users_are_awaited_unless_their_place_is_known() -> None:
+    users = table(u="east", v="east")
+    assert users.awaited(NOW) == NOW + PATIENCE
+    users.observe("u", [measured("a", 10)])
+    assert users.awaited(NOW) == NOW + PATIENCE
+    users.observe("u", [measured("b", 10)])
+    assert users.awaited(NOW) is None
+    assert table(w="west").awaited(NOW + PATIENCE) is None
+
+
+def test_a_flood_of_new_users_drops_those_heard_of_longest_ago() -> None:
+    users = UserTable()
+    for number in range(MAX_ASSOCIATIONS):
+        users.see(f"u{number}", "east", NOW)
+    users.see("u0", "east", later(1))
+    users.see("new", "east", later(1))
+    for user in ("u0", "u1", "new"):
+        users.observe(user, [Measurement("a", METER, 1000, 1000, 1, later(1))])
+    assert set(users.costs(("a",)).users) >= {"u0", "new"}
+    assert len(users.costs(("a",)).users) == MAX_ASSOCIATIONS
+    with pytest.raises(KeyError):
+        users.seen("u1")
