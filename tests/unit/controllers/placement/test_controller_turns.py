@@ -49,6 +49,8 @@ class Turns(RuleBasedStateMachine):
         self.clock = Clock()
         self.desk.cache.clock = self.clock
         self.desk.queue._clock = self.clock
+        # Whose turn it is would depend on how busy the machine is.
+        self.desk.controller.cycle._timer = self.clock
         self.nodes: dict[str, Node] = {f"n{n}": zoned(f"n{n}") for n in (1, 2)}
         self.pods: dict[str, Pod] = {}
         self.shapes: dict[str, str] = {}
