@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from berth.kube.objects import Node
 from berth.network.costs import NetworkCosts, Place
@@ -47,11 +47,12 @@ def edge_totals(
         costs: network costs of the application.
     """
     total, by_pod = _NONE, dict[tuple[str, str], _Sums]()
+    ends = {
+        workload: _Ends.of(placed.nodes(workload), places)
+        for workload in {end for edge in group.edges for end in (edge.dependent, edge.dependency)}
+    }
     for edge in group.edges:
-        callers, callees = (
-            {node: count for node, count in placed.nodes(workload).items() if node in places}
-            for workload in (edge.dependent, edge.dependency)
-        )
+        callers, callees = ends[edge.dependent], ends[edge.dependency]
         for workload, own, others, outward in (
             (edge.dependent, callers, callees, True),
             (edge.dependency, callees, callers, False),
@@ -59,7 +60,7 @@ def edge_totals(
             for node, each in _sums_by_node(own, others, places, costs, outward=outward):
                 by_pod[workload, node] = _plus(by_pod.get((workload, node), _NONE), each)
                 if outward:
-                    total = _plus(total, each, own[node])
+                    total = _plus(total, each, own.nodes[node])
     return EdgeTotals(*total), {end: EdgeTotals(*each) for end, each in by_pod.items()}
 
 
@@ -68,33 +69,47 @@ def _plus(sums: _Sums, each: _Sums, count: int = 1) -> _Sums:
     return sums[0] + count * each[0], sums[1] + count * each[1], sums[2] + count * each[2]
 
 
+class _Ends(NamedTuple):
+    """Pods of one workload where edges begin or end."""
+
+    nodes: Mapping[str, int]
+    """how many are on each node whose place is known"""
+    places: Mapping[Place, int]
+    """how many are in each place"""
+
+    @classmethod
+    def of(cls, nodes: Mapping[str, int], places: Mapping[str, Place]) -> _Ends:
+        known = {node: count for node, count in nodes.items() if node in places}
+        by_place: Counter[Place] = Counter()
+        for node, count in known.items():
+            by_place[places[node]] += count
+        return cls(known, by_place)
+
+
 def _sums_by_node(
-    own: Mapping[str, int],
-    others: Mapping[str, int],
+    own: _Ends,
+    others: _Ends,
     places: Mapping[str, Place],
     costs: NetworkCosts,
     *,
     outward: bool,
 ) -> Iterator[tuple[str, _Sums]]:
     """Edges of one pod on each node of `own` to the pods on `others`; `outward` when it is the one that calls."""
-    by_place: Counter[Place] = Counter()
-    for node, count in others.items():
-        by_place[places[node]] += count
 
     def between(here: Place, there: Place) -> _Sums:
         known = costs.between(here, there) if outward else costs.between(there, here)
         return (1, costs.unknown_cost, 1) if known is None else (1, known, 0)
 
     sums: dict[Place, tuple[_Sums, _Sums]] = {}
-    for here in {places[node] for node in own}:
+    for here in own.places:
         apart = _NONE
-        for there, count in by_place.items():
+        for there, count in others.places.items():
             apart = _plus(apart, between(here, there), count)
         sums[here] = apart, between(here, here)
-    for node in own:
+    for node in own.nodes:
         apart, inside = sums[places[node]]
         # Within a node an edge costs nothing, whatever its place says.
-        together = others.get(node, 0)
+        together = others.nodes.get(node, 0)
         yield node, (apart[0], apart[1] - together * inside[1], apart[2] - together * inside[2])
 
 

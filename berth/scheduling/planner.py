@@ -31,7 +31,7 @@ from berth.scheduling.framework.framework import FilterResult, Framework
 from berth.scheduling.framework.plugin import Afterwards, Plugin
 from berth.scheduling.gang.application import Candidate, as_of_now, build_application
 from berth.scheduling.gang.batches import batches
-from berth.scheduling.gang.budget import Budget
+from berth.scheduling.gang.budget import BEFORE_LONG, Budget
 from berth.scheduling.gang.decisions import decisions_of
 from berth.scheduling.gang.failures import all_fail, joint_failures, rejected, unplanned
 from berth.scheduling.gang.infrastructure import InfrastructureView
@@ -253,21 +253,20 @@ class Planner:
             if failures and not joint.partial:
                 return failures
         for filtered in batches(candidates, lambda candidate: workload_of(candidate.info.pod)):
+            if not first and budget.exhausted:
+                failures.extend(unplanned(candidate.info.pod, group) for candidate in filtered)
+                continue
+            yield from budget.pause(BEFORE_LONG)
             batch, fresh = as_of_now(filtered, self._state), since
-            if not first:
-                if budget.exhausted:
-                    failures.extend(unplanned(candidate.info.pod, group) for candidate in batch)
+            if not first and budget.pauses != since:
+                # Others may have been placed, and nodes have come and gone, since the candidates were filtered.
+                fresh = budget.pauses
+                batch, lost = yield from self._filtered.candidates(joint, [each.info.pod for each in batch])
+                failures.extend(lost)
+                if lost and not joint.partial:
+                    return failures
+                if not batch:
                     continue
-                yield from budget.pause()
-                if budget.pauses != since:
-                    # Others may have been placed, and nodes have come and gone, since the candidates were filtered.
-                    fresh = budget.pauses
-                    batch, lost = yield from self._filtered.candidates(joint, [each.info.pod for each in batch])
-                    failures.extend(lost)
-                    if lost and not joint.partial:
-                        return failures
-                    if not batch:
-                        continue
             first = False
             decisions, lost = yield from self._plan(joint, batch)
             failures.extend(lost)
@@ -323,6 +322,7 @@ class Planner:
 
     def _with_edges(self, joint: JointPlan) -> Generator[None, None, list[Decision]]:
         """Add the network cost of each pod's edges, now that all are placed; an edge counts for both its ends."""
+        yield from joint.budget.pause(BEFORE_LONG)
         group, index = joint.group, self._state.node_index
         placed = self._cache.members.places(group.key)
         location = self._infrastructure(joint.costs).infrastructure.location

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -131,11 +132,11 @@ class _Edges:
     def __init__(self) -> None:
         self._blocks: defaultdict[str, list[Floats]] = defaultdict(list)
 
-    def add(self, first: npt.ArrayLike, second: npt.ArrayLike, **more: npt.ArrayLike) -> None:
-        """Add a block; scalars broadcast over its rows."""
-        columns = {"first": first, "second": second, **more}
-        for name, column in zip(columns, np.broadcast_arrays(*columns.values()), strict=True):
-            self._blocks[name].append(column.astype(np.float64))
+    def add(self, first: npt.NDArray[Any], second: npt.NDArray[Any], **more: npt.NDArray[Any] | float) -> None:
+        """Add a block; a number is that of all its rows."""
+        for name, column in (("first", first), ("second", second), *more.items()):
+            rows = column if isinstance(column, np.ndarray) else np.full(len(first), column)
+            self._blocks[name].append(rows.astype(np.float64))
 
     def add_peers(
         self,

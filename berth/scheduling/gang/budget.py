@@ -9,8 +9,10 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
-TURN_SECONDS = 0.25
+TURN_SECONDS = 0.125
 """Planning of one queue entry at a stretch: then others get a turn."""
+BEFORE_LONG = 1 / 3
+"""Share of a turn after which others get theirs before something that is made in one go."""
 _COMPLETION = 3.0
 """A first plan may take this many times the budget: all of a group or nothing, and half of it is nothing."""
 _HELD_BACK = 1.0
@@ -65,10 +67,10 @@ class Budget:
         self._start = self._clock()
         self.cut_short = False
 
-    def pause(self) -> Generator[None, None, None]:
-        """Yield once if the turn is over; the time until the generator is resumed does not count."""
+    def pause(self, turn: float = 1.0) -> Generator[None, None, None]:
+        """Yield once if the turn is over, or such a share of it; time until the generator is resumed does not count."""
         now = self._clock()
-        if now - self._turn < TURN_SECONDS or math.isinf(self._seconds):
+        if now - self._turn < turn * TURN_SECONDS or math.isinf(self._seconds):
             return
         yield
         self._turn = self._clock()

@@ -16,6 +16,7 @@ from berth.network.routing import Routing
 from berth.scheduling.decision import Decision
 from berth.scheduling.framework.reasons import BANDWIDTH
 from berth.scheduling.gang.application import as_of_now
+from berth.scheduling.gang.budget import BEFORE_LONG
 from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
 from berth.scheduling.plugins.pod_topology_spread import PodTopologySpread
@@ -87,6 +88,7 @@ class ReplicaPlanner:
             return [candidate.info.pod for candidate in candidates], []
         with budget.holding_back() if joint.partial else nullcontext():
             answer = yield from plan(question.problem, partial=joint.partial, budget=budget)
+        yield from budget.pause(BEFORE_LONG)
         reading = read(question, answer, group, infrastructure.infrastructure.names)
         first = len(joint.settled)
         limited = any(edge.max_cost < math.inf for edge in group.edges)

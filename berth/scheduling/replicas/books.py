@@ -238,5 +238,6 @@ class Books:
 def _summed(x: Floats, place: Ints, places: int) -> Floats:
     """float64[W, places]: counts by column added up by place."""
     table: Floats = np.zeros((len(x), places))
-    np.add.at(table.T, place, x.T)
+    there = np.flatnonzero(x.any(axis=0))  # few columns, or none, have a placed replica
+    np.add.at(table.T, place[there], x.T[there])
     return table

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berth.scheduling.gang.budget import UNLIMITED, Budget
+from berth.scheduling.gang.budget import BEFORE_LONG, UNLIMITED, Budget
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.columns import choose_columns
 from berth.scheduling.replicas.hard import keeps_rules
@@ -72,9 +72,9 @@ def plan(
     rng = np.random.default_rng(effort.seed)
     best: tuple[_Quality, Draft] | None = None
     for columns in choose_columns(problem):
-        yield from budget.pause()
+        yield from budget.pause(BEFORE_LONG)
         model = Model(problem, columns)
-        yield from budget.pause()
+        yield from budget.pause(BEFORE_LONG)
         draft = yield from _search(model, budget, effort, rng)
         quality = yield from _quality(draft, budget)
         if partial and not quality.whole:
@@ -91,6 +91,7 @@ def plan(
     keep, cut_short = quality.whole or partial, budget.cut_short
     others = (yield from runner_ups(draft.books, budget)) if keep else {}
     lasting = yield from lasting_first(draft, budget)
+    yield from budget.pause(BEFORE_LONG)
     return result_of(draft, keep=keep, cut_short=cut_short, runner_ups=others, lasting=lasting)
 
 
@@ -107,17 +108,17 @@ class _Quality(NamedTuple):
 
 
 def _quality(draft: Draft, budget: Budget) -> Generator[None, None, _Quality]:
-    yield from budget.pause()
+    yield from budget.pause(BEFORE_LONG)
     broken = not keeps_rules(draft.books)
-    yield from budget.pause()
+    yield from budget.pause(BEFORE_LONG)
     value = draft.books.value()
-    yield from budget.pause()
     return _Quality(broken, draft.shortage(range(len(draft.missing))), value)
 
 
 def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generator) -> Generator[None, None, Draft]:
     """Place what belongs together, one component after another."""
     draft = Draft(Books(model))
+    yield from budget.pause(BEFORE_LONG)
     for rows in model.components():
         yield from _place(draft, rows, budget, effort)
     yield from budget.pause()

@@ -11,7 +11,7 @@ from collections.abc import Generator
 
 import numpy as np
 
-from berth.scheduling.gang.budget import Budget
+from berth.scheduling.gang.budget import BEFORE_LONG, Budget
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.problem import Counts, Floats
@@ -49,6 +49,7 @@ class Exact:
         if not any(draft.missing) and keeps_rules(draft.books):
             self.best, self.lowest = kept, unpunished(draft.books)
         draft.restore(self._rows, np.zeros_like(kept))
+        yield from self._budget.pause(BEFORE_LONG)
         rows = Options.few(draft.books)
         if rows is None or any(
             draft.missing[row] and not rows.get(draft.model.workload[row]) for row in range(len(draft.missing))

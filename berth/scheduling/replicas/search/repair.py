@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 
 import numpy as np
 
-from berth.scheduling.gang.budget import Budget
+from berth.scheduling.gang.budget import BEFORE_LONG, Budget
 from berth.scheduling.replicas.hard import Breach, breaches, keeps_rules
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.kicks import empty_some
@@ -48,6 +48,7 @@ def _take_off(draft: Draft, budget: Budget) -> Generator[None, None, None]:
     taken = True
     while taken:
         taken = False
+        yield from budget.pause(BEFORE_LONG)
         for breach in breaches(draft.books):
             taken |= yield from _mend(draft, budget, breach)
 

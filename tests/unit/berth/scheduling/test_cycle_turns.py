@@ -14,7 +14,7 @@ from tests.support.stage import Stage, shop
 @pytest.fixture(autouse=True)
 def _at_a_stretch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others have no turn in between: looking for one would take time here, where every look at the clock does."""
-    monkeypatch.setattr(Budget, "pause", lambda _: iter(()))
+    monkeypatch.setattr(Budget, "pause", lambda *_: iter(()))
 
 
 def misfit(number: int) -> Pod:

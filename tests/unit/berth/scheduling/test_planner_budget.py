@@ -27,7 +27,7 @@ HOST = "kubernetes.io/hostname"
 @pytest.fixture(autouse=True)
 def _at_a_stretch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others have no turn in between: looking for one would take time here, where every look at the clock does."""
-    monkeypatch.setattr(Budget, "pause", lambda _: iter(()))
+    monkeypatch.setattr(Budget, "pause", lambda *_: iter(()))
 
 
 def lab(tick: float, cpu: int = 8, **arguments: Any) -> Lab:

@@ -19,7 +19,7 @@ from tests.support.work import Work
 
 TURN = 0.02
 """Of a turn here; cases are as much smaller than real ones."""
-LONGEST = {"replicas": 0.25, "berth": 0.35}
+LONGEST = {"replicas": 0.16, "berth": 0.35}
 """A turn and what is made in one go, such as tables of all calls of a batch."""
 SECONDS = 0.5
 """Planning time of an attempt, which may take three times as long."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from berth.scheduling.gang.budget import TURN_SECONDS, UNLIMITED, Budget
+from berth.scheduling.gang.budget import BEFORE_LONG, TURN_SECONDS, UNLIMITED, Budget
 from tests.support.placement import Clock
 
 
@@ -75,6 +75,15 @@ def test_a_turn_ends_after_a_while() -> None:
     assert len(list(budget.pause())) == 1
     assert list(budget.pause()) == []
     assert budget.pauses == 1
+
+
+def test_before_what_takes_long_a_turn_ends_sooner() -> None:
+    clock = Clock()
+    budget = Budget(clock, 2.0)
+    clock.advance(TURN_SECONDS / 2)
+    assert list(budget.pause()) == []
+    assert len(list(budget.pause(BEFORE_LONG))) == 1
+    assert list(budget.pause(BEFORE_LONG)) == []
 
 
 def test_pauses_do_not_count() -> None:

@@ -68,10 +68,10 @@ class TestAfterAPause:
     def _one_pause(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pause = budget.Budget.pause
 
-        def once(self: budget.Budget) -> Any:
+        def once(self: budget.Budget, turn: float = 1.0) -> Any:
             with monkeypatch.context() as short:
                 short.setattr(budget, "TURN_SECONDS", 0.0 if not self.pauses else 1e9)
-                yield from pause(self)
+                yield from pause(self, turn)
 
         monkeypatch.setattr(budget.Budget, "pause", once)
 
@@ -95,7 +95,7 @@ class TestAfterAPause:
         next(planning)
         looked_at: list[str] = []
 
-        def now_and_then(self: budget.Budget) -> Any:
+        def now_and_then(self: budget.Budget, _turn: float = 1.0) -> Any:
             looked_at.append("pod")
             self.pauses += len(looked_at) % 4 == 0
             return iter(())
@@ -207,7 +207,7 @@ class TestNodesBetweenTurns:
 class TestOutOfTime:
     @pytest.fixture(autouse=True)
     def _at_a_stretch(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(budget.Budget, "pause", lambda _: iter(()))
+        monkeypatch.setattr(budget.Budget, "pause", lambda *_: iter(()))
 
     def test_every_plan_gets_somewhere(self) -> None:
         """A pod whose filters took all the time is placed nevertheless."""

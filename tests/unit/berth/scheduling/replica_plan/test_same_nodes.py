@@ -39,7 +39,7 @@ def test_only_nodes_that_change_end_it(change: Callable[[Cache], object], ends: 
 
 def test_time_is_looked_at_once_a_turn() -> None:
     clock = Clock()
-    same = SameNodes(Lab([]).cache.state, budget := Budget(clock, 0.05))
+    same = SameNodes(Lab([]).cache.state, budget := Budget(clock, TURN_SECONDS / 4))
     clock.advance(TURN_SECONDS)
     assert not same.exhausted
     assert len(list(same.pause())) == 1
