@@ -30,7 +30,7 @@ LIKELY: Final = 64
 """Workloads that may come next, those that are there as often as they are, of about so many in all."""
 FEW: Final = 8
 """Pods below which who is there says nothing of who will come."""
-ABOUT: Final = 0.05
+ABOUT: Final = 0.1
 """Share of the workloads that may come next of which others may be expected before all is worked out anew."""
 _EQUAL: Final = 1e-9
 """Sums differ in their last places by the order of their parts."""

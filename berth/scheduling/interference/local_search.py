@@ -19,7 +19,7 @@ from berth.scheduling.interference.slowdown import harms
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-WORK: Final = 1 << 22
+WORK: Final = 1 << 21
 """Figures that may be weighed for one assignment: about 30 ms."""
 _TRY: Final = 1 << 14
 """What a look counts beside the figures that are weighed."""

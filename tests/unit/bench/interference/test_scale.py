@@ -17,6 +17,12 @@ def test_a_line_for_each_choice(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split()[0] for line in lines] == list(InterferencePolicy)
 
 
+def test_one_choice_is_measured_beside_none(capsys: pytest.CaptureFixture[str]) -> None:
+    scale.main(["--nodes", "5", "--pods", "10", "--rounds", "1", "--choice", "LeastSlowdown"])
+    _, *lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["LeastSlowdown", "Off"]
+
+
 def test_every_pod_gets_a_node_and_a_socket() -> None:
     cache = scale.cluster(3, InterferencePolicy.LEAST_SLOWDOWN, random.Random(1))
     for number in range(4):
