@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from hack.localcluster.errors import ClusterError
+from hack.localcluster import debian
 from hack.localcluster.paths import tools_cache
 
 PACKAGES = {
@@ -70,20 +68,4 @@ def ensure(*, report: Callable[[str], None]) -> None:
     if not missing or shutil.which("apt-get") is None:
         return
     report(f"unpacking {', '.join(missing)} into {unpacked()}")
-    unpacked().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=unpacked().parent, prefix=".debian-") as scratch:
-        download = ["apt-get", "download", "--quiet", *missing]
-        try:
-            _run(download, Path(scratch))
-        except ClusterError:
-            # A fresh machine has no lists of packages yet.
-            _run(["apt-get", "update", "--quiet"], Path(scratch))
-            _run(download, Path(scratch))
-        for archive in Path(scratch).glob("*.deb"):
-            _run(["dpkg-deb", "--extract", str(archive), str(unpacked())], Path(scratch))
-
-
-def _run(command: list[str], directory: Path) -> None:
-    answer = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, timeout=300)
-    if answer.returncode != 0:
-        raise ClusterError(f"{' '.join(command)}: {answer.stderr.strip()[-500:]}")
+    debian.unpack(missing, unpacked())
