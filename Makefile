@@ -100,6 +100,10 @@ else
 	$(BIN)/python $(INTEGRATION)
 endif
 
+.PHONY: test-vm
+test-vm: .venv ## tests of pinning in a virtual machine: two sockets, cgroups of version 2 (a few minutes)
+	$(BIN)/python -m hack.vm --results $(VENV)/vm --boot tests/vm/pinning
+
 .PHONY: unit
 unit: .venv ## the unit tests alone: no cluster, a few minutes
 	$(BIN)/python $(UNIT)

@@ -27,6 +27,7 @@ TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "hack/demo_pinning.py": "tests/e2e/test_readme.py",
     "hack/harness": "tests/integration",
     "hack/localcluster": "tests/integration/test_local_cluster.py",
+    "hack/vm": "tests/vm",
 }
 """Modules, or directories of them, that need no unit test, and what shows instead that they work."""
 

@@ -63,9 +63,17 @@ class Machine:
 
 
 def make(cgroup: Path, root: Path) -> None:
-    """Make a cgroup and those above it, each with the CPUs and NUMA nodes of the one above, as runc does."""
+    """Make a cgroup and those above it, each with the CPUs and NUMA nodes of the one above, as runc does.
+
+    Version 2 gives it these by itself; there the controller is switched on from the top, as the kubelet does.
+    """
     for path in reversed([cgroup, *cgroup.parents]):
-        if path.is_relative_to(root) and path != root and not path.is_dir():
+        if not path.is_relative_to(root) or path == root:
+            continue
+        if (path.parent / "cgroup.subtree_control").exists():
+            (path.parent / "cgroup.subtree_control").write_text("+cpuset")
+            path.mkdir(exist_ok=True)
+        elif not path.is_dir():
             path.mkdir()
             for name in ("cpuset.mems", "cpuset.cpus"):
                 if (path / name).exists() and not (path / name).read_text().strip():

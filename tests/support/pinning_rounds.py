@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agents.node.pinning.cgroup_paths import Driver
 from agents.node.pinning.containers import Containers
 from agents.node.pinning.cri import RuntimeClient
 from agents.node.pinning.hierarchy import Hierarchy
@@ -104,9 +105,9 @@ def wish(number: int, socket: int | None = 0) -> PodWish:
 
 
 @asynccontextmanager
-async def rounds(name: str, directory: Path) -> AsyncIterator[Rounds]:
+async def rounds(name: str, directory: Path, driver: Driver = Driver.CGROUPFS) -> AsyncIterator[Rounds]:
     """A machine and a runtime of the test's own; all of it is gone afterwards."""
-    with machine(name) as room:
+    with machine(name, driver) as room:
         runtime = ScriptedRuntime(directory / "runtime.sock")
         await runtime.start()
         found = Rounds(room, runtime, directory)

@@ -28,7 +28,7 @@ def create(name: str) -> None:
         directory.mkdir(exist_ok=True)
         # A cpuset of version 1 takes no process until it is told its processors and memory.
         for setting in ("cpuset.cpus", "cpuset.mems"):
-            if (directory / setting).exists() and not (directory / setting).read_text().strip():
+            if (hierarchy / setting).exists() and not (directory / setting).read_text().strip():
                 (directory / setting).write_text((hierarchy / setting).read_text())
 
 
