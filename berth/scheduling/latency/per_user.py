@@ -91,7 +91,10 @@ def _plan(
     best = best_nodes(costs.microseconds, columns, len(view.pods), limit)
     reached, found = worth(costs.microseconds, base, limit), worth(costs.microseconds, best, limit)
     cool = moves.cool_at(status, spec)
-    if _pays(found, reached, len(costs.users), spec) and (cool is None or cool <= now or found.beyond < reached.beyond):
+    may = cool is None or cool <= now or found.beyond < reached.beyond
+    # What is still to be moved anyway may as well go where it is better, by however little.
+    free = found < reached and len({*best} - {*there}) <= len({*base} - {*there})
+    if free or (may and _pays(found, reached, len(costs.users), spec)):
         base = list(best)
     return tuple(view.nodes[at] for at in base) if set(base) != set(there) else ()
 

@@ -74,6 +74,22 @@ def test_pods_go_where_most_users_are_served(rows: list[list[float]], places: tu
     assert [each.node for each in status.associations] == nearest
 
 
+@pytest.mark.parametrize(
+    ("former", "node"),
+    [
+        pytest.param(("d",), "c", id="a pod that has to move anyway goes where it is better by however little"),
+        pytest.param((), None, id="one that need not stays"),
+    ],
+)
+def test_a_plan_that_is_not_carried_out_yet_follows_what_is_known_now(
+    former: tuple[str, ...], node: str | None
+) -> None:
+    place = "a" if former else "d"
+    status = LatencyPolicyStatus(plan=former)
+    decision = decide(status, SPEC, view(place), users_of([[90, 90, 11, 12]]), NOW)
+    assert (decision.wish and decision.wish.node) == node
+
+
 def test_few_users_about_the_limit_move_no_pod() -> None:
     rows = [[90.0, 90.0, 35.0, 36.0] for _ in range(30)] + [[90.0, 90.0, 41.0, 39.0]]
     _, found, created, _ = settle(rows, "c")
