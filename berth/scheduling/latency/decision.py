@@ -142,9 +142,13 @@ def _with_both(
 
 
 def _aim(situation: Situation) -> Wish | Steer | None:
-    if situation.spec.objective is Objective.MINIMUM:
-        return minimum.find(situation)
-    return constraints.find(situation)
+    within = constraints.find(situation)
+    if situation.spec.objective is Objective.CONSTRAINTS:
+        return within
+    # No pod explores for the sake of a limit where the minimum has all nodes measured anyway.
+    if within is not None and situation.known(within.node).state is not NodeState.UNKNOWN:
+        return within
+    return minimum.find(situation)
 
 
 def _pays(move: Move, status: LatencyPolicyStatus) -> bool:

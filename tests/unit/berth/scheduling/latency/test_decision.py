@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.api.latencypolicy import MAX_MOVES, LatencyPolicySpec, LatencyPolicyStatus, Outcome
+from berth.api.latencypolicy import MAX_MOVES, LatencyPolicySpec, LatencyPolicyStatus, Move, Outcome
 from berth.scheduling.latency import moves
 from berth.scheduling.latency.decision import decide
 from berth.scheduling.latency.knowledge import observe
@@ -244,6 +244,29 @@ def test_what_is_not_urgent_waits_for_the_cool_down_and_says_until_when() -> Non
     world.run(1000)
     assert world.places == ["c"]
     assert world.created[1][0] == (evicted + timedelta(seconds=1000) - NOW).total_seconds()
+
+
+@pytest.mark.parametrize(
+    ("told", "node", "reason"),
+    [
+        pytest.param({"a": 70, "b": 35}, "b", Reason.BEYOND_HARD_LIMIT, id="a broken limit does not wait"),
+        pytest.param({"a": 38, "b": 15}, None, None, id="what is only nearer does"),
+    ],
+)
+def test_the_minimum_keeps_to_limits_too(told: dict[str, float], node: str | None, reason: Reason | None) -> None:
+    spec, view = policy(**MINIMUM, hard=40), View((Pod("p", "a"),), 1, ("a", "b"), ("a", "b"))
+    cooling = Move(
+        pod="o",
+        source_node="b",
+        target_node="a",
+        reason="Nearer",
+        outcome=Outcome.CONFIRMED,
+        start_time=NOW,
+        ready_time=NOW,
+    )
+    status = status_of(spec, told).model_copy(update={"moves": (cooling,)})
+    created = [action for action in decide(status, spec, view, later(5)).actions if isinstance(action, Create)]
+    assert [(action.node, action.reason) for action in created] == ([(node, reason)] if node else [])
 
 
 def test_time_is_looked_at_when_it_alone_changes_something() -> None:
