@@ -46,9 +46,7 @@ class Turns(RuleBasedStateMachine):
         self.patch.setattr(batches, "BATCH", 2)
         self.loop = asyncio.new_event_loop()
         self.desk = self.loop.run_until_complete(new_desk())
-        self.clock = Clock()
-        self.desk.cache.clock = self.clock
-        self.desk.queue._clock = self.clock
+        self.clock = self.desk.cache.clock = self.desk.queue._clock = Clock()
         # Whose turn it is would depend on how busy the machine is.
         self.desk.controller.cycle._timer = self.clock
         self.nodes: dict[str, Node] = {f"n{n}": zoned(f"n{n}") for n in (1, 2)}
