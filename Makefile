@@ -101,8 +101,9 @@ else
 endif
 
 .PHONY: test-vm
-test-vm: .venv ## tests of pinning in a virtual machine: two sockets, cgroups of version 2 (a few minutes)
-	$(BIN)/python -m hack.vm --results $(VENV)/vm --boot tests/vm/pinning
+test-vm: .venv ## tests of pinning in a virtual machine: two sockets, cgroups of version 2, a power cut (a few minutes)
+	$(BIN)/python -m hack.vm --results $(VENV)/vm \
+	  --boot tests/vm/pinning tests/vm/power_cut/test_before.py --boot tests/vm/power_cut/test_after.py
 
 .PHONY: unit
 unit: .venv ## the unit tests alone: no cluster, a few minutes

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 
 from agents.node.topology.assembly import assemble
@@ -45,3 +48,9 @@ def test_a_socket_that_is_off_is_none(offline: Callable[..., None]) -> None:
     machine = assemble(read_sysfs())
     assert [(socket.number, set(socket.cpus)) for socket in machine.sockets] == [(0, {0, 1, 2, 3})]
     assert [set(node.cpus) for node in machine.numa_nodes] == [{0, 1, 2, 3}, set()]
+
+
+def test_the_command_shows_it() -> None:
+    command = [sys.executable, "-c", "from berth.cli.agent import main; main()", "topology", "-o", "json"]
+    shown = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert [socket["cpus"] for socket in shown["sockets"]] == ["0-3", "4-7"]
