@@ -22,6 +22,9 @@ Floats = npt.NDArray[np.float64]
 PATIENCE: Final = timedelta(seconds=5)
 """How long a new user's measurements are awaited before others are placed without them."""
 
+ENOUGH: Final = 3
+"""Round trips from which on a user's own count: one alone may be a spike, and others of the place know better."""
+
 
 class Costs(NamedTuple):
     """Users and how far they are."""
@@ -92,31 +95,33 @@ class UserTable:
         return self._users[user].seen
 
     def costs(self, nodes: Sequence[str]) -> Costs:
-        """Return how far users are from nodes: as measured, or as the median of others of their place.
+        """Return how far users are from nodes: as measured thrice or more, else as the median of their place.
 
         A user of whom neither is known for any of the nodes is left out.
         """
         users = list(self._users)
         found = np.full((len(users), len(nodes)), np.nan)
+        few = np.ones(found.shape, dtype=np.bool_)
         for at, known in enumerate(self._users.values()):
             for column, node in enumerate(nodes):
                 if node in known.nodes:
                     found[at, column] = known.nodes[node].p50
-        self._infer(found)
+                    few[at, column] = known.nodes[node].samples < ENOUGH
+        self._infer(found, few)
         there = ~np.isnan(found).all(axis=1)
         found[np.isnan(found)] = MAX_MICROSECONDS
         return Costs(tuple(user for user, known in zip(users, there, strict=True) if known), found[there])
 
-    def _infer(self, found: Floats) -> None:
+    def _infer(self, found: Floats, few: npt.NDArray[np.bool_]) -> None:
         by_place: dict[str, list[int]] = {}
         for at, known in enumerate(self._users.values()):
             by_place.setdefault(known.place, []).append(at)
         for rows in by_place.values():
-            part = found[rows]
-            for column in np.flatnonzero(np.isnan(part).any(axis=0)):
+            part, unsure = found[rows], few[rows]
+            for column in np.flatnonzero(unsure.any(axis=0)):
                 values = part[~np.isnan(part[:, column]), column]
                 if values.size:
-                    part[np.isnan(part[:, column]), column] = np.median(values)
+                    part[unsure[:, column], column] = np.median(values)
             found[rows] = part
 
 

@@ -42,6 +42,15 @@ def test_what_is_not_measured_is_what_others_of_the_place_have() -> None:
     assert milliseconds(users) == {"u": [10, 50], "v": [20, 70], "w": [15, 40]}
 
 
+def test_a_user_measured_once_or_twice_has_what_the_place_has() -> None:
+    users = table(u="east", v="east", w="east", x="west")
+    users.observe("u", [measured("a", 10), measured("b", 50)])
+    users.observe("v", [measured("a", 20), measured("b", 60)])
+    users.observe("w", [measured("a", 90, samples=2), measured("b", 70, samples=3)])
+    users.observe("x", [measured("a", 90, samples=1), measured("b", 5, samples=1)])
+    assert milliseconds(users) == {"u": [10, 50], "v": [20, 60], "w": [20, 70], "x": [90, 5]}
+
+
 def test_a_node_that_nobody_of_the_place_has_measured_is_as_far_as_can_be() -> None:
     users = table(u="east")
     users.observe("u", [measured("a", 10)])
