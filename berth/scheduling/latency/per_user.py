@@ -19,7 +19,7 @@ from berth.scheduling.latency.decision import begin, carry_on, has_room
 from berth.scheduling.latency.situation import Action, Reason, View, Wish
 from berth.scheduling.latency.user_table import Costs, UserTable
 
-CLEARLY: Final = 0.05
+CLEARLY: Final = 0.1
 """Share of users that has to come within the limit before pods move for that."""
 
 
