@@ -54,7 +54,7 @@ class CandidateFilter:
         for pod in pods:
             info = state.info(pod)
             refused = self._cache.recently_rejected(pod)
-            key = (id(info.template), refused, *beyond_template(pod))
+            key = (info.template.key, refused, *beyond_template(pod))
             like = known.get(key)
             if like is None and known and budget.exhausted:
                 failures.append(unplanned(pod, joint.group))

@@ -81,7 +81,7 @@ class CarryingOut:
             info, old = state.info(decision.pod), budget.pauses != since
             alone = not (near or depends_on_others(info) or requested_bandwidth(info.template) or (calls and old))
             if alone and old:
-                alike = (id(info.template), self._cache.recently_rejected(decision.pod), *beyond_template(decision.pod))
+                alike = (info.template.key, self._cache.recently_rejected(decision.pod), *beyond_template(decision.pod))
                 if alike not in known:
                     yield from budget.pause()
                 if pauses != budget.pauses:

@@ -23,17 +23,18 @@ class Turns:
     def __init__(self, state: ClusterState, infos: Iterable[PodInfo]) -> None:
         """Watch over pods with these compiled templates."""
         self._state = state
-        templates = {id(info.template): info.template for info in infos}.values()
+        templates = {info.template.key: info.template for info in infos}.values()
         self._waiting = [one for one in templates if one.hard_spread or one.terms_of("affinity")]
         """those whose turn may come again"""
-        self._interested: dict[int, list[int]] = {}
+        # By key: a large template may be compiled anew for every pod.
+        self._interested: dict[bytes, list[bytes]] = {}
         self._assumed = 0
-        self._woken: defaultdict[int, int] = defaultdict(int)
+        self._woken: defaultdict[bytes, int] = defaultdict(int)
         self._judged: dict[str, int] = {}
 
     def due(self, info: PodInfo) -> bool:
         """Whether a pod was assumed, since this one was looked at, that may have made a node fit."""
-        return self._woken[id(info.template)] > self._judged.get(info.pod.metadata.uid, -1)
+        return self._woken[info.template.key] > self._judged.get(info.pod.metadata.uid, -1)
 
     def judged(self, info: PodInfo) -> None:
         """Note that a pod was looked at with all that is assumed by now."""
@@ -43,9 +44,9 @@ class Turns:
         """Note that a pod was assumed."""
         self._assumed += 1
         template = info.template
-        if id(template) not in self._interested:
-            self._interested[id(template)] = [id(one) for one in self._waiting if selects(self._state, one, template)]
-        for one in self._interested[id(template)]:
+        if template.key not in self._interested:
+            self._interested[template.key] = [one.key for one in self._waiting if selects(self._state, one, template)]
+        for one in self._interested[template.key]:
             self._woken[one] = self._assumed
 
 

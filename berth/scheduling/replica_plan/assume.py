@@ -162,10 +162,10 @@ class Assuming:
         """The decisions in their order, or alike pods together where that does not matter: pauses forget verdicts."""
         waiting = list(zip(self._decisions, infos, strict=True))
         if not self._judge_all and not any(map(depends_on_others, infos)):
-            first: dict[int, int] = {}
+            first: dict[bytes, int] = {}
             for info in infos:
-                first.setdefault(id(info.template), len(first))
-            waiting.sort(key=lambda each: (first[id(each[1].template)], each[0].node))
+                first.setdefault(info.template.key, len(first))
+            waiting.sort(key=lambda each: (first[each[1].template.key], each[0].node))
         return waiting
 
     def _holds(self, decision: Decision, info: PodInfo) -> bool:
@@ -182,7 +182,7 @@ class Assuming:
         if not self._budget.pauses:
             return True
         rejected = self._cache.recently_rejected(decision.pod)
-        alike = (id(info.template), rejected, slot if self._limited else None, *beyond_template(decision.pod))
+        alike = (info.template.key, rejected, slot if self._limited else None, *beyond_template(decision.pod))
         if alike not in self._known:
             admitted = self._judge(decision)
             if admitted is None:

@@ -34,7 +34,7 @@ def gang_engine_does(
     workloads = {workload_of(candidate.info.pod) for candidate in candidates}
     if not candidates or len(workloads) < len(candidates) or cache.members.placed(group.key):
         return False
-    templates = {id(one.info.template): one.info.template for one in candidates}.values()
+    templates = {one.info.template.key: one.info.template for one in candidates}.values()
     if any(_has_rules(template) or _is_meant(template, cache) for template in templates):
         return False
     called = {edge.dependency for edge in group.edges if edge.dependency in workloads}

@@ -64,9 +64,9 @@ def alike(
         NodesChangedError: while others had their turn.
     """
     turns = turns or SameNodes(state)
-    templates: defaultdict[str, set[int]] = defaultdict(set)
+    templates: defaultdict[str, set[bytes]] = defaultdict(set)
     for candidate in candidates:
-        templates[workload_of(candidate.info.pod)].add(id(candidate.info.template))
+        templates[workload_of(candidate.info.pod)].add(candidate.info.template.key)
     several = any(len(found) > 1 for found in templates.values())
     read = (yield from _labels_read(candidates, state, turns)) if several else frozenset[str]()
     known: dict[Hashable, Alike] = {}
@@ -76,7 +76,7 @@ def alike(
     large_enough: dict[bytes, Bools] = {}
     for candidate in candidates:
         template, workload = candidate.info.template, workload_of(candidate.info.pod)
-        key: Hashable = (id(template), workload, id(candidate.result))
+        key: Hashable = (template.key, workload, id(candidate.result))
         if len(templates[workload]) > 1:
             yield from turns.pause()
             key = (workload, _signature(candidate, read))
@@ -102,7 +102,7 @@ def _labels_read(
     """Keys of labels that rules of the candidates, or of placed pods, look at."""
     selectors: set[Selector] = set()
     carried: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
-    for template in {id(one.info.template): one.info.template for one in candidates}.values():
+    for template in {one.info.template.key: one.info.template for one in candidates}.values():
         yield from turns.pause()
         selectors.update(term.selector for terms in template.terms.values() for term in terms)
         selectors.update(constraint.selector for constraint in (*template.hard_spread, *template.soft_spread))

@@ -166,20 +166,20 @@ class Relief:
     def _lost(self, decisions: Sequence[Decision], gone: Collection[str]) -> list[Decision]:
         """Forget pods that were admitted after one that is gone, and whose rules select it or another one of these."""
         state = self._cache.state
-        templates: dict[int, PodTemplateInfo] = {}
-        known: dict[tuple[int, int], bool] = {}
+        templates: dict[bytes, PodTemplateInfo] = {}
+        known: dict[tuple[bytes, bytes], bool] = {}
         lost: list[Decision] = []
         for decision in decisions:
             template = state.info(decision.pod).template
             if decision.pod.metadata.uid not in gone:
                 if not (template.hard_spread or template.terms_of("affinity")):
                     continue
-                for other in templates.values():
-                    if (id(template), id(other)) not in known:
-                        known[id(template), id(other)] = selects(state, template, other)
-                if not any(known[id(template), number] for number in templates):
+                for key, other in templates.items():
+                    if (template.key, key) not in known:
+                        known[template.key, key] = selects(state, template, other)
+                if not any(known[template.key, key] for key in templates):
                     continue
                 lost.append(decision)
                 self._cache.forget(decision.pod)
-            templates[id(template)] = template
+            templates[template.key] = template
         return lost

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from berth.scheduling.cache import pod_templates
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.turns import Turns
 from tests.support import builders
@@ -57,3 +58,14 @@ def test_due_when_a_pod_came_that_the_rules_select(rules: dict[str, Any], namesp
     assert turns.due(waiting) is due
     turns.judged(waiting)
     assert not turns.due(waiting)
+
+
+def test_a_template_that_is_compiled_anew_for_every_pod_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of a megabyte leaves the memory of templates before the next pod is looked at."""
+    monkeypatch.setattr(pod_templates, "TEMPLATE_BYTES", 1)
+    state = ClusterState()
+    waiting = builders.pod("waiting", spec=affinity("podAffinity", "db"))
+    turns = Turns(state, [state.info(waiting)])
+    turns.judged(state.info(waiting))
+    turns.assumed(state.info(builders.pod("arrived", labels={"app": "db"})))
+    assert turns.due(state.info(waiting))
