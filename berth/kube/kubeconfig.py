@@ -150,7 +150,8 @@ def _check_files(paths: str, context: str | None) -> None:
     files = [file for path in paths.split(os.pathsep) if path and (file := Path(path).expanduser()).exists()]
     if not files:
         raise FileNotFoundError("no such file")
-    names: list[str] = []
+    users: dict[str, str] = {}
+    named: set[str] = set()
     for file in files:
         document = yaml.safe_load(file.read_bytes())
         if not isinstance(document, dict):
@@ -158,13 +159,25 @@ def _check_files(paths: str, context: str | None) -> None:
                 f"not a kubeconfig: {'it is empty' if document is None else 'it is no mapping'}; "
                 "name another file with --kubeconfig or $KUBECONFIG"
             )
-        listed = document.get("contexts")
-        entries = listed if isinstance(listed, list) else ()
-        names += [str(entry.get("name")) for entry in entries if isinstance(entry, dict)]
+        for entry in _entries(document, "contexts"):
+            stated = entry.get("context")
+            user = stated.get("user") if isinstance(stated, dict) else None
+            users.setdefault(str(entry.get("name")), str(user or ""))
+        named.update(str(entry.get("name")) for entry in _entries(document, "users"))
         context = context or document.get("current-context")
-    if names and context not in names:
+    if users and context not in users:
         problem = f"it has no context {context!r}" if context else "no context is chosen (current-context)"
         raise ConnectionConfigError(
-            f"{problem}; choose one of {', '.join(sorted(set(names)))} with --context, "
+            f"{problem}; choose one of {', '.join(sorted(users))} with --context, "
             "or another file with --kubeconfig or $KUBECONFIG"
         )
+    if (user := users.get(str(context))) and user not in named:
+        raise ConnectionConfigError(
+            f"its context {context!r} names the user {user!r}, which it does not have; add the user, "
+            "or name another file with --kubeconfig or $KUBECONFIG"
+        )
+
+
+def _entries(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    listed = document.get(key)
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
