@@ -40,8 +40,11 @@ def paths(
         costs: [origins, places]; that of a place to itself is not looked at.
         figure: what stands where there is no path.
     """
-    unreached = np.count_nonzero(costs >= figure, axis=1).tolist()
     for index, origin in enumerate(origins):
-        reached = dict(zip(places, costs[index].tolist(), strict=True))
-        missing = unreached[index] - (reached.pop(origin) >= figure)
-        yield origin, {end: cost for end, cost in reached.items() if cost < figure} if missing else reached
+        row = costs[index]
+        ends = np.flatnonzero(row < figure)
+        # Of many places, few may be reached; where all are, their names need not be picked.
+        names = places if len(ends) == len(places) else [places[end] for end in ends.tolist()]
+        reached = dict(zip(names, row[ends].tolist(), strict=True))
+        reached.pop(origin, None)
+        yield origin, reached

@@ -37,8 +37,12 @@ def suits(graph: CostGraph) -> bool:
     return len(graph.places) >= FEWEST_PLACES and no_path(graph) is not None
 
 
-def all_pairs(graph: CostGraph) -> PathCosts:
+def all_pairs(graph: CostGraph, *, first: int = 0) -> PathCosts:
     """Yield every place with the cheapest paths' costs to those that it reaches.
+
+    Args:
+        graph: places and links.
+        first: number of the place to begin with.
 
     Raises:
         TooManyPlacesError: there are more paths than are looked for.
@@ -50,15 +54,15 @@ def all_pairs(graph: CostGraph) -> PathCosts:
     links = _Links(graph)
     steps = Steps(_steps(graph))
     at_once = max(1, CELLS // max(1, len(places)))
-    for first in range(0, len(places), at_once):
-        origins = places[first : first + at_once]
+    for begin in range(first, len(places), at_once):
+        origins = places[begin : begin + at_once]
         costs = filled(len(places), len(origins), figure)
         own = np.arange(len(origins))
-        costs[first + own, own] = 0
+        costs[begin + own, own] = 0
         try:
             _relax(costs, links, steps)
         except TooManyPlacesError:
-            yield from _one_by_one(graph, places[first:])
+            yield from _one_by_one(graph, places[begin:])
             return
         yield from paths(origins, places, np.ascontiguousarray(costs.T), figure)
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.networktopology import dijkstra, floyd_warshall, graph, moore
+from controllers.networktopology import algorithms, dijkstra, floyd_warshall, graph, moore
 from controllers.networktopology.algorithms import PathAlgorithm, cheapest_paths
+from controllers.networktopology.cost_matrix import Costs, filled
 from controllers.networktopology.graph import CostGraph, TooManyPlacesError
 
 NAMES = [f"z{number:04}" for number in range(1200)]
@@ -49,6 +50,34 @@ def test_a_thousand_places_are_more_than_dijkstra_has_steps_for(monkeypatch: pyt
     monkeypatch.undo()
     origin = stated.places[500]
     assert found[origin] == dijkstra.from_origin(stated, origin, graph.Steps())
+
+
+@pytest.mark.parametrize(
+    "links",
+    [
+        pytest.param({(f"a{number}", f"b{number}"): number for number in range(1200)}, id="pairs-that-meet-nobody"),
+        pytest.param({("hub", f"leaf{number}"): number for number in range(1200)}, id="star"),
+    ],
+)
+def test_places_without_paths_take_no_room(links: dict[tuple[str, str], int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody may state such links, and the topologies of others wait."""
+    figures = []
+
+    def counted(rows: int, columns: int, figure: int) -> Costs:
+        figures.append(rows * columns)
+        return filled(rows, columns, figure)
+
+    monkeypatch.setattr(moore, "filled", counted)
+    found = dict(cheapest_paths(CostGraph(links)))
+    assert {(origin, end): cost for origin, row in found.items() for end, cost in row.items()} == links
+    assert sum(figures) == 0
+
+
+@pytest.mark.parametrize("few", [0, 1000, 10**6], ids=str)
+def test_it_goes_on_where_dijkstra_has_stopped(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    stated = sparse(501, seed=7)
+    monkeypatch.setattr(algorithms, "FEW_STEPS", few)
+    assert list(cheapest_paths(stated)) == list(dijkstra.all_pairs(stated))
 
 
 def test_a_chain_in_the_worst_order_ends() -> None:
