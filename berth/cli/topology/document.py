@@ -82,8 +82,9 @@ def topology_document(
     places = Places.of({name: NodePlace.of(labels) for name, labels in nodes.items()})
     read = read_reports(reports if has_figures(topology) else (), places, percentile="p90", now=now)
     figures = pair_figures(read.measurements, places.zone_of)
+    inside = pair_figures(inside_zones(read.measurements, places), places.segment_of)
     costs = read_costs(topology)
-    direct = _direct(topology, costs)
+    direct = _direct(topology, costs, {LABEL_ZONE: figures, LABEL_SEGMENT: inside})
     zones = sorted(places.zones, key=lambda zone: (places.region_of.get(zone, ""), zone))
     status = topology.status
     document: dict[str, Any] = {"namespace": topology.metadata.namespace, "name": topology.metadata.name}
@@ -117,7 +118,6 @@ def topology_document(
         for destination in zones
         if origin != destination
     ]
-    inside = pair_figures(inside_zones(read.measurements, places), places.segment_of)
     document["segments"] = _segments(places, costs, direct, inside)
     return document
 
@@ -144,15 +144,27 @@ def _segments(
     return found
 
 
-def _direct(topology: NetworkTopology, costs: NetworkCosts) -> dict[str, set[Pair]]:
-    """Pairs by topology key whose cost was measured or stated, and is not that of a path."""
-    measured = WEIGHTS_NETPERF in costs.weight_sets
-    weights = topology.weight_set(WEIGHTS_NETPERF if measured else WEIGHTS_USER_DEFINED)
+def _direct(
+    topology: NetworkTopology, costs: NetworkCosts, figures: Mapping[str, Mapping[Pair, PairFigures]]
+) -> dict[str, set[Pair]]:
+    """Pairs by topology key whose cost was measured or stated, and is not that of a path.
+
+    An object may have no room for what was measured of a level. Reports tell it now; of other sources it is not known,
+    and that topology key is not there.
+    """
+    weights = topology.weight_set(WEIGHTS_NETPERF)
+    stated = topology.status.source == UserDefined.choice and WEIGHTS_NETPERF not in costs.weight_sets
+    measured = weights is not None and not stated
+    if not measured:
+        weights = topology.weight_set(WEIGHTS_USER_DEFINED)
     if weights is None:
-        return {}
-    return {
-        key: {(origin, destination) for origin, destination, _ in iter_costs(weights, key)} for key in TOPOLOGY_LEVELS
-    }
+        return {key: set() for key in TOPOLOGY_LEVELS}
+    found = {key: {(start, end) for start, end, _ in iter_costs(weights, key)} for key in TOPOLOGY_LEVELS}
+    if not measured:
+        return found
+    for key, pairs in figures.items():
+        found[key] = found[key] or {pair for pair, item in pairs.items() if item.microseconds < UNREACHABLE}
+    return {key: pairs for key, pairs in found.items() if pairs}
 
 
 def _source(pair: Pair, ends: tuple[Place, Place], costs: NetworkCosts) -> tuple[str, Pair | None]:
@@ -175,7 +187,8 @@ def _pair(
     if cost is not None:
         key, known = _source(pair, ends, costs)
         entry |= {"cost": int(cost), "level": key.rpartition("/")[2]}
-        entry["derived"] = known is not None and known not in direct.get(key, set())
+        if known is None or key in direct:
+            entry["derived"] = known is not None and known not in direct[key]
     if figures is None:
         return entry
     if figures.microseconds < UNREACHABLE:

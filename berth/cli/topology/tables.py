@@ -85,7 +85,7 @@ def _cell(pair: Mapping[str, Any], kind: str) -> str:
     if "cost" not in pair:
         return UNKNOWN
     outer = "" if pair["level"] == kind.lower() else pair["level"][0]
-    return f"{pair['cost']}{outer}{'*' if pair['derived'] else ''}"
+    return f"{pair['cost']}{outer}{'*' if pair.get('derived') else ''}"
 
 
 def _pair(pair: Mapping[str, Any], kind: str, *, figures: bool) -> tuple[str, ...]:
@@ -120,5 +120,5 @@ def _summary(pairs: Sequence[Mapping[str, Any]], *, figures: bool) -> str:
     if figures:
         known = f"{sum('samples' in pair for pair in pairs)} measured"
     else:
-        known = f"{len(pairs) - derived - unknown} direct"
+        known = f"{sum(pair.get('derived') is False for pair in pairs)} direct"
     return f"{known}, {derived} worked out from others, {unknown} not known"

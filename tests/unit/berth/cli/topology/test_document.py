@@ -81,6 +81,26 @@ def test_paths_over_stated_costs_are_marked_too() -> None:
     assert [pair(found, *way)["derived"] for way in (("a", "b"), ("b", "a"))] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("source", "regions", "derived"),
+    [
+        pytest.param("probereports", {"r>s": 784}, (False, True), id="reports"),
+        pytest.param("probereports", {}, (False, True), id="reports-of-one-region"),
+        pytest.param("prometheus", {"r>s": 784}, (None, None), id="not-known"),
+    ],
+)
+def test_pairs_that_were_measured_are_not_marked_where_the_object_has_no_room_for_it(
+    source: str, regions: Stated, derived: tuple[bool | None, ...]
+) -> None:
+    """NetperfCosts is written without its zones then."""
+    weights = (
+        weight_set("Dijkstra", zones={"a>b": 9, "b>a": 9, "a>c": 4}, regions=regions),
+        weight_set("NetperfCosts", regions=regions),
+    )
+    found = document(*weights, reports=[probe_report("n-a", peer("n-b", 850))], source=source)
+    assert tuple(pair(found, *way).get("derived") for way in (("a", "b"), ("a", "c"))) == derived
+
+
 def test_measurements_are_worked_out_from_the_reports() -> None:
     reports = [probe_report("n-a", peer("n-b", 850), peer("n-c", None)), probe_report("n-b", peer("n-a", 950, age=90))]
     found = document(reports=reports)
