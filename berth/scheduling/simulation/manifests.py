@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ PROGRESS_EVERY = 200
 
 MAX_ALIASED = 1_000_000
 """Values in a document with aliases, once these are written out: aliases of aliases of aliases come to any number."""
+
+_SPACE = re.compile(r"\s*")
 
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
@@ -65,20 +68,31 @@ class _Text:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._trees: list[yaml.Node | None] | None = None
+        self._trees: list[tuple[int, yaml.Node | None]] | None = None
 
     def line(self, document: int, path: Path) -> int:
         if self._trees is None:
-            self._trees = list(yaml.compose_all(self._source.text, Loader=_Loader))
-        node = self._trees[document]
-        line = node.start_mark.line + 1 if node is not None else 0
+            self._trees = list(_trees(self._source.text))
+        before, node = self._trees[document]
+        line = node.start_mark.line + 1 + before if node is not None else 0
         for part in path:
             found = _child(node, part)
             if found is None:
                 return line
             key, node = found
-            line = key.start_mark.line + 1
+            line = key.start_mark.line + 1 + before
         return line
+
+
+def _trees(text: str) -> Iterator[tuple[int, yaml.Node | None]]:
+    """(lines before it, parse tree) of each document."""
+    several = _json_documents(text)
+    if not several:
+        yield from ((0, node) for node in yaml.compose_all(text, Loader=_Loader))
+    line = known = 0
+    for begin, end, _ in several:
+        line, known = line + text.count("\n", known, begin), begin
+        yield line, yaml.compose(text[begin:end], Loader=_Loader)
 
 
 def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node, yaml.Node] | None:
@@ -170,10 +184,33 @@ def _parse(text: str) -> Iterator[Any]:
             pass  # YAML in flow style, or several documents
         else:
             return
+    if several := _json_documents(text):
+        yield from (data for *_, data in several)
+        return
     for data in yaml.load_all(text, Loader=_Loader):
         if "*" in text and _values(data, {}) > MAX_ALIASED:
             raise yaml.YAMLError(f"aliases that come to more than {MAX_ALIASED} values")
         yield data
+
+
+def _json_documents(text: str) -> list[tuple[int, int, Any]]:
+    """(beginning, end, value) of JSON documents one after another, as `jq` prints them; none if it is anything else."""
+    found: list[tuple[int, int, Any]] = []
+    position, decoder = _after_space(text, 0), json.JSONDecoder()
+    while text[position : position + 1] in ("{", "["):
+        begin = position
+        try:
+            value, end = decoder.raw_decode(text, begin)
+        except ValueError:
+            return []
+        found.append((begin, end, value))
+        position = _after_space(text, end)
+    return found if position == len(text) else []
+
+
+def _after_space(text: str, position: int) -> int:
+    space = _SPACE.match(text, position)
+    return space.end() if space else position
 
 
 def _values(value: Any, known: dict[int, int]) -> int:

@@ -86,6 +86,25 @@ def test_json_is_read_and_knows_its_lines() -> None:
     assert second.line(("metadata", "name")) == json.dumps(body, indent=1).splitlines().index('    "name": "b"') + 1
 
 
+@pytest.mark.parametrize("indent", [None, 2], ids=["a line each", "indented"])
+@pytest.mark.parametrize("between", ["\n", "", "\n\n"], ids=["lines", "nothing between", "empty lines"])
+def test_json_documents_one_after_another_are_read_as_kubectl_does(indent: int | None, between: str) -> None:
+    items = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}} for name in ("one", "two", "three")]
+    texts = [json.dumps(item, indent=indent) for item in items]
+    found = documents("\n" + between.join(texts) + "\n")
+    assert [document.data for document in found] == items
+    before = "\n" + between.join([*texts[:2], ""])
+    within = texts[2].split('"name"')[0]
+    assert found[2].line(("metadata", "name")) == (before + within).count("\n") + 1
+
+
+@pytest.mark.parametrize("rest", ["{", '{"kind":', "] and words", "{}}"])
+def test_what_follows_json_documents_and_is_none_is_said_with_its_line(rest: str) -> None:
+    text = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}}\n' + rest
+    _, problems = read_documents([Source("m.yaml", text)])
+    assert "m.yaml:2: not valid YAML or JSON" in "".join(map(str, problems))
+
+
 def test_flow_style_yaml_is_no_broken_json() -> None:
     assert [item.kind for item in documents("{apiVersion: v1, kind: Pod, metadata: {name: a}}")] == ["Pod"]
 
