@@ -47,6 +47,8 @@ class PairFigures:
     """nodes that measured them"""
     age: float
     """seconds since the newest was measured"""
+    one_decides: bool
+    """whether one node outweighs all others, by age too, so that what it says counts whatever these say"""
 
 
 class _NodeFigure(NamedTuple):
@@ -124,6 +126,14 @@ def latencies(figures: Mapping[Pair, PairFigures]) -> Latencies:
     return Latencies(known, frozenset(figures.keys() - known.keys()))
 
 
+def of_several(figures: Mapping[Pair, PairFigures]) -> dict[Pair, PairFigures]:
+    """Return those that no node decides alone.
+
+    Agents see to several that measure a pair of zones. Of two segments it may be one, whatever it says.
+    """
+    return {pair: item for pair, item in figures.items() if not item.one_decides}
+
+
 def weighted_median(values: Iterable[tuple[int, float]]) -> int:
     """Return the value with half of the weight on either side; of two in the middle, the lower.
 
@@ -155,6 +165,7 @@ def _of_node(samples: list[Measurement]) -> _NodeFigure:
 def _of_pair(nodes: list[_NodeFigure]) -> PairFigures:
     samples = [item for node in nodes for item in node.samples]
     figures = [item.microseconds for item in samples]
+    weights = [node.weight for node in nodes]
     return PairFigures(
         microseconds=weighted_median((node.microseconds, node.weight) for node in nodes),
         minimum=min(figures),
@@ -162,4 +173,5 @@ def _of_pair(nodes: list[_NodeFigure]) -> PairFigures:
         samples=len(samples),
         nodes=len(nodes),
         age=min(item.age for item in samples),
+        one_decides=2 * max(weights) > math.fsum(weights) * (1 + _TIE),
     )

@@ -20,7 +20,7 @@ from controllers.networktopology.sources.base import Measurement
 SHARE: Final = 0.9
 """Share of the pairs of zones, or of the nodes, from which on it is enough."""
 FEWEST_NODES: Final = 2
-"""Nodes that measure a pair of places, from either end: what one alone says may be wrong."""
+"""Nodes that measure a pair of zones, from either end: what one alone says may be wrong."""
 
 
 @dataclass(frozen=True, slots=True)

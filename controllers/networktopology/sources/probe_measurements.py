@@ -11,7 +11,7 @@ from berth.api.probereport import MAX_MICROSECONDS
 from berth.api.text import counted
 from berth.kube.probe_reports import FRESH_AGE, Report, ReportedPeer
 from controllers.networktopology.aggregation import inside_zones
-from controllers.networktopology.node_medians import MAX_AGE, latencies, pair_figures
+from controllers.networktopology.node_medians import MAX_AGE, latencies, of_several, pair_figures
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
     UNREACHABLE,
@@ -21,7 +21,7 @@ from controllers.networktopology.sources.base import (
     Reading,
     SourceState,
 )
-from controllers.networktopology.sources.coverage import FEWEST_NODES, coverage
+from controllers.networktopology.sources.coverage import coverage
 
 CLOCK_TOLERANCE: Final = 60.0
 """Seconds by which a node's clock may be ahead."""
@@ -128,9 +128,6 @@ def read_reports(
         unknown += (f"peers of {origin}" for node in peers if node not in places.nodes)
         gathered.add(origin, (peer for node, peer in sorted(peers.items()) if node in places.nodes))
     zone_figures = pair_figures(gathered.measurements, places.zone_of)
-    # Agents see to several that measure a pair of zones. Of two segments it may be one, whatever it says.
-    in_zones = pair_figures(inside_zones(gathered.measurements, places), places.segment_of)
-    segment_figures = {pair: figures for pair, figures in in_zones.items() if figures.nodes >= FEWEST_NODES}
     answered = any(item.microseconds < UNREACHABLE for item in gathered.measurements)
     return Reading(
         state=SourceState.READ if answered else SourceState.EMPTY if there else SourceState.MISSING,
@@ -139,7 +136,7 @@ def read_reports(
         latencies=LatenciesByLevel(
             latencies(pair_figures(gathered.measurements, places.region_of_node)),
             latencies(zone_figures),
-            latencies(segment_figures),
+            latencies(of_several(pair_figures(inside_zones(gathered.measurements, places), places.segment_of))),
         ),
         continuous=True,
         coverage=coverage(gathered.measurements, zone_figures, places),

@@ -17,7 +17,7 @@ import msgspec
 from berth.api.probereport import MAX_MICROSECONDS
 from berth.api.text import listed, one_line, printable, shortened
 from controllers.networktopology.aggregation import inside_zones
-from controllers.networktopology.node_medians import latencies, pair_figures
+from controllers.networktopology.node_medians import latencies, of_several, pair_figures
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import LatenciesByLevel, Measurement, Reading, SourceState
 from controllers.networktopology.sources.prometheus_presets import MICROSECONDS, LatencyQuery, Level
@@ -153,7 +153,7 @@ def read_series(series: Sequence[Series], places: Places, *, query: LatencyQuery
         latencies=LatenciesByLevel(
             latencies(pair_figures(measurements, region_of)),
             latencies(pair_figures(measurements, zone_of)),
-            latencies(pair_figures(in_zones, places.segment_of)),
+            latencies(of_several(pair_figures(in_zones, places.segment_of))),
         ),
         continuous=True,
         time=None if newest is None else datetime.fromtimestamp(newest, UTC),

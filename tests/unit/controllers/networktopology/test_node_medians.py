@@ -120,12 +120,12 @@ def test_latencies(samples: list[tuple[str, str, int]], expected: dict[tuple[str
 
 def test_what_is_too_old_does_not_count() -> None:
     figures = pair_figures([Measurement("a1", "b1", 4, MAX_AGE), Measurement("a2", "b1", 9, MAX_AGE - 1)], place_of)
-    assert figures["A", "B"] == PairFigures(9, 9, 9, 1, 1, MAX_AGE - 1)
+    assert figures["A", "B"] == PairFigures(9, 9, 9, 1, 1, MAX_AGE - 1, one_decides=True)
 
 
 def test_figures_of_a_pair() -> None:
     samples = [Measurement("a1", "b1", 4, 50.0), Measurement("a1", "b2", 6, 20.0), Measurement("b1", "a1", 30, 90.0)]
-    assert pair_figures(samples, place_of)["A", "B"] == PairFigures(4, 4, 30, 3, 2, 20.0)
+    assert pair_figures(samples, place_of)["A", "B"] == PairFigures(4, 4, 30, 3, 2, 20.0, one_decides=False)
 
 
 def test_a_pair_that_most_nodes_have_no_answer_from_is_cut() -> None:

@@ -76,6 +76,19 @@ def test_round_trips_inside_a_zone_are_those_between_its_segments() -> None:
             [report("n4", peer("n1", 300))], {("s1", "s2"): 300, ("s2", "s1"): 300}, set(), id="another knows better"
         ),
         pytest.param([report("n4", peer("n1", None))], {}, {("s1", "s2"), ("s2", "s1")}, id="two agree"),
+        pytest.param([report("n4", peer("n1", 300, age=600))], {}, set(), id="the other is dead"),
+        pytest.param(
+            [report("n4", peer("n1", 300, age=700)), report("n3", peer("n1", 400, age=700))],
+            {},
+            set(),
+            id="the others are dead",
+        ),
+        pytest.param(
+            [report("n4", peer("n1", 300, age=400)), report("n3", peer("n1", 400, age=400))],
+            {("s1", "s2"): 400, ("s2", "s1"): 400},
+            set(),
+            id="the others together outweigh it",
+        ),
     ],
 )
 def test_one_node_alone_cuts_no_two_segments_and_makes_none_dear(

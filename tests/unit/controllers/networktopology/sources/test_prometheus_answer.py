@@ -57,6 +57,25 @@ def test_a_pair_without_an_answer_is_missing_and_not_cut(cut: list[dict[str, Any
 
 
 @pytest.mark.parametrize(
+    ("rows", "known"),
+    [
+        pytest.param([series("n1", "n3", "59"), series("n1", "n4", "59")], {}, id="one-node-alone"),
+        pytest.param(
+            [series("n1", "n3", "59"), series("n4", "n1", "0.0003")],
+            {("s1", "s2"): 300, ("s2", "s1"): 300},
+            id="another-knows-better",
+        ),
+    ],
+)
+def test_one_exporter_makes_no_two_segments_dear(rows: list[dict[str, Any]], known: dict[tuple[str, str], int]) -> None:
+    where = places(n1="r/A/s1", n2="r/A/s1", n3="r/A/s2", n4="r/A/s2")
+    query = own_query("q", "seconds", "node")
+    found = read_series(decode_answer(200, answer(*rows)), where, query=query, now=NOW).latencies
+    assert found is not None
+    assert (found.segments.known, found.segments.cut) == (known, frozenset())
+
+
+@pytest.mark.parametrize(
     ("unit", "figure", "microseconds"),
     [
         ("seconds", "0.00085", 850),
