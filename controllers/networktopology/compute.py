@@ -94,7 +94,7 @@ class Computation:
     cut_segments: tuple[Pair, ...] = ()
     """ordered pairs of segments of one zone that were measured and do not reach each other"""
     crowded: tuple[Site, ...] = ()
-    """regions and zones with so many segments that these have no costs"""
+    """regions and zones with so many segments that their costs, of which some are known, are not given"""
     left_out: tuple[str, ...] = ()
     """computed costs that the object has no room for, as phrases"""
 
@@ -114,7 +114,8 @@ def compute(
     direct: Costs | None = None
     measured = _NOTHING
     if reading.stated is not None:
-        graphs = reading.stated.regions, reading.stated.zones, _sparse(reading.stated.segments, places, crowded)
+        segments = reading.stated.segments
+        graphs = reading.stated.regions, reading.stated.zones, _sparse(segments, places, crowded)
     else:
         measured = reading.latencies or _medians(reading.measurements, places)
         regions, zones, segments = (CostGraph(level.known) for level in measured)
@@ -141,7 +142,7 @@ def compute(
         missing_regions=tuple(pair for pair in places.region_pairs() if pair not in known_regions),
         missing_zones=tuple(pair for pair in places.zone_pairs() if pair not in known_zones),
         cut_segments=tuple(sorted(direct.cut_segments)) if direct else (),
-        crowded=tuple(sorted(crowded)) if measured.segments.known or graphs[2].places else (),
+        crowded=tuple(sorted(crowded & _sites([*_links(segments), *measured.segments.cut], places))),
     )
 
 
@@ -162,6 +163,11 @@ def _crowded(places: Places) -> frozenset[Site]:
         if left < 0:
             crowded.add(site)
     return frozenset(crowded)
+
+
+def _sites(pairs: Iterable[Pair], places: Places) -> set[Site]:
+    """Return the regions and zones whose segments these are."""
+    return {places.site_of[segment] for pair in pairs for segment in pair if segment in places.site_of}
 
 
 def _sparse(segments: CostGraph, places: Places, crowded: frozenset[Site]) -> CostGraph:

@@ -214,6 +214,31 @@ class TestSegments:
         assert found.crowded == (("r", "A"),)
 
     @pytest.mark.parametrize(
+        ("reading", "crowded"),
+        [
+            pytest.param(
+                read_stated(stated(segments={"a1>a2": 2}), RACKS.region_of), (("r", "A"),), id="stated-in-one-zone"
+            ),
+            pytest.param(
+                Reading(
+                    SourceState.READ,
+                    "ProbeReports",
+                    latencies=LatenciesByLevel(
+                        Latencies({}), Latencies({}), Latencies({}, frozenset({("b1", "b2"), ("b2", "b1")}))
+                    ),
+                ),
+                (("r", "B"),),
+                id="all-cut",
+            ),
+        ],
+    )
+    def test_zones_are_named_of_whose_segments_something_is_known(
+        self, reading: Reading, crowded: tuple[tuple[str, str], ...], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(subject, "MAX_SEGMENT_COSTS", 0)
+        assert subject.compute(reading, RACKS).crowded == crowded
+
+    @pytest.mark.parametrize(
         ("net", "reading"),
         [
             pytest.param(topology(), measured(n1_n4=70), id="measured"),
