@@ -211,7 +211,7 @@ def read_costs(
         zones=zones,
         regions=regions,
         segments={pair: cost for pair, cost in segments.items() if _two(pair)},
-        cut_segments=frozenset(_closed_segments(topology, of_segments or weight_sets) - segments.keys()),
+        cut_segments=frozenset(_cut_segments(topology, weight_sets, segments, of_segments)),
         budgets=read_budgets(topology, weight_sets),
     )
 
@@ -250,14 +250,28 @@ def _read_level(
     return table, set(read)
 
 
-def _closed_segments(topology: NetworkTopology, names: Collection[str]) -> set[Pair]:
-    """Return the pairs of different segments that those weight sets say have no link."""
-    found: set[Pair] = set()
-    for name in names:
+def _cut_segments(
+    topology: NetworkTopology, weight_sets: Sequence[str], costs: Mapping[Pair, float], read: Collection[str]
+) -> set[Pair]:
+    """Return the pairs of different segments that have no link.
+
+    Sets before the first that has a cost say so of whatever the others state: all that was measured may be cut.
+
+    Args:
+        topology: the NetworkTopology.
+        weight_sets: names of weight sets by preference.
+        costs: costs of segments.
+        read: names of the weight sets that these were read from.
+    """
+    cut: set[Pair] = set()
+    before = True
+    for name in weight_sets:
+        before = before and name not in read
         weights = topology.weight_set(name)
-        if weights is not None:
-            found |= {pair for pair in closed_pairs(weights, LABEL_SEGMENT) if _two(pair)}
-    return found
+        if weights is not None and (before or name in read):
+            closed = closed_pairs(weights, LABEL_SEGMENT)
+            cut |= {pair for pair in closed if _two(pair) and (before or pair not in costs)}
+    return cut
 
 
 def _two(pair: Pair) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,8 @@ from tests.support import kinds
 from tests.support.placement import ZONE_COSTS
 
 REGION = "topology.kubernetes.io/region"
+SEGMENT = "topology.kubernetes.io/segment"
+CLOSED = {"isAllowed": False}
 
 
 def topology(*weights: dict[str, object], status: dict[str, object] | None = None) -> NetworkTopology:
@@ -252,6 +255,22 @@ class TestReading:
         costs = read_costs(NetworkTopology.parse(body))
         assert costs.zones == {("a", to): cost for to, cost in zones.items()}
         assert costs.weight_sets == read
+
+    @pytest.mark.parametrize(
+        ("sets", "cost"),
+        [
+            pytest.param({"NetperfCosts": CLOSED, "UserDefined": 5}, None, id="measured-before-stated"),
+            pytest.param({"Dijkstra": 4, "NetperfCosts": CLOSED}, 4.0, id="a-path"),
+            pytest.param({"Dijkstra": 4, "UserDefined": CLOSED}, 4.0, id="stated-after-a-path"),
+            pytest.param({"NetperfCosts": CLOSED}, None, id="nothing-else"),
+            pytest.param({"UserDefined": CLOSED}, None, id="stated"),
+        ],
+    )
+    def test_segments_that_are_cut_are_not_near_for_what_was_stated(
+        self, sets: dict[str, Any], cost: float | None
+    ) -> None:
+        costs = read_costs(topology(*(kinds.weight_set(name, key=SEGMENT, a={"b": row}) for name, row in sets.items())))
+        assert costs.between(Place("r", "z", "a"), Place("r", "z", "b")) == cost
 
     def test_each_topology_key_has_its_own_scale(self) -> None:
         measured = [kinds.weight_set(name, a={"b": 3}) for name in ("Dijkstra", "NetperfCosts")]
