@@ -15,7 +15,7 @@ import msgspec
 
 from berth.api.labels import WEIGHTS_NETPERF
 from controllers.networktopology.compute import Computation, Costs
-from controllers.networktopology.weights import weight_sets
+from controllers.networktopology.weights import ownership, weight_sets
 
 MAX_BYTES: Final = 1_480_000
 """Most bytes of an object: less than the 1,572,864 of etcd by what a status may take."""
@@ -31,7 +31,8 @@ def fitted(computation: Computation, raw: Mapping[str, Any]) -> Computation:
         raw: the object that the costs are for, as the API server has it.
     """
     spec = raw.get("spec") or {}
-    others = [item for item in spec.get("weights") or () if item["name"] not in computation.sets]
+    ours = ownership(raw["metadata"].get("managedFields", ())).names | computation.sets.keys()
+    others = [item for item in spec.get("weights") or () if item["name"] not in ours]
     room = MAX_BYTES - _bytes({**raw, "spec": {**spec, "weights": others}})
     steps = list(_steps(computation.sets))
     sets, left_out = next((step for step in steps if _bytes(weight_sets(step[0])) <= room), steps[-1])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from controllers.networktopology import object_room as subject
 from controllers.networktopology.compute import Computation, Costs
 from controllers.networktopology.object_room import fitted
-from controllers.networktopology.weights import weight_sets
+from controllers.networktopology.weights import FIELD_MANAGER, weight_sets
 from tests.support.topologies import raw_topology, weight_set
 
 REGIONS = {("r", "s"): 80, ("s", "r"): 80}
@@ -68,6 +68,17 @@ def test_sets_of_before_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "MAX_BYTES", size(MEASURED) + 2)
     raw = raw_topology(*RAW["spec"]["weights"], *weight_sets(MEASURED))
     assert fitted(Computation(MEASURED, "ProbeReports", measured=True), raw).left_out == ()
+
+
+def test_a_set_that_is_to_go_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measurements have ended: nobody would look again once it is gone."""
+    stated = {"Dijkstra": OF_ZONES}
+    fields = {"f:spec": {"f:weights": {'k:{"name":"Dijkstra"}': {}, 'k:{"name":"NetperfCosts"}': {}}}}
+    managed = [{"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}]
+    empty = {**RAW, "metadata": {**RAW["metadata"], "managedFields": managed}}
+    raw = {**empty, "spec": {**RAW["spec"], "weights": [*RAW["spec"]["weights"], *weight_sets(MEASURED)]}}
+    monkeypatch.setattr(subject, "MAX_BYTES", size(stated, empty) + 2)
+    assert fitted(Computation(stated, "UserDefined", measured=False), raw).left_out == ()
 
 
 def test_what_others_have_in_the_object_takes_room(monkeypatch: pytest.MonkeyPatch) -> None:
