@@ -51,6 +51,7 @@ class SocketStatusController:
             terms=Terms(settings.price, timedelta(seconds=settings.cool_down)),
             class_label=settings.class_label,
             assign_all=settings.assign_all,
+            profiles_known=self._profiles.synced.is_set,
         )
 
     async def run(self) -> None:

@@ -25,10 +25,10 @@ def socket_changed(node: str, assignment: Assignment, socket: int, exchange: Exc
     return Note(regarding, "SocketChanged", text, "PairPods")
 
 
-def assignments_removed(regarding: Reference, gone: Sequence[Assignment]) -> Note:
-    """Normal, about the SocketStatus: assignments were taken out whose pods the node does not have."""
+def assignments_removed(regarding: Reference, gone: Sequence[Assignment], why: str) -> Note:
+    """Normal, about the SocketStatus: assignments were taken out; `why` says it of each pod."""
     names = listed([f"{each.namespace}/{each.name} ({each.uid})" for each in gone])
-    return Note(regarding, "AssignmentsRemoved", f"Taken out, no such pod runs here: {names}", "PairPods")
+    return Note(regarding, "AssignmentsRemoved", f"Taken out, {why}: {names}", "PairPods")
 
 
 def condition_changed(regarding: Reference, before: Iterable[Condition], update: ConditionUpdate) -> list[Note]:

@@ -13,7 +13,9 @@ RECONCILE_SECONDS = Histogram(
 )
 MOVED_PODS = Counter("berth_socketstatus_moved_pods_total", "Pods that were assigned another socket.")
 ASSIGNED_PODS = Counter("berth_socketstatus_assigned_pods_total", "Pods that were assigned their first socket.")
-REMOVED = Counter("berth_socketstatus_removed_assignments_total", "Assignments taken out because their pod is gone.")
+REMOVED = Counter(
+    "berth_socketstatus_removed_assignments_total", "Assignments taken out because their pod is gone or has no class."
+)
 DISTURBED = Gauge("berth_socketstatus_violations", "Pairs of pods on one socket whose classes do not fit together.")
 
 _pairs: Final[dict[str, int]] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -83,6 +83,7 @@ class Reconciler:
         terms: Terms,
         class_label: str,
         assign_all: bool,
+        profiles_known: Callable[[], bool],
     ) -> None:
         """Prepare.
 
@@ -96,6 +97,7 @@ class Reconciler:
             terms: what exchanges have to keep to.
             class_label: label with the class of a pod.
             assign_all: whether pods get a socket that placement has not given one.
+            profiles_known: whether all WorkloadProfiles were seen: a class that is not known yet is not gone.
         """
         self._client = client
         self._recorder = recorder
@@ -106,6 +108,7 @@ class Reconciler:
         self._terms = terms
         self._class_label = class_label
         self._assign_all = assign_all
+        self._profiles_known = profiles_known
 
     async def reconcile(self, node: str) -> bool:
         """Bring a node's SocketStatus up to date and return whether it exists.
@@ -141,8 +144,9 @@ class Reconciler:
         come = [] if seats.why_not or not self._assign_all else self._newcomers(this, seats)
         # One after the other: both would take the same room.
         exchange, late = (None, None) if come else await self._exchange(seats, now)
-        if gone or exchange or come:
-            await self._write_assignments(this, seats, gone, exchange, come, now)
+        classless = seats.classless if self._profiles_known() else ()
+        if gone or classless or exchange or come:
+            await self._write_assignments(this, seats, gone, classless, exchange, come, now)
             seats = self._seats(this)
             _, late = await self._exchange(seats, now)
         if late is not None:
@@ -215,7 +219,8 @@ class Reconciler:
         self,
         this: _Pass,
         seats: Seats,
-        gone: list[Assignment],
+        gone: Sequence[Assignment],
+        classless: Sequence[Assignment],
         exchange: Exchange | None,
         come: Iterable[Newcomer],
         now: datetime,
@@ -223,7 +228,7 @@ class Reconciler:
         """Write the list as it was read, but for what is decided; then tell of it."""
         moves = {move.pod: move.place for move in exchange.moves} if exchange else {}
         sockets = {seats.assignments[at].uid: seats.numbers[place] for at, place in moves.items()}
-        time, absent = format_timestamp(now), {each.uid for each in gone}
+        time, absent = format_timestamp(now), {each.uid for each in (*gone, *classless)}
         entries: list[dict[str, Any]] = [
             {**entry, "socket": sockets[entry["uid"]], "time": time} if entry["uid"] in sockets else entry
             for entry in this.raw.get("spec", {}).get("assignments", ())
@@ -246,10 +251,11 @@ class Reconciler:
         answer = await self._versions.writing(this.node, write, generation=this.generation + 1)
         metrics.MOVED_PODS.inc(len(moves))
         metrics.ASSIGNED_PODS.inc(len(added))
-        metrics.REMOVED.inc(len(gone))
+        metrics.REMOVED.inc(len(absent))
         this.take(ObjectDecoder(SOCKET_STATUSES.raw.type).decode(answer))
-        if gone:
-            self._recorder.record(events.assignments_removed(Reference.to(this.raw), gone))
+        for removed, why in ((gone, "no such pod runs here"), (classless, "the pod has no class")):
+            if removed:
+                self._recorder.record(events.assignments_removed(Reference.to(this.raw), removed, why))
         if exchange is not None:
             log.info("pods moved", node=this.node, pods=[str(seats.assignments[at].name) for at in moves])
             for at, place in moves.items():

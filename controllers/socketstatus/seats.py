@@ -49,6 +49,8 @@ class Seats:
     """theirs, in the same order"""
     absent: tuple[Assignment, ...]
     """those of pods that the node is not known to have"""
+    classless: tuple[Assignment, ...]
+    """those of Berth's own whose pods are there and have no class any more"""
     problems: tuple[str, ...]
     """what people wrote and makes no sense, with object, field and remedy"""
 
@@ -87,16 +89,18 @@ def read_seats(status: SocketStatus, movable: frozenset[str], pods: NodePods, cl
     seated: list[Seated] = []
     assignments: list[Assignment] = []
     absent: list[Assignment] = []
+    classless: list[Assignment] = []
     problems: list[str] = []
     for index, each in enumerate(status.spec.assignments):
         pod = here.get(each.uid)
         if pod is None or pod.key != f"{each.namespace}/{each.name}":
             absent.append(each)
             continue
-        stated = stated_class(pod.metadata.labels, class_label)
+        stated, workload = stated_class(pod.metadata.labels, class_label), pods.workload(pod)
         if stated.problem is not None:
             problems.append(f"Pod {pod.key}: {stated.problem}")
-        workload = pods.workload(pod)
+        elif workload is None and each.uid in movable:
+            classless.append(each)
         if unknown or workload is None or pod.leaving:
             continue
         if each.socket not in places:
@@ -114,6 +118,7 @@ def read_seats(status: SocketStatus, movable: frozenset[str], pods: NodePods, cl
         pods=tuple(seated),
         assignments=tuple(assignments),
         absent=tuple(absent),
+        classless=tuple(classless),
         problems=tuple(problems),
     )
 

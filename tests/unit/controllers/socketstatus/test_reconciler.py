@@ -49,7 +49,7 @@ class World:
         self.asked: list[str] = []
         self.refusal = 0
         self.refused: dict[str, int] = {}
-        self.stated = True
+        self.stated = self.known = True
         keys = {f"k:{json.dumps({'uid': f'uid-{name}'})}": {"f:socket": {}} for name in assigned}
         owner = {"manager": PLACEMENT_MANAGER, "fieldsV1": {"f:spec": {"f:assignments": keys}}}
         self.raw: dict[str, Any] | None = {
@@ -79,6 +79,7 @@ class World:
             terms=Terms(),
             class_label=LABEL_INTERFERENCE_CLASS,
             assign_all=assign_all,
+            profiles_known=lambda: self.known,
         )
 
     @property
@@ -215,6 +216,38 @@ async def test_only_pods_that_are_not_known_are_asked_for() -> None:
     await world.reconciler.reconcile("n1")
     assert (world.asked, world.sockets) == (["late", "gone"], {"d0": 0, "late": 0})
     assert [note.message for note in world.notes] == ["Taken out, no such pod runs here: default/gone (uid-gone)"]
+
+
+@pytest.mark.parametrize(
+    ("letter", "known", "mine", "left"),
+    [
+        pytest.param("", True, True, [], id="no label"),
+        pytest.param("", False, True, ["d"], id="profiles are not known"),
+        pytest.param("", True, False, ["d"], id="somebody else has assigned it"),
+        pytest.param("D", True, True, ["d"], id="with a class"),
+        pytest.param("E", True, True, ["d"], id="with what is no class"),
+    ],
+)
+async def test_what_berth_has_assigned_goes_with_the_class(
+    letter: str, known: bool, mine: bool, left: list[str]
+) -> None:
+    world = World(pod("d", letter), assigned={"d": 0})
+    world.known = known
+    assert world.raw is not None
+    if not mine:
+        world.raw["metadata"]["managedFields"] = []
+    await world.reconciler.reconcile("n1")
+    assert (list(world.sockets), world.asked) == (left, [])
+    told = [note.message for note in world.notes if note.reason == "AssignmentsRemoved"]
+    assert told == ([] if left else ["Taken out, the pod has no class: default/d (uid-d)"])
+
+
+async def test_a_pod_whose_class_a_profile_states_stays_assigned() -> None:
+    there = pod("d", "", ownerReferences=[{"kind": "StatefulSet", "name": "d", "uid": "s", "controller": True}])
+    world = World(there, assigned={"d": 0})
+    world.profiles.update(workload_profile("d", "D", kind="StatefulSet"))
+    await world.reconciler.reconcile("n1")
+    assert world.sockets == {"d": 0}
 
 
 @pytest.mark.parametrize("field", ["name", "namespace"])
