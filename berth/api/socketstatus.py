@@ -98,16 +98,6 @@ class PodReference(ApiModel):
 class Assignment(PodReference):
     """Where a pod is to be."""
 
-    workload_profile: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=_MAX_NAME,
-        description=(
-            "WorkloadProfile of the pod's namespace that states interferenceClass; it then counts for a pod without "
-            "such a label. Unset: the pod's label states it."
-        ),
-    )
-
     socket: Int32 = Field(ge=0, description="Socket that the pod is to be on, by its number in status.sockets.")
     time: Timestamp | None = Field(default=None, description="When the pod was assigned to that socket.")
 

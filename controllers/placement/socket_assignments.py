@@ -94,31 +94,24 @@ class SocketAssignments:
             return None
         time = self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         assignments: list[dict[str, Any]] = []
-        profiles: dict[str, str] = {}
         for uid, seat in sorted(state.sockets.seats(node).items()):
             record = state.record(uid)
             if record is None or record.assumed or seat.settled is None:
                 continue
             namespace, _, name = record.key.partition("/")
             same = sockets.assignments.get(uid) == seat.settled
-            entry = {
-                "uid": uid,
-                "namespace": namespace,
-                "name": name,
-                "interferenceClass": seat.resident.workload.interference_class.value,
-                "socket": seat.settled,
-                "time": (same and sockets.times.get(uid)) or time,
-            }
-            if record.template.interference_class is None:
-                # The node's agent pins no other pods without a label.
-                profiles[uid] = entry["workloadProfile"] = seat.resident.workload.name.rpartition("/")[2]
-            assignments.append(entry)
+            assignments.append(
+                {
+                    "uid": uid,
+                    "namespace": namespace,
+                    "name": name,
+                    "interferenceClass": seat.resident.workload.interference_class.value,
+                    "socket": seat.settled,
+                    "time": (same and sockets.times.get(uid)) or time,
+                }
+            )
         del assignments[MAX_PODS:]
-        found = {each["uid"]: each["socket"] for each in assignments}
-        if (
-            found == sockets.assignments
-            and {uid: profiles[uid] for uid in found if uid in profiles} == sockets.profiles
-        ):
+        if {each["uid"]: each["socket"] for each in assignments} == sockets.assignments:
             return None
         return {
             "apiVersion": API_VERSION,

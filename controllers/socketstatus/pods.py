@@ -8,11 +8,11 @@ from typing import Final, NamedTuple, TypeVar
 from berth.api.interference import stated_class
 from berth.api.labels import ANNOTATION_SOCKET
 from berth.kube.objects import Pod, PodSpec, PodStatus
+from berth.kube.owners import owner_of
 from berth.kube.resources import Resource
 from berth.scheduling.cache.requests import pod_requests
 from berth.scheduling.cache.sockets import SocketTable
 from berth.scheduling.cache.units import CPU
-from berth.scheduling.cache.workload_profiles import owner_of
 from berth.scheduling.interference.slowdown import Workload
 
 T = TypeVar("T")

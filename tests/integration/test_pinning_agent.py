@@ -46,7 +46,7 @@ async def test_labelled_pods_get_the_cpus_of_their_socket_and_nobody_else_does(n
     on(quiet[0], ONE)
     on(loud[0], OTHER)
     on(loud[1], OTHER)
-    told = node.condition("Pinned", "True", "states no interference class and is left alone")
+    told = node.condition("Pinned", "True", "has no interference class and is left alone")
     assert "2 pods assigned, each with the CPUs of its socket" in told
     assert plain[0].cpus == waiting[0].cpus == ALL
     status = node.status()

@@ -1,7 +1,7 @@
 """CPU pinning: the containers of a node's pods get the CPUs of the socket that each pod is assigned to.
 
-Reads: the node's pods and its SocketStatus; sysfs; the kubelet's ``cpu_manager_state``; from the container runtime,
-which containers run and where their cgroups are.
+Reads: the node's pods and its SocketStatus; WorkloadProfiles; sysfs; the kubelet's ``cpu_manager_state``; from the
+container runtime, which containers run and where their cgroups are.
 
 Alone writes: cpusets of containers of pods with a class and an assignment, by the runtime or in their cgroups; the
 status of the SocketStatus of its node's name; the journal of what cpusets were.
@@ -13,7 +13,7 @@ their cgroups, and these are written.
 
 Pure: ``cgroup_paths`` (where a container's cgroup is), ``cri_messages`` (the part of the Container Runtime Interface
 that is spoken), ``wanted`` (pods and their CPUs, of assignments), ``reconciler`` (what to do about one container),
-``sockets`` and ``report`` (the status).
+``profiles`` (classes by WorkloadProfiles), ``sockets`` and ``report`` (the status).
 
 ``agent`` is the component, ``workplace`` what it needs of the machine, ``pinner`` one round, ``rounds`` what that has
 found. ``hierarchy`` finds cgroups, ``containers`` those of pods, ``cpuset`` reads and writes one, ``cri`` asks the

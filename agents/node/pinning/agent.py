@@ -14,6 +14,7 @@ import structlog
 from pydantic import ValidationError
 
 from agents.node.pinning import metrics
+from agents.node.pinning.profiles import PROFILES, ProfiledClasses
 from agents.node.pinning.reconciler import Finding
 from agents.node.pinning.report import Found, status_of
 from agents.node.pinning.rounds import Round
@@ -51,6 +52,8 @@ class PinningAgent:
         self._writer = StatusWriter(context.client, self._node)
         self._pods = Reflector(context.client, PODS, field_selector=f"spec.nodeName={self._node}")
         self._statuses = Reflector(context.client, SOCKET_STATUSES, field_selector=f"metadata.name={self._node}")
+        self._profiles, self._profiled = Reflector(context.client, PROFILES), ProfiledClasses()
+        self._profiles.add_handler(self._profiled.changed)
         self._changed, self._looked = asyncio.Event(), asyncio.Event()
         self._found: Found | None = None
         self._observe = False
@@ -58,8 +61,12 @@ class PinningAgent:
         self._patience = Patience()
         self._asked: tuple[Machine, Wanted] | None = None
         self._last = time.monotonic()
-        followed: tuple[tuple[str, Reflector[Any]], ...] = (("pods", self._pods), ("socketstatuses", self._statuses))
-        for name, reflector in followed:
+        self._followed: dict[str, Reflector[Any]] = {
+            "pods": self._pods,
+            "socketstatuses": self._statuses,
+            "workloadprofiles": self._profiles,
+        }
+        for name, reflector in self._followed.items():
             reflector.add_batch_handler(self._changed.set)
             # No health check: an agent that is started again while the API server is away gives everything back on its
             # way out, and the next one does not know what to pin.
@@ -69,7 +76,8 @@ class PinningAgent:
     async def run(self) -> None:
         """Work until cancelled; what is pinned is given back on the way out."""
         self._beat()
-        await run_together(self._pods.run(), self._statuses.run(), self._pin(), self._report())
+        followed = (reflector.run() for reflector in self._followed.values())
+        await run_together(*followed, self._pin(), self._report())
 
     def _beat(self) -> None:
         self._last = time.monotonic()
@@ -81,7 +89,7 @@ class PinningAgent:
     async def _pin(self) -> None:
         try:
             # What is pinned already is left as it is until it is clear what is wanted.
-            while not (self._pods.synced.is_set() and self._statuses.synced.is_set()):
+            while not all(reflector.synced.is_set() for reflector in self._followed.values()):
                 self._beat()
                 await asyncio.sleep(self._settings.interval / 10)
             while True:
@@ -143,6 +151,7 @@ class PinningAgent:
             machine,
             node=self._node,
             key=self._settings.class_label,
+            profiled=self._profiled.of,
             memory=self._settings.memory,
         )
         return found._replace(problems=(*unreadable, *found.problems))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -130,6 +130,7 @@ def wanted(
     *,
     node: str,
     key: str = LABEL_INTERFERENCE_CLASS,
+    profiled: Callable[[Pod], InterferenceClass | None] = lambda _: None,
     memory: bool = False,
 ) -> Wanted:
     """Return what is to be on a node.
@@ -140,15 +141,17 @@ def wanted(
         machine: its sockets; none that is named is known of it if they cannot be told.
         node: its name.
         key: label with the class of a pod.
+        profiled: class that a WorkloadProfile states of a pod; it counts for one whose label states none.
         memory: whether pods are to use memory of their socket's NUMA nodes alone.
     """
     subject = f"{KIND} {node}"
     known = {pod.metadata.uid: pod for pod in pods}
+    stated = {uid: stated_class(pod.metadata.labels, key) for uid, pod in known.items()}
+    letters = {uid: stated[uid].interference_class or profiled(pod) for uid, pod in known.items()}
     runtime_uids, disbelieved = _runtime_uids([pod for pod in known.values() if not pod.finished])
     sockets = {socket.number: socket for socket in machine.sockets}
     problems: list[Problem] = []
     chosen: dict[str, Socket | None] = {}
-    profiled: dict[str, InterferenceClass] = {}
     for assignment, path in assignments:
         pod = known.get(assignment.uid)
         socket = sockets.get(assignment.socket)
@@ -164,27 +167,22 @@ def wanted(
             field = (*path, "socket")
             text = f"{node} has no socket {assignment.socket}, it has {format_cpulist(sockets)}; pod {pod.key} is "
             text += "left alone; assign it to one of these"
-        elif assignment.workload_profile is not None and assignment.interference_class is not None:
-            profiled[assignment.uid] = assignment.interference_class
-        elif not pod.finished and stated_class(pod.metadata.labels, key).interference_class is None:
-            text = f"pod {pod.key} states no interference class and is left alone; give it the label {key}, or "
-            text += "remove the assignment"
+        elif not pod.finished and letters[assignment.uid] is None:
+            text = f"pod {pod.key} has no interference class and is left alone; give it the label {key}, or its "
+            text += "workload a WorkloadProfile, or remove the assignment"
         if text:
             problems.append(Problem(subject, f"{field_path(field)}: {text}", may_pass=absent))
         if pod is not None and pod.key == f"{assignment.namespace}/{assignment.name}":
             chosen.setdefault(assignment.uid, socket)
     found: list[PodWish] = []
-    for pod in known.values():
+    for uid, pod in known.items():
         if pod.finished:
             continue
-        stated = stated_class(pod.metadata.labels, key)
-        if stated.problem is not None:
-            problems.append(Problem(f"Pod {pod.key}", str(stated.problem)))
-        letter = stated.interference_class or profiled.get(pod.metadata.uid)
-        if letter is not None or pod.metadata.uid in chosen:
-            uid, socket = pod.metadata.uid, chosen.get(pod.metadata.uid)
+        if (problem := stated[uid].problem) is not None:
+            problems.append(Problem(f"Pod {pod.key}", str(problem)))
+        if letters[uid] is not None or uid in chosen:
             problems.extend(disbelieved.get(uid, ()))
-            found.append(_wish(pod, runtime_uids[uid], letter, socket, machine, memory))
+            found.append(_wish(pod, runtime_uids[uid], letters[uid], chosen.get(uid), machine, memory))
     return Wanted(tuple(found), tuple(problems))
 
 

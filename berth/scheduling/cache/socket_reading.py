@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import msgspec
@@ -13,6 +12,7 @@ from berth.api.socketstatus import CONDITION_OBSERVE_ONLY, CONDITION_TOPOLOGY_UN
 from berth.kube.custom_object import CustomObject
 from berth.kube.decoding import ObjectDecoder
 from berth.kube.meta import Int64, Struct
+from berth.kube.owners import owner_key
 from berth.scheduling.interference.residents import UNKNOWN_LAYOUT, Layout
 
 MILLI: Final = 1000
@@ -27,7 +27,6 @@ class _Assignment(Struct):
     uid: str = ""
     socket: Int64 = 0
     time: str = ""
-    workload_profile: str = ""
 
 
 class _Spec(Struct):
@@ -83,8 +82,6 @@ class NodeSockets(NamedTuple):
     """when the pod was assigned to it, by uid"""
     uid: str = ""
     """uid of the SocketStatus, empty without one"""
-    profiles: Mapping[str, str] = MappingProxyType({})
-    """name of the WorkloadProfile that an assignment has its class from, by uid of the pod, where it says one"""
 
 
 class Profile(NamedTuple):
@@ -100,11 +97,6 @@ class Profile(NamedTuple):
     """measured slowdown, `LEAST` to `MOST`, by ``namespace/name`` of the neighbour's profile"""
 
 
-def owner_key(namespace: str, kind: str, name: str) -> str:
-    """Return how a workload is named here; ``/`` is in none of the three."""
-    return f"{namespace}/{kind}/{name}"
-
-
 def read_sockets(obj: CustomObject) -> NodeSockets:
     """Return what a SocketStatus says.
 
@@ -114,14 +106,13 @@ def read_sockets(obj: CustomObject) -> NodeSockets:
     spec, status = _SPEC.decode(obj.spec), _STATUS.decode(obj.status)
     assignments = {each.uid: each.socket for each in spec.assignments}
     times, uid = {each.uid: each.time for each in spec.assignments}, obj.metadata.uid
-    profiles = {each.uid: each.workload_profile for each in spec.assignments if each.workload_profile}
     true = {condition.type for condition in status.conditions if condition.status == "True"}
     found = sorted((each.socket, each.cpu_count) for each in status.sockets if each.cpu_count > 0)
     if not found or CONDITION_TOPOLOGY_UNKNOWN in true:
-        return NodeSockets((), UNKNOWN_LAYOUT, assignments, times, uid, profiles)
+        return NodeSockets((), UNKNOWN_LAYOUT, assignments, times, uid)
     capacities = tuple(MILLI * cpus for _, cpus in found)
     layout = Layout(capacities, CONDITION_OBSERVE_ONLY not in true)
-    return NodeSockets(tuple(socket for socket, _ in found), layout, assignments, times, uid, profiles)
+    return NodeSockets(tuple(socket for socket, _ in found), layout, assignments, times, uid)
 
 
 def read_profile(obj: CustomObject) -> Profile:

@@ -122,7 +122,7 @@ class SocketTable:
 
         Args:
             stated: class that its labels state.
-            owner: the workload that it is of, as `workload_profiles.owner_of` names it.
+            owner: the workload that it is of, as `berth.kube.owners` names it.
         """
         profile = self.profiles.about(owner) if owner else None
         if profile is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from berth.api.labels import LABEL_INTERFERENCE_CLASS, RESOURCE_BANDWIDTH
+from berth.kube.owners import owner_of
 from berth.scheduling.cache.nodes import NodeTable
 from berth.scheduling.cache.pod_record import PodRecord, stated_socket
 from berth.scheduling.cache.pod_templates import PodInfo, PodTemplateCache, PodTemplateInfo
@@ -23,7 +24,6 @@ from berth.scheduling.cache.sockets import Seat, SocketTable
 from berth.scheduling.cache.units import CPU
 from berth.scheduling.cache.volume_pool import Stock
 from berth.scheduling.cache.volumes import VolumeTable, claim_keys, disk_uses
-from berth.scheduling.cache.workload_profiles import owner_of
 from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.residents import Resident
 

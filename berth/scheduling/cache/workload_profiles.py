@@ -7,28 +7,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from berth.kube.objects import CustomObject, Pod
-from berth.scheduling.cache.socket_reading import Profile, owner_key, read_profile
+from berth.kube.objects import CustomObject
+from berth.scheduling.cache.socket_reading import Profile, read_profile
 from berth.scheduling.interference.slowdown import SlowdownModel
 
 MOST_SLOWDOWNS: Final = 10_000
 """Slowdowns that are kept of a namespace, 5.4 MB with the longest names; profiles that come later count by class."""
-_TEMPLATE_HASH: Final = "pod-template-hash"
-
-
-def owner_of(pod: Pod) -> str:
-    """Return the workload that a pod is of, as profiles name it; empty for a pod that nobody controls.
-
-    The ReplicaSet of a Deployment has the Deployment's name with the hash of the pod template behind it.
-    """
-    owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
-    if owner is None:
-        return ""
-    kind, name, namespace = owner.kind, owner.name, pod.metadata.namespace
-    revision = pod.metadata.labels.get(_TEMPLATE_HASH)
-    if kind == "ReplicaSet" and revision and name.endswith(f"-{revision}"):
-        return owner_key(namespace, "Deployment", name.removesuffix(f"-{revision}"))
-    return owner_key(namespace, kind, name)
 
 
 class WorkloadProfiles:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 import numpy as np
 
-from berth.scheduling.cache.workload_profiles import owner_of
+from berth.kube.owners import owner_of
 from berth.scheduling.framework.plugin import MAX_SCORE, ScorePlugin, percentages
 
 if TYPE_CHECKING:

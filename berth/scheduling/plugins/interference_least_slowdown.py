@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
-from berth.scheduling.cache.workload_profiles import owner_of
+from berth.kube.owners import owner_of
 from berth.scheduling.framework.plugin import MAX_SCORE, ScorePlugin, percentages
 from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.slowdown import harm

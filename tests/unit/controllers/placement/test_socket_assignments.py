@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.api.labels import LABEL_INTERFERENCE_CLASS
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.objects import CustomObject, Pod
@@ -21,7 +20,7 @@ from controllers.placement import socket_assignments
 from controllers.placement.socket_assignments import FIELD_MANAGER, SocketAssignments
 from tests.support import builders
 from tests.support.placement import Clock
-from tests.support.sockets import asking, classed, owned, status, workload_profile
+from tests.support.sockets import asking, classed, status
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
@@ -102,23 +101,6 @@ def test_a_pod_is_assigned_its_socket_once_it_is_bound() -> None:
             "time": "2026-11-01T12:00:00Z",
         }
     ]
-
-
-def test_the_profile_that_states_a_class_is_named_as_long_as_no_label_does() -> None:
-    world, pod = World(), owned("p", "db")
-    world.cache.update_profile(workload_profile("measured", "D", target="db"))
-    world.bind(pod, "n1")
-    world.write()
-    stated = [world.server.assigned["n1"][0].get(name) for name in ("interferenceClass", "workloadProfile")]
-    assert stated == ["D", "measured"]
-    world.writer.changed("n1")
-    world.write()
-    assert len(world.server.bodies) == 1
-    pod.metadata.labels[LABEL_INTERFERENCE_CLASS] = "B"
-    world.cache.update_pod(pod)
-    world.write()
-    (assigned,) = world.server.assigned["n1"]
-    assert (assigned["interferenceClass"], assigned.get("workloadProfile")) == ("B", None)
 
 
 def test_what_the_sockets_say_already_is_not_written() -> None:

@@ -37,6 +37,7 @@ class Plane:
         self.objects = {
             "pods": [{"metadata": metadata}],
             "socketstatuses": [{"metadata": {"name": "n1", "resourceVersion": "1", "generation": 7}, "spec": spec}],
+            "workloadprofiles": [],
         }
         self.refuses = refuses
         self.reports: list[dict[str, Any]] = []
@@ -116,6 +117,35 @@ async def test_it_pins_reports_and_gives_back(machine: Path) -> None:
     assert POD.items() <= pod.items()
     assert (pod["socket"], pod["cpus"], pod["effectiveCpus"]) == (1, "1", "1")
     assert plane.reports[-1]["observedGeneration"] == 7
+
+
+@pytest.mark.parametrize(
+    ("namespace", "target", "found"),
+    [
+        pytest.param("shop", "web", "1", id="about its workload"),
+        pytest.param("shop", "db", "0-1", id="about another workload"),
+        pytest.param("theirs", "web", "0-1", id="of another namespace"),
+    ],
+)
+async def test_a_pod_without_a_label_is_pinned_if_a_profile_covers_it(
+    machine: Path, namespace: str, target: str, found: str
+) -> None:
+    plane = Plane()
+    metadata = plane.objects["pods"][0]["metadata"]
+    del metadata["labels"]
+    metadata["ownerReferences"] = [{"kind": "StatefulSet", "name": "web", "uid": "s", "controller": True}]
+    spec = {"targetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": target}, "interferenceClass": "B"}
+    profile = {"metadata": {"name": "web", "namespace": namespace, "resourceVersion": "1"}, "spec": spec}
+    plane.objects["workloadprofiles"] = [profile]
+    # Whoever may write assignments may write this as well; it is no leave to touch the pod.
+    assigned = plane.objects["socketstatuses"][0]["spec"]["assignments"][0]
+    assigned |= {"interferenceClass": "D", "workloadProfile": "web"}
+    with api_server(plane) as server:
+        async with running(machine, server):
+            await until(lambda: bool(plane.reports))
+            assert cpus(machine) == found
+    (pod,) = plane.reports[-1]["pods"]
+    assert pod.get("interferenceClass") == ("B" if found == "1" else None)
 
 
 async def test_a_refused_status_is_written_again(machine: Path) -> None:

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
+from agents.node.pinning.profiles import PROFILES
 from agents.node.pinning.settings import PinningSettings
+from agents.node.pinning.status_writer import SOCKET_STATUSES
 from berth.cli.run import parse
+from berth.kube.resources import PODS, Resource
 
 DEPLOY = Path(__file__).resolve().parents[5] / "deploy"
 
@@ -86,6 +89,15 @@ def test_it_runs_as_the_account_that_has_the_rights(pod: dict[str, Any]) -> None
     (policy,) = (item for item in documents if item["kind"] == "ValidatingAdmissionPolicy")
     (condition,) = policy["spec"]["matchConditions"]
     assert f':{accounts[0]["name"]}"' in condition["expression"]
+
+
+@pytest.mark.parametrize("followed", [PODS, SOCKET_STATUSES, PROFILES], ids=lambda resource: resource.plural)
+def test_it_may_follow_what_it_follows(followed: Resource[Any]) -> None:
+    documents = yaml.safe_load_all((DEPLOY / "rbac" / "pinning.yaml").read_text())
+    (role,) = (item for item in documents if item["kind"] == "ClusterRole")
+    rules = [rule for rule in role["rules"] if followed.plural in rule["resources"]]
+    assert [rule["apiGroups"] for rule in rules] == [[followed.group]]
+    assert {"list", "watch"} <= set(rules[0]["verbs"])
 
 
 def test_it_has_longer_to_end_than_it_takes(pod: dict[str, Any]) -> None:

@@ -57,22 +57,23 @@ def test_an_assigned_pod_with_a_class_gets_its_socket() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stated", "assigned", "letter"),
+    ("stated", "profiled", "letter"),
     [
-        pytest.param(None, {"interferenceClass": "C", "workloadProfile": "web"}, "C", id="of a profile"),
-        pytest.param("B", {"interferenceClass": "C", "workloadProfile": "web"}, "B", id="the label counts first"),
-        pytest.param("E", {"interferenceClass": "C", "workloadProfile": "web"}, "C", id="the label states none"),
-        pytest.param(None, {"interferenceClass": "C"}, None, id="of a label that is gone"),
-        pytest.param(None, {"workloadProfile": "web"}, None, id="of a profile without saying which"),
+        pytest.param(None, "C", "C", id="of a profile"),
+        pytest.param("B", "C", "B", id="the label counts first"),
+        pytest.param("E", "C", "C", id="the label states none"),
+        pytest.param(None, None, None, id="of neither"),
     ],
 )
-def test_a_class_that_a_profile_states_is_taken_from_the_assignment(
-    stated: str | None, assigned: dict[str, str], letter: str | None
+def test_a_class_is_the_labels_or_the_profiles_and_never_the_assignments(
+    stated: str | None, profiled: str | None, letter: str | None
 ) -> None:
-    answer = found([assignment("web", 1, **assigned)], pod("web", stated))
+    by_profile = InterferenceClass(profiled) if profiled else None
+    edited = assignment("web", 1, interferenceClass="D", workloadProfile="forged")
+    answer = found([edited], pod("web", stated), profiled=lambda _: by_profile)
     (wish,) = answer.pods
     assert (wish.interference_class, bool(wish.cpus)) == (letter, letter is not None)
-    left_alone = [problem for problem in answer.problems if "states no interference class" in str(problem)]
+    left_alone = [problem for problem in answer.problems if "has no interference class" in str(problem)]
     assert bool(left_alone) == (letter is None)
 
 
@@ -170,8 +171,8 @@ def test_which_pods_run(phase: str, deleted: str | None, running: bool) -> None:
         pytest.param(
             [assignment("web")],
             None,
-            "SocketStatus n1: spec.assignments[0]: pod shop/web states no interference class and is left alone; give "
-            f"it the label {CLASS}, or remove the assignment",
+            "SocketStatus n1: spec.assignments[0]: pod shop/web has no interference class and is left alone; give "
+            f"it the label {CLASS}, or its workload a WorkloadProfile, or remove the assignment",
             id="a pod without a class",
         ),
         pytest.param(
