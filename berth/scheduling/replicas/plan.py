@@ -173,6 +173,7 @@ def _starts(
     """
     books = draft.books
     empty = draft.snapshot(rows)
+    yield from budget.pause(BEFORE_LONG)
     templates = {1: parts(books, rows)}
     yield from budget.pause()
     starts: dict[_Standing, Counts] = {}
@@ -186,8 +187,8 @@ def _starts(
         turns = turns_of(books.model, rows, slots)
         block = max(turns.count(slot) for slot in set(turns))
         if block not in templates:
+            yield from budget.pause(BEFORE_LONG)
             templates[block] = parts(books, rows, block)
-            yield from budget.pause()
         ways = [(fill_slices, 1, pattern)]
         if templates[block] != templates[1]:
             ways.append((fill_blocks, block, slots))
