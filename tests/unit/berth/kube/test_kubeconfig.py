@@ -38,7 +38,7 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         pytest.param({**config(), "current-context": "gone"}, "no context 'gone'; choose one of", id="unknown context"),
         pytest.param({**config(), "current-context": ""}, "no context is chosen (current-context);", id="no context"),
         pytest.param({**config(), "clusters": []}, "name x in", id="unknown cluster"),
-        pytest.param({**config(), "users": [{"name": "y", "user": {}}]}, "names the user 'x', which", id="unknown user"),
+        pytest.param({**config(), "users": [{"name": "y"}]}, "names the user 'x', which it", id="unknown user"),
         pytest.param({**config(), "users": None}, "names the user 'x', which it does not have", id="no users"),
         pytest.param(
             {**config(), "clusters": [{"name": "x", "cluster": {"insecure-skip-tls-verify": True}}]},
