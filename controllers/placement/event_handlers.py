@@ -131,6 +131,8 @@ class EventHandlers:
             planned = cache.update_pod(pod)
         if waits and ours:
             queue.add(pod, EntryKey.of(pod, joined))
+            if old is not None:
+                self._conditions.changed(old, pod)
             if old is None or old.metadata.annotations != pod.metadata.annotations:
                 for problem in annotated_bandwidth(pod.metadata.annotations)[1]:
                     self._record(events.bad_bandwidth(pod, problem))

@@ -68,9 +68,7 @@ class PodConditions:
         written = self._written.get(uid)
         if written == why:
             return
-        if written is None and any(
-            c.type == CONDITION and c.status == "False" and (c.reason, c.message) == why for c in pod.status.conditions
-        ):
+        if written is None and _says(pod, why):
             return
         known = uid in self._waiting
         self._waiting[uid] = (pod, why)
@@ -81,6 +79,12 @@ class PodConditions:
         dropped = self._queue.put(namespace, uid)
         if dropped is not None:
             del self._waiting[dropped]  # mostly a pod long gone; another has it written when it fails again
+
+    def changed(self, old: Pod, new: Pod) -> None:
+        """The watch shows other conditions: one that somebody replaced, or etcd lost in a restore, is told anew."""
+        written = self._written.get(new.metadata.uid)
+        if written is not None and _says(old, written) and not _says(new, written):
+            del self._written[new.metadata.uid]
 
     def forget(self, uid: str) -> None:
         """The pod is placed or gone: say nothing more about it."""
@@ -151,6 +155,13 @@ class PodConditions:
                 return False
             pod = current
         return False
+
+
+def _says(pod: Pod, why: _Why) -> bool:
+    return any(
+        known.type == CONDITION and known.status == "False" and (known.reason, known.message) == why
+        for known in pod.status.conditions
+    )
 
 
 def _condition(pod: Pod, why: _Why) -> dict[str, str]:

@@ -56,6 +56,28 @@ def test_what_a_message_quotes_forges_no_line_and_commands_no_terminal(condition
     assert queued(conditions) == [("a", 'no pod of "a\\nb\\x1b[2J"')]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "again"),
+    [
+        pytest.param(lone("a"), lone("a"), False, id="not shown yet"),
+        pytest.param(lone("a"), having(lone("a"), "False", "no cpu"), False, id="shown"),
+        pytest.param(having(lone("a"), "False", "no memory"), lone("a"), False, id="another before"),
+        pytest.param(having(lone("a"), "False", "no cpu"), lone("a"), True, id="lost in a restore of etcd"),
+        pytest.param(having(lone("a"), "False", "no cpu"), having(lone("a"), "False", "x"), True, id="replaced"),
+    ],
+)
+def test_what_was_written_and_is_no_longer_there_is_written_again(
+    conditions: PodConditions, old: Pod, new: Pod, again: bool
+) -> None:
+    conditions.unschedulable(old, "no cpu")
+    why = pod_conditions._Why(UNSCHEDULABLE, "no cpu")
+    conditions._waiting.clear()
+    conditions._written[new.metadata.uid] = why
+    conditions.changed(old, new)
+    conditions.unschedulable(new, "no cpu")
+    assert bool(queued(conditions)) is again
+
+
 def test_what_was_written_is_not_written_again_until_forgotten(conditions: PodConditions) -> None:
     pod = lone("a")
     conditions.unschedulable(pod, "no cpu")

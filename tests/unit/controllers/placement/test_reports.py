@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from prometheus_client import REGISTRY
 
+from berth.kube.objects import PodCondition
+from controllers.placement.pod_conditions import CONDITION
 from tests.support.desk import Desk
 from tests.support.placement import chain, group_object, lone, member
 
@@ -80,3 +82,18 @@ def test_plans_that_were_cut_short_are_counted(desk: Desk) -> None:
     before = counted("berth_placement_plans_cut_short_total", entry="group")
     desk.controller.cycle._listener.cut_short("group")
     assert counted("berth_placement_plans_cut_short_total", entry="group") == before + 1
+
+
+def test_a_condition_that_a_restore_of_etcd_lost_is_written_again(desk: Desk) -> None:
+    conditions, pod = desk.controller._conditions, lone("p", cpu="100")
+    entry = desk.fail(pod)
+    ((_, why),) = filter(None, conditions._waiting.values())
+    conditions._waiting.clear()
+    conditions._written[pod.metadata.uid] = why
+    shown = lone("p", cpu="100")
+    shown.status.conditions = [PodCondition(type=CONDITION, status="False", reason=why.reason, message=why.message)]
+    desk.pods(shown)
+    desk.pods(lone("p", cpu="100"))
+    desk.queue.activate(entry.key)
+    assert desk.tried() == ["p"]
+    assert [told for _, told in filter(None, conditions._waiting.values())] == [why]
