@@ -12,6 +12,7 @@ from berth.kube.connection import Connection
 from berth.kube.events import Note
 from berth.kube.fair_queue import Turn
 from berth.kube.meta import object_key
+from berth.kube.metrics import HANDLER_FAILURES
 from berth.kube.objects import Pod
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
@@ -20,6 +21,12 @@ from controllers.placement.binding_cycle import Assumed
 from controllers.placement.controller import PlacementController
 from controllers.placement.settings import PlacementSettings
 from tests.support.placement import zoned
+
+
+def handler_failures() -> float:
+    """Handlers that have failed so far, of all kinds."""
+    [counter] = HANDLER_FAILURES.collect()
+    return sum(sample.value for sample in counter.samples if sample.name.endswith("_total"))
 
 
 class Notes:

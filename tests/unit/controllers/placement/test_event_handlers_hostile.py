@@ -21,11 +21,10 @@ from berth.api.labels import (
 )
 from berth.kube import resources
 from berth.kube.decoding import ObjectDecoder
-from berth.kube.metrics import HANDLER_FAILURES
 from berth.kube.resources import Resource
 from controllers.placement.event_handlers import STORAGE
 from tests.support import kinds
-from tests.support.desk import Desk
+from tests.support.desk import Desk, handler_failures
 from tests.support.documents import HOSTILE, Path, full, paths, replaced
 from tests.support.placement import chain, group_object, lone, member
 
@@ -99,12 +98,6 @@ PATHS: list[list[Path]] = [
 ]
 
 
-def failures() -> float:
-    """Handlers that have failed so far, of all kinds."""
-    [counter] = HANDLER_FAILURES.collect()
-    return sum(sample.value for sample in counter.samples if sample.name.endswith("_total"))
-
-
 @settings(max_examples=500, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(which=st.integers(0, len(SHOWN) - 1), data=st.data())
 def test_an_object_that_makes_no_sense_stops_nobody(which: int, data: st.DataObject) -> None:
@@ -115,7 +108,7 @@ def test_an_object_that_makes_no_sense_stops_nobody(which: int, data: st.DataObj
         item = ObjectDecoder(resource.type).decode(json.dumps(odd).encode())
     except ValueError:
         return  # the reflector leaves it out and counts it
-    before, desk = failures(), Desk()
+    before, desk = handler_failures(), Desk()
     desk.see("appgroups", group_object("shop", *chain("a", "b", maxNetworkCost=50), order=("a", "b")))
     desk.see("appgroups", group_object("good", *chain("a", "b"), order=("a", "b")))
     desk.pods(member("shop-b", "b", on="n1"))
@@ -125,4 +118,4 @@ def test_an_object_that_makes_no_sense_stops_nobody(which: int, data: st.DataObj
     assert {"other", "good-a", "good-b"} <= {assumed.decision.pod.metadata.name for assumed in desk.decide()}
     desk.lose(resource.plural, item)
     desk.decide()
-    assert failures() == before
+    assert handler_failures() == before
