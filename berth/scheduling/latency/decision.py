@@ -18,7 +18,6 @@ from berth.scheduling.latency.situation import (
     Create,
     Evict,
     Pod,
-    Reason,
     Situation,
     Steer,
     View,
@@ -157,7 +156,7 @@ def _pays(move: Move, status: LatencyPolicyStatus) -> bool:
     here, there = nodes.get(move.source_node), nodes.get(move.target_node)
     if here is None or here.state is NodeState.UNKNOWN:
         return True
-    for_limit = Reason(move.reason) in LIMIT_REASONS
+    for_limit = move.reason in LIMIT_REASONS
     if for_limit and here.state is NodeState.SOFT_VALID:
         return False
     if there is None or there.state is NodeState.UNKNOWN:

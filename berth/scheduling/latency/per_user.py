@@ -116,7 +116,7 @@ def _step(plan: tuple[str, ...], spec: LatencyPolicySpec, view: View, costs: Cos
     leaving = [pod for pod in view.pods if pod.ready and not pod.held and pod.node not in plan]
     best: tuple[Worth, Wish] | None = None
     for pod in leaving:
-        rest = [number[other.node] for other in view.pods if other is not pod]
+        rest = [number[other.node] for other in view.pods if other is not pod and other.node in number]
         for node in targets:
             reached = worth(costs.microseconds, [*rest, number[node]], limit)
             if best is None or reached < best[0]:

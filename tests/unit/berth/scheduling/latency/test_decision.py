@@ -64,6 +64,15 @@ def test_the_old_pod_goes_when_the_new_one_is_ready_and_not_before() -> None:
     )
 
 
+def test_a_move_with_a_reason_of_another_version_is_carried_on() -> None:
+    world = World(policy(**LIMITS), S1, told=S1, place="a")
+    world.run(2)
+    (move,) = world.status.moves
+    world.status = moves.replace(world.status, move, reason="Whatever")
+    world.run(10)
+    assert world.places == ["g"]
+
+
 def test_users_that_cannot_be_probed_are_explored_for_a_node_at_a_time_and_none_twice() -> None:
     world = World(policy(**LIMITS), S1, place="a")
     world.run(600)

@@ -133,6 +133,13 @@ def test_the_number_of_pods_follows_the_users_where_it_may() -> None:
     assert wanted([EAST, WEST], maxReplicas=2).replicas == 2
 
 
+def test_a_pod_whose_node_is_gone_keeps_no_other_from_moving() -> None:
+    there = view("a", "b")._replace(nodes=("a", "c", "d"), candidates=("c", "d"))
+    wish = decide(LatencyPolicyStatus(), SPEC, there, users_of([EAST, WEST]), NOW).wish
+    assert wish is not None
+    assert wish.node in ("c", "d")
+
+
 ROWS = st.lists(st.lists(st.integers(5, 120), min_size=4, max_size=4), min_size=1, max_size=6)
 
 
