@@ -12,6 +12,7 @@ from typing import NamedTuple
 from berth.api.latencypolicy import LatencyPolicySpec, LatencyPolicyStatus, Move, NodeState, Objective, Outcome
 from berth.scheduling.latency import constraints, knowledge, measuring, minimum, moves
 from berth.scheduling.latency.classification import LEAST_MARGIN, RANK
+from berth.scheduling.latency.set_back import as_of
 from berth.scheduling.latency.situation import (
     LIMIT_REASONS,
     Action,
@@ -48,7 +49,7 @@ def decide(status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, now
         view: the workload and the nodes as they are.
         now: the time, in UTC.
     """
-    status = moves.judge(knowledge.forget(status, now, view.nodes), now)
+    status = moves.judge(knowledge.forget(as_of(status, now), now, view.nodes), now)
     status, actions = carry_on(status, view, now)
     status, probe = measuring.probe(status, spec, view, now)
     actions = [*actions, *([probe] if probe else [])]

@@ -16,6 +16,7 @@ from berth.scheduling.latency.association import associate, replicas
 from berth.scheduling.latency.classification import Limits
 from berth.scheduling.latency.coverage import Worth, best_nodes, worth
 from berth.scheduling.latency.decision import begin, carry_on, has_room
+from berth.scheduling.latency.set_back import as_of
 from berth.scheduling.latency.situation import Action, Reason, View, Wish
 from berth.scheduling.latency.user_table import Costs, UserTable
 
@@ -51,7 +52,7 @@ def decide(
         now: the time, in UTC.
     """
     table.expire(now, timedelta(seconds=spec.users.expiry_seconds))
-    status, actions = carry_on(status, view, now)
+    status, actions = carry_on(as_of(status, now), view, now)
     costs = table.costs(view.nodes)
     serving = {pod.node for pod in view.pods if pod.ready}
     associations = associate(status.associations, table, costs, view.nodes, serving, spec, now)

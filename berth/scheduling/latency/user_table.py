@@ -80,7 +80,9 @@ class UserTable:
                 known.nodes[measurement.node] = measurement
 
     def expire(self, now: datetime, expiry: timedelta) -> None:
-        """Forget users who were not heard of for so long."""
+        """Forget users who were not heard of for so long; one heard of later than now was heard of now."""
+        for known in self._users.values():
+            known.seen = min(known.seen, now)
         for user in [user for user, known in self._users.items() if now - known.seen > expiry]:
             del self._users[user]
 

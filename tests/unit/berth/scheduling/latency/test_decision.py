@@ -64,6 +64,19 @@ def test_the_old_pod_goes_when_the_new_one_is_ready_and_not_before() -> None:
     )
 
 
+@pytest.mark.parametrize("fields", [LIMITS, MINIMUM, {**LIMITS, "max_per_hour": 1}], ids=["limits", "minimum", "one"])
+@pytest.mark.parametrize("ran", [1, 4, 8], ids=["begun", "created", "moved"])
+def test_a_clock_that_is_set_back_by_a_day_holds_nothing_up(fields: dict[str, object], ran: int) -> None:
+    world = World(policy(**fields), dict(S1), told=dict(S1), place="a", now=86_400.0)
+    world.run(ran)
+    world.now -= 86_400.0
+    world.ready_at = dict.fromkeys(world.ready_at, world.now + 1)
+    world.far["g"] = world.told["g"] = 200
+    world.run(4000)
+    assert world.places == ["h"]
+    assert max(world.probes[-2:]) > world.now - 60
+
+
 def test_a_move_with_a_reason_of_another_version_is_carried_on() -> None:
     world = World(policy(**LIMITS), S1, told=S1, place="a")
     world.run(2)

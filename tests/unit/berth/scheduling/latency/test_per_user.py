@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -138,6 +138,14 @@ def test_a_pod_whose_node_is_gone_keeps_no_other_from_moving() -> None:
     wish = decide(LatencyPolicyStatus(), SPEC, there, users_of([EAST, WEST]), NOW).wish
     assert wish is not None
     assert wish.node in ("c", "d")
+
+
+def test_users_expire_after_a_clock_that_went_ahead_was_set_back() -> None:
+    table, expiry = users_of([EAST]), timedelta(seconds=SPEC.users.expiry_seconds)
+    table.see("u0", "r0", later(86_400))
+    for seconds, users in ((0, 1), (expiry.total_seconds() + 1, 0)):
+        table.expire(later(seconds), expiry)
+        assert len(table.costs(NODES).users) == users
 
 
 ROWS = st.lists(st.lists(st.integers(5, 120), min_size=4, max_size=4), min_size=1, max_size=6)
