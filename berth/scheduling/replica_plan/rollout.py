@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from berth.api.labels import Membership, membership
+from berth.api.labels import membership
 from berth.kube.objects import Pod
 from berth.network.groups import Group
 from berth.scheduling.cache.cache import Cache
@@ -38,20 +38,21 @@ def replaced_pods(group: Group, waiting: Iterable[Pod], cache: Cache) -> list[Po
         revision = pod.metadata.labels.get(TEMPLATE_HASH, "")
         if revision and (deployment := _deployment(pod, revision)):
             revisions[workload_of(pod), deployment].add(revision)
-    found: list[PodRecord] = []
+    prefixes: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
     for (workload, deployment), own in revisions.items():
         placed = {pods.labels.get(TEMPLATE_HASH, "") for _, pods in member_pods(group, cache.state, [workload])}
         others = placed - own - {""}
-        if not others:
+        prefixes[workload] += tuple(f"{group.key.namespace}/{deployment}-{revision}-" for revision in others)
+    found: list[PodRecord] = []
+    # Once for all Deployments: all of a large group may be restarted together.
+    for member in cache.members.placed(group.key) if any(prefixes.values()) else ():
+        record = cache.state.record(member.uid)
+        # By the labels that it is counted with, which may have changed while it is being bound.
+        counted = membership(record.template.labels) if record is not None else None
+        if record is None or counted is None or counted.appgroup != group.key.name:
             continue
-        prefixes = tuple(f"{group.key.namespace}/{deployment}-{revision}-" for revision in others)
-        for member in cache.members.placed(group.key):
-            record = cache.state.record(member.uid)
-            if record is None or not member.key.startswith(prefixes):
-                continue
-            # By the labels that it is counted with, which may have changed while it is being bound.
-            if membership(record.template.labels) == Membership(group.key.name, workload):
-                found.append(record)
+        if member.key.startswith(prefixes.get(counted.workload, ())):
+            found.append(record)
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from berth.kube.objects import OwnerReference, Pod
+from berth.network.groups import GroupKey
 from berth.scheduling.configuration import Profile
 from berth.scheduling.gang.strategies import DEFAULT, REPLICAS
 from berth.scheduling.replica_plan.rollout import replaced_pods
@@ -62,6 +63,20 @@ def test_who_is_replaced(pods: list[Pod], waiting: Pod, found: set[str]) -> None
 
 def test_what_waits_itself_is_not_replaced() -> None:
     assert gone([replica("a1", OLD, on="n0")], replica("a2", NEW), replica("a3", OLD)) == set()
+
+
+def test_placed_pods_are_gone_through_once_for_all_deployments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of a large group may be restarted together."""
+    lab = Lab([zoned("n0"), zoned("n1")])
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    old = [replica(f"{name}1", OLD, on="n0") for name in "ab"] + [replica("a2", OLD, on="n1", deployment="a-canary")]
+    new = [replica(f"{name}3", NEW) for name in "ab"] + [replica("a4", NEW, deployment="a-canary")]
+    lab.see(*old, *new)
+    members, times = lab.cache.members, list[GroupKey]()
+    placed = members.placed
+    monkeypatch.setattr(members, "placed", lambda key: times.append(key) or placed(key))
+    assert {record.key for record in replaced_pods(shop, new, lab.cache)} == {pod.key for pod in old}
+    assert len(times) == 1
 
 
 @pytest.mark.parametrize("before", [{WORKLOAD: "b"}, {GROUP: "other"}], ids=["workload", "AppGroup"])
