@@ -59,7 +59,7 @@ def over_limit(
 
     def pairs(of: Counter[Place], own: Mapping[str, int], others: Mapping[str, int]) -> Counter[str]:
         # Pods on one node are at cost 0, whatever its place says.
-        near = {node: others.get(node, 0) if (places[node], places[node]) in far else 0 for node in own}
+        near = {node: others.get(node, 0) if beyond(places[node], places[node]) else 0 for node in own}
         return Counter({node: of[places[node]] - near[node] for node in own})
 
     return pairs(of_caller, callers, endpoints), pairs(of_endpoint, endpoints, callers)
