@@ -9,6 +9,7 @@ from berth.api.labels import WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF
 from berth.api.networktopology import NetworkTopology
 from berth.scheduling.simulation.inputs import NOTHING_MEASURED, Measured
 from controllers.networktopology.compute import compute
+from controllers.networktopology.object_room import fitted
 from controllers.networktopology.places import NodePlace, Places
 from controllers.networktopology.scale import COST_UNIT
 from controllers.networktopology.sources.base import ConfigMapData, Percentile, Published, Source
@@ -48,5 +49,7 @@ def forecast(
     spec = document.get("spec") or {}
     stated = [item for item in spec.get("weights") or () if item["name"] not in _COMPUTED]
     reading = read_without_following(topology, places, Published(configmaps, percentile, *measured), kinds=kinds)
-    computed = compute(reading, places, cost_unit=cost_unit).sets
-    return {**document, "spec": {**spec, "weights": [*stated, *weight_sets(computed)]}}
+    computation = compute(reading, places, cost_unit=cost_unit)
+    # What else a manifest has is little, and need not be what an object can have.
+    fits = fitted(computation, {"metadata": {}, "spec": {"weights": stated}})
+    return {**document, "spec": {**spec, "weights": [*stated, *weight_sets(fits.sets)]}}

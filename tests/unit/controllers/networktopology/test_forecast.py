@@ -12,6 +12,7 @@ from berth.api.errors import InvalidObjectError
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
 from berth.kube.probe_reports import Report
 from berth.scheduling.simulation.inputs import Measured
+from controllers.networktopology import object_room
 from controllers.networktopology.forecast import forecast
 from tests.support.topologies import probe_report, probed_peer, raw_topology, weight_set
 
@@ -45,6 +46,14 @@ def test_measurements_come_first() -> None:
     maps = {f"{raw['metadata']['namespace']}/perf": {key("a", "b"): "0.85", key("b", "c"): "0.1"}}
     document = forecast(raw, NODES, maps)
     assert zone_costs(document, "NetperfCosts") == {("a", "b"): 9, ("b", "c"): 1}
+    assert zone_costs(document, "Dijkstra")["a", "c"] == 10
+
+
+def test_costs_that_the_object_would_have_no_room_for_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_room, "MAX_BYTES", 500)
+    maps = {"shop/perf": {key("a", "b"): "0.85", key("b", "c"): "0.1"}}
+    document = forecast(raw_topology(configmap="perf"), NODES, maps)
+    assert document["spec"]["weights"][1] == {"name": "NetperfCosts", "topologyList": []}
     assert zone_costs(document, "Dijkstra")["a", "c"] == 10
 
 
