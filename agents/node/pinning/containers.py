@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -17,6 +18,10 @@ from agents.node.pinning.cri import Container, CriError, Place, RuntimeClient
 from agents.node.pinning.hierarchy import Hierarchy
 
 log = structlog.get_logger(__name__)
+
+ASK_SECONDS: Final = 1.0
+"""How long the runtime is asked in one round where containers are. Those that are left are found by their cgroups, and
+asked about in later rounds: a runtime that takes a tenth of a second for each has a hundred pods wait for ten."""
 
 
 class Located(NamedTuple):
@@ -43,18 +48,25 @@ class Containers:
     """Finds containers; remembers where each is."""
 
     def __init__(
-        self, runtime: RuntimeClient, hierarchy: Hierarchy, *, beat: Callable[[], None] = lambda: None
+        self,
+        runtime: RuntimeClient,
+        hierarchy: Hierarchy,
+        *,
+        beat: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare without I/O.
 
         Args:
             runtime: connection to the container runtime.
             hierarchy: where cgroups are.
-            beat: called for each container that is located, which shows that work goes on.
+            beat: called for each container that is asked about, which shows that work goes on.
+            clock: monotonic seconds.
         """
         self._runtime = runtime
         self._hierarchy = hierarchy
         self._beat = beat
+        self._clock = clock
         self._unanswered: set[str] = set()
         self._known: dict[str, Located] = {}
         self._silence = ""
@@ -80,7 +92,8 @@ class Containers:
         chosen = [found for found in running if found.pod_uid in pod_uids or found.id in others]
         # One that was found by its cgroup while the runtime was silent has no process that is known.
         again = self._unanswered if not self._runtime.silent else set()
-        await self._locate([each for each in chosen if each.id not in self._known or each.id in again])
+        new = [each for each in chosen if each.id not in self._known]
+        await self._locate([*new, *(each for each in chosen if each.id in self._known and each.id in again)])
         present = {container.id for container in chosen}
         self._unanswered &= present
         self._known = {key: located for key, located in self._known.items() if key in present}
@@ -96,8 +109,15 @@ class Containers:
         return await asyncio.to_thread(self._read, wanted, known) if wanted else Cpusets({}, {})
 
     async def _locate(self, containers: list[Container]) -> None:
-        """Find out where containers are, as far as they have a cgroup."""
-        places = {container.id: await self._place(container.id) for container in containers}
+        """Find out where containers are, as far as they have a cgroup; the first are asked about before others."""
+        end = self._clock() + ASK_SECONDS
+        places: dict[str, Place] = {}
+        for container in containers:
+            if self._clock() < end:
+                places[container.id] = await self._place(container.id)
+            elif container.id not in self._known:
+                places[container.id] = Place("", 0)
+                self._unanswered.add(container.id)
         if not places:
             return
         cgroups = await asyncio.to_thread(self._cgroups, {key: place.cgroups_path for key, place in places.items()})

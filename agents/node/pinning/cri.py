@@ -24,8 +24,11 @@ SOCKET: Final = Path("/run/containerd/containerd.sock")
 """Where containerd listens; CRI-O does at ``/run/crio/crio.sock``."""
 TIMEOUT_SECONDS: Final = 2.0
 """How long the runtime may take for an answer."""
+FIRST_RETRY_SECONDS: Final = 2.0
+"""How long a runtime that said nothing about a container is asked about none: each time costs two seconds. It is twice
+as long each time until it answers: a busy one is late once in a while, one that hangs would take half of the time."""
 RETRY_SECONDS: Final = 30.0
-"""How long a runtime that said nothing about a container is asked about none: each time costs two seconds."""
+"""Greatest length of that."""
 HUNG_SECONDS: Final = 90.0
 """How long it is not asked about that container, as one whose shim hangs: else it is the first to be asked about again,
 and the others are never asked about."""
@@ -96,7 +99,7 @@ class RuntimeClient:
         self._socket = socket
         self._timeout = timeout
         self._clock = clock
-        self._silent_until = 0.0
+        self._silent_until, self._pause = 0.0, FIRST_RETRY_SECONDS
         self._hung: dict[str, float] = {}
         self._away = False
         self._channel: Channel | None = None
@@ -118,7 +121,7 @@ class RuntimeClient:
             raise
         if self._away:
             # It is there again, and is asked about containers at once.
-            self._away, self._silent_until = False, 0.0
+            self._away, self._silent_until, self._pause = False, 0.0, FIRST_RETRY_SECONDS
             self._hung.clear()
         return tuple(
             Container(found.id, found.labels[LABEL_POD_UID], found.labels.get(LABEL_CONTAINER) or found.metadata.name)
@@ -169,14 +172,18 @@ class RuntimeClient:
             text = f"{self._socket}: {method}: not asked, since it said nothing a short time ago"
             raise CriError(text, answered=False)
         try:
-            return await self._call(method, request, answer)
+            found = await self._call(method, request, answer)
         except CriError as error:
-            if not error.answered:
+            if error.answered:
+                self._pause = FIRST_RETRY_SECONDS
+            else:
                 now = self._clock()
-                self._silent_until = now + RETRY_SECONDS
+                self._silent_until, self._pause = now + self._pause, min(2 * self._pause, RETRY_SECONDS)
                 self._hung = {key: until for key, until in self._hung.items() if until > now}
                 self._hung[container] = now + HUNG_SECONDS
             raise
+        self._pause = FIRST_RETRY_SECONDS
+        return found
 
     async def _call(self, method: str, request: Any, answer: str) -> Any:
         async with self._turn:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.node.pinning.containers import Containers
+from agents.node.pinning.containers import ASK_SECONDS, Containers
 from agents.node.pinning.cri import RuntimeClient
 from agents.node.pinning.hierarchy import Hierarchy, Version
 from tests.support.scripted_runtime import Known, ScriptedRuntime
@@ -76,6 +76,34 @@ async def test_those_that_the_runtime_does_not_place_are_searched_for_together(
     found = await containers.of(frozenset({"u1"}), {})
     assert {each.container.id: each.cgroup for each in found} == places
     assert len(walks) == 1
+    client.close()
+    await runtime.stop()
+
+
+async def test_a_slow_runtime_is_asked_about_a_few_in_each_round_and_new_ones_come_first(tmp_path: Path) -> None:
+    pod = tmp_path / "cpuset" / "kubepods" / "podu1"
+    names = [f"{number}" * 64 for number in range(7)]
+    known = {name: Known("u1", cgroup(pod / name), f"/kubepods/podu1/{name}", 7) for name in names[:6]}
+    runtime = ScriptedRuntime(tmp_path / "s.sock", known)
+    await runtime.start()
+    client, now = RuntimeClient(tmp_path / "s.sock"), [0.0]
+
+    def takes_long() -> None:
+        now[0] += ASK_SECONDS / 2
+
+    hierarchy = Hierarchy(tmp_path / "cpuset", Version.V1)
+    containers = Containers(client, hierarchy, beat=takes_long, clock=lambda: now[0])
+    told = []
+    for _ in range(5):
+        found = await containers.of(frozenset({"u1"}), {})
+        assert {each.container.id: each.cgroup for each in found} == {name: pod / name for name in runtime.containers}
+        told.append({each.container.id for each in found if each.pid})
+        runtime.containers[names[6]] = Known("u1", pod / names[6], f"/kubepods/podu1/{names[6]}", 7)
+        if not (pod / names[6]).exists():
+            cgroup(pod / names[6])
+    assert [len(each) for each in told] == [2, 4, 6, 7, 7]
+    assert names[6] in told[1]
+    assert runtime.asked.count("ContainerStatus") == 7
     client.close()
     await runtime.stop()
 

@@ -11,7 +11,15 @@ import pytest
 from grpclib.const import Cardinality, Handler
 from grpclib.server import Server
 
-from agents.node.pinning.cri import HUNG_SECONDS, RETRY_SECONDS, CriError, Place, RuntimeClient, place_in
+from agents.node.pinning.cri import (
+    FIRST_RETRY_SECONDS,
+    HUNG_SECONDS,
+    RETRY_SECONDS,
+    CriError,
+    Place,
+    RuntimeClient,
+    place_in,
+)
 from agents.node.pinning.cri_messages import SERVICE, Messages, message
 from tests.support.scripted_runtime import Known, ScriptedRuntime
 
@@ -110,7 +118,7 @@ async def test_one_that_says_nothing_about_a_container_is_asked_about_none_for_a
     with pytest.raises(CriError, match=r"no answer within 0\.2 s"):
         await client.place("c")
     runtime.hangs = set()
-    now += RETRY_SECONDS - 0.1
+    now += FIRST_RETRY_SECONDS - 0.1
     for call in (client.place("c"), client.set_cpuset("c", "0", "0")):
         with pytest.raises(CriError, match="not asked, since it said nothing a short time ago") as caught:
             await call
@@ -141,10 +149,40 @@ async def test_a_container_that_hangs_keeps_no_other_from_being_asked_about(tmp_
             except CriError:
                 continue
             answered.append((name, now))
-        now += RETRY_SECONDS / 2
-    # It is asked about at 100 and 190; the runtime counts as silent for 30 s each time.
-    assert answered == [("d", now) for now in (130.0, 145.0, 160.0, 175.0)]
-    assert runtime.asked.count("ContainerStatus") == 6
+        now += 15.0
+    # It is asked about at 100 and 190; the runtime counts as silent for two seconds each time.
+    assert answered == [("d", now) for now in (115.0, 130.0, 145.0, 160.0, 175.0)]
+    assert runtime.asked.count("ContainerStatus") == 7
+    client.close()
+    await runtime.stop()
+
+
+async def test_one_that_goes_on_saying_nothing_is_asked_ever_less_until_it_answers(tmp_path: Path) -> None:
+    now = 100.0
+    known = {f"c{number}": Known("u", tmp_path, "/kubepods/c", 7) for number in range(9)}
+    runtime = ScriptedRuntime(tmp_path / "s.sock", known, hangs={"ContainerStatus"})
+    await runtime.start()
+    client = RuntimeClient(tmp_path / "s.sock", timeout=0.05, clock=lambda: now)
+
+    async def silence(name: str) -> float:
+        nonlocal now
+        with pytest.raises(CriError, match="no answer within"):
+            await client.place(name)
+        began = now
+        while client.silent:
+            now += 0.5
+        return now - began
+
+    assert [await silence(f"c{number}") for number in range(6)] == [2.0, 4.0, 8.0, 16.0, RETRY_SECONDS, RETRY_SECONDS]
+    runtime.hangs = set()
+    with pytest.raises(CriError, match="NOT_FOUND"):
+        await client.place("nobody")
+    runtime.hangs = {"ContainerStatus"}
+    assert await silence("c6") == FIRST_RETRY_SECONDS, "a refusal is an answer"
+    runtime.hangs = set()
+    assert (await client.place("c7")).pid == 7
+    runtime.hangs = {"ContainerStatus"}
+    assert await silence("c8") == FIRST_RETRY_SECONDS
     client.close()
     await runtime.stop()
 
