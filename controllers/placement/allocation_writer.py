@@ -124,9 +124,9 @@ class AllocationWriter:
         return now - self._recounted_since < RECOUNT_SECONDS
 
     async def _read(self, key: tuple[str, str], obj: CustomObject) -> _Known:
-        """What is known of an object; it is read where its spec is a newer one."""
+        """What is known of an object; it is read where its spec is another one."""
         known, meta = self._known.get(key), obj.metadata
-        if known is not None and known.uid == meta.uid and known.generation >= meta.generation:
+        if known is not None and known.uid == meta.uid and self._holds(known, meta.generation):
             return known
         began = perf_counter()
         # In a thread: that of a megabyte must not hold up watches and the renewal of the Lease.
@@ -135,6 +135,14 @@ class AllocationWriter:
         found = self._known[key] = _Known(meta.uid, meta.generation, budgets, says, time)
         await asyncio.sleep((perf_counter() - began) * (1 / SHARE - 1))
         return found
+
+    def _holds(self, known: _Known, generation: int) -> bool:
+        """Whether what is known of an object is that of its generation, or of our write that the watch has yet to show.
+
+        One that has not been shown for long is not there any more: etcd was restored from a backup.
+        """
+        ahead = known.generation > generation and self.cache.clock() - known.time < WRITE_SECONDS
+        return ahead or known.generation == generation
 
     def _stated(self, obj: CustomObject) -> tuple[Usage, Mapping[PlacePair, int] | None]:
         names = [name for profile in self.configuration.profiles for name in profile.weight_sets]

@@ -159,6 +159,41 @@ def test_without_a_capacity_nothing_is_written_and_what_was_goes() -> None:
     assert world.server.writes == 2
 
 
+@pytest.mark.parametrize("written", [True, False], ids=["written since the backup", "edited since the backup"])
+def test_an_object_restored_from_a_backup_is_read_anew(written: bool) -> None:
+    """Its generation goes back, as no other change has it do."""
+    world = World()
+    world.look()
+    backup = world.server.generation, world.server.weights
+    if written:
+        world.place("a1", "n1")
+        world.place("b1", "n2")
+        assert world.look(WRITE_SECONDS) == "100"
+    else:
+        world.server.edit(weight_set("UserDefined", zones={"z1>z2": {"bandwidthCapacity": "1"}}))
+        world.look(1)
+        assert world.look(WRITE_SECONDS) == "0"
+        world.place("a1", "n1")
+        world.place("b1", "n2")
+    world.server.generation, world.server.weights = backup
+    world.server.show()
+    assert world.server.allocated() == "0"
+    assert world.look(WRITE_SECONDS) == "100"
+    assert world.server.weights[-1]["topologyList"][0]["originList"][0]["costList"][0]["bandwidthCapacity"] == "1000"
+
+
+def test_a_write_that_the_watch_has_yet_to_show_is_not_repeated() -> None:
+    world = World()
+    shows, world.server.show = world.server.show, lambda: None  # type: ignore[method-assign]
+    world.look()
+    world.look(WRITE_SECONDS - 1)
+    assert world.server.writes == 1
+    world.server.show = shows  # type: ignore[method-assign]
+    world.server.show()
+    world.look(SMALL_SECONDS)
+    assert world.server.writes == 1
+
+
 def test_a_set_that_is_left_alone_stays() -> None:
     """An apply of nothing would remove the list itself, which every NetworkTopology must have."""
     world = World()
