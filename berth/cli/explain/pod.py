@@ -78,14 +78,18 @@ def pod_document(
 
 
 def read_annotation(pod: Pod) -> tuple[dict[str, Any] | None, str]:
-    """The annotation's content, or None with what is wrong with it (empty when there is none)."""
+    """The annotation's content, or None with what is wrong with it (empty when there is none).
+
+    The Binding writes node and annotation at once: one about another node came with a copied manifest.
+    """
     text = pod.metadata.annotations.get(ANNOTATION_DECISION)
     if text is None:
         return None, ""
     try:
-        return read_decision(text), ""
+        decision = read_decision(text)
     except UnreadableAnnotationError as error:
         return None, f"annotation {ANNOTATION_DECISION} {error}"
+    return (decision if decision["node"] == pod.spec.node_name else None), ""
 
 
 def _state(
@@ -104,7 +108,7 @@ def _state(
     if decision is not None:
         others = f", planned together with {decision['plannedWith'] - 1} others" if _together(decision) else ""
         leaving = "; it is being deleted" if pod.metadata.deletion_timestamp is not None else ""
-        return "placed", f"placed on node {node or decision.get('node', '?')}{others}{leaving}"
+        return "placed", f"placed on node {node}{others}{leaving}"
     if name not in schedulers and not any(row["reporter"] == REPORTER for row in told):
         where = f" on node {node}" if node else ""
         return "foreign", (
@@ -114,7 +118,7 @@ def _state(
     if node:
         return "unexplained", (
             f"bound to node {node} without a decision of Berth: it was created with spec.nodeName, bound by somebody "
-            f"else, or its annotation {ANNOTATION_DECISION} was removed"
+            f"else, or its annotation {ANNOTATION_DECISION} was removed or is another pod's"
         )
     if pod.finished:
         return "unexplained", "the pod has ended without ever having had a node"

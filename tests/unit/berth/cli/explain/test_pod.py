@@ -33,6 +33,20 @@ def test_a_placed_pod_that_is_being_deleted_is_said_to_be() -> None:
 FAILED = "0/9 nodes are available: 9 Insufficient cpu."
 
 
+@pytest.mark.parametrize(
+    ("subject", "state", "said"),
+    [
+        pytest.param(pod(), "pending", f"FailedScheduling: {FAILED}", id="waiting"),
+        pytest.param(pod(on="n7"), "unexplained", "bound to node n7 without a decision of Berth", id="elsewhere"),
+    ],
+)
+def test_a_decision_that_came_with_a_copied_manifest_is_not_the_pods_own(subject: Pod, state: str, said: str) -> None:
+    document = explained(decided(subject), event("FailedScheduling", FAILED))
+    assert document["state"] == state
+    assert said in document["message"]
+    assert "decision" not in document
+
+
 def failed(pod: Pod) -> dict[str, Any]:
     """The Event of a pod that fits nowhere."""
     failure = Failure(pod, nodes=9, rejections=(Rejection("NodeResourcesFit", "Insufficient cpu", 9),))
