@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +122,37 @@ class Desk:
             self.controller.cycle.schedule_one(entry)
             entry.not_before = 0.0
         return found
+
+
+class LoopDesk(Desk):
+    """One for tests without a running event loop: what goes on in a controller's does so here, and no handler fails."""
+
+    loop: asyncio.AbstractEventLoop | None = None
+
+    @classmethod
+    def within(cls, loop: asyncio.AbstractEventLoop) -> LoopDesk:
+        async def made() -> LoopDesk:
+            return cls()
+
+        desk = loop.run_until_complete(made())
+        desk.loop = loop
+        return desk
+
+    def see(self, plural: str, item: Any) -> None:
+        self.in_loop(super().see, plural, item)
+
+    def lose(self, plural: str, item: Any) -> None:
+        self.in_loop(super().lose, plural, item)
+
+    def in_loop(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Do it in the loop, or here as long as none is set."""
+
+        async def done() -> None:
+            work(*arguments)
+
+        before = handler_failures()
+        if self.loop is None:
+            work(*arguments)
+        else:
+            self.loop.run_until_complete(done())
+        assert handler_failures() == before, "a handler failed"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -19,7 +18,7 @@ from berth.scheduling.gang import batches, budget
 from controllers.placement.binder import BindOutcome, BindResult
 from controllers.placement.binding_cycle import Assumed
 from tests.support import builders, kinds
-from tests.support.desk import Desk, handler_failures
+from tests.support.desk import LoopDesk
 from tests.support.placement import Clock, chain, group_object, lone, member, zoned
 from tests.support.turns import check_binding, check_books, rules
 
@@ -33,10 +32,6 @@ SHAPES = st.sampled_from(["plain", "plain", "plain", "alone", "spread", "near", 
 """What rules a pod has about nodes and other pods."""
 
 
-async def new_desk() -> Desk:
-    return Desk()
-
-
 class Turns(RuleBasedStateMachine):
     """The API server is a dict of pods; the desk is shown every change at once, but for its own bindings."""
 
@@ -46,7 +41,7 @@ class Turns(RuleBasedStateMachine):
         self.patch.setattr(budget, "TURN_SECONDS", 0.0)
         self.patch.setattr(batches, "BATCH", 2)
         self.loop = asyncio.new_event_loop()
-        self.desk = self.loop.run_until_complete(new_desk())
+        self.desk = LoopDesk.within(self.loop)
         self.clock = self.desk.cache.clock = self.desk.queue._clock = Clock()
         # Whose turn it is would depend on how busy the machine is.
         self.desk.controller.cycle._timer = self.clock
@@ -72,34 +67,18 @@ class Turns(RuleBasedStateMachine):
     def begin(self, shape: str, count: int, cpu: str, grouped: bool) -> None:
         """An application, and some turns of its plan."""
         for node in self.nodes.values():
-            self.see("nodes", node)
+            self.desk.see("nodes", node)
         if grouped:
-            self.see("appgroups", group_object("shop", *chain("a", "b")))
+            self.desk.see("appgroups", group_object("shop", *chain("a", "b")))
         for n in range(count):
             self.make(f"p{n}", "shop", "ab"[n % 2], shape, cpu)
         self.clock.advance(31.0)
 
     # What others do
 
-    def in_loop(self, work: Callable[..., None], *arguments: Any) -> None:
-        """Do what a controller does in its event loop, which queues ask for the time; no handler may fail."""
-
-        async def done() -> None:
-            work(*arguments)
-
-        before = handler_failures()
-        self.loop.run_until_complete(done())
-        assert handler_failures() == before, "a handler failed"
-
-    def see(self, plural: str, item: Any) -> None:
-        self.in_loop(self.desk.see, plural, item)
-
-    def lose(self, plural: str, item: Any) -> None:
-        self.in_loop(self.desk.lose, plural, item)
-
     def show(self, pod: Pod) -> None:
         self.pods[pod.metadata.name] = pod
-        self.see("pods", pod)
+        self.desk.pods(pod)
 
     @rule(
         name=PODS,
@@ -181,7 +160,7 @@ class Turns(RuleBasedStateMachine):
         pod = self.copy(name)
         if pod is not None:
             del self.pods[name]
-            self.lose("pods", pod)
+            self.desk.lose("pods", pod)
 
     @rule(name=PODS)
     def finish(self, name: str) -> None:
@@ -229,12 +208,12 @@ class Turns(RuleBasedStateMachine):
         if unit:
             node.metadata.annotations["berth.dev/max-unit-cpu"] = unit
         self.nodes[name] = node
-        self.see("nodes", node)
+        self.desk.see("nodes", node)
 
     @rule(name=NODES)
     def lose_node(self, name: str) -> None:
         if name in self.nodes:
-            self.lose("nodes", self.nodes.pop(name))
+            self.desk.lose("nodes", self.nodes.pop(name))
 
     @rule(
         name=GROUPS,
@@ -246,25 +225,25 @@ class Turns(RuleBasedStateMachine):
     def group(self, name: str, order: str, bandwidth: str | None, limit: int | None, members: int) -> None:
         demand = {"minBandwidth": bandwidth} if bandwidth else {}
         demand |= {"maxNetworkCost": limit} if limit else {}
-        self.see("appgroups", group_object(name, *chain(*order, **demand), numMembers=members))
+        self.desk.see("appgroups", group_object(name, *chain(*order, **demand), numMembers=members))
 
     @rule(name=GROUPS)
     def lose_group(self, name: str) -> None:
         known = self.desk.controller.watches["appgroups"].objects.get(f"default/{name}")
         if known is not None:
-            self.lose("appgroups", known)
+            self.desk.lose("appgroups", known)
 
     @rule(cost=st.sampled_from([1, 7]))
     def topology(self, cost: int) -> None:
         body = kinds.network_topology(kinds.weight_set(z1={"z2": cost}, z2={"z1": cost}))
         body["metadata"] |= {"namespace": "default", "uid": "net"}
-        self.see("networktopologies", CustomObject.of(body))
+        self.desk.see("networktopologies", CustomObject.of(body))
 
     @rule()
     def lose_topology(self) -> None:
         known = self.desk.controller.watches["networktopologies"].objects.get("default/net")
         if known is not None:
-            self.lose("networktopologies", known)
+            self.desk.lose("networktopologies", known)
 
     @rule(seconds=st.sampled_from([0.1, 1.0, 11.0, 31.0]))
     def wait(self, seconds: float) -> None:
@@ -285,7 +264,7 @@ class Turns(RuleBasedStateMachine):
         entry = self.desk.queue.pop()
         if entry is None:
             return False
-        self.in_loop(self.desk.controller.cycle.schedule_one, entry)
+        self.desk.in_loop(self.desk.controller.cycle.schedule_one, entry)
         unbound = self.desk.controller.binding._unbound
         while (turn := unbound.take()) is not None:
             unbound.done(turn)
@@ -331,7 +310,7 @@ class Turns(RuleBasedStateMachine):
     @rule()
     def deliver(self) -> None:
         _, pod = self.late.popitem()
-        self.see("pods", pod)
+        self.desk.pods(pod)
 
     # What always holds
 
@@ -397,7 +376,7 @@ class Turns(RuleBasedStateMachine):
             for uid in list(self.decisions):
                 self.bind_one(uid)
             for name in list(self.late):
-                self.see("pods", self.late.pop(name))
+                self.desk.pods(self.late.pop(name))
             self.every_waiting_pod_is_somewhere()
             self.every_entry_will_be_tried()
             self.what_is_assumed_is_somebodys()
@@ -409,7 +388,7 @@ class Turns(RuleBasedStateMachine):
     def node_plain(self, name: str) -> None:
         node = zoned(name, cpu="16", labels={"disk": "ssd"})
         self.nodes[name] = node
-        self.see("nodes", node)
+        self.desk.see("nodes", node)
 
 
 Turns.TestCase.settings = settings(max_examples=40, stateful_step_count=30)
