@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 from math import comb
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -60,17 +61,34 @@ def best_nodes(costs: Floats, candidates: Sequence[int], count: int, limit: floa
 def exchanged(costs: Floats, candidates: Sequence[int], count: int, limit: float) -> tuple[int, ...]:
     """Return a choice that no exchange of one node makes better; arguments as of `best_nodes`, with more candidates."""
     chosen: list[int] = []
+    nearest = np.full(len(costs), np.inf)
     while len(chosen) < count:
-        left = [each for each in candidates if each not in chosen]
-        chosen = min(([*chosen, each] for each in left), key=lambda choice: worth(costs, choice, limit))
+        added, _ = _one_more(costs, nearest, [each for each in candidates if each not in chosen], limit)
+        chosen.append(added)
+        nearest = np.minimum(nearest, costs[:, added])
     reached = worth(costs, chosen, limit)
     while True:
         others = [each for each in candidates if each not in chosen]
-        tries = [[*chosen[:at], *chosen[at + 1 :], other] for at in range(count) for other in others]
-        found = min(tries, key=lambda choice: worth(costs, choice, limit))
-        if not _better(worth(costs, found, limit), reached):
+        tries: list[tuple[Worth, list[int]]] = []
+        for at in range(count):
+            rest = [*chosen[:at], *chosen[at + 1 :]]
+            added, value = _one_more(costs, costs[:, rest].min(axis=1, initial=np.inf), others, limit)
+            tries.append((value, [*rest, added]))
+        value, found = min(tries, key=itemgetter(0))
+        if not _better(value, reached):
             return tuple(sorted(chosen))
-        chosen, reached = found, worth(costs, found, limit)
+        chosen, reached = found, value
+
+
+def _one_more(costs: Floats, nearest: Floats, others: Sequence[int], limit: float) -> tuple[int, Worth]:
+    """The node that is best beside those from which users are that far, and what they are worth with it.
+
+    All others at once: one by one, a thousand users, 256 nodes and 32 pods took nine seconds.
+    """
+    far = np.minimum(costs.T[others], nearest)
+    beyond, mean = (far > limit).sum(axis=1), far.mean(axis=1)
+    best = int(np.lexsort((mean, beyond))[0])
+    return others[best], Worth(int(beyond[best]), float(mean[best]))
 
 
 def _all(costs: Floats, candidates: Sequence[int], count: int, limit: float) -> tuple[int, ...]:
