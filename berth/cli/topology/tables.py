@@ -117,8 +117,11 @@ def _note(pair: Mapping[str, Any], kind: str) -> str:
 def _summary(pairs: Sequence[Mapping[str, Any]], *, figures: bool) -> str:
     derived = sum(bool(pair.get("derived")) for pair in pairs)
     unknown = sum("cost" not in pair for pair in pairs)
+    unmarked = sum("cost" in pair and "derived" not in pair for pair in pairs)
     if figures:
         known = f"{sum('samples' in pair for pair in pairs)} measured"
     else:
-        known = f"{sum(pair.get('derived') is False for pair in pairs)} direct"
+        known = f"{len(pairs) - derived - unknown - unmarked} direct"
+    if unmarked:
+        known += f", {unmarked} direct or worked out"
     return f"{known}, {derived} worked out from others, {unknown} not known"

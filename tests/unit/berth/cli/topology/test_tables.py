@@ -120,6 +120,19 @@ def test_costs_without_round_trips_show_what_there_is(zones: int, shown: str) ->
     assert "measured" not in text
 
 
+@pytest.mark.parametrize(
+    ("zones", "shown"),
+    [(3, "zone-0 zone-1 101 zone-0 zone-2 102"), (30, "0 direct, 870 direct or worked out, 0 worked out from others")],
+)
+def test_costs_of_which_it_is_not_known_whether_they_were_measured_are_not_marked(zones: int, shown: str) -> None:
+    found = document(zones, roundTrips="with Prometheus alone")
+    for pair in found["pairs"]:
+        del pair["derived"]
+    text = " ".join(topology_page(found, width=110).split())
+    assert shown in text
+    assert "101*" not in text
+
+
 @pytest.mark.parametrize("zones", [0, 1])
 def test_fewer_than_two_zones(zones: int) -> None:
     assert "Fewer than two zones have nodes." in topology_page(document(zones, weightSets=[]), width=110)
