@@ -182,7 +182,8 @@ class Reconciler:
                 status, update = this.status, source.availability(reading, "")
                 await self._write_status(this, [update], data_time=status.data_time, source=status.source, paced=True)
             return
-        computation = fitted(await self._computed(basis, places), raw)
+        # In a thread, as the computation: what there is room for is known once all of it is JSON.
+        computation = await asyncio.to_thread(fitted, await self._computed(basis, places), raw)
         metrics.measure(
             key,
             measurements=len(reading.measurements),
