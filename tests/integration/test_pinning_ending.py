@@ -167,7 +167,7 @@ async def test_one_that_ends_before_it_knows_what_is_wanted_gives_back_what_was_
             await asyncio.to_thread(server.wait, lambda: len(server.requests) > 2, seconds=30.0)
             assert web.cpus == ONE
             assert checks.health() == {}
-            assert checks.ready().keys() == {"watch pods", "watch socketstatuses"}
+            assert checks.ready().keys() == {"watch pods", "watch socketstatuses", "watch workloadprofiles"}
     assert web.cpus == ALL
 
 
@@ -180,5 +180,5 @@ async def test_an_api_server_that_is_away_is_no_reason_to_start_the_agent_again(
         assert (checks.health(), checks.ready()) == ({}, {})
         monkeypatch.setattr(Reflector, "healthy", False)
         assert checks.health() == {}
-        assert checks.ready().keys() == {"watch pods", "watch socketstatuses"}
+        assert checks.ready().keys() == {"watch pods", "watch socketstatuses", "watch workloadprofiles"}
         assert "no response from the API server for" in checks.ready()["watch pods"]
