@@ -7,8 +7,12 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Final
 
 from hack.localcluster.errors import ClusterError
+
+TIMEOUT: Final = 300.0
+"""Seconds that a command may take."""
 
 
 def unpack(packages: Sequence[str], into: Path, *, only: Iterable[str] = ()) -> None:
@@ -22,11 +26,12 @@ def unpack(packages: Sequence[str], into: Path, *, only: Iterable[str] = ()) -> 
     Raises:
         ClusterError: apt-get, dpkg-deb or tar fails.
     """
+    patterns = tuple(only)
     into.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=into.parent, prefix=".debian-") as scratch:
         _listed(["apt-get", "download", "--quiet", *packages], Path(scratch))
         for archive in Path(scratch).glob("*.deb"):
-            if patterns := tuple(only):
+            if patterns:
                 tree = archive.with_suffix(".tar")
                 _run(["sh", "-c", 'dpkg-deb --fsys-tarfile "$0" > "$1"', str(archive), str(tree)], Path(scratch))
                 _run(["tar", "-xf", str(tree), "-C", str(into), "--wildcards", *patterns], Path(scratch))
@@ -67,7 +72,10 @@ def _listed(command: list[str], directory: Path) -> str:
 
 
 def _run(command: list[str], directory: Path) -> str:
-    answer = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, timeout=300)
+    try:
+        answer = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, timeout=TIMEOUT)
+    except subprocess.TimeoutExpired as error:
+        raise ClusterError(f"{' '.join(command)}: still running after {TIMEOUT:g} s") from error
     if answer.returncode != 0:
         raise ClusterError(f"{' '.join(command)}: {answer.stderr.strip()[-500:]}")
     return answer.stdout

@@ -35,13 +35,21 @@ def test_files_that_are_not_wanted_are_left_out(programs: Path, tmp_path: Path) 
         for name in ("./boot/image-1", "./boot/other", "./lib/1/fs/a.ko", "./lib/1/sound/b.ko"):
             tree.addfile(tarfile.TarInfo(name))
     (tmp_path / "tree.tar").write_bytes(buffer.getvalue())
-    program(programs, "apt-get", ': > "$3.deb"')
-    program(programs, "dpkg-deb", f"cat {tmp_path}/tree.tar")
-    debian.unpack(["kernel"], tmp_path / "root", only=["./boot/image-*", "./lib/*/fs/*"])
+    program(programs, "apt-get", ': > "$3.deb"; : > "$4.deb"')
+    program(programs, "dpkg-deb", f'[ "$1" = --fsys-tarfile ] || : > "$3/everything"; cat {tmp_path}/tree.tar')
+    patterns = (f"./{pattern}" for pattern in ("boot/image-*", "lib/*/fs/*"))
+    debian.unpack(["kernel", "other"], tmp_path / "root", only=patterns)
     root = tmp_path / "root"
     found = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
     assert found == ["boot/image-1", "lib/1/fs/a.ko"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "root", "tree.tar"]
+
+
+def test_a_download_that_hangs_is_told(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(programs, "apt-get", "exec sleep 60")
+    monkeypatch.setattr(debian, "TIMEOUT", 0.1)
+    with pytest.raises(ClusterError, match=r"apt-get update --quiet: still running after 0\.1 s"):
+        debian.unpack(["one"], tmp_path / "root")
 
 
 def test_what_an_installation_would_add(programs: Path) -> None:
