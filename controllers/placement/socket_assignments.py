@@ -111,7 +111,9 @@ class SocketAssignments:
                 }
             )
         del assignments[MAX_PODS:]
-        if {each["uid"]: each["socket"] for each in assignments} == sockets.assignments:
+        letters = {each["uid"]: each["interferenceClass"] for each in assignments}
+        told = all(letters.get(uid) == letter for uid, letter in sockets.classes.items())
+        if told and {each["uid"]: each["socket"] for each in assignments} == sockets.assignments:
             return None
         return {
             "apiVersion": API_VERSION,

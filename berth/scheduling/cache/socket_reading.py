@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import msgspec
@@ -27,6 +28,7 @@ class _Assignment(Struct):
     uid: str = ""
     socket: Int64 = 0
     time: str = ""
+    interference_class: str = ""
 
 
 class _Spec(Struct):
@@ -82,6 +84,8 @@ class NodeSockets(NamedTuple):
     """when the pod was assigned to it, by uid"""
     uid: str = ""
     """uid of the SocketStatus, empty without one"""
+    classes: Mapping[str, str] = MappingProxyType({})
+    """class of the pod as its assignment states it, by uid; of those that state one"""
 
 
 class Profile(NamedTuple):
@@ -106,13 +110,14 @@ def read_sockets(obj: CustomObject) -> NodeSockets:
     spec, status = _SPEC.decode(obj.spec), _STATUS.decode(obj.status)
     assignments = {each.uid: each.socket for each in spec.assignments}
     times, uid = {each.uid: each.time for each in spec.assignments}, obj.metadata.uid
+    classes = {each.uid: each.interference_class for each in spec.assignments if each.interference_class}
     true = {condition.type for condition in status.conditions if condition.status == "True"}
     found = sorted((each.socket, each.cpu_count) for each in status.sockets if each.cpu_count > 0)
     if not found or CONDITION_TOPOLOGY_UNKNOWN in true:
-        return NodeSockets((), UNKNOWN_LAYOUT, assignments, times, uid)
+        return NodeSockets((), UNKNOWN_LAYOUT, assignments, times, uid, classes)
     capacities = tuple(MILLI * cpus for _, cpus in found)
     layout = Layout(capacities, CONDITION_OBSERVE_ONLY not in true)
-    return NodeSockets(tuple(socket for socket, _ in found), layout, assignments, times, uid)
+    return NodeSockets(tuple(socket for socket, _ in found), layout, assignments, times, uid, classes)
 
 
 def read_profile(obj: CustomObject) -> Profile:

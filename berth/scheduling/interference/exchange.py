@@ -98,7 +98,7 @@ def best_exchange(
 
     None makes pods slower, taken together: that one pod suffers much so that others are below a limit is no gain.
 
-    Of two sockets that have pods of n and m workloads, n * m exchanges are looked at, in (n + m) * n * m steps.
+    Of two sockets that have n and m pods, n * m exchanges are looked at, in (n + m) * n * m steps.
 
     Args:
         pods: pods of the node that are on sockets.

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.api.labels import LABEL_INTERFERENCE_CLASS
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.objects import CustomObject, Pod
@@ -20,7 +21,7 @@ from controllers.placement import socket_assignments
 from controllers.placement.socket_assignments import FIELD_MANAGER, SocketAssignments
 from tests.support import builders
 from tests.support.placement import Clock
-from tests.support.sockets import asking, classed, status
+from tests.support.sockets import asking, classed, owned, status, workload_profile
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
@@ -101,6 +102,28 @@ def test_a_pod_is_assigned_its_socket_once_it_is_bound() -> None:
             "time": "2026-11-01T12:00:00Z",
         }
     ]
+
+
+@pytest.mark.parametrize("profiled", [True, False], ids=["by a profile", "by its label"])
+def test_a_pod_of_another_class_is_told_though_it_stays(profiled: bool) -> None:
+    world, pod = World(), owned("p", "db")
+    if profiled:
+        world.cache.update_profile(workload_profile("measured", "D", target="db"))
+    else:
+        pod.metadata.labels[LABEL_INTERFERENCE_CLASS] = "D"
+    world.bind(pod, "n1")
+    world.write()
+    assert [each["interferenceClass"] for each in world.server.assigned["n1"]] == ["D"]
+    if profiled:
+        world.cache.update_profile(workload_profile("measured", "A", target="db"))
+    else:
+        pod.metadata.labels[LABEL_INTERFERENCE_CLASS] = "A"
+        world.cache.update_pod(pod)
+    for _ in range(2):
+        world.write()
+        world.writer.changed("n1")
+    assert [each["interferenceClass"] for each in world.server.assigned["n1"]] == ["A"]
+    assert len(world.server.bodies) == 2
 
 
 def test_what_the_sockets_say_already_is_not_written() -> None:
