@@ -140,7 +140,7 @@ class Simulation:
             node, source, trips, path = self.steered, MeasurementSource.ROUTER, TRIPS_STEERED, DETOUR
         self.steered = None
         path += self.far[node]
-        for _ in range(trips):
+        for _trip in range(trips):
             self._measured(node, source, NOISE.apply(self.far[node], self.chance))
         self.paths.append((self.now, path, NOISE.apply(path, self.chance) + SERVICE))
         self._later(PUSH, "told", f"{node} {source}")
@@ -166,7 +166,7 @@ class Simulation:
             self.status = measuring.unreachable(self.status, self.time)
         else:
             for node, milliseconds in self.far.items():
-                for _ in range(PROBES):
+                for _probe in range(PROBES):
                     drawn = NOISE.apply(milliseconds * self.bias[node], self.chance)
                     self._measured(node, MeasurementSource.PROBE, drawn)
             self._observe([(node, MeasurementSource.PROBE) for node in self.far])

@@ -35,7 +35,7 @@ def row(outcomes: Iterable[Mapping[str, float | None]]) -> Row:
 def errors_off(found: list[float], published: float) -> float:
     """Return by how many standard errors of a published mean a reproduced one differs."""
     mean, spread, _ = found
-    return abs(mean - published) / (spread / PUBLISHED_RUNS**0.5)
+    return float(abs(mean - published) / (spread / PUBLISHED_RUNS**0.5))
 
 
 def missed(rows: Mapping[str, Row]) -> list[str]:
