@@ -22,6 +22,9 @@ PROGRESS_EVERY = 200
 MAX_ALIASED = 1_000_000
 """Values in a document with aliases, once these are written out: aliases of aliases of aliases come to any number."""
 
+MAX_LINED = 16_000_000
+"""Characters of a source in which fields are looked for: its parse tree takes some thirty times as much memory."""
+
 _SPACE = re.compile(r"\s*")
 
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
@@ -71,6 +74,8 @@ class _Text:
         self._trees: list[tuple[int, yaml.Node | None]] | None = None
 
     def line(self, document: int, path: Path) -> int:
+        if len(self._source.text) > MAX_LINED:
+            return 0
         if self._trees is None:
             self._trees = list(_trees(self._source.text))
         before, node = self._trees[document]
@@ -177,6 +182,7 @@ def read_documents(
 
 
 def _parse(text: str) -> Iterator[Any]:
+    aliases = "*" in text
     if text.lstrip()[:1] in ("{", "["):
         try:
             yield msgspec.json.decode(text)
@@ -188,7 +194,7 @@ def _parse(text: str) -> Iterator[Any]:
         yield from (data for *_, data in several)
         return
     for data in yaml.load_all(text, Loader=_Loader):
-        if "*" in text and _values(data, {}) > MAX_ALIASED:
+        if aliases and _values(data, {}) > MAX_ALIASED:
             raise yaml.YAMLError(f"aliases that come to more than {MAX_ALIASED} values")
         yield data
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from berth.api.errors import field_path
 from berth.scheduling.simulation.manifests import (
+    MAX_LINED,
     Document,
     Source,
     path_of,
@@ -214,3 +215,34 @@ def test_what_has_no_nulls_is_not_copied() -> None:
     mixed = {"clean": clean, "rest": {"gone": None}}
     assert without_nulls(clean) is clean
     assert without_nulls(mixed)["clean"] is clean
+
+
+class Searched(str):
+    """Text that counts how often it is searched from its beginning."""
+
+    searches = 0
+
+    def __contains__(self, part: str) -> bool:
+        self.searches += 1
+        return super().__contains__(part)
+
+
+def test_text_is_not_searched_anew_for_each_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred megabytes of manifests would be, a hundred thousand times."""
+    load_all = yaml.load_all  # takes no text of another class
+    monkeypatch.setattr(yaml, "load_all", lambda text, Loader: load_all(str(text), Loader=Loader))  # noqa: N803
+    one = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\n"
+    text = Searched("---\n".join([one] * 9))
+    documents, problems = read_documents([Source("nodes.yaml", text)])
+    assert (len(documents), problems) == (9, [])
+    assert text.searches <= 1
+
+
+@pytest.mark.parametrize(("size", "line"), [(MAX_LINED, 4), (MAX_LINED + 1, 0)], ids=["as large as that", "larger"])
+def test_lines_are_told_of_sources_that_a_parse_tree_has_room_for(size: int, line: int) -> None:
+    """A tree takes some thirty times as much as its text."""
+    text = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nspec: 1\n# "
+    (document,), _ = read_documents([Source("nodes.yaml", text.ljust(size, "."))])
+    assert document.line(("spec",)) == line
+    at = "nodes.yaml:4: " if line else "nodes.yaml: "
+    assert str(document.problem(("spec",), "no map")) == f"{at}Node n: spec: no map"
