@@ -133,12 +133,13 @@ def _content(obj: CustomObject) -> tuple[object, ...]:
 
 
 def _edit(obj: CustomObject, before: _Edit | None) -> _Edit:
-    """The last edit of an object, given the one before."""
+    """The last edit of an object, given the one before; one that etcd lost in a restore from a backup is none."""
     spec = _SPEC.decode(obj.spec)
     sets = tuple((item.name, bytes(item.topology_list)) for item in spec.weights if item.name != WEIGHTS_ALLOCATED)
     edit = _Edit(obj.metadata.uid, obj.metadata.generation, hash((sets, bytes(spec.configmap_name))))
-    same = before is not None and (before.uid, before.stated) == (edit.uid, edit.stated)
-    return before if before is not None and same else edit
+    if before is None or before.generation > edit.generation:
+        return edit
+    return before if (before.uid, before.stated) == (edit.uid, edit.stated) else edit
 
 
 def _model(obj: CustomObject) -> NetworkTopology:

@@ -78,6 +78,17 @@ def test_what_placement_writes_itself_is_no_edit(table: TopologyTable, edit: dic
     assert (costs.generation, costs.current, costs is before) == (generation, generation == 1, generation == 1)
 
 
+def test_weights_of_an_object_restored_from_a_backup_are_of_its_own_spec(table: TopologyTable) -> None:
+    """Costs that went to and fro make one spec of two generations, of which the restore brings back the first."""
+    spec = kinds.network_topology(kinds.weight_set("Dijkstra", z1={"z2": 5}))["spec"]
+    for generation in (3, 1):
+        metadata = {"name": "net", "namespace": "default", "uid": "u", "generation": generation}
+        status = {"observedGeneration": generation}
+        table.update(CustomObject.of({"metadata": metadata, "spec": spec, "status": status}))
+        costs = table.costs_for("default", Profile())
+        assert (costs.generation, costs.current, costs.weight_sets) == (generation, True, ("Dijkstra",))
+
+
 def test_a_new_measurement_of_the_same_costs_wakes_nobody(table: TopologyTable) -> None:
     table.update(topology())
     before = table.costs_for("default", Profile())
