@@ -80,8 +80,9 @@ class Instance:
         first, second = application.edges[:, 0].astype(np.intp), application.edges[:, 1].astype(np.intp)
         bandwidth, weight, limit = application.bandwidth, application.weight, application.max_cost
         peers = application.placed_peers
-        self.peer_nodes, position = np.unique(peers.node, return_inverse=True)
+        self.peer_nodes = peers.node
         if peers.component.size:
+            self.peer_nodes, position = np.unique(peers.node, return_inverse=True)
             row = self.components + position
             first = np.concatenate([first, np.where(peers.incoming, row, peers.component)])
             second = np.concatenate([second, np.where(peers.incoming, peers.component, row)])
@@ -121,7 +122,8 @@ class Instance:
     def pairs(self) -> tuple[Indices, Indices, Floats]:
         """Both ends of every edge between two components, and bool-like float64[pairs, J'] naming them."""
         if self._pairs is None:
-            one, other = np.nonzero(np.triu(self.linked[: self.components, : self.components]))
+            one, other = np.nonzero(self.linked[: self.components, : self.components])
+            one, other = one[one < other], other[one < other]
             rows = np.zeros((len(one), self.size))
             index = np.arange(len(one))
             rows[index, one] = rows[index, other] = 1.0
@@ -134,14 +136,15 @@ def _exact(state: InfrastructureState, application: Application) -> bool:
     return all(
         bool(((amounts == np.floor(amounts)) & ((np.abs(amounts) < _FLOATS_END) | np.isinf(amounts))).all())
         for amounts in (
+            # What is small first: one fraction is enough.
+            application.requests,
+            application.bandwidth,
+            application.placed_peers.bandwidth,
             state.free,
             state.reserve,
             state.bandwidth_free,
             state.bandwidth_reserve,
             state.link_free,
-            application.requests,
-            application.bandwidth,
-            application.placed_peers.bandwidth,
         )
     )
 

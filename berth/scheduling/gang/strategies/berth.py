@@ -104,9 +104,11 @@ def _search(
     single = int(joint.argmin())
     left, cost = yield from greedy_fill(search, order, stop=float(joint[single]))
     if joint[single] < INFEASIBLE / 2 and (left or joint[single] <= cost):
-        for component in np.flatnonzero(search.where[: instance.components] >= 0).tolist():
-            search.remove(component)
         for component in order:
+            if search.where[component] == single:
+                continue
+            if search.where[component] >= 0:
+                search.remove(component)
             search.place(component, single)
         left, cost = 0, float(joint[single])
     if not left:
