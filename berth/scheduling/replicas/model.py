@@ -128,8 +128,8 @@ class Model:
 
     def located(self, amounts: Floats) -> Floats:
         """float64[L]: amounts by column, float64[K], added up by location."""
-        total: Floats = np.bincount(self.location, weights=amounts, minlength=self.locations).astype(np.float64)
-        return total
+        total = np.bincount(self.location, weights=amounts, minlength=self.locations)
+        return total.astype(np.float64, copy=False)
 
     def gathered(self, by_location: Floats) -> Floats:
         """float64[..., S]: amounts by location, float64[..., L], added up by service zone."""

@@ -116,6 +116,5 @@ class Draft:
 
 def cheapest(costs: Floats, able: Bools) -> int:
     """The first of the cheapest columns, -1 if there is none."""
-    if not able.any():
-        return -1
-    return int(np.where(able, costs, np.inf).argmin())
+    column = int(np.where(able, costs, np.inf).argmin())
+    return column if able[column] else -1
