@@ -125,6 +125,7 @@ class SchedulingCycle:
             self._planned(under_way, end.value, under_way.seconds + self._timer() - started)
         else:
             under_way.seconds += self._timer() - started
+            under_way.turns += 1
             self._under_way[entry.key] = under_way
             self._queue.put_back(entry)
 
@@ -163,7 +164,7 @@ class SchedulingCycle:
         result = "placed" if outcome.complete else "partly" if outcome.decisions else "unschedulable"
         self._listener.attempted(entry.key.kind, result)
         self._finish(attempt, outcome)
-        if under_way.seconds:
+        if under_way.turns:
             # What came while others had their turns was not looked at: pods, and changes that may help.
             self._sort_out(entry)
             self._queue.look_again(entry)

@@ -86,6 +86,8 @@ class PlanUnderWay:
     """the plan"""
     seconds: float = 0.0
     """planning time so far"""
+    turns: int = 0
+    """how often others have had theirs since it began"""
 
     def holds(
         self, entry: QueueEntry, group: Group | None, costs: NetworkCosts, routing: Mapping[str, Routing]

@@ -230,6 +230,19 @@ def test_what_came_too_late_for_a_plan_that_failed_is_looked_at_soon() -> None:
     assert stage.placed() == {"large", *names(apps(3))}
 
 
+@USABLE
+def test_a_pod_that_comes_meanwhile_is_planned_next_however_coarse_the_timer(
+    usable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = under_way(*apps(), turns=0, usable=usable)
+    monkeypatch.setattr(stage.cycle, "_timer", lambda: 0.0)
+    turn(stage)
+    late = member("a9", "a", cpu="100m")
+    stage.add(late)
+    stage.schedule()
+    assert stage.placed() == names([*apps(), late])
+
+
 def test_rules_of_pods_placed_meanwhile_are_kept() -> None:
     stage = under_way(*apps(), turns=2)
     stage.cache.update_node(zoned("n2"))
