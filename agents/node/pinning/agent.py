@@ -20,7 +20,7 @@ from agents.node.pinning.report import Found, status_of
 from agents.node.pinning.rounds import Round
 from agents.node.pinning.settings import PinningSettings
 from agents.node.pinning.status_writer import INTERVAL_SECONDS, SOCKET_STATUSES, StatusWriter
-from agents.node.pinning.wanted import Patience, Wanted, read_assignments, wanted
+from agents.node.pinning.wanted import Patience, PodWish, Wanted, read_assignments, wanted
 from agents.node.pinning.workplace import Workplace
 from agents.node.topology.machine import Machine
 from berth.api.socketstatus import AGENT_CONDITIONS, SocketStatusStatus
@@ -60,6 +60,7 @@ class PinningAgent:
         self._told: tuple[str, ...] = ()
         self._patience = Patience()
         self._asked: tuple[Machine, Wanted] | None = None
+        self._wishes: tuple[PodWish, ...] = ()
         self._last = time.monotonic()
         self._followed: dict[str, Reflector[Any]] = {
             "pods": self._pods,
@@ -154,7 +155,10 @@ class PinningAgent:
             profiled=self._profiled.of,
             memory=self._settings.memory,
         )
-        return found._replace(problems=(*unreadable, *found.problems))
+        # A round that sees the same object knows that nothing is new: most changes are no news here, as bookmarks, the
+        # status that was written, and profiles of workloads that run elsewhere.
+        self._wishes = self._wishes if found.pods == self._wishes else found.pods
+        return Wanted(self._wishes, (*unreadable, *found.problems))
 
     def _take_in(self, asked: Wanted, found: Round) -> None:
         """Keep what there is to say, log what is new of it, and count."""

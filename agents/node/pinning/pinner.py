@@ -79,7 +79,7 @@ class Pinner:
 
         Args:
             wishes: pods of the node; all that are not among them, or have no CPUs there, are not to be pinned. The same
-                object as in the round before says that the API server has told nothing new.
+                object as in the round before says that the API server has told nothing new of them.
             observe: pin nothing, and give back what is still as it was written; somebody else pins.
         """
         if self._last is not None:

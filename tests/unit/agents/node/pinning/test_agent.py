@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,14 @@ from typing import Any
 import pytest
 
 from agents.node.pinning.agent import SILENCE_SECONDS, PinningAgent
+from agents.node.pinning.pinner import Pinner
+from agents.node.pinning.rounds import Round
 from agents.node.pinning.settings import PinningSettings
+from agents.node.pinning.wanted import PodWish
 from berth.kube.client import ApiClient
 from berth.kube.events import EventRecorder
 from berth.kube.precedence import Precedence
+from berth.kube.reflector import Reflector
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
 from tests.support.api_server import Answer, ApiServer, Request, api_server, refusal
@@ -146,6 +150,33 @@ async def test_a_pod_without_a_label_is_pinned_if_a_profile_covers_it(
             assert cpus(machine) == found
     (pod,) = plane.reports[-1]["pods"]
     assert pod.get("interferenceClass") == ("B" if found == "1" else None)
+
+
+async def test_what_changes_nothing_on_the_node_is_nothing_new_to_a_round(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handlers: list[Callable[[], None]] = []
+    asked: list[Sequence[PodWish]] = []
+    add, do = Reflector.add_batch_handler, Pinner.round
+
+    def added(self: Any, handler: Callable[[], None]) -> None:
+        handlers.append(handler)
+        add(self, handler)
+
+    async def done(self: Pinner, wishes: Sequence[PodWish], *, observe: bool) -> Round:
+        asked.append(wishes)
+        # As for a bookmark, for the status that the agent has written, and for profiles of whatever workload.
+        for handler in handlers:
+            handler()
+        return await do(self, wishes, observe=observe)
+
+    monkeypatch.setattr(Reflector, "add_batch_handler", added)
+    monkeypatch.setattr(Pinner, "round", done)
+    with api_server(Plane()) as server:
+        async with running(machine, server):
+            await until(lambda: len(asked) >= 3)
+    assert [each is asked[0] for each in asked] == [True] * len(asked)
+    assert [wish.uid for wish in asked[0]] == ["u1"]
 
 
 async def test_a_refused_status_is_written_again(machine: Path) -> None:
