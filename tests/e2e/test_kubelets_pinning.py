@@ -23,10 +23,10 @@ import pytest
 from agents.node.pinning.cpuset import read_cpuset, write_cpuset
 from agents.node.pinning.hierarchy import find_hierarchy
 from berth.api.labels import LABEL_INTERFERENCE_CLASS
-from berth.api.socketstatus import PLACEMENT_MANAGER
-from hack.harness.assigned_pods import assign, assignments, seconds_until_pinned, start
+from berth.api.socketstatus import API_VERSION, PLACEMENT_MANAGER
+from hack.harness.assigned_pods import assignments, seconds_until_pinned, start
 from hack.harness.cluster import eventually
-from hack.harness.pinned_node import daemon_set, manifests, prepare, running
+from hack.harness.pinned_node import apply, daemon_set, manifests, prepare, running
 from hack.localcluster import LocalCluster, Options
 from tests.support.pinning_stand import SOCKETS, two_sockets
 from tests.support.real_nodes import bring_back, processes_on, require_real_nodes
@@ -205,10 +205,21 @@ def test_pods_are_pinned_as_long_as_label_or_profile_states_a_class(cluster: Loc
         what="what was there before",
         timeout=30.0,
     )
-    stated = {"interferenceClass": "B", "workloadProfile": "nine"}
-    assign(cluster, [item | (stated if item["name"] == "nine" else {}) for item in assignments(cluster)])
+    # Of a kind whose controller neither adopts pods nor lets go of them.
+    cluster.kubectl("create", "configmap", "nine")
+    owner = json.loads(cluster.kubectl("get", "configmap", "nine", "-ojson").stdout)["metadata"]["uid"]
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "nine", "uid": owner, "controller": True}
+    patch = json.dumps({"metadata": {"ownerReferences": [reference]}})
+    cluster.kubectl("patch", "pod", "nine", "--type=merge", "-p", patch)
+    spec = {"targetRef": {"apiVersion": "v1", "kind": "ConfigMap", "name": "nine"}, "interferenceClass": "B"}
+    metadata = {"name": "nine", "namespace": "default"}
+    apply(cluster, [{"apiVersion": API_VERSION, "kind": "WorkloadProfile", "metadata": metadata, "spec": spec}])
     settled(cluster, uids, {"nine": 1})
     assert has(cgroups[uids["eight"]]) == whole
+    cluster.kubectl("delete", "workloadprofile", "nine")
+    eventually(lambda: has(cgroups[uids["nine"]]), accept=lambda found: found == whole, what="all CPUs", timeout=30.0)
+    cluster.kubectl("patch", "pod", "nine", "--type=merge", "-p", '{"metadata": {"ownerReferences": null}}')
+    cluster.kubectl("delete", "configmap", "nine")
 
 
 @pytest.mark.usefixtures("pinning", "pairing")
