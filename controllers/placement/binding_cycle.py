@@ -36,6 +36,9 @@ from controllers.placement.volume_binder import VolumeBinder
 
 log = structlog.get_logger(__name__)
 
+CONFIRM_SECONDS = 30.0
+"""Seconds after which the API server is asked about a pod that it has bound and that the watch shows without a node."""
+
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
@@ -93,6 +96,7 @@ class BindingCycle:
         self._unbound: FairQueue[Assumed] = FairQueue(workers)
         self._at_work_apart: Counter[str] = Counter()
         self._tasks = asyncio.TaskGroup()
+        self._unconfirmed: dict[str, tuple[float, Pod, str]] = {}  # by uid: since when, the pod and its node
 
     def full(self, namespace: str) -> bool:
         """True while so much of a namespace is unbound that its next pods should wait with their planning.
@@ -104,6 +108,7 @@ class BindingCycle:
 
     def submit(self, decision: Decision, costs: NetworkCosts) -> None:
         """Have a decision bound that is assumed in the cache."""
+        self._unconfirmed.pop(decision.pod.metadata.uid, None)
         self._put(Assumed(decision, costs, self._cache.clock()))
 
     async def run(self) -> None:
@@ -111,6 +116,45 @@ class BindingCycle:
         async with self._tasks as tasks:
             for _ in range(self._workers):
                 tasks.create_task(self._work())
+            tasks.create_task(self._confirm_for_ever())
+
+    def on_pod(self, old: Pod | None, new: Pod | None) -> None:
+        """The watch shows a pod with its node, or its end: a Binding of it is known for good."""
+        pod = new or old
+        if pod is not None and (new is None or new.spec.node_name):
+            self._unconfirmed.pop(pod.metadata.uid, None)
+
+    async def _confirm_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(CONFIRM_SECONDS)
+            try:
+                await self.confirm()
+            except Exception:
+                # As for one odd pod above; what was left out would wait for the next process.
+                log.exception("bindings not confirmed")
+
+    async def confirm(self) -> None:
+        """Ask about pods that are bound, and assumed for long: etcd may have lost the Binding in a restore.
+
+        If the watch has not shown it before, it shows the pod as it was, and that is no news.
+        """
+        await self._idle()
+        due, lost = self._cache.clock() - CONFIRM_SECONDS, []
+        for uid, (since, pod, node) in list(self._unconfirmed.items()):
+            if since > due:
+                break
+            del self._unconfirmed[uid]
+            if self._cache.assumed(uid):
+                lost.append(self._confirm(pod, node))
+        await asyncio.gather(*lost)
+
+    async def _confirm(self, pod: Pod, node: str) -> None:
+        result = await self._binder.find_out(pod, node, lambda: self._pods.get(pod.key))
+        await self._idle()
+        if result.outcome is BindOutcome.REFUSED and self._cache.assumed(pod.metadata.uid):
+            log.warning("binding lost", pod=pod.key, node=node)
+            self._requeue(pod)
+            self._done()
 
     async def _work(self) -> None:
         while True:
@@ -258,6 +302,9 @@ class BindingCycle:
         """Act on what became of a Binding."""
         decision = item.decision
         BINDINGS.labels(result.outcome.value).inc()
+        uid = decision.pod.metadata.uid
+        if result.outcome in (BindOutcome.BOUND, BindOutcome.ELSEWHERE) and self._cache.assumed(uid):
+            self._unconfirmed[uid] = (self._cache.clock(), decision.pod, decision.node)
         if result.outcome is BindOutcome.BOUND:
             BIND_SECONDS.observe(self._cache.clock() - item.since)
             self._record(events.scheduled(decision))

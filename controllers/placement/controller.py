@@ -125,6 +125,7 @@ class PlacementController:
             idle=self.planning.idle,
             refusal=self._refusal,
         )
+        self.watches["pods"].add_handler(self.binding.on_pod)
         reports = CycleReports(bind=self.binding.submit, record=record, conditions=self._conditions)
         self.cycle = SchedulingCycle(
             self.cache,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from berth.kube.objects import Pod
 from controllers.placement.binder import BindOutcome, BindResult
+from controllers.placement.binding_cycle import CONFIRM_SECONDS
 from controllers.placement.claims import VolumeError
 from tests.support.desk import Desk
-from tests.support.placement import chain, group_object, lone, member, zoned
+from tests.support.placement import Clock, chain, group_object, lone, member, zoned
 from tests.support.volumes import claim, storage_class, using, volume
 
 HOST = "kubernetes.io/hostname"
@@ -102,6 +103,54 @@ class TestOutcomes:
             assert desk.decide() == []
             sleeper.not_before = 0.0
         assert woken == [True, False, False]
+
+
+class TestLostBindings:
+    """Written, and lost in a restore of etcd before the watch showed them: the same pod is listed, without its node."""
+
+    @pytest.fixture
+    def asked(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """Pods that the API server is asked about; it says that they are free."""
+        names: list[str] = []
+
+        async def find_out(pod: Pod, _node: str, _watched: object) -> BindResult:
+            names.append(pod.metadata.name)
+            return REFUSED
+
+        monkeypatch.setattr(desk.controller.binding._binder, "find_out", find_out)
+        monkeypatch.setattr(desk.cache, "clock", Clock())
+        return names
+
+    @staticmethod
+    async def later(desk: Desk, seconds: float) -> None:
+        cast("Clock", desk.cache.clock).advance(seconds)
+        await desk.controller.binding.confirm()
+
+    @pytest.mark.parametrize("outcome", [BindOutcome.BOUND, BindOutcome.ELSEWHERE])
+    async def test_the_pod_waits_again(self, desk: Desk, asked: list[str], outcome: BindOutcome) -> None:
+        assumed = desk.place(lone("p", cpu="1"))
+        desk.controller.binding.settle(assumed, BindResult(outcome))
+        await self.later(desk, CONFIRM_SECONDS - 1)
+        assert (asked, waiting(desk)) == ([], [])
+        await self.later(desk, 1)
+        assert (asked, waiting(desk), occupied(desk)) == (["p"], ["p"], {})
+        await self.later(desk, CONFIRM_SECONDS)
+        assert asked == ["p"]
+
+    async def test_who_has_been_shown_with_a_node_is_not_asked_about(self, desk: Desk, asked: list[str]) -> None:
+        assumed = desk.place(lone("p", cpu="1"))
+        desk.controller.binding.settle(assumed, BindResult(BindOutcome.BOUND))
+        desk.pods(lone("p", cpu="1", on=assumed.decision.node))
+        await self.later(desk, CONFIRM_SECONDS)
+        assert (asked, occupied(desk)) == ([], {"default/p": assumed.decision.node})
+
+    async def test_who_is_being_bound_anew_is_not_asked_about(self, desk: Desk, asked: list[str]) -> None:
+        assumed = desk.place(lone("p", cpu="1"))
+        desk.controller.binding.settle(assumed, BindResult(BindOutcome.BOUND))
+        desk.pods(lone("p", cpu="1", on=assumed.decision.node))
+        desk.place(lone("p", cpu="1"))
+        await self.later(desk, CONFIRM_SECONDS)
+        assert asked == []
 
 
 class TestVolumes:
