@@ -268,3 +268,17 @@ def test_a_replaced_pod_that_ends_before_its_rule_is_read_is_not_taken_off_twice
         assert isinstance(rule, Affinity | AntiAffinity)
         assert rule.placed is None
         assert rule.placed_subjects is None
+
+
+def test_hard_constraints_of_two_namespaces_count_apart() -> None:
+    spec = {"topologySpreadConstraints": [builders.spread(ZONE, A)]}
+    pods = [member("a0", "a", labels=A, spec=spec, namespace=name) for name in ("one", "other")]
+    spreads = [rule for rule in own(lab(), *pods) if isinstance(rule, Spread)]
+    assert [(list(rule.subjects), list(rule.selects)) for rule in spreads] == [([0], [0]), ([1], [1])]
+
+
+@pytest.mark.parametrize("when", ["DoNotSchedule", "ScheduleAnyway"])
+def test_replicas_with_a_constraint_are_not_spread_by_default(when: str) -> None:
+    spec = {"topologySpreadConstraints": [builders.spread(ZONE, A, maxSkew=9, whenUnsatisfiable=when)]}
+    found = rules(lab(), *(a(f"a{number}", **spec) for number in range(6)))
+    assert [rule.max_skew for rule in found if isinstance(rule, Spread)] == [9]
