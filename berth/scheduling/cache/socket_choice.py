@@ -79,6 +79,10 @@ class SocketChoice:
             costs.renumbered()
         return costs.added(newcomer, ids, column.kinds, wanted), ids
 
+    def costs(self) -> NodeCosts:
+        """Return what pods cost on a node, by what profiles say now."""
+        return self._current()
+
     def choose(self, uid: str, policy: InterferencePolicy) -> None:
         """Give a pod on a node a socket, and others there another where that is worth their moving: once it is bound.
 

@@ -79,6 +79,16 @@ class NodeCosts:
         """Return the expected harm of a kind's pods."""
         return self._known(alike(kind)).cost
 
+    def takes(self, kind: Kind) -> float:
+        """Return what `cost` takes, about in microseconds; nothing where it is known."""
+        kind = alike(kind)
+        return 0.0 if kind in self._pairings else effort(kind)
+
+    def at_random(self, kind: Kind) -> float:
+        """Return the expected harm of a kind's pods if nobody pinned them: more than `cost` as a rule, and quicker."""
+        pods = [each.workload for each in kind.residents]
+        return self._judge.unpinned(pods, max(1, len(kind.layout.capacities))) if pods else 0.0
+
     def added(
         self, newcomer: Resident, ids: npt.NDArray[np.int32], kinds: Sequence[Kind], wanted: npt.NDArray[np.bool_]
     ) -> Floats:

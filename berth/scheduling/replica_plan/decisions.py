@@ -167,6 +167,8 @@ def _shares(question: Question, plan: Plan) -> list[dict[str, float]]:
     for workload, numbers in list(sets.items()):
         charge("survival", float(terms.survival[workload]), numbers)
         charge("load", float(terms.load[workload]), numbers)
+    for number, cost in enumerate(terms.interference.tolist()):
+        charge("interference", cost, [number])
     for rule, cost in zip(problem.rules, terms.rules.tolist(), strict=True):
         subjects = [number for number in rule.subjects if planned[number]]
         charge("rules", cost, subjects or rule.selects)

@@ -18,6 +18,7 @@ from berth.scheduling.framework.reasons import BANDWIDTH
 from berth.scheduling.gang.application import as_of_now
 from berth.scheduling.gang.budget import BEFORE_LONG
 from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
+from berth.scheduling.plugins.interference_least_slowdown import InterferenceLeastSlowdown
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
 from berth.scheduling.plugins.pod_topology_spread import PodTopologySpread
 from berth.scheduling.replica_plan.assume import Assuming
@@ -133,6 +134,7 @@ class ReplicaPlanner:
                         enforce_limits=joint.costs.available,
                         spread=self._profile.spread,
                         defaults=self._profile.pod_topology_spread.constraints,
+                        interference=InterferenceLeastSlowdown.of(self._profile).cost_weight,
                         turns=SameNodes(self._cache.state, joint.budget, at_a_stretch=at_a_stretch),
                     )
                 )

@@ -26,6 +26,7 @@ def objective_prices(
     pod_sets: Sequence[Alike] = (),
     rules: Iterable[Rule] = (),
     endpoints: int = 0,
+    interference: float = 0.0,
 ) -> Prices:
     """Prices in units of network cost.
 
@@ -37,6 +38,7 @@ def objective_prices(
         pod_sets: pods to place: what nodes cost them, what must be survived costs more.
         rules: their rules, likewise.
         endpoints: of Services that keep calls near: one of them may get all calls, likewise.
+        interference: what one pod costs at about the most by what it does to others on its node, likewise.
     """
     lost = unreachable_cost(location_cost)
     prices, wanted = Prices(network=network, lost_calls=lost), group.spread or spread
@@ -44,6 +46,7 @@ def objective_prices(
     if wanted in (SpreadLevel.NODE, SpreadLevel.ZONE):
         required = BEYOND + 2 * network * lost * len(group.edges) + prices.load * endpoints
         required += sum(_dearest_nodes(pods) for pods in pod_sets) + _most_broken(pod_sets, rules, prices)
+        required += interference * sum(len(pods.candidates) for pods in pod_sets)
     node, zone = {
         SpreadLevel.SOFT: (prices.survive_node, prices.survive_zone),
         SpreadLevel.NONE: (0.0, 0.0),

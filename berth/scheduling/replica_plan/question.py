@@ -30,6 +30,7 @@ from berth.scheduling.replica_plan.prices import kept_endpoints, objective_price
 from berth.scheduling.replica_plan.rollout import replaced_pods
 from berth.scheduling.replica_plan.rules import RuleReader, TooManyRulesError
 from berth.scheduling.replica_plan.same_nodes import SameNodes
+from berth.scheduling.replica_plan.socket_harm import sharing_of
 from berth.scheduling.replicas.problem import Edge, Link, Nodes, PodSet, Problem, Workload
 
 Floats = npt.NDArray[np.float64]
@@ -61,6 +62,7 @@ def pose(
     enforce_limits: bool,
     spread: SpreadLevel = SpreadLevel.SOFT,
     defaults: Sequence[DefaultConstraint] = SYSTEM_DEFAULT_CONSTRAINTS,
+    interference: float = 0.0,
     turns: SameNodes | None = None,
 ) -> Generator[None, None, Question | None]:
     """Translate waiting pods, in turns; None where a problem in counts cannot say what holds for them.
@@ -78,6 +80,7 @@ def pose(
         enforce_limits: False when no network costs are known: maxNetworkCost cannot be judged then.
         spread: which failure the profile wants survived.
         defaults: the profile's topology spread constraints of pods that state none.
+        interference: what harm that counts 1 costs; 0 where the profile chooses no nodes by it.
         turns: when others have theirs, and time.
 
     Raises:
@@ -108,6 +111,7 @@ def pose(
     except TooManyRulesError:
         return None
     infrastructure = current()
+    sharing, charged = sharing_of(pod_sets, cache.state, interference)
     costs = infrastructure.infrastructure.location_cost
     routing = {name: cache.services.routing(group.key, name).routing for name in number}
     problem = Problem(
@@ -131,7 +135,7 @@ def pose(
                 cost=cost,
                 names_nodes=names_nodes(pods.template),
             )
-            for pods, cost in zip(pod_sets, _charges(pod_sets), strict=True)
+            for pods, cost in zip(charged, _charges(charged), strict=True)
         ],
         edges=[
             Edge(
@@ -144,11 +148,19 @@ def pose(
         ],
         rules=rules,
         prices=objective_prices(
-            group, weights.network, costs, spread, pod_sets, rules, kept_endpoints(routing, pod_sets, placed)
+            group,
+            weights.network,
+            costs,
+            spread,
+            pod_sets,
+            rules,
+            kept_endpoints(routing, pod_sets, placed),
+            0.0 if sharing is None else sharing.highest,
         ),
+        sharing=sharing,
     )
     requested = any(requested_bandwidth(pods.template) for pods in pod_sets)
-    return Question(problem, pod_sets, judged=requested, carried=carried)
+    return Question(problem, charged, judged=requested, carried=carried)
 
 
 def _bandwidth_counts(edges: Iterable[GroupEdge], infrastructure: InfrastructureState) -> bool:

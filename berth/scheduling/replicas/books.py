@@ -17,6 +17,7 @@ from berth.scheduling.replicas.rule import Affinity, AntiAffinity
 from berth.scheduling.replicas.terms.affinity import PreferredAffinityTerm, RequiredAffinityTerm
 from berth.scheduling.replicas.terms.anti_affinity import AntiAffinityTerm
 from berth.scheduling.replicas.terms.bandwidth import Bandwidth
+from berth.scheduling.replicas.terms.interference import Interference
 from berth.scheduling.replicas.terms.load import Load
 from berth.scheduling.replicas.terms.network import Network
 from berth.scheduling.replicas.terms.spread import SpreadTerm
@@ -54,6 +55,7 @@ class Books:
         self.load = Load(model, self.x, self.by_service, self.total)
         self.bandwidth = Bandwidth(model, self.x)
         self.survival = Survival(model, self.x, self.by_zone, self.total)
+        self.interference = Interference(model)
         self.rules: list[RuleTerm] = []
         self.rule_numbers: list[list[int]] = [[] for _ in model.workload]
         """positions in `rules` of those that each pod set takes part in"""
@@ -107,6 +109,8 @@ class Books:
         workload = self.model.workload[row]
         network = self.network
         change = network.add(workload) + self.survival.add(workload)
+        if self.interference.active:
+            change = change + self.interference.add(row)
         if self.load.callees:
             change = change + self.load.add(workload, network.share[workload])
         if self.bandwidth.active:
@@ -150,6 +154,8 @@ class Books:
         terms: dict[str, Floats | float] = {"network": network.add(workload), "survival": self.survival.add(workload)}
         if self.load.callees:
             terms["load"] = self.load.add(workload, network.share[workload])
+        if self.interference.active:
+            terms["interference"] = self.interference.add(row)
         if self.bandwidth.active:
             terms["bandwidth"] = self.bandwidth.add(workload)
         for term in self._rules_of[row]:
@@ -204,6 +210,8 @@ class Books:
         self.total[workload] += count
         if self.bandwidth.active:
             self.bandwidth.moved(workload)
+        if self.interference.active:
+            self.interference.change(row, column, count)
         for term in self._rules_of[row]:
             term.change(row, column, count)
 
@@ -232,6 +240,8 @@ class Books:
             charge = model.charge[row]
             if charge is not None:
                 total += float(self.planned[row] @ charge)
+        if self.interference.active:
+            total += self.interference.value()
         return total + (self.bandwidth.value() if self.bandwidth.active else 0.0)
 
 

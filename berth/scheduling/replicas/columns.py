@@ -159,6 +159,8 @@ def _classes(problem: Problem) -> Ints:
         mix(resource)
     mix(nodes.location)
     mix(nodes.zone)
+    if problem.sharing is not None:
+        mix(problem.sharing.kind)
     if nodes.bandwidth is not None:
         mix(nodes.bandwidth)
     if nodes.reserve is not None:
@@ -196,6 +198,9 @@ def _best_of_locations(problem: Problem, keep: Bools, most: int) -> Bools:
     for pod_set in problem.pod_sets:
         if pod_set.cost is not None:
             charge += pod_set.replicas * pod_set.cost
+    if problem.sharing is not None:
+        for row, number in problem.sharing.number.items():
+            charge += problem.pod_sets[row].replicas * problem.sharing.alone[number][problem.sharing.kind]
     chosen = _shares(problem, np.where(keep, rooms[0], 0.0), most)
     spare = SPARE + max(pod_set.replicas for pod_set in problem.pod_sets)
     locations = _locations(problem, np.where(keep, rooms[0], 0.0))

@@ -87,7 +87,8 @@ class Model:
         """cost of a caller whose calls are dropped"""
         charges = max((float(charge.max(initial=0.0)) for charge in self.charge if charge is not None), default=0.0)
         terms = prices.survive_node + prices.survive_zone + prices.soft_affinity + prices.soft_spread + prices.load
-        self.penalty: float = LARGE * (prices.network * highest * max(1, len(problem.edges)) + terms + charges + 1)
+        terms += charges + (0.0 if problem.sharing is None else problem.sharing.highest)
+        self.penalty: float = LARGE * (prices.network * highest * max(1, len(problem.edges)) + terms + 1)
         """price of a broken rule while the search may still mend it"""
         self.gain: float = 1e-7 + 1e-13 * self.penalty
         """least gain of a move: less may be rounding"""

@@ -125,10 +125,13 @@ def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generat
     waiting = [row for row, count in enumerate(model.replicas) if count]
     if draft.at_floor(waiting) and has_order(draft.books):
         return draft
-    exact = Exact(draft, budget, effort.steps)
-    searched = yield from exact.run()
-    if searched and exact.proved:
-        return draft
+    # Exact search knows nothing of interference: it finds a plan where there is none yet.
+    together = draft.books.interference.active
+    if not together or any(draft.missing) or not keeps_rules(draft.books):
+        exact = Exact(draft, budget, effort.steps)
+        searched = yield from exact.run()
+        if searched and exact.proved and (exact.best is None or not together):
+            return draft
     yield from budget.pause()
     if any(draft.missing) or not keeps_rules(draft.books):
         # Those that have nothing to do with each other may still be in each other's way.

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from berth.network.routing import Routing
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
+from berth.scheduling.replicas.sharing import Sharing
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -153,6 +154,8 @@ class Problem:
     edges: Sequence[Edge] = ()
     rules: Sequence[Rule] = ()
     prices: Prices = field(default_factory=Prices)
+    sharing: Sharing | None = None
+    """what pods on one node do to each other; None: nothing"""
 
     def __post_init__(self) -> None:
         """Check."""
@@ -189,6 +192,13 @@ class Problem:
                 raise ProblemError(f"Edge {edge.caller} -> {edge.callee}: a workload does not call itself")
             if not (edge.max_cost >= 0 and 0 <= edge.bandwidth < np.inf):
                 raise ProblemError(f"Edge {edge.caller} -> {edge.callee}: max_cost or bandwidth is NaN or below 0")
+        if self.sharing is not None:
+            _check("Sharing", "kind", self.sharing.kind, (size,))
+            for row in self.sharing.number:
+                if not 0 <= row < len(self.pod_sets):
+                    raise ProblemError(f"Sharing names pod set {row}, there are {len(self.pod_sets)}")
+            if not np.isfinite(self.sharing.alone).all():
+                raise ProblemError("Sharing.alone holds NaN or an infinite charge; a mask rules nodes out")
         for rule in self.rules:
             _check(type(rule).__name__, "domain", rule.domain, (size,))
             for row in (*rule.subjects, *rule.selects):

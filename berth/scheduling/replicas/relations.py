@@ -1,4 +1,5 @@
-"""Which pod sets depend on where pods of others are: those of one workload, both ends of an edge, parties to a rule.
+"""Which pod sets depend on where pods of others are: those of one workload, both ends of an edge, parties to a rule,
+and all who mind each other on a node.
 
 A rule may concern every pod set, so its parties are kept once and not once for each of them.
 """
@@ -19,7 +20,7 @@ class Relations:
         for row, pod_set in enumerate(problem.pod_sets):
             own[pod_set.workload].append(row)
         self._groups = [frozenset(rows) for rows in own]
-        """pod sets of each workload, then those of each rule"""
+        """pod sets of each workload, then those of each rule, then those that mind each other"""
         self._of: list[set[int]] = [{pod_set.workload} for pod_set in problem.pod_sets]
         """groups by pod set, those that it is related to as a whole"""
         for edge in problem.edges:
@@ -30,6 +31,11 @@ class Relations:
             for row in rows if len(rows) > 1 else ():
                 self._of[row].add(len(self._groups))
             self._groups.append(rows)
+        if problem.sharing is not None:
+            sharing = frozenset(problem.sharing.number)
+            for row in sharing:
+                self._of[row].add(len(self._groups))
+            self._groups.append(sharing)
 
     def sets(self, workload: int) -> list[int]:
         """The pod sets of a workload."""

@@ -28,11 +28,13 @@ class Terms:
     """float64[rules], preferred terms and ScheduleAnyway constraints, in the order of the problem's rules"""
     charges: Floats
     """float64[M], what plugins charge for the pods of each set"""
+    interference: Floats
+    """float64[M], what the pods of each set and those beside them add to the harm on nodes"""
 
     @property
     def objective(self) -> float:
         """The sum."""
-        parts = (self.network, self.survival, self.load, self.rules, self.charges)
+        parts = (self.network, self.survival, self.load, self.rules, self.charges, self.interference)
         return float(sum(part.sum() for part in parts))
 
 
@@ -89,6 +91,7 @@ def terms_of(books: Books) -> Terms:
         charges=np.array(
             [0.0 if charge is None else float(books.planned[m] @ charge) for m, charge in enumerate(model.charge)]
         ),
+        interference=books.interference.shares(books.planned),
     )
 
 

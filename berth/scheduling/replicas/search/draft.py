@@ -67,6 +67,8 @@ class Draft:
 
         `standing` is that of the pod sets, where it is known.
         """
+        if self.books.interference.active:
+            return False  # two pods may be better company for each other than those who were expected
         missing, value = standing or self.standing(rows)
         return not missing.pods and value <= sum(self.model.least_charge(row) for row in rows) + self.model.gain
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.replicas.search.draft import Draft, cheapest
+from berth.scheduling.replicas.search.exchange import exchanges
 from berth.scheduling.replicas.search.wishes import Wishes
 
 TARGETS = 3
@@ -26,6 +27,7 @@ def improve(draft: Draft, budget: Budget, rows: Sequence[int]) -> Generator[None
     while not budget.over:
         moved = yield from contents(draft, budget, rows, touched, wishes)
         moved |= yield from swaps(draft, budget, rows, touched, wishes)
+        moved |= yield from exchanges(draft, budget, rows, wishes)
         if not moved:
             return
         near = draft.model.relations.of(moved)

@@ -153,3 +153,13 @@ def test_what_is_remembered_is_bounded_by_pods(monkeypatch: pytest.MonkeyPatch) 
         for letter in (A, B, C, D):
             judge.cost(kind(*[letter] * pods, layout=wide))
     assert sum(1 + len(each.residents) for each in judge._pairings) <= 500
+
+
+@given(PODS)
+def test_what_a_cost_takes_is_told_until_it_is_known(residents: list[Resident]) -> None:
+    judge, of = costs(), kind(*residents)
+    assert judge.takes(of) > 0
+    cost = judge.cost(of)
+    assert judge.takes(of) == 0
+    assert judge.at_random(of) == pytest.approx(judge.cost(Kind(Layout(of.layout.capacities, False), of.residents)))
+    assert cost >= 0

@@ -62,6 +62,7 @@ def plan(asked: Question, *counts: dict[int, int], **terms: list[float]) -> Plan
         "load": workloads,
         "rules": len(asked.problem.rules),
         "charges": sets,
+        "interference": sets,
     }
     missing = tuple(
         pods.replicas - sum(count.values()) for pods, count in zip(asked.problem.pod_sets, counts, strict=True)

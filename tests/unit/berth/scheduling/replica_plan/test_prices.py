@@ -144,3 +144,10 @@ def test_endpoints_of_services_that_keep_calls_near_are_counted_waiting_and_plac
     routing = {"a": Routing.ALL, "b": Routing.SAME_ZONE, "c": Routing.LOCAL}
     placed = {"a": {0: 7}, "b": {0: 1, 2: 3}}
     assert kept_endpoints(routing, waiting(3, 2, 1), placed) == 2 + 4 + 1
+
+
+def test_what_must_be_survived_is_worth_the_harm_of_all_pods() -> None:
+    prices = objective_prices(
+        shop(SpreadLevel.NODE), 1.0, np.zeros((1, 1)), SpreadLevel.SOFT, waiting(3, 2), interference=70.0
+    )
+    assert prices.survive_node > 5 * 70
