@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from bench.interference import policies, workloads
 from bench.interference.bound import least_of_pairs
+from bench.interference.joint import Planned
 from bench.interference.policies import Policy
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.slowdown import SlowdownModel, Workload
@@ -99,7 +100,8 @@ def all_policies(model: SlowdownModel, likely: Sequence[Workload]) -> dict[str, 
         "least slowdown, pinned, by classes alone": (policies.least_slowdown(by_class, pinned=True), False),
         "least slowdown, pinned, lone pods free": (policies.least_slowdown(LeastSlowdown(model), pinned=True), False),
         OWN: (policies.least_slowdown(own, pinned=True), False),
-        TOGETHER: (policies.together(own), False),
+        "least slowdown, all sockets paired at once": (policies.together(own), False),
+        TOGETHER: (Planned(model, likely), False),
     }
 
 

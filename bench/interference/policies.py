@@ -121,7 +121,7 @@ def spread_and_paired(judge: LeastSlowdown) -> Policy:
 
 
 def together(judge: LeastSlowdown) -> Policy:
-    """Berth's joint plan: all pods at once on the sockets of all nodes."""
+    """Berth's pairing of all pods at once on the sockets of all nodes, as if these were one node."""
     return lambda pods, _drawn: _paired(judge, pods, NODES * SOCKETS)
 
 
