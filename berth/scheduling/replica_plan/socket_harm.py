@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
+from berth.kube.owners import owner_of
 from berth.scheduling.cache.state import ClusterState
-from berth.scheduling.cache.workload_profiles import owner_of
 from berth.scheduling.interference.node_costs import NodeCosts
 from berth.scheduling.interference.residents import Kind, Resident
 from berth.scheduling.interference.slowdown import harm
