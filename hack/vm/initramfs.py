@@ -22,7 +22,7 @@ def initramfs(busybox: Path, modules: Path) -> bytes:
     Raises:
         ClusterError: a module is not among those of the kernel.
     """
-    places = ("bin", "modules", "proc", "sys", "dev", "lower", "layer", "root")
+    places = ("bin", "modules", "proc", "sys", "dev", "lower", "layer", "merged")
     files: dict[str, tuple[int, bytes]] = dict.fromkeys(places, (_DIRECTORY, b""))
     files["init"] = (_PROGRAM, _INIT.read_bytes())
     files["bin/busybox"] = (_PROGRAM, busybox.read_bytes())
