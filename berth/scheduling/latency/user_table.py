@@ -60,9 +60,8 @@ class UserTable:
         """
         known = self._users.get(user)
         new = known is None or known.place != place
-        if new:
-            self._users[user] = known = _User(place, now, now)
-        assert known is not None  # noqa: S101 - made above
+        if known is None or new:
+            known = self._users[user] = _User(place, now, now)
         known.seen = max(known.seen, now)
         self._users.move_to_end(user)
         while len(self._users) > MAX_ASSOCIATIONS:
