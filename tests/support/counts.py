@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 
 from bench.replicas_core.small import small_problem
 from berth.network.routing import Routing
@@ -111,3 +112,14 @@ def state_of(answer: Plan | Books) -> list[tuple[int, ...]]:
         columns = answer.model.columns
         return [tuple(np.repeat(columns, counts).tolist()) for counts in answer.planned]
     return [tuple(node for node, n in sorted(counts.items()) for _ in range(n)) for counts in answer.counts]
+
+
+def check_changes(books: Books) -> None:
+    """One more pod of each set costs on each column what the objective is more then."""
+    scale = 1e-9 * books.model.penalty
+    for row in range(len(books.model.workload)):
+        before, change = books.value(), books.costs(row)
+        for column in range(books.model.size):
+            books.insert(row, column)
+            assert books.value() - before == pytest.approx(change[column], abs=scale, rel=1e-9)
+            books.remove(row, column)
