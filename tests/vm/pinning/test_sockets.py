@@ -171,6 +171,16 @@ async def test_a_pod_that_gets_fewer_cpus_and_more(node: Rounds) -> None:
     assert (state.pinned, web.cpus) == (True, ONE)
 
 
+def follows(container: Container, cpus: frozenset[int]) -> None:
+    """Wait until the kernel has a container follow CPUs that go and come, which it does in a thread of its own."""
+    eventually(
+        lambda: read_cpuset(container.known.cgroup, Version.V2).effective_cpus,
+        accept=lambda found: found == cpus,
+        what=f"CPUs {sorted(cpus)} in effect",
+        timeout=240.0,
+    )
+
+
 async def test_cpus_that_somebody_isolates_are_left_to_them(node: Rounds) -> None:
     web = node.container(0)
     pinner = node.agent()
@@ -188,6 +198,7 @@ async def test_cpus_that_somebody_isolates_are_left_to_them(node: Rounds) -> Non
         assert ([state.pinned for state in states], late.cpus) == ([True, True], {0, 1})
     finally:
         isolated.rmdir()
+    follows(web, ONE)
     states = await look(node, pinner, wish(0), wish(1))
     assert [(state.pinned, each.cpus) for state, each in zip(states, (web, late), strict=True)] == [(True, ONE)] * 2
 
@@ -207,16 +218,6 @@ async def test_threads_of_a_container_in_cgroups_of_their_own(node: Rounds) -> N
     assert (state.pinned, web.cpus) == (True, OTHER)
     assert not (await pinner.round([wish(0, None)], observe=False)).problem.startswith("cgroup.procs")
     assert web.cpus == ALL
-
-
-def follows(container: Container, cpus: frozenset[int]) -> None:
-    """Wait until the kernel has a container follow CPUs that go and come, which it does in a thread of its own."""
-    eventually(
-        lambda: read_cpuset(container.known.cgroup, Version.V2).effective_cpus,
-        accept=lambda found: found == cpus,
-        what=f"CPUs {sorted(cpus)} in effect",
-        timeout=240.0,
-    )
 
 
 async def test_a_cpu_that_is_switched_off_and_on(node: Rounds, offline: Callable[..., None]) -> None:
