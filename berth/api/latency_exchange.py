@@ -1,0 +1,132 @@
+"""What latency meters, routers and node agents tell the latency controller, and its answers: JSON over HTTPS.
+
+Whoever asks shows the token of its service account, bound to its pod and made for :data:`AUDIENCE`; by that the
+controller knows which pod, and which node, speaks. Users are keyed hashes. The address of a user is told for reverse
+probes alone, and only where the policy allows these.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+AUDIENCE: Final = "latency.berth.dev"
+"""Audience of the tokens that the controller accepts."""
+ROUND_TRIPS_PATH: Final = "/v1/round-trips"
+"""Where meters and routers post a :class:`RoundTrips`; the answer is :class:`Instructions`."""
+PROBES_PATH: Final = "/v1/probes"
+"""Where node agents post :class:`ProbeAnswers`; the answer is :class:`ProbeOrders`, once there are any."""
+MAX_USERS: Final = 1000
+"""Users of one message at most; more are told in several."""
+MAX_SAMPLES: Final = 15
+"""Round trips of one user in a message at most, the newest."""
+MAX_IDENTITY_BYTES: Final = 4096
+"""Bytes of an identity that are looked at."""
+
+
+class IdentitySource(StrEnum):
+    """What tells users from each other."""
+
+    ADDRESS = "Address"
+    """the address that the connection comes from"""
+    HEADER = "Header"
+    """a header of the request"""
+    COOKIE = "Cookie"
+    """a cookie of the request"""
+    QUERY = "Query"
+    """a parameter of the request's query"""
+
+
+class Identity(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """How a user is told from others."""
+
+    source: IdentitySource = IdentitySource.ADDRESS
+    """where to look; requests without it count by their address"""
+    name: str = ""
+    """name of the header, cookie or parameter"""
+
+
+class UserRoundTrips(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """What was measured of one user since the last message."""
+
+    user: str
+    """keyed hash of the identity, :func:`hash_identity`"""
+    microseconds: tuple[int, ...]
+    """round trips, oldest first"""
+    age: float = 0.0
+    """seconds since the newest of them; ages and not times, so that no clocks are compared"""
+    address: str = ""
+    """IP address that the user's connection came from; empty where it is not told"""
+
+
+class RoundTrips(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """A meter's or a router's report."""
+
+    instance: str
+    """random name of the process, told again in every message"""
+    sequence: int
+    """number of the message, one more each time; one that was told before is not counted twice"""
+    users: tuple[UserRoundTrips, ...] = ()
+    """users of whom there is news, :data:`MAX_USERS` at most"""
+
+
+class Instructions(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """What a meter or a router is to do from now on."""
+
+    policy: str = ""
+    """name of the LatencyPolicy of the pod's workload, in the pod's namespace; empty: none, nothing is to be told"""
+    key: str = ""
+    """base64 of the key of the hashes; one for each policy, the same for its meters and routers"""
+    identity: Identity = Identity()
+    """how users are told from each other"""
+    tell_addresses: bool = False
+    """whether addresses are to be told"""
+    interval: float = 5.0
+    """seconds between messages; sooner when a new user comes"""
+    steer: dict[str, str] = {}
+    """for routers: node by user's hash, through which the next request of the user is to go"""
+
+
+class ProbeOrder(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """An address that a node is to measure its round trip to."""
+
+    id: str
+    """told again in the answer"""
+    address: str
+    """IP address of a user"""
+    count: int = 3
+    """round trips to measure"""
+
+
+class ProbeOrders(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """What a node agent is to measure now."""
+
+    orders: tuple[ProbeOrder, ...] = ()
+
+
+class ProbeAnswer(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """What came of an order."""
+
+    id: str
+    """that of the order"""
+    microseconds: tuple[int, ...] = ()
+    """round trips; none: the user did not answer"""
+    refused: str = ""
+    """why the agent did not measure; empty: it did"""
+
+
+class ProbeAnswers(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """A node agent's message; empty to ask for orders."""
+
+    answers: tuple[ProbeAnswer, ...] = ()
+
+
+def hash_identity(key: bytes, identity: str) -> str:
+    """Return the name of a user outside of meter and router: 128 bits of HMAC-SHA256, as base32 in lower case."""
+    digest = hmac.new(key, identity.encode(errors="surrogateescape")[:MAX_IDENTITY_BYTES], hashlib.sha256).digest()
+    return base64.b32encode(digest[:16]).decode().rstrip("=").lower()
