@@ -79,9 +79,11 @@ class UserTable:
                 known.nodes[measurement.node] = measurement
 
     def expire(self, now: datetime, expiry: timedelta) -> None:
-        """Forget users who were not heard of for so long; one heard of later than now was heard of now."""
+        """Forget users who were not heard of for so long; what was heard or measured later than now was so now."""
         for known in self._users.values():
-            known.seen = min(known.seen, now)
+            known.since, known.seen = min(known.since, now), min(known.seen, now)
+            late = [each for each in known.nodes.values() if each.time > now]
+            known.nodes.update({each.node: each._replace(time=now) for each in late})
         for user in [user for user, known in self._users.items() if now - known.seen > expiry]:
             del self._users[user]
 

@@ -92,6 +92,20 @@ def test_users_expire_and_others_are_not_known() -> None:
     assert users.costs(NODES).users == ("v",)
 
 
+def test_a_clock_that_is_set_back_has_users_measured_and_awaited_no_longer_than_others() -> None:
+    users = UserTable()
+    for user, place in {"u": "east", "v": "west"}.items():
+        users.see(user, place, later(3600))
+    users.observe("u", [measured("a", 10, 3600)])
+    users.expire(NOW, timedelta(seconds=300))
+    assert users.awaited(NOW) == NOW + PATIENCE
+    users.observe("u", [measured("a", 20, 1)])
+    users.observe("v", [measured("b", 30, 1)])
+    assert [values[at] for at, values in enumerate(milliseconds(users).values())] == [20, 30]
+    users.expire(later(301), timedelta(seconds=300))
+    assert users.costs(NODES).users == ()
+
+
 def test_new_users_are_awaited_unless_their_place_is_known() -> None:
     users = table(u="east", v="east")
     assert users.awaited(NOW) == NOW + PATIENCE
