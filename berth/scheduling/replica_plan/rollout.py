@@ -5,7 +5,8 @@ for the room that they take. So each revision is spread by itself, and a rollout
 Hard rules count them, as kube-scheduler's do.
 
 A Deployment is known by the names of its ReplicaSets, which end in the label `pod-template-hash` of their pods, and by
-the pods' own names, which begin with it. A StatefulSet has no surge: what is replaced goes first.
+the pods' own names, which begin with these, or with as much of them as there is room for. A StatefulSet has no surge:
+what is replaced goes first.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from berth.scheduling.single import workload_of
 
 TEMPLATE_HASH = "pod-template-hash"
 """Pod label: the revision of a Deployment."""
+GENERATED = 58
+"""Characters of a ReplicaSet's name and the dash behind it that a pod's name has room for: 5 of 63 are chance."""
 
 
 def replaced_pods(group: Group, waiting: Iterable[Pod], cache: Cache) -> list[PodRecord]:
@@ -38,20 +41,21 @@ def replaced_pods(group: Group, waiting: Iterable[Pod], cache: Cache) -> list[Po
         revision = pod.metadata.labels.get(TEMPLATE_HASH, "")
         if revision and (deployment := _deployment(pod, revision)):
             revisions[workload_of(pod), deployment].add(revision)
-    prefixes: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
+    prefixes: defaultdict[tuple[str, str], tuple[str, ...]] = defaultdict(tuple)
     for (workload, deployment), own in revisions.items():
         placed = {pods.labels.get(TEMPLATE_HASH, "") for _, pods in member_pods(group, cache.state, [workload])}
-        others = placed - own - {""}
-        prefixes[workload] += tuple(f"{group.key.namespace}/{deployment}-{revision}-" for revision in others)
+        for revision in placed - own - {""}:
+            name = f"{deployment}-{revision}-"[:GENERATED]
+            prefixes[workload, revision] += (f"{group.key.namespace}/{name}",)
     found: list[PodRecord] = []
     # Once for all Deployments: all of a large group may be restarted together.
-    for member in cache.members.placed(group.key) if any(prefixes.values()) else ():
+    for member in cache.members.placed(group.key) if prefixes else ():
         record = cache.state.record(member.uid)
         # By the labels that it is counted with, which may have changed while it is being bound.
         counted = membership(record.template.labels) if record is not None else None
         if record is None or counted is None or counted.appgroup != group.key.name:
             continue
-        if member.key.startswith(prefixes.get(counted.workload, ())):
+        if member.key.startswith(prefixes.get((counted.workload, record.template.labels.get(TEMPLATE_HASH, "")), ())):
             found.append(record)
     return found
 

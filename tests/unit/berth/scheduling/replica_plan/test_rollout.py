@@ -26,7 +26,7 @@ def replica(
     workload = name[0]
     owner = f"{deployment or workload}-{revision}"
     hashed = {"pod-template-hash": revision} if kind == "ReplicaSet" else {}
-    pod = member(f"{owner}-{name}", workload, on=on, labels=hashed, cpu="500m", **more)
+    pod = member(f"{owner}-"[:58] + name, workload, on=on, labels=hashed, cpu="500m", **more)
     pod.metadata.owner_references = [OwnerReference(kind=kind, name=owner, uid=owner, controller=True)]
     return pod
 
@@ -46,6 +46,15 @@ def gone(pods: list[Pod], *waiting: Pod) -> set[str]:
         pytest.param([replica("b1", OLD, on="n0")], replica("a2", NEW), set(), id="another workload"),
         pytest.param(
             [replica("a1", OLD, on="n0", deployment="a-canary")], replica("a2", NEW), set(), id="another Deployment"
+        ),
+        *(
+            pytest.param(
+                [replica("a1", OLD, on="n0", deployment=name), replica("a3", NEW, on="n0", deployment=name)],
+                replica("a2", NEW, deployment=name),
+                {f"{name}-{OLD}-"[:58] + "a1"},
+                id=f"a Deployment with a name of {len(name)} characters, which pods have in part",
+            )
+            for name in ("a" * 55, "a" * 80)
         ),
         pytest.param([replica("a1", OLD)], replica("a2", NEW), set(), id="one that waits"),
         pytest.param(
