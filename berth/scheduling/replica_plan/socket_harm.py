@@ -27,22 +27,29 @@ class SocketHarm:
     """What several pods add together on a node of a kind, by the best pairing that its pods have then.
 
     Once the effort for a plan is used up, pods are judged as if nobody pinned them: that is dearer, so that what is
-    known to be good is kept.
+    known to be good is kept. So is what was said: a plan is searched for in several books, each of which asks anew.
     """
 
     def __init__(self, costs: NodeCosts, kinds: Sequence[Kind], residents: Sequence[Resident], price: float) -> None:
         """Take kinds of nodes and pods by number, and what harm that counts 1 costs."""
         self._costs, self._kinds, self._residents, self._price = costs, kinds, residents, price
         self._left = EFFORT
+        self._said: dict[tuple[int, Residents], float] = {}
 
     def __call__(self, kind: int, pods: Residents) -> float:
         """Return the weighted harm that pods add on a node of a kind."""
+        said = self._said.get((kind, pods))
+        if said is None:
+            said = self._said[kind, pods] = self._price * self._added(kind, pods)
+        return said
+
+    def _added(self, kind: int, pods: Residents) -> float:
         now = self._kinds[kind]
         then = Kind(now.layout, tuple(sorted((*now.residents, *(self._residents[number] for number in pods)))))
         if self._left < 0:
-            return self._price * (self._costs.at_random(then) - self._costs.at_random(now))
+            return self._costs.at_random(then) - self._costs.at_random(now)
         self._left -= self._costs.takes(then) + self._costs.takes(now)
-        return self._price * (self._costs.cost(then) - self._costs.cost(now))
+        return self._costs.cost(then) - self._costs.cost(now)
 
 
 def sharing_of(pod_sets: Sequence[Alike], state: ClusterState, price: float) -> tuple[Sharing | None, Sequence[Alike]]:

@@ -139,6 +139,18 @@ def test_work_is_bounded_and_a_plan_is_made_all_the_same(monkeypatch: pytest.Mon
     assert by_node(outcome, "DDAA") == ["AD", "AD"]
 
 
+def test_what_was_said_is_said_again_when_the_work_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_harm, "EFFORT", 0.0)
+    state = lab(1, 2).cache.state
+    costs, kind = state.socket_choice.costs(), state.sockets.kind_of("n0")
+    residents = [each for pod in pods("DAA", "012") if (each := state.resident(state.info(pod).template, ""))]
+    harm = socket_harm.SocketHarm(costs, [kind], residents, 1.0)
+    two, three = (Kind(kind.layout, tuple(sorted(residents[:count]))) for count in (2, 3))
+    assert harm(0, (0, 1)) == costs.cost(two) != costs.at_random(two)
+    assert harm(0, (0, 1, 2)) == costs.at_random(three)
+    assert harm(0, (0, 1)) == costs.cost(two)
+
+
 def test_pods_that_are_there_count_beside_those_of_the_plan() -> None:
     found = lab()
     found.cache.update_pod(member("there", "w9", on="n0", cpu="1", labels={LABEL_INTERFERENCE_CLASS: "D"}))
