@@ -17,9 +17,9 @@ from agents.node import boot_clock
 from agents.node.probing.messages import Order, decode_round, encode_order
 from agents.node.probing.responder import acknowledge_at_once
 from agents.node.probing.rounds import Target
-from agents.node.probing.tcp_info import tcp_info
 from agents.node.probing.window import Window
 from bench.probing.places import PORT, loopback, veth
+from berth.runtime.tcp_info import tcp_info
 
 EXCHANGES = 300
 """Exchanges behind the kernel's own figure."""

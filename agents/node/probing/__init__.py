@@ -6,7 +6,7 @@ Pure: ``sampling`` (who probes whom), ``window`` (percentiles, jitter and loss o
 ``endpoints`` (where the agents are), ``measurements`` (the windows of all peers).
 Their clock is ``agents.node.boot_clock``.
 
-In the prober's process: ``prober`` (its loop), ``rounds`` (every peer once), ``request_response`` with ``tcp_info``,
+In the prober's process: ``prober`` (its loop), ``rounds`` (every peer once), ``request_response``,
 ``icmp``, ``pacing`` (the cap on probes), ``responder`` (answers other nodes' probers). ``process`` keeps it running.
 
 In the agent's: ``duty`` (all of it together), ``report_writer``, ``metrics``.

@@ -12,7 +12,7 @@ from typing import Final
 
 from agents.node.probing.exhaustion import ExhaustedError, exhausted
 from agents.node.probing.responder import ANSWER
-from agents.node.probing.tcp_info import last_round_trip, tcp_info
+from berth.runtime.tcp_info import last_round_trip, tcp_info
 
 PROBE_TIMEOUT: Final = 1.0
 """Seconds after which a probe is lost."""

@@ -6,7 +6,7 @@ import socket
 import struct
 from typing import Final, NamedTuple
 
-_FIELDS: Final = struct.Struct("=68xI28xI24xQ")
+_FIELDS: Final = struct.Struct("=68xI28xI24xQ12xI")
 
 
 class TcpInfo(NamedTuple):
@@ -18,6 +18,9 @@ class TcpInfo(NamedTuple):
     """segments sent again since the connection began"""
     received: int = 0
     """bytes that have come since then, read or not; its end counts as one"""
+    least_round_trip: int = 0
+    """shortest round trip of the last five minutes in microseconds, of which acknowledgements that the other side has
+    put off are no part; before anything was sent, that of the handshake"""
 
 
 def tcp_info(connection: socket.socket) -> TcpInfo:

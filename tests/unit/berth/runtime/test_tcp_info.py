@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.node.probing.tcp_info import TcpInfo, last_round_trip, tcp_info
+from berth.runtime.tcp_info import TcpInfo, last_round_trip, tcp_info
 
 MICROSECONDS = st.integers(min_value=1, max_value=2_000_000)
 
@@ -42,6 +42,7 @@ def test_the_kernel_states_a_round_trip() -> None:
         found = tcp_info(connection)
     assert 0 < found.round_trip < 1_000_000
     assert found.retransmissions == 0
+    assert found.least_round_trip == found.round_trip, "there was one, that of the handshake"
 
 
 def test_the_kernel_counts_what_has_come_read_or_not() -> None:
