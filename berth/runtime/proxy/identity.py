@@ -1,0 +1,28 @@
+"""Who asks: what tells the users of a policy from each other, read from a request."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from berth.api.latency_exchange import Identity, IdentitySource
+
+
+def identity_of(request: web.BaseRequest, identity: Identity, *, address: str) -> str:
+    """Return what tells this user from others; it is to be hashed and never kept.
+
+    Args:
+        request: the request.
+        identity: where to look.
+        address: IP address of the user; what counts where the request has nothing else.
+    """
+    found: str | None = None
+    match identity.source:
+        case IdentitySource.HEADER:
+            found = request.headers.get(identity.name)
+        case IdentitySource.COOKIE:
+            found = request.cookies.get(identity.name)
+        case IdentitySource.QUERY:
+            found = request.query.get(identity.name)
+        case IdentitySource.ADDRESS:
+            pass
+    return found or address

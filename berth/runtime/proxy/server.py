@@ -1,0 +1,123 @@
+"""Where clients connect: aiohttp's low-level server, with bounds, and an end that loses no request."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+log = structlog.get_logger(__name__)
+
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+"""Answers one request."""
+
+KEEP_ALIVE_SECONDS: Final = 75.0
+"""Seconds for the first request of a connection, and from one to the next."""
+MOST_CONNECTIONS: Final = 10_000
+"""Connections of clients at a time; one more is closed at once."""
+MAX_FIELD_BYTES: Final = 16_384
+"""Bytes of one header field, and of the request line, at most."""
+MAX_FIELDS: Final = 100
+"""Header fields of a request at most."""
+
+
+class ProxyPortError(ValueError):
+    """The proxy cannot listen where it should; the text says what to do."""
+
+
+class ProxyServer:
+    """Listens for clients and hands each request to a handler.
+
+    Ends in three steps, since clients come for a while after their load balancer was told: connections end with their
+    next answer, then nobody new is let in, then what is under way has its time.
+    """
+
+    def __init__(self, handler: Handler, *, host: str, port: int, most_connections: int = MOST_CONNECTIONS) -> None:
+        """Prepare; port 0 picks a free one, readable as :attr:`port` after start; an empty host is all addresses."""
+        self._handler = handler
+        self._host = host or None
+        self.port = port
+        """port that it listens on"""
+        self._most = most_connections
+        self._busy: set[object] = set()
+        self._server: web.Server | None = None
+        self._listener: asyncio.Server | None = None
+
+    @property
+    def connections(self) -> int:
+        """How many connections of clients there are."""
+        return len(self._server.connections) if self._server else 0
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            ProxyPortError: address or port cannot be used.
+        """
+        self._server = web.Server(
+            self._answer,
+            handler_cancellation=True,
+            access_log=None,
+            auto_decompress=False,
+            keepalive_timeout=KEEP_ALIVE_SECONDS,
+            max_line_size=MAX_FIELD_BYTES,
+            max_field_size=MAX_FIELD_BYTES,
+            max_headers=MAX_FIELDS,
+            lingering_time=2.0,
+        )
+        try:
+            self._listener = await asyncio.get_running_loop().create_server(
+                self._accepted, self._host, self.port, backlog=1024
+            )
+        except (OSError, OverflowError) as error:
+            number = getattr(error, "errno", None)
+            why = "is taken" if number == errno.EADDRINUSE else f"cannot be used: {error}"
+            raise ProxyPortError(
+                f"port {self.port} of {self._host or 'all addresses'} {why}; choose another"
+            ) from error
+        self.port = self._listener.sockets[0].getsockname()[1]
+
+    async def stop(self, *, seconds: float) -> None:
+        """Let nobody new in, give what is under way so many seconds, and close everything."""
+        if self._listener is None or self._server is None:
+            return
+        self._listener.close()
+        for connection in self._server.connections:
+            if connection not in self._busy:
+                connection.force_close()  # one with a request would not read the rest of its body
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while self._server.connections and loop.time() < until:
+            await asyncio.sleep(0.05)
+        left = len(self._server.connections)
+        if left:
+            log.warning("requests were cut off, their time is over", connections=left)
+        await self._server.shutdown(0.1)
+        self._listener = None
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        protocol = request.protocol
+        self._busy.add(protocol)
+        try:
+            return await self._handler(request)
+        finally:
+            self._busy.discard(protocol)
+
+    def _accepted(self) -> asyncio.BaseProtocol:
+        if self._server is None or self.connections >= self._most:
+            return _Refusal()
+        protocol: RequestHandler = self._server()
+        return protocol
+
+
+class _Refusal(asyncio.Protocol):
+    """A connection too many."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Close it."""
+        transport.close()

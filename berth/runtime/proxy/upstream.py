@@ -1,0 +1,342 @@
+"""Connections to the application: kept alive, one request at a time each, with what is known when one fails."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import time
+from collections import deque
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Final, NamedTuple, cast
+
+from berth.runtime.proxy.response_reader import Head, MalformedAnswerError, ResponseReader
+
+CONNECT_SECONDS: Final = 2.0
+"""Seconds for a connection."""
+KEEP_ALIVE_SECONDS: Final = 4.0
+"""Seconds without a request after which a connection is not used again: servers close theirs after five and more."""
+UNREPEATABLE_SECONDS: Final = 1.0
+"""The same for requests that cannot be sent again where the server happens to close it at that moment."""
+SILENT_MILLISECONDS: Final = 3000
+"""How long what was sent may be unacknowledged before the kernel gives the connection up: the node may be gone."""
+MOST_IDLE: Final = 256
+"""Connections without a request that are kept for one address."""
+BUFFERED_BYTES: Final = 262_144
+"""Bytes of an answer that nobody has taken from which on no more is read."""
+
+
+class Address(NamedTuple):
+    """Where the application listens."""
+
+    host: str
+    """IP address or name"""
+    port: int
+    """TCP port"""
+
+
+class Failure(StrEnum):
+    """What became of a request that was not answered."""
+
+    CONNECT = "connect"
+    """there was no connection, so nothing was sent"""
+    STALE = "stale"
+    """a connection that was kept had been closed before any of the answer; the application may have the request"""
+    CUT = "cut"
+    """the connection ended before or within the answer"""
+    MALFORMED = "malformed"
+    """what came is no answer"""
+    TIMEOUT = "timeout"
+    """no answer came in time"""
+
+
+class UpstreamError(Exception):
+    """A request that was not answered."""
+
+    def __init__(self, failure: Failure, text: str) -> None:
+        """Keep what became of it and what there is to say."""
+        super().__init__(text)
+        self.failure = failure
+
+
+class UpstreamPool:
+    """Connections to any number of addresses."""
+
+    def __init__(self) -> None:
+        """Prepare; a connection is made when a request finds none that is free."""
+        self._free: dict[Address, deque[UpstreamConnection]] = {}
+        self._all: set[UpstreamConnection] = set()
+
+    async def acquire(self, address: Address, *, repeatable: bool) -> UpstreamConnection:
+        """Return a connection for one request.
+
+        Args:
+            address: where to.
+            repeatable: whether the request may be sent again should the connection prove to be closed.
+
+        Raises:
+            UpstreamError: there is none (`Failure.CONNECT`).
+        """
+        youngest = time.monotonic() - (KEEP_ALIVE_SECONDS if repeatable else UNREPEATABLE_SECONDS)
+        free = self._free.get(address)
+        while free:
+            # The one used last, so that those not needed fall out of use.
+            connection = free.pop()
+            if connection.reusable and connection.free_since >= youngest:
+                return connection
+            connection.abort()
+        return await self._connect(address)
+
+    def release(self, connection: UpstreamConnection) -> None:
+        """Take a connection back; one that takes no further request is closed."""
+        free = self._free.setdefault(connection.address, deque())
+        if not connection.reusable or len(free) >= MOST_IDLE:
+            connection.abort()
+            return
+        oldest = time.monotonic() - KEEP_ALIVE_SECONDS
+        while free and free[0].free_since < oldest:
+            free.popleft().abort()
+        connection.free_since = time.monotonic()
+        connection.used = True
+        free.append(connection)
+
+    def forget(self, address: Address) -> None:
+        """Close the connections to an address that are free: nobody is there any more."""
+        for connection in self._free.pop(address, ()):
+            connection.abort()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        self._free.clear()
+        connections = list(self._all)
+        for connection in connections:
+            connection.abort()
+        await asyncio.gather(*(connection.ended for connection in connections))
+
+    async def _connect(self, address: Address) -> UpstreamConnection:
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                _, connection = await asyncio.get_running_loop().create_connection(
+                    lambda: UpstreamConnection(address, self._all), address.host, address.port
+                )
+        except TimeoutError as error:
+            raise UpstreamError(Failure.CONNECT, f"no connection within {CONNECT_SECONDS:g} s") from error
+        except OSError as error:
+            raise UpstreamError(Failure.CONNECT, error.strerror or str(error)) from error
+        return connection
+
+
+class UpstreamConnection(asyncio.Protocol):
+    """One connection; it carries one request at a time."""
+
+    def __init__(self, address: Address, everyone: set[UpstreamConnection]) -> None:
+        """Prepare.
+
+        Args:
+            address: where it leads to.
+            everyone: where it notes that it is there.
+        """
+        self.address = address
+        self.free_since = 0.0
+        """when its last request ended, on the monotonic clock"""
+        self.used = False
+        """whether a request has been answered on it"""
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """done once it is closed"""
+        self._everyone = everyone
+        self._transport: asyncio.Transport | None = None
+        self._reader: ResponseReader | None = None
+        self._raw: list[bytes] | None = None
+        self._problem: UpstreamError | None = None
+        self._heard = self._paused = False
+        self._news: asyncio.Future[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another request may be sent."""
+        reader = self._reader
+        if self._transport is None or self._transport.is_closing() or self._problem is not None:
+            return False
+        if self._raw is not None or self._transport.get_write_buffer_size():
+            return False
+        return reader is None or (reader.complete and reader.lasting)
+
+    @property
+    def answered(self) -> bool:
+        """Whether the head of the answer has come."""
+        return self._reader is not None and self._reader.head is not None
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is some of the body to take, or its end."""
+        return self._reader is not None and (bool(self._reader.chunks) or self._reader.complete)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of the answer has come, and has been taken."""
+        return self._reader is not None and self._reader.complete and not self._reader.chunks
+
+    def begin(self, head: bytes, *, method: str, upgrade: bool = False) -> None:
+        """Send the head of a request, with what of its body is there."""
+        self._reader = reader = ResponseReader(method)
+        self._heard = False
+        if upgrade:
+            reader.expect_upgrade()
+        if self._transport is not None:
+            self._transport.write(head)
+
+    async def write(self, data: bytes) -> None:
+        """Send a part of the body, once there is room for it.
+
+        Raises:
+            UpstreamError: the connection has ended.
+        """
+        if self._transport is None or self._problem is not None:
+            raise self._problem or UpstreamError(Failure.CUT, "the connection has ended")
+        self._transport.write(data)
+        if self._writable is not None:
+            await self._writable
+
+    async def answer(self) -> Head:
+        """Wait for the head of the answer.
+
+        Raises:
+            UpstreamError: there is none.
+        """
+        reader = await self._until(lambda reader: reader.head is not None)
+        return cast("Head", reader.head)
+
+    async def interim_or_answer(self) -> None:
+        """Wait until the application has said anything to the head of the request.
+
+        Raises:
+            UpstreamError: it has ended the connection.
+        """
+        await self._until(lambda reader: reader.interim != 0 or reader.head is not None)
+
+    async def read(self) -> bytes:
+        """Return what has come of the body, waiting for some; nothing once all has been returned.
+
+        Raises:
+            UpstreamError: the rest does not come any more.
+        """
+        chunks = (await self._until(lambda reader: bool(reader.chunks) or reader.complete)).chunks
+        data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        chunks.clear()
+        self._resume()
+        return data
+
+    def switch(self) -> None:
+        """Take what comes from now on as it is: another protocol is spoken."""
+        tail = self._reader.tail if self._reader else b""
+        self._raw = [tail] if tail else []
+
+    async def read_raw(self) -> bytes:
+        """Return what has come after :meth:`switch`; nothing at the end."""
+        raw = self._raw if self._raw is not None else []
+        while not raw and self._transport is not None:
+            await self._wait()
+        data = b"".join(raw)
+        raw.clear()
+        self._resume()
+        return data
+
+    def abort(self) -> None:
+        """Close the connection without waiting for anything."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._everyone.add(self)
+        connection: socket.socket = transport.get_extra_info("socket")
+        with contextlib.suppress(OSError):
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 2)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENT_MILLISECONDS)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; what nobody has asked for ends the connection."""
+        if self._raw is not None:
+            self._raw.append(data)
+            waiting = sum(map(len, self._raw))
+        elif self._reader is None or (self._reader.complete and not self._reader.upgraded):
+            self._fail(Failure.MALFORMED, "it says what nobody has asked for")
+            self.abort()
+            return
+        else:
+            self._heard = True
+            try:
+                self._reader.feed(data)
+            except MalformedAnswerError as error:
+                self._fail(Failure.MALFORMED, str(error))
+                self.abort()
+                return
+            waiting = sum(map(len, self._reader.chunks))
+        if waiting > BUFFERED_BYTES and self._transport is not None and not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+        self._tell()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Tell who waits; some answers end here."""
+        self._everyone.discard(self)
+        self._transport = None
+        reader = self._reader
+        if reader is not None and not reader.complete and self._raw is None:
+            try:
+                if error is not None:
+                    raise MalformedAnswerError(f"the connection broke: {error}")
+                reader.end()
+            except MalformedAnswerError as problem:
+                self._fail(Failure.STALE if self.used and not self._heard else Failure.CUT, str(problem))
+        if not self.ended.done():
+            self.ended.set_result(None)
+        self._tell()
+        self.resume_writing()
+
+    def pause_writing(self) -> None:
+        """Have who writes wait."""
+        if self._writable is None:
+            self._writable = asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        """Let who writes go on."""
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+        self._writable = None
+
+    def _fail(self, failure: Failure, text: str) -> None:
+        if self._problem is None:
+            self._problem = UpstreamError(failure, text)
+
+    def _tell(self) -> None:
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
+    def _resume(self) -> None:
+        if self._paused and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
+
+    async def _wait(self) -> None:
+        self._news = asyncio.get_running_loop().create_future()
+        try:
+            await self._news
+        finally:
+            self._news = None
+
+    async def _until(self, there: Callable[[ResponseReader], bool]) -> ResponseReader:
+        """Wait until something is there of the answer to the request that was sent last."""
+        while self._reader is None or not there(self._reader):
+            if self._problem is not None:
+                raise self._problem
+            if self._transport is None:
+                raise UpstreamError(Failure.STALE if self.used else Failure.CUT, "the connection has ended")
+            await self._wait()
+        return self._reader

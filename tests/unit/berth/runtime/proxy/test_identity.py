@@ -1,0 +1,40 @@
+"""Where a user's identity is found, and what counts where it is not there."""
+
+from __future__ import annotations
+
+import pytest
+from aiohttp.test_utils import make_mocked_request
+
+from berth.api.latency_exchange import Identity, IdentitySource
+from berth.runtime.proxy.identity import identity_of
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "expected"),
+    [
+        pytest.param(IdentitySource.ADDRESS, "", "192.0.2.1", id="address"),
+        pytest.param(IdentitySource.HEADER, "x-user", "h", id="header, in any case"),
+        pytest.param(IdentitySource.HEADER, "X-Other", "192.0.2.1", id="no such header"),
+        pytest.param(IdentitySource.HEADER, "X-Empty", "192.0.2.1", id="an empty one"),
+        pytest.param(IdentitySource.COOKIE, "user", "c", id="cookie"),
+        pytest.param(IdentitySource.COOKIE, "User", "192.0.2.1", id="another cookie"),
+        pytest.param(IdentitySource.QUERY, "id", "q 1", id="query, unquoted"),
+        pytest.param(IdentitySource.QUERY, "none", "192.0.2.1", id="no such parameter"),
+    ],
+)
+def test_identities(source: IdentitySource, name: str, expected: str) -> None:
+    fields = {"X-User": "h", "X-Empty": "", "Cookie": "a=b; user=c"}
+    request = make_mocked_request("GET", "/p?id=q%201&id=other", headers=fields)
+    assert identity_of(request, Identity(source, name), address="192.0.2.1") == expected
+
+
+@pytest.mark.parametrize("cookie", ["=;;;=", "user", "\x01=\x02", "user=\xff", "a" * 10_000, '"', "$Version=1; user=="])
+def test_no_cookie_stops_the_reading(cookie: str) -> None:
+    request = make_mocked_request("GET", "/", headers={"Cookie": cookie})
+    assert isinstance(identity_of(request, Identity(IdentitySource.COOKIE, "user"), address="a"), str)
+
+
+@pytest.mark.parametrize("query", ["%", "%ff%fe", "id=%00", "&&&=", "id", "id=" + "x" * 10_000])
+def test_no_query_stops_the_reading(query: str) -> None:
+    request = make_mocked_request("GET", f"/?{query}")
+    assert isinstance(identity_of(request, Identity(IdentitySource.QUERY, "id"), address="a"), str)

@@ -1,0 +1,111 @@
+"""The side of clients: what is refused, how many may come, and how it ends without losing a request."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+from aiohttp import web
+
+from berth.runtime.proxy.server import MAX_FIELD_BYTES, MAX_FIELDS, ProxyPortError, ProxyServer
+from tests.support.proxying import Visit, answering, application, body_of, get, proxy, status_of
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        pytest.param(b"rubbish\r\n\r\n", 400, id="rubbish"),
+        pytest.param(b"GET / HTTP/1.1\r\n\r\n", 400, id="no Host"),
+        pytest.param(get("/", "A: " + "x" * (MAX_FIELD_BYTES + 1)), 400, id="a field too long"),
+        pytest.param(get("/" + "x" * (MAX_FIELD_BYTES + 1)), 400, id="a target too long"),
+        pytest.param(get("/", *["A: b"] * MAX_FIELDS), 400, id="too many fields"),
+        pytest.param(get("/", *["A: " + "x" * 16_000] * 5), 431, id="fields too large together"),
+        pytest.param(get("/", "Content-Length: 3", "Transfer-Encoding: chunked", method="POST"), 400, id="two lengths"),
+        pytest.param(get("/", "Content-Length: 1", "Content-Length: 2", method="POST"), 400, id="two other lengths"),
+        pytest.param(get("/", "Content-Length: +1", method="POST"), 400, id="a length with a sign"),
+        pytest.param(get("/", "Transfer-Encoding: chunked, identity", method="POST"), 400, id="chunks not last"),
+        pytest.param(get("/", "Transfer-Encoding: xchunked", method="POST"), 400, id="another coding"),
+        pytest.param(get("/", "Transfer-Encoding : chunked", method="POST"), 400, id="space before a colon"),
+        pytest.param(get("/", "A: b\n c"), 400, id="a folded line"),
+        pytest.param(get("/", "A: b\x00c"), 400, id="NUL"),
+        pytest.param(b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", 501, id="CONNECT"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, id="two hosts"),
+    ],
+)
+async def test_requests_that_never_reach_the_application(asked: bytes, status: int) -> None:
+    async with application(answering(OK)) as app, proxy(app.address) as under_test:
+        async with under_test.client() as (reader, writer):
+            writer.write(asked)
+            assert status_of(await reader.readline()) == status
+        assert app.heads == []
+
+
+async def test_one_connection_too_many_is_closed() -> None:
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(text="ok")
+
+    server = ProxyServer(handle, host="127.0.0.1", port=0, most_connections=2)
+    await server.start()
+    try:
+        held = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
+        for reader, writer in held:
+            writer.write(get(last=False))
+            assert status_of(await reader.readline()) == 200
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        assert await reader.read() == b""
+        writer.close()
+        assert server.connections == 2
+        for _, one in held:
+            one.close()
+    finally:
+        await server.stop(seconds=0)
+
+
+async def test_a_port_that_is_taken_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        server = ProxyServer(lambda _: asyncio.sleep(0), host="127.0.0.1", port=taken.getsockname()[1])  # type: ignore[arg-type]
+        with pytest.raises(ProxyPortError, match="is taken; choose another"):
+            await server.start()
+
+
+async def test_the_end_waits_for_what_is_under_way_body_and_all() -> None:
+    """An upload that has begun goes on, its answer comes, and then the connection ends; nobody new is let in."""
+    began = asyncio.Event()
+
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        began.set()
+        assert await visit.reader.readexactly(6) == b"abcdef"
+        await visit.say(OK)
+
+    async with application(script) as app, proxy(app.address) as under_test:
+        port = under_test.server.port
+        async with under_test.client() as (reader, writer), under_test.client() as (idle, _):
+            writer.write(get("/", "Content-Length: 6", method="POST", last=False) + b"abc")
+            await began.wait()
+            under_test.forwarding.ending = True
+            stopping = asyncio.create_task(under_test.server.stop(seconds=30))
+            assert await idle.read() == b"", "one between two requests is closed"
+            with pytest.raises(ConnectionError):
+                await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"def")
+            answer = await reader.read()
+            assert body_of(answer) == b"hi"
+            assert b"Connection: close" in answer
+            await stopping
+
+
+async def test_what_takes_too_long_at_the_end_is_cut() -> None:
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        await visit.reader.read()
+
+    async with application(script) as app, proxy(app.address) as under_test, under_test.client() as (reader, writer):
+        writer.write(get())
+        while not app.heads:
+            await asyncio.sleep(0.01)
+        await under_test.server.stop(seconds=0.1)
+        assert await reader.read() == b""

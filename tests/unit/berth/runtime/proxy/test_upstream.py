@@ -1,0 +1,131 @@
+"""Which connection a request gets, and when one is not used again."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from berth.runtime.proxy import upstream
+from berth.runtime.proxy.upstream import Failure, UpstreamConnection, UpstreamError, UpstreamPool
+from tests.support.proxying import Visit, answering, application
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+ASK = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+
+
+async def ask(pool: UpstreamPool, connection: UpstreamConnection) -> bytes:
+    connection.begin(ASK, method="GET")
+    await connection.answer()
+    body = b""
+    while not connection.complete:
+        body += await connection.read()
+    pool.release(connection)
+    return body
+
+
+async def test_a_connection_is_used_again() -> None:
+    pool = UpstreamPool()
+    async with application(answering(OK)) as app:
+        for _ in range(3):
+            assert await ask(pool, await pool.acquire(app.address, repeatable=True)) == b"hi"
+        assert app.visits == 1
+        await pool.close()
+
+
+@pytest.mark.parametrize(
+    ("age", "repeatable", "again"),
+    [
+        pytest.param(0.5, False, True, id="young"),
+        pytest.param(2.0, False, False, id="what cannot be repeated takes none that may be closed"),
+        pytest.param(2.0, True, True, id="what can be repeated does"),
+        pytest.param(5.0, True, False, id="old"),
+    ],
+)
+async def test_how_long_one_is_kept(age: float, repeatable: bool, again: bool) -> None:
+    pool = UpstreamPool()
+    async with application(answering(OK)) as app:
+        first = await pool.acquire(app.address, repeatable=True)
+        await ask(pool, first)
+        first.free_since -= age
+        second = await pool.acquire(app.address, repeatable=repeatable)
+        assert (second is first) == again
+        second.abort()
+        await pool.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi", id="the last one"),
+        pytest.param(b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", id="HTTP/1.0"),
+        pytest.param(OK + OK, id="an answer too many"),
+    ],
+)
+async def test_after_some_answers_a_connection_ends(answer: bytes) -> None:
+    pool = UpstreamPool()
+    async with application(answering(answer)) as app:
+        for _ in range(2):
+            assert await ask(pool, await pool.acquire(app.address, repeatable=True)) == b"hi"
+        assert app.visits == 2
+        await pool.close()
+
+
+async def test_one_that_is_closed_meanwhile_is_not_used() -> None:
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        await visit.say(OK)
+
+    pool = UpstreamPool()
+    async with application(script) as app:
+        first = await pool.acquire(app.address, repeatable=True)
+        await ask(pool, first)
+        await first.ended
+        assert await ask(pool, await pool.acquire(app.address, repeatable=True)) == b"hi"
+        await pool.close()
+
+
+async def test_one_that_speaks_unasked_is_closed() -> None:
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        await visit.say(OK)
+        await visit.say(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
+        await visit.reader.read()
+
+    pool = UpstreamPool()
+    async with application(script) as app:
+        first = await pool.acquire(app.address, repeatable=True)
+        await ask(pool, first)
+        async with asyncio.timeout(10):
+            await first.ended
+        await pool.close()
+
+
+async def test_forgotten_addresses_have_no_connections() -> None:
+    pool = UpstreamPool()
+    async with application(answering(OK)) as app:
+        first = await pool.acquire(app.address, repeatable=True)
+        await ask(pool, first)
+        pool.forget(app.address)
+        async with asyncio.timeout(10):
+            await first.ended
+        await pool.close()
+
+
+async def test_no_more_than_some_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upstream, "MOST_IDLE", 2)
+    pool = UpstreamPool()
+    async with application(answering(OK)) as app:
+        taken = [await pool.acquire(app.address, repeatable=True) for _ in range(3)]
+        for connection in taken:
+            await ask(pool, connection)
+        async with asyncio.timeout(10):
+            await taken[2].ended
+        assert all(connection.reusable for connection in taken[:2])
+        await pool.close()
+
+
+async def test_a_name_that_does_not_exist_is_no_connection() -> None:
+    with pytest.raises(UpstreamError) as caught:
+        await UpstreamPool().acquire(upstream.Address("nobody.invalid", 80), repeatable=True)
+    assert caught.value.failure is Failure.CONNECT
