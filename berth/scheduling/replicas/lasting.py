@@ -37,6 +37,9 @@ def lasting_first(draft: Draft, budget: Budget) -> Generator[None, None, list[li
         values: dict[frozenset[int], float] = {}
         for place in places:
             yield from budget.pause()
+            if budget.over:
+                draft.restore(rows, planned)
+                return [np.flatnonzero(counts).tolist() for counts in planned]
             if leaving := _leaving(found, place):
                 taken = draft.clear(leaving, sorted(place))
                 values[place] = round(draft.books.value(), 6)

@@ -33,7 +33,7 @@ RunnerUps = Mapping[tuple[int, int], tuple[RunnerUp, ...]]
 def runner_ups(books: Books, budget: Budget) -> Generator[None, None, RunnerUps]:
     """Look for the next best of the nodes that the search looked at; those that break a rule are none.
 
-    A plan that was cut short has none: its time is over.
+    A plan that was cut short has none, and where its time is over meanwhile the pods that are left have none.
     """
     model = books.model
     found: dict[tuple[int, int], tuple[RunnerUp, ...]] = {}
@@ -41,6 +41,8 @@ def runner_ups(books: Books, budget: Budget) -> Generator[None, None, RunnerUps]
         return found
     for row, column in _places(books):
         yield from budget.pause()
+        if budget.over:
+            break
         changes, able = books.moves_by_term(row, column)
         charge = model.charge[row]
         total = sum(changes.values(), np.zeros(model.size)) + (0.0 if charge is None else charge - charge[column])

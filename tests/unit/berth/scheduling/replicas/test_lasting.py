@@ -88,15 +88,26 @@ def test_the_draft_stays_as_it_was(seed: int) -> None:
     assert [sorted(columns) for columns in order] == [np.flatnonzero(counts).tolist() for counts in before]
 
 
-@pytest.mark.parametrize("why", ["many", "late"])
+def later(looks: int) -> Budget:
+    """Time that is over after so many looks at the clock."""
+    times = itertools.count()
+    return Budget(lambda: float(next(times)), looks)
+
+
+@pytest.mark.parametrize("why", ["many", "late", "late on the way"])
 def test_where_that_takes_too_long_columns_are_in_their_order(why: str) -> None:
     nodes = cluster(24, 4)
     asked = mesh(MOST // 6 + 1, 3, nodes=nodes) if why == "many" else boutique(3, rule="required")
     draft = Draft(Books(Model(asked, np.arange(24))))
     for row in range(len(asked.pod_sets)):
-        for column in (7, 1, 4):
+        for column in (8, 0, 9):
             draft.put(row, column)
-    budget = Budget(lambda: 0.0, 0.0)
-    assert budget.over
-    order = finish(lasting_first(draft, budget if why == "late" else UNLIMITED))
-    assert order == [[1, 4, 7]] * len(asked.pod_sets)
+    budget = UNLIMITED
+    if why != "many":
+        budget = later(0 if why == "late" else 10)
+        assert budget.over is (why == "late")
+    before = draft.books.planned.copy()
+    order = finish(lasting_first(draft, budget))
+    assert order == [[0, 8, 9]] * len(asked.pod_sets)
+    assert why == "many" or order != finish(lasting_first(draft, UNLIMITED))
+    assert (draft.books.planned == before).all()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -86,3 +88,11 @@ def test_a_plan_that_was_cut_short_has_none() -> None:
     over = Budget(iter([0.0, 9.0]).__next__, 1.0)
     assert over.over
     assert finish(runner_ups(books, over)) == {}
+
+
+def test_the_time_ends_them_on_the_way() -> None:
+    """Each of thousands of rules takes its time, for each pod set."""
+    books = planned(boutique())
+    times = itertools.count()
+    found = finish(runner_ups(books, Budget(lambda: float(next(times)), 10.0)))
+    assert 0 < len(found) < len(finish(runner_ups(books, UNLIMITED)))
