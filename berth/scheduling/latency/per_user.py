@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from berth.api.latencypolicy import LatencyPolicySpec, LatencyPolicyStatus
+from berth.api.latencypolicy import MAX_PODS, LatencyPolicySpec, LatencyPolicyStatus
 from berth.scheduling.latency import moves
 from berth.scheduling.latency.association import associate, replicas
 from berth.scheduling.latency.classification import Limits
@@ -81,13 +81,13 @@ def _columns(view: View) -> list[int]:
 def _plan(
     status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, costs: Costs, now: datetime
 ) -> tuple[str, ...]:
-    """Nodes that pods should be on; none where they are well enough where they are."""
+    """Nodes that pods should be on; none where they are well enough where they are, or are more than a plan has."""
     limit, columns = Limits.of(spec).hard, _columns(view)
     number = {node: at for at, node in enumerate(view.nodes)}
     there = sorted(number[pod.node] for pod in view.pods if pod.node in number)
     going = [number[node] for node in status.plan if number.get(node) in columns]
     base = going if going and len(going) == len(view.pods) else there
-    if not base:
+    if not base or len(view.pods) > MAX_PODS:
         return ()
     best = best_nodes(costs.microseconds, columns, len(view.pods), limit)
     reached, found = worth(costs.microseconds, base, limit), worth(costs.microseconds, best, limit)

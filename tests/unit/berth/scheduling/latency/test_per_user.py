@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.api.latencypolicy import LatencyPolicySpec, LatencyPolicyStatus
+from berth.api.latencypolicy import MAX_PODS, LatencyPolicySpec, LatencyPolicyStatus
 from berth.scheduling.latency.per_user import Decision, decide
 from berth.scheduling.latency.situation import Create, Evict, Pod, View
 from berth.scheduling.latency.user_table import UserTable
@@ -165,3 +165,15 @@ def test_never_more_than_allowed_and_a_restart_at_every_step_changes_nothing(
     assert most <= len(places) + 1
     assert len(found) == len(set(found)) == len(places)
     assert len(status.associations) == len(rows)
+
+
+@pytest.mark.parametrize("pods", [MAX_PODS, MAX_PODS + 1], ids=["as many as a plan has", "one more"])
+def test_a_plan_is_no_longer_than_a_status_keeps(pods: int) -> None:
+    nodes = tuple(f"n{at}" for at in range(pods + 1))
+    table = UserTable()
+    table.see("u", "r", NOW)
+    table.observe("u", [measured(node, 10 if node == nodes[-1] else 90) for node in nodes])
+    there = View(tuple(Pod(f"p{node}", node) for node in nodes[:-1]), pods, nodes, nodes)
+    status = decide(LatencyPolicyStatus(), SPEC, there, table, NOW).status
+    assert again(status) == status
+    assert len(status.plan) == (pods if pods <= MAX_PODS else 0)
