@@ -72,6 +72,18 @@ class ObjectDecoder(Generic[T]):
             return self._decoder.decode(msgspec.json.encode(without_null_fields(msgspec.json.decode(data), self._kind)))
 
 
+def without_nulls(value: Any) -> Any:
+    """The same value without map entries that are null: the API server reads them as absent; parts without any stay."""
+    if isinstance(value, dict):
+        kept = {key: without_nulls(item) for key, item in value.items() if item is not None}
+        same = len(kept) == len(value) and all(kept[key] is item for key, item in value.items())
+        return value if same else kept
+    if isinstance(value, list):
+        items = [without_nulls(item) for item in value]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    return value
+
+
 def without_null_fields(value: Any, kind: type) -> Any:
     """JSON as Python values, without the fields of structs that are null; entries of maps and lists stay."""
     return _without(value, _type_info(kind))

@@ -1,6 +1,6 @@
 """Connections from kubeconfig files.
 
-kubernetes_asyncio reads them, and runs their credential plugins. It brings models of all of Kubernetes along, so only
+kubernetes_asyncio makes the credentials of them. It brings models of all of Kubernetes along, so only
 :mod:`berth.kube.connection` imports this module, and only when there is a kubeconfig to read.
 """
 
@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import yaml
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException, kube_config
 from yarl import URL
 
 from berth.kube.connection import Connection, ConnectionConfigError
+from berth.kube.credential_plugin import CredentialPlugin
+from berth.kube.kubeconfig_files import KubeconfigFiles
 from berth.kube.proxies import SCHEMES, proxy_for
 
 _files: ContextVar[list[Path]] = ContextVar("files")
@@ -35,6 +36,7 @@ def _short_lived_file(_: kube_config.FileOrData, content: str | bytes) -> str:
     return name
 
 
+kube_config.ExecProvider = CredentialPlugin  # type: ignore[assignment, attr-defined]
 # Its own files are there until the process ends, or for good where it is killed, and become more whenever a credential
 # plugin is asked.
 kube_config.FileOrData._create_temp_file_with_content = _short_lived_file  # type: ignore[assignment, method-assign]
@@ -66,24 +68,25 @@ async def _read(path: str | None, context: str | None) -> Connection:
     path = path or _default_kubeconfig()
     configuration = Configuration()
     try:
-        _check_files(path, context)
-        loader = await kube_config.load_kube_config(
-            config_file=path, context=context, client_configuration=configuration
+        files = KubeconfigFiles(path)
+        name, user = _chosen(files, context)
+        loader = kube_config.KubeConfigLoader(
+            files.config, active_context=name, config_base_path=None, config_persister=files.save_changes
         )
-        active: Any = loader.current_context
+        # It looks for client certificates of nobody, too.
+        loader._user = loader._user or kube_config.ConfigNode("no user", {})
+        await loader.load_and_set(configuration)
         if not getattr(loader, "host", None):
             raise ConfigException("the context's cluster has no server")
-        user: Any = getattr(loader, "_user", None)
-        stated = user.value if user is not None else {}
-        if stated.get("tokenFile") and not await configuration.auth_settings():
+        if user.get("tokenFile") and not await configuration.auth_settings():
             # Requests without a token are forbidden, not refused as nobody's: the file would never be read again.
-            raise ConfigException(f"the token file {stated['tokenFile']} is empty")
-        impersonation = _impersonation(stated)
+            raise ConfigException(f"the token file {user['tokenFile']} is empty")
+        impersonation = _impersonation(user)
         _check_server(str(configuration.host))
         _set_proxy(configuration)
     except ConnectionConfigError as error:
         raise ConnectionConfigError(f"kubeconfig {path}: {error}") from error
-    except (ConfigException, OSError, yaml.YAMLError) as error:
+    except (ConfigException, OSError) as error:
         raise ConnectionConfigError(
             f"kubeconfig {path}: {error}; name a readable file with --kubeconfig or $KUBECONFIG"
         ) from error
@@ -93,9 +96,8 @@ async def _read(path: str | None, context: str | None) -> Connection:
             f"kubeconfig {path}: not a kubeconfig with clusters, contexts and users ({error!r}); "
             "name another file with --kubeconfig or $KUBECONFIG"
         ) from error
-    namespace = (active or {}).get("context", {}).get("namespace") or "default"
-    name = context or (active or {}).get("name")
-    return Connection(configuration, namespace, kubeconfig=path, context=name, impersonation=impersonation)
+    namespace = files.entries("contexts")[name].get("namespace") or "default"
+    return Connection(configuration, str(namespace), kubeconfig=path, context=name, impersonation=impersonation)
 
 
 def _impersonation(user: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -145,39 +147,32 @@ def _default_kubeconfig() -> str:
     return str(Path("~/.kube/config").expanduser())
 
 
-def _check_files(paths: str, context: str | None) -> None:
-    """Say in plain words what kubernetes_asyncio says in those of its code."""
-    files = [file for path in paths.split(os.pathsep) if path and (file := Path(path).expanduser()).exists()]
-    if not files:
-        raise FileNotFoundError("no such file")
-    users: dict[str, str] = {}
-    named: set[str] = set()
-    for file in files:
-        document = yaml.safe_load(file.read_bytes())
-        if not isinstance(document, dict):
-            raise ConnectionConfigError(
-                f"not a kubeconfig: {'it is empty' if document is None else 'it is no mapping'}; "
-                "name another file with --kubeconfig or $KUBECONFIG"
-            )
-        for entry in _entries(document, "contexts"):
-            stated = entry.get("context")
-            user = stated.get("user") if isinstance(stated, dict) else None
-            users.setdefault(str(entry.get("name")), str(user or ""))
-        named.update(str(entry.get("name")) for entry in _entries(document, "users"))
-        context = context or document.get("current-context")
-    if users and context not in users:
-        problem = f"it has no context {context!r}" if context else "no context is chosen (current-context)"
+def _chosen(files: KubeconfigFiles, context: str | None) -> tuple[str, dict[str, Any]]:
+    """Name of the context to use, and its user; says in plain words what kubernetes_asyncio says in those of its code.
+
+    Raises:
+        ConnectionConfigError: there is none, or something in it cannot be used.
+    """
+    contexts, users = files.entries("contexts"), files.entries("users")
+    name = context or files.current_context
+    if name not in contexts:
+        problem = f"it has no context {name!r}" if name else "no context is chosen (current-context)"
+        known = f"choose one of {', '.join(sorted(map(str, contexts)))} with --context, or" if contexts else "name"
+        raise ConnectionConfigError(f"{problem}; {known} another file with --kubeconfig or $KUBECONFIG")
+    user = contexts[name].get("user")
+    if user and user not in users:
         raise ConnectionConfigError(
-            f"{problem}; choose one of {', '.join(sorted(users))} with --context, "
-            "or another file with --kubeconfig or $KUBECONFIG"
-        )
-    if (user := users.get(str(context))) and user not in named:
-        raise ConnectionConfigError(
-            f"its context {context!r} names the user {user!r}, which it does not have; add the user, "
+            f"its context {name!r} names the user {user!r}, which it does not have; add the user, "
             "or name another file with --kubeconfig or $KUBECONFIG"
         )
-
-
-def _entries(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    listed = document.get(key)
-    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    stated = users[user] if user else {}
+    provider = (stated.get("auth-provider") or {}).get("name")
+    if provider not in (None, "gcp", "oidc"):
+        raise ConnectionConfigError(
+            f"auth-provider {provider!r} of the user is not known; use a plugin (exec), "
+            "or name another file with --kubeconfig or $KUBECONFIG"
+        )
+    cluster = files.entries("clusters").get(contexts[name].get("cluster", ""), {})
+    if not isinstance(cluster.get("insecure-skip-tls-verify", False), bool):
+        raise ConnectionConfigError("insecure-skip-tls-verify of the cluster must be true or false")
+    return name, stated

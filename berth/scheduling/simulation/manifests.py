@@ -12,6 +12,7 @@ import msgspec
 import yaml
 
 from berth.api.errors import field_path, object_name
+from berth.kube.decoding import without_nulls
 
 Path = tuple[str | int, ...]
 """Keys and list indices that lead to a field."""
@@ -276,15 +277,3 @@ _REMEDY = "every object states both, such as apiVersion: apps/v1 and kind: Deplo
 
 def _shape(value: Any) -> str:
     return "a list" if isinstance(value, list) else f"the value {str(value)[:40]!r}"
-
-
-def without_nulls(value: Any) -> Any:
-    """The same value without map entries that are null: the API server reads them as absent; parts without any stay."""
-    if isinstance(value, dict):
-        kept = {key: without_nulls(item) for key, item in value.items() if item is not None}
-        same = len(kept) == len(value) and all(kept[key] is item for key, item in value.items())
-        return value if same else kept
-    if isinstance(value, list):
-        items = [without_nulls(item) for item in value]
-        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
-    return value

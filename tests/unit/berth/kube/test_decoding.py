@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from berth.kube import resources
-from berth.kube.decoding import MAX_DEPTH, ObjectDecoder, shallow, without_null_fields
+from berth.kube.decoding import MAX_DEPTH, ObjectDecoder, shallow, without_null_fields, without_nulls
 from berth.kube.objects import CSINode, Pod
 from berth.kube.resources import Resource
 from tests.support.documents import CONTAINERS, Path, full, replaced
@@ -125,3 +125,23 @@ def test_a_pod_with_deep_metadata_is_read(depth: int) -> None:
         b'{"metadata":{"managedFields":[{"fieldsV1":%s}],"name":"p"},"spec":{"nodeName":"n"}}' % nested
     )
     assert (pod.metadata.name, pod.spec.node_name) == ("p", "n")
+
+
+@pytest.mark.parametrize(
+    ("value", "result"),
+    [
+        ({"a": None, "b": 1}, {"b": 1}),
+        ({"a": {"b": None}, "c": [{"d": None}]}, {"a": {}, "c": [{}]}),
+        ([None, 1], [None, 1]),
+    ],
+    ids=["entry", "nested", "items stay"],
+)
+def test_null_entries_are_absent(value: Any, result: Any) -> None:
+    assert without_nulls(value) == result
+
+
+def test_what_has_no_nulls_is_not_copied() -> None:
+    clean = {"a": [{"b": 1}]}
+    mixed = {"clean": clean, "rest": {"gone": None}}
+    assert without_nulls(clean) is clean
+    assert without_nulls(mixed)["clean"] is clean

@@ -31,9 +31,11 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         pytest.param("", "not a kubeconfig: it is empty; name another", id="empty"),
         pytest.param("just words", "not a kubeconfig: it is no mapping; name another", id="no mapping"),
         pytest.param("[1, 2]", "not a kubeconfig: it is no mapping", id="a list"),
-        pytest.param({**config(), "contexts": "x"}, "contexts list", id="contexts are no list"),
-        pytest.param("{", "expected", id="no yaml"),
-        pytest.param("\x00", "special characters", id="binary"),
+        pytest.param(
+            {**config(), "contexts": "x"}, "its contexts are no list; name another", id="contexts are no list"
+        ),
+        pytest.param("{", "no YAML at line", id="no yaml"),
+        pytest.param("\x00", "no YAML", id="binary"),
         pytest.param("clusters: []", "", id="only clusters"),
         pytest.param({**config(), "current-context": "gone"}, "no context 'gone'; choose one of", id="unknown context"),
         pytest.param({**config(), "current-context": ""}, "no context is chosen (current-context);", id="no context"),
@@ -74,7 +76,7 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
                     }
                 }
             ),
-            "failed to decode process output",
+            "prints is no ExecCredential",
             id="plugin prints no json",
         ),
         pytest.param(

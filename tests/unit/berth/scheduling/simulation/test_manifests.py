@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.api.errors import field_path
+from berth.kube.decoding import without_nulls
 from berth.scheduling.simulation.manifests import (
     MAX_LINED,
     Document,
     Source,
     path_of,
     read_documents,
-    without_nulls,
 )
 
 TWO = """\
@@ -195,26 +195,6 @@ def test_yaml_and_json_give_the_same_object(body: dict[str, Any]) -> None:
     from_yaml, _ = read_documents([Source("a", yaml.safe_dump(body))])
     from_json, _ = read_documents([Source("b", json.dumps(body))])
     assert [item.data for item in from_yaml] == [item.data for item in from_json] == [without_nulls(body)]
-
-
-@pytest.mark.parametrize(
-    ("value", "result"),
-    [
-        ({"a": None, "b": 1}, {"b": 1}),
-        ({"a": {"b": None}, "c": [{"d": None}]}, {"a": {}, "c": [{}]}),
-        ([None, 1], [None, 1]),
-    ],
-    ids=["entry", "nested", "items stay"],
-)
-def test_null_entries_are_absent(value: Any, result: Any) -> None:
-    assert without_nulls(value) == result
-
-
-def test_what_has_no_nulls_is_not_copied() -> None:
-    clean = {"a": [{"b": 1}]}
-    mixed = {"clean": clean, "rest": {"gone": None}}
-    assert without_nulls(clean) is clean
-    assert without_nulls(mixed)["clean"] is clean
 
 
 class Searched(str):
