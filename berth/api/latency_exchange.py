@@ -1,8 +1,9 @@
 """What latency meters, routers and node agents tell the latency controller, and its answers: JSON over HTTPS.
 
 Whoever asks shows the token of its service account, bound to its pod and made for :data:`AUDIENCE`; by that the
-controller knows which pod, and which node, speaks. Users are keyed hashes. The address of a user is told for reverse
-probes alone, and only where the policy allows these.
+controller knows which pod, and which node, speaks. Where the controller is stands in a ConfigMap, :data:`CONFIGMAP`,
+to be read again when it does not answer; 429 and 503 have a Retry-After. Users are keyed hashes. The address of a
+user is told for reverse probes alone, and only where the policy allows these.
 """
 
 from __future__ import annotations
@@ -21,6 +22,16 @@ ROUND_TRIPS_PATH: Final = "/v1/round-trips"
 """Where meters and routers post a :class:`RoundTrips`; the answer is :class:`Instructions`."""
 PROBES_PATH: Final = "/v1/probes"
 """Where node agents post :class:`ProbeAnswers`; the answer is :class:`ProbeOrders`, once there are any."""
+CONFIGMAP: Final = "berth-latency"
+"""ConfigMap in the controller's namespace that says where it is; every service account may read it."""
+CONFIGMAP_URL: Final = "url"
+"""Its key for the address of the controller that leads, such as ``https://10.0.0.7:8443``."""
+CONFIGMAP_CA: Final = "ca.crt"
+"""Its key for the certificate that the controller shows, in PEM: trust it and no other."""
+SERVER_NAME: Final = "berth-latency"
+"""Name in that certificate, to be expected whatever the address."""
+PROBES_WAIT: Final = 30.0
+"""Seconds after which a node agent that waits for orders is answered without any; it asks again."""
 MAX_USERS: Final = 1000
 """Users of one message at most; more are told in several."""
 MAX_SAMPLES: Final = 15

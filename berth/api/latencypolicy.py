@@ -15,6 +15,7 @@ from berth.api import rules
 from berth.api.base import ApiModel, ApiObject, Int32, Int64, Timestamp
 from berth.api.conditions import Condition
 from berth.api.labels import BERTH_GROUP
+from berth.api.latency_exchange import IdentitySource
 
 API_VERSION: Final = f"{BERTH_GROUP}/v1alpha1"
 """``apiVersion`` of every LatencyPolicy."""
@@ -33,6 +34,14 @@ MAX_PODS: Final = 32
 """Pods that are placed for users at most."""
 MAX_MICROSECONDS: Final = 60_000_000
 """Greatest round trip that is stated; a request has failed long before."""
+CONDITION_WORKING: Final = "Working"
+"""Condition: whether the policy can be carried out."""
+CONDITION_WITHIN_LIMITS: Final = "WithinLimits"
+"""Condition: whether users have what the policy asks for."""
+CONDITION_MOVING: Final = "Moving"
+"""Condition: whether pods move, and what keeps them."""
+MANAGER: Final = "berth-latency"
+"""Field manager of the status."""
 _MAX_NAME: Final = 253
 _MAX_HASH: Final = 64
 
@@ -62,6 +71,15 @@ class Exploration(StrEnum):
     """a pod goes there"""
 
 
+class Sharing(StrEnum):
+    """Which nodes are about as far from every user as each other."""
+
+    NODE = "Node"
+    """each is measured by itself; a cluster that Liqo joined is one node"""
+    ZONE = "Zone"
+    """those of one zone count as one"""
+
+
 class UserMode(StrEnum):
     """Whose latency counts."""
 
@@ -74,6 +92,19 @@ class UserMode(StrEnum):
 class Target(ApiModel):
     """The workload, in the policy's namespace."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                {
+                    "rule": "(!has(self.kind) || self.kind == 'Deployment') && "
+                    "(!has(self.apiVersion) || self.apiVersion == 'apps/v1')",
+                    "message": "only a Deployment of apps/v1 can be moved: a DaemonSet has a pod on each node, and a "
+                    "pod of a StatefulSet has to go before its successor comes",
+                }
+            ]
+        }
+    )
+
     api_version: str = Field(
         default="apps/v1", min_length=1, max_length=_MAX_NAME, description="Group and version of the workload: apps/v1."
     )
@@ -81,6 +112,32 @@ class Target(ApiModel):
         default="Deployment", min_length=1, max_length=63, description="Kind of the workload: a Deployment."
     )
     name: str = Field(min_length=1, max_length=_MAX_NAME, description="Name of the workload.")
+
+
+class UserIdentity(ApiModel):
+    """How users are told from each other; only a keyed hash of it leaves a meter."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                {
+                    "rule": "!has(self.source) || self.source == 'Address' || has(self.name)",
+                    "message": "the name of the header, cookie or query parameter is missing; write name",
+                }
+            ]
+        }
+    )
+
+    source: IdentitySource = Field(
+        default=IdentitySource.ADDRESS,
+        description=(
+            "Address: where the connection comes from. Header, Cookie, Query: that of the request, of the given name; "
+            "requests without it count by their address. Unset: Address."
+        ),
+    )
+    name: str | None = Field(
+        default=None, min_length=1, max_length=_MAX_NAME, description="Name of the header, cookie or query parameter."
+    )
 
 
 class Users(ApiModel):
@@ -91,6 +148,9 @@ class Users(ApiModel):
         description=(
             "Single: all users count as one. PerUser: each counts, and is routed to the nearest pod. Unset: Single."
         ),
+    )
+    identity: UserIdentity = Field(
+        default=UserIdentity(), description="How users are told from each other. Unset: by their addresses."
     )
     expiry_seconds: Int32 = Field(
         default=300, ge=1, le=86_400, description="How long a user counts after the last request, in seconds."
@@ -168,12 +228,19 @@ class LatencyPolicySpec(ApiModel):
         max_length=len(Exploration),
         description=(
             "How nodes become known without a pod of the workload. ReverseProbe: their agents measure the round trip "
-            "to users. Steer: requests go through them. Migrate: a pod goes there. Unset: all three, what costs "
-            "least first."
+            "to users' addresses; where it is left out, no address is told to anybody. Steer: requests go through "
+            "them. Migrate: a pod goes there. Unset: all three, what costs least first."
         ),
         json_schema_extra={"x-kubernetes-list-type": "set"},
     )
     moves: Moves = Field(default=Moves(), description="What moving may cost.")
+    sharing: Sharing = Field(
+        default=Sharing.NODE,
+        description=(
+            "Which nodes share what is measured. Node: each is measured by itself. Zone: those of one zone count as "
+            "one, and no pod moves within it. Unset: Node."
+        ),
+    )
     min_samples: Int32 = Field(
         default=1, ge=1, le=15, description="Round trips that a node needs before anything is concluded from them."
     )
@@ -278,6 +345,17 @@ class Association(ApiModel):
     last_seen_time: Timestamp = Field(description="When the user was last heard of.")
 
 
+class Surge(ApiModel):
+    """A workload has more replicas than it should have, while its pods move."""
+
+    replicas: Int32 = Field(ge=0, description="Replicas that there should be.")
+    previous: Int32 = Field(ge=0, description="Replicas before the last change.")
+    wanted: Int32 = Field(ge=0, description="Replicas after it.")
+    seen: bool = Field(
+        default=False, description="Whether the change was seen: another number after it is somebody else's, and stays."
+    )
+
+
 class LatencyPolicyStatus(ApiModel):
     """All that is known and was done."""
 
@@ -296,7 +374,10 @@ class LatencyPolicyStatus(ApiModel):
         description="When agents last found that users do not answer them. Unset: they do, or nobody asked.",
     )
     moves: tuple[Move, ...] = Field(
-        default=(), max_length=MAX_MOVES, description="The last moves, in the order in which they began."
+        default=(),
+        max_length=MAX_MOVES,
+        description="The last moves, in the order in which they began.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
     plan: tuple[Annotated[str, Field(max_length=_MAX_NAME, description="Name of a node.")], ...] = Field(
         default=(),
@@ -310,6 +391,16 @@ class LatencyPolicyStatus(ApiModel):
         description="Users and the nodes that serve them.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["user"]},
     )
+    surge: Surge | None = Field(
+        default=None, description="Replicas beyond those that there should be. Unset: there are none."
+    )
+    state: str | None = Field(
+        default=None, max_length=_MAX_NAME, description="States of the nodes that pods are on, worst first."
+    )
+    p50: str | None = Field(
+        default=None, max_length=_MAX_NAME, description="Median round trip of the farthest of these nodes."
+    )
+    moves_last_hour: Int32 | None = Field(default=None, ge=0, description="Moves that began within the last hour.")
     conditions: tuple[Condition, ...] = Field(
         default=(),
         description="What is right and what is not.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from berth.api import appgroup, networktopology, probereport, socketstatus, workloadprofile
+from berth.api import appgroup, latencypolicy, networktopology, probereport, socketstatus, workloadprofile
 from berth.api.labels import APPGROUP_GROUP, BERTH_GROUP, DIKTYO_VERSION, NETWORKTOPOLOGY_GROUP
 
 if TYPE_CHECKING:
@@ -69,13 +69,13 @@ _AGE: Final = Column(
 )
 
 
-def _reason(condition: str, *, description: str, heading: str | None = None) -> Column:
+def _reason(condition: str, *, description: str, heading: str | None = None, wide: bool = True) -> Column:
     return Column(
         name=heading or condition,
         type="string",
         path=f'.status.conditions[?(@.type=="{condition}")].reason',
         description=description,
-        wide=True,
+        wide=wide,
     )
 
 
@@ -252,5 +252,51 @@ WORKLOADPROFILE: Final = KindSpec(
 )
 """WorkloadProfile as served."""
 
-KINDS: Final[tuple[KindSpec, ...]] = (APPGROUP, NETWORKTOPOLOGY, PROBEREPORT, SOCKETSTATUS, WORKLOADPROFILE)
+LATENCYPOLICY: Final = KindSpec(
+    model=latencypolicy.LatencyPolicy,
+    group=BERTH_GROUP,
+    version="v1alpha1",
+    kind=latencypolicy.KIND,
+    plural=latencypolicy.PLURAL,
+    singular="latencypolicy",
+    short_names=("lp",),
+    columns=(
+        Column(name="Target", type="string", path=".spec.targetRef.name", description="Workload that it is about."),
+        Column(name="Objective", type="string", path=".spec.objective", description="What pods move for.", wide=True),
+        Column(name="Hard", type="integer", path=".spec.hardMaxLatency", description="Hard limit in milliseconds."),
+        Column(name="Soft", type="integer", path=".spec.softMaxLatency", description="Soft limit in milliseconds."),
+        Column(name="State", type="string", path=".status.state", description="States of the nodes that pods are on."),
+        Column(
+            name="P50", type="string", path=".status.p50", description="Median round trip of the farthest of these."
+        ),
+        Column(
+            name="Moves",
+            type="integer",
+            path=".status.movesLastHour",
+            description="Moves that began within the last hour.",
+        ),
+        _reason(
+            latencypolicy.CONDITION_WORKING,
+            description="Why the policy can or cannot be carried out.",
+            wide=False,
+        ),
+        _reason(
+            latencypolicy.CONDITION_WITHIN_LIMITS,
+            heading="Limits",
+            description="Why users have or have not what the policy asks for.",
+        ),
+        _reason(latencypolicy.CONDITION_MOVING, description="Whether pods move, and what keeps them."),
+        _AGE,
+    ),
+)
+"""LatencyPolicy as served."""
+
+KINDS: Final[tuple[KindSpec, ...]] = (
+    APPGROUP,
+    NETWORKTOPOLOGY,
+    PROBEREPORT,
+    SOCKETSTATUS,
+    WORKLOADPROFILE,
+    LATENCYPOLICY,
+)
 """Every kind, in the order of the documentation."""

@@ -6,7 +6,16 @@ import yaml
 from berth.api.appgroup import MAX_PODS_SCHEDULED, AppGroupStatus
 from berth.api.networktopology import NetworkTopologyStatus
 from hack.codegen.crds import crd, manifest
-from hack.codegen.kinds import APPGROUP, KINDS, NETWORKTOPOLOGY, PROBEREPORT, SOCKETSTATUS, WORKLOADPROFILE, KindSpec
+from hack.codegen.kinds import (
+    APPGROUP,
+    KINDS,
+    LATENCYPOLICY,
+    NETWORKTOPOLOGY,
+    PROBEREPORT,
+    SOCKETSTATUS,
+    WORKLOADPROFILE,
+    KindSpec,
+)
 from hack.localcluster.paths import REPOSITORY
 from tests.unit.hack.codegen.schemas import schema_nodes, version
 
@@ -41,6 +50,7 @@ def test_short_names() -> None:
         "ProbeReport": (),
         "SocketStatus": ("sst",),
         "WorkloadProfile": ("wp",),
+        "LatencyPolicy": ("lp",),
     }
 
 
@@ -86,8 +96,13 @@ def test_columns_point_at_fields(kind: KindSpec) -> None:
         ),
         (SOCKETSTATUS, ["Sockets", "Pinned", "Violations", "Age"], ["Reason", "Pairing"]),
         (PROBEREPORT, ["Zone", "Peers", "P90-Nearest", "P90-Farthest", "Loss", "Age"], ["Dropped"]),
+        (
+            LATENCYPOLICY,
+            ["Target", "Hard", "Soft", "State", "P50", "Moves", "Working", "Age"],
+            ["Objective", "Limits", "Moving"],
+        ),
     ],
-    ids=["AppGroup", "NetworkTopology", "WorkloadProfile", "SocketStatus", "ProbeReport"],
+    ids=["AppGroup", "NetworkTopology", "WorkloadProfile", "SocketStatus", "ProbeReport", "LatencyPolicy"],
 )
 def test_columns(kind: KindSpec, narrow: list[str], wide: list[str]) -> None:
     columns = version(kind)["additionalPrinterColumns"]

@@ -1,0 +1,138 @@
+"""LatencyPolicy on a real API server: what is accepted, its columns, and what is refused with which words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from berth.api.latencypolicy import API_VERSION, KIND, MAX_ASSOCIATIONS, MAX_MOVES, MAX_NODES
+from hack.harness.cluster import Kubectl
+
+LIMITS = {"hardMaxLatency": 80, "softMaxLatency": 30}
+TIME = "2026-01-31T12:00:00Z"
+
+
+def policy(**spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": "web"},
+        "spec": {"targetRef": {"name": "web"}} | spec,
+    }
+
+
+def set_status(kubectl: Kubectl, manifest: dict[str, Any]) -> None:
+    kubectl("apply", "--server-side", "--subresource=status", "-f", "-", input=json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(LIMITS, id="both limits"),
+        pytest.param({"softMaxLatency": 30}, id="the soft one alone"),
+        pytest.param({"objective": "Minimum"}, id="the minimum without a limit"),
+        pytest.param({"hardMaxLatency": 30, "softMaxLatency": 30}, id="limits that are one"),
+        pytest.param(LIMITS | {"exploration": []}, id="nothing explored"),
+        pytest.param(LIMITS | {"exploration": ["Steer", "Migrate"]}, id="no address told"),
+        pytest.param(LIMITS | {"sharing": "Zone"}, id="zones"),
+        pytest.param(
+            LIMITS | {"users": {"mode": "PerUser", "identity": {"source": "Cookie", "name": "id"}}},
+            id="users by cookie",
+        ),
+        pytest.param(LIMITS | {"moves": {"maxPerHour": 0, "dryRun": True}}, id="nothing moved"),
+        pytest.param(
+            {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}} | LIMITS,
+            id="a whole reference",
+        ),
+    ],
+)
+def test_accepted(kubectl: Kubectl, spec: dict[str, Any]) -> None:
+    kubectl.apply(policy(**spec))
+    assert kubectl.get("lp", "web")["spec"] == policy(**spec)["spec"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        pytest.param({}, "there is no limit to keep to", id="nothing to keep to"),
+        pytest.param(
+            {"hardMaxLatency": 30, "softMaxLatency": 80}, "softMaxLatency is above hardMaxLatency", id="soft above hard"
+        ),
+        pytest.param({"hardMaxLatency": 0}, "hardMaxLatency", id="a limit of nothing"),
+        pytest.param({"hardMaxLatency": "80ms"}, "integer", id="a limit with a unit"),
+        pytest.param(
+            LIMITS | {"targetRef": {"kind": "DaemonSet", "name": "web"}}, "only a Deployment", id="a DaemonSet"
+        ),
+        pytest.param(
+            LIMITS | {"targetRef": {"kind": "StatefulSet", "name": "web"}}, "only a Deployment", id="a StatefulSet"
+        ),
+        pytest.param(
+            LIMITS | {"targetRef": {"apiVersion": "apps/v2", "name": "web"}}, "only a Deployment", id="another group"
+        ),
+        pytest.param(LIMITS | {"targetRef": {}}, "name", id="no target"),
+        pytest.param(
+            LIMITS | {"users": {"identity": {"source": "Header"}}},
+            "name of the header, cookie",
+            id="a header of no name",
+        ),
+        pytest.param(LIMITS | {"exploration": ["Steer", "Steer"]}, "duplicate", id="one way twice"),
+        pytest.param(LIMITS | {"moves": {"maxPerHour": 65}}, "maxPerHour", id="more moves than are remembered"),
+    ],
+)
+def test_refused(kubectl: Kubectl, spec: dict[str, Any], text: str) -> None:
+    with pytest.raises(Exception, match=text):
+        kubectl.apply(policy(**spec))
+
+
+def test_its_columns_say_whether_it_works(kubectl: Kubectl) -> None:
+    condition = {"status": "True", "lastTransitionTime": TIME, "message": "words"}
+    kubectl.apply(policy(**LIMITS))
+    set_status(
+        kubectl,
+        policy(**LIMITS)
+        | {
+            "status": {
+                "state": "HardValid",
+                "p50": "35.2 ms",
+                "movesLastHour": 1,
+                "conditions": [
+                    {"type": "Working", "reason": "Measuring", **condition},
+                    {"type": "WithinLimits", "reason": "BeyondSoftLimit", **condition},
+                    {"type": "Moving", "reason": "Creating", **condition},
+                ],
+            }
+        },
+    )
+    head, line = kubectl("get", "latencypolicies", "-o", "wide").splitlines()
+    assert head.split() == [
+        *("NAME", "TARGET", "OBJECTIVE", "HARD", "SOFT", "STATE", "P50", "MOVES", "WORKING", "LIMITS", "MOVING", "AGE")
+    ]
+    columns = ["web", "web", "80", "30", "HardValid", "35.2", "ms", "1", "Measuring", "BeyondSoftLimit", "Creating"]
+    assert line.split()[:-1] == columns
+
+
+def test_the_largest_status_is_stored(kubectl: Kubectl) -> None:
+    kubectl.apply(policy(**LIMITS))
+    name = "n" * 200
+    status = {
+        "nodes": [
+            {
+                "node": f"{name}{at}",
+                "state": "SoftValid",
+                "source": "Probe",
+                "p50Microseconds": 60_000_000,
+                "time": TIME,
+            }
+            for at in range(MAX_NODES)
+        ],
+        "moves": [
+            {"pod": name, "sourceNode": name, "targetNode": name, "reason": "Nearer", "outcome": "Moved"}
+            | {"startTime": TIME, "readyTime": TIME}
+            for _ in range(MAX_MOVES)
+        ],
+        "associations": [{"user": f"{at:026d}", "node": name, "lastSeenTime": TIME} for at in range(MAX_ASSOCIATIONS)],
+    }
+    set_status(kubectl, policy(**LIMITS) | {"status": status})
+    assert kubectl.get("lp", "web")["status"] == status
