@@ -1,0 +1,81 @@
+"""A server in the place of the latency controller: HTTPS on this machine, which keeps what it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+from aiohttp import web
+
+from berth.api.latency_exchange import ROUND_TRIPS_PATH, Identity, Instructions, RoundTrips
+
+CERTIFICATE = Path(__file__).resolve().parents[1] / "data" / "server-certificate"
+KEY = b"a key of 32 bytes, as random go."
+
+
+def instructions(policy: str = "near", *, key: bytes = KEY, interval: float = 0.5, **more: object) -> Instructions:
+    """What a controller with a policy says."""
+    identity = more.pop("identity", Identity())
+    return Instructions(policy, base64.b64encode(key).decode(), identity, interval=interval, **more)  # type: ignore[arg-type]
+
+
+class LatencyController:
+    """The running server."""
+
+    def __init__(self) -> None:
+        """Prepare; it answers what :attr:`answer` says."""
+        self.messages: list[RoundTrips] = []
+        """all that came, refused or not"""
+        self.tokens: list[str] = []
+        """what they showed"""
+        self.port = 0
+        """where it listens on 127.0.0.1"""
+        self._news = asyncio.Condition()
+        self.says(Instructions(interval=0.5))
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"https://127.0.0.1:{self.port}"
+
+    def says(self, what: Instructions | bytes, *, status: int = 200) -> None:
+        """Set the answer."""
+        self._status, self._body = status, what if isinstance(what, bytes) else msgspec.json.encode(what)
+
+    async def message(self, number: int) -> RoundTrips:
+        """The message of this number, counted from 0, once it is there."""
+        async with asyncio.timeout(30), self._news:
+            await self._news.wait_for(lambda: len(self.messages) > number)
+        return self.messages[number]
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """Take a message."""
+        message = msgspec.json.decode(await request.read(), type=RoundTrips)
+        async with self._news:
+            self.tokens.append(request.headers.get("Authorization", ""))
+            self.messages.append(message)
+            self._news.notify_all()
+        return web.Response(status=self._status, body=self._body, headers={"Location": "/elsewhere"})
+
+
+@asynccontextmanager
+async def latency_controller(port: int = 0) -> AsyncIterator[LatencyController]:
+    """Run one."""
+    controller = LatencyController()
+    app = web.Application(client_max_size=2**22)
+    app.router.add_post(ROUND_TRIPS_PATH, controller.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE / "server.crt", CERTIFICATE / "server.key")
+    try:
+        await web.TCPSite(runner, "127.0.0.1", port, ssl_context=context).start()
+        controller.port = runner.addresses[0][1]
+        yield controller
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,199 @@
+"""Reports on their way: a real HTTPS server in the controller's place, and what happens while it fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.api.latency_exchange import MAX_USERS, Identity, IdentitySource, Instructions
+from berth.runtime.measuring.reporter import PAUSES, Reporter, ReportServer, backoff
+from berth.runtime.measuring.reports import Reports
+from berth.runtime.measuring.users import UserTable
+from tests.support.latency_controller import CERTIFICATE, KEY, LatencyController, instructions, latency_controller
+
+
+@dataclass
+class Stand:
+    """A reporter with what belongs to it."""
+
+    directory: Path
+    url: str
+    table: UserTable = field(default_factory=UserTable)
+    instructed: list[tuple[Instructions, bytes]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.token, self.ca = self.directory / "token", self.directory / "ca.crt"
+        self.token.write_text("first\n")
+        self.ca.write_bytes((CERTIFICATE / "server.crt").read_bytes())
+        self.reports = Reports(self.table)
+        server = ReportServer(self.url, self.token, self.ca)
+        self.reporter = Reporter(
+            server, self.reports, lambda *told: self.instructed.append(told), pauses=(0.01, 0.05), least=0.01
+        )
+
+    def measured(self, *microseconds: int, user: str = "a") -> None:
+        found = self.table.seen(user, asyncio.get_running_loop().time())
+        for value in microseconds:
+            self.table.record(found, value, asyncio.get_running_loop().time())
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.reporter.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            assert task.cancelled()
+
+
+@pytest.fixture
+async def controller() -> AsyncIterator[LatencyController]:
+    async with latency_controller() as found:
+        yield found
+
+
+@pytest.fixture
+def stand(controller: LatencyController, tmp_path: Path) -> Stand:
+    return Stand(tmp_path, controller.url)
+
+
+async def test_the_first_message_asks_and_the_next_tells(controller: LatencyController, stand: Stand) -> None:
+    identity = Identity(IdentitySource.COOKIE, "session")
+    controller.says(instructions(identity=identity))
+    stand.measured(20, 21)
+    async with stand.running():
+        first, second = await controller.message(0), await controller.message(1)
+    assert first.users == ()
+    assert [(user.user, user.microseconds) for user in second.users] == [("a", (20, 21))]
+    assert (first.sequence, second.sequence, first.instance) == (1, 2, second.instance)
+    assert controller.tokens[0] == "Bearer first"
+    assert stand.instructed[0] == (instructions(identity=identity), KEY)
+
+
+async def test_a_new_user_is_told_at_once(controller: LatencyController, stand: Stand) -> None:
+    controller.says(instructions(interval=300.0))
+    async with stand.running():
+        await controller.message(0)
+        stand.measured(20)
+        stand.reporter.hurry()
+        message = await controller.message(1)
+    assert len(message.users) == 1
+
+
+async def test_many_users_are_told_without_a_pause(controller: LatencyController, stand: Stand) -> None:
+    controller.says(instructions(interval=300.0))
+    for number in range(MAX_USERS + 5):
+        stand.measured(20, user=str(number))
+    async with stand.running():
+        await controller.message(0)
+        stand.reporter.hurry()
+        first, second = await controller.message(1), await controller.message(2)
+    assert (len(first.users), len(second.users)) == (MAX_USERS, 5)
+
+
+REFUSALS = [
+    pytest.param(lambda c: c.says(b"", status=503), id="unavailable"),
+    pytest.param(lambda c: c.says(b"", status=401), id="not known"),
+    pytest.param(lambda c: c.says(b"", status=307), id="sent elsewhere"),
+    pytest.param(lambda c: c.says(b"<html>"), id="a page"),
+    pytest.param(lambda c: c.says(b" " * (2**20 + 1)), id="without end"),
+]
+
+
+@pytest.mark.parametrize("refuse", REFUSALS)
+async def test_a_message_without_an_answer_is_repeated(
+    controller: LatencyController, stand: Stand, refuse: Callable[[LatencyController], None]
+) -> None:
+    controller.says(instructions())
+    stand.measured(20)
+    async with stand.running():
+        await controller.message(0)
+        refuse(controller)
+        count = len(controller.messages)
+        failed = await controller.message(count)
+        again = await controller.message(count + 2)
+        controller.says(instructions())
+        stand.measured(30)
+        following = again
+        for number in range(count, count + 1000):
+            following = await controller.message(number)
+            if following.sequence > failed.sequence and following.users:
+                break
+    assert again.sequence == failed.sequence
+    assert [user.microseconds for user in again.users] == [user.microseconds for user in failed.users]
+    assert [user.microseconds for user in following.users] == [(30,)]
+    assert stand.instructed[-1][1] == KEY
+
+
+async def test_a_token_that_was_renewed_is_shown(controller: LatencyController, stand: Stand) -> None:
+    async with stand.running():
+        await controller.message(0)
+        stand.token.write_text("second")
+        stand.reporter.hurry()
+        await controller.message(len(controller.messages))
+        await controller.message(len(controller.messages))
+    assert controller.tokens[-1] == "Bearer second"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        pytest.param("token", b"", id="no token"),
+        pytest.param("token", b"two\nlines", id="a token of two lines"),
+        pytest.param("token", b"x" * 20_000, id="a token without end"),
+        pytest.param("ca.crt", b"", id="no certificates"),
+        pytest.param("ca.crt", b"-----BEGIN CERTIFICATE-----", id="half a certificate"),
+        pytest.param("ca.crt", None, id="no file of certificates"),
+        pytest.param("token", None, id="no file of the token"),
+    ],
+)
+async def test_unusable_files_are_waited_for(
+    controller: LatencyController, stand: Stand, name: str, content: bytes | None
+) -> None:
+    file = stand.directory / name
+    right = file.read_bytes()
+    if content is None:
+        file.unlink()
+    else:
+        file.write_bytes(content)
+    with pytest.raises((OSError, ValueError)):
+        stand.reporter._credentials()
+    async with stand.running():
+        file.write_bytes(right)
+        await controller.message(0)
+    assert len(set(controller.tokens)) == 1
+
+
+async def test_nobody_else_is_told(controller: LatencyController, tmp_path: Path) -> None:
+    stand = Stand(tmp_path, controller.url.replace("127.0.0.1", "localhost"))  # a name that the certificate has not
+    async with stand.running():
+        while stand.reporter._trusted is None:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0)
+    assert controller.messages == []
+
+
+async def test_a_controller_that_comes_later_is_told_all_that_is_kept(tmp_path: Path) -> None:
+    async with latency_controller() as gone:
+        port = gone.port
+    stand = Stand(tmp_path, f"https://127.0.0.1:{port}")
+    stand.measured(*range(1, 21))
+    async with stand.running(), latency_controller(port) as controller:
+        controller.says(instructions())
+        message = await controller.message(1)
+    assert message.users[0].microseconds == tuple(range(6, 21))
+
+
+@given(failures=st.integers(1, 10_000), chance=st.floats(0.0, 1.0))
+def test_backoff_is_bounded_and_grows(failures: int, chance: float) -> None:
+    first, last = PAUSES
+    assert first / 2 <= backoff(failures, PAUSES, chance) <= last
+    assert backoff(failures, PAUSES, chance) <= backoff(failures + 1, PAUSES, chance)
