@@ -31,6 +31,8 @@ class Exchange:
     """seconds until the head of the answer"""
     on_failure: Callable[[Address, UpstreamError], None] = lambda _address, _error: None
     """is told of each attempt that failed"""
+    on_answer: Callable[[Address], None] = lambda _address: None
+    """is told who has answered, when the head of the answer is there"""
     status: int = 0
     """status that the client got; 0: none"""
     address: Address | None = None
@@ -38,7 +40,7 @@ class Exchange:
     attempts: int = 0
     """how often it was sent"""
     failure: str = ""
-    """why it was not answered, or not in full: a `Failure`, ``client`` or ``refused``"""
+    """why it was not answered, or not in full: a `Failure`, ``client``, ``refused`` or ``nowhere``"""
     continued: bool = False
     """whether the client, which waits for that, was asked for the body"""
     failed: list[Address] = field(default_factory=list)

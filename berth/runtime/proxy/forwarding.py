@@ -13,6 +13,7 @@ from aiohttp import web
 from berth.runtime.proxy.body import Body, BodyError
 from berth.runtime.proxy.exchange import Exchange, Sent
 from berth.runtime.proxy.headers import BadRequestError, Fields, request_head, response_head
+from berth.runtime.proxy.identity import address_of
 from berth.runtime.proxy.response_reader import Head
 from berth.runtime.proxy.tunnel import tunnel
 from berth.runtime.proxy.upstream import Address, Failure, UpstreamConnection, UpstreamError, UpstreamPool
@@ -76,6 +77,7 @@ class Forwarding:
                 status = 504 if error.failure is Failure.TIMEOUT else 502
                 return await self.refuse(exchange, status, f"the application did not answer: {error}")
             exchange.address, exchange.failure = address, ""
+            exchange.on_answer(address)
             return await self._relay(exchange, answered)
 
     async def refuse(self, exchange: Exchange, status: int, text: str, fields: Fields = ()) -> web.StreamResponse:
@@ -100,7 +102,7 @@ class Forwarding:
             request.method,
             request.raw_path,
             request.raw_headers,
-            peer=request.remote or "unknown",
+            peer=address_of(request) or "unknown",
             scheme=request.scheme,
             pseudonym=exchange.pseudonym,
             believed=exchange.believed,

@@ -7,6 +7,15 @@ from aiohttp import web
 from berth.api.latency_exchange import Identity, IdentitySource
 
 
+def address_of(request: web.BaseRequest) -> str:
+    """Return the IP address that the connection comes from, in one form wherever it is seen; empty without one.
+
+    A socket that listens on IPv6 as well shows an IPv4 address as one that is mapped (RFC 4291, 2.5.5.2).
+    """
+    address = request.remote or ""
+    return address.removeprefix("::ffff:") if "." in address else address
+
+
 def identity_of(request: web.BaseRequest, identity: Identity, *, address: str) -> str:
     """Return what tells this user from others; it is to be hashed and never kept.
 

@@ -6,7 +6,7 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from berth.api.latency_exchange import Identity, IdentitySource
-from berth.runtime.proxy.identity import identity_of
+from berth.runtime.proxy.identity import address_of, identity_of
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,16 @@ def test_no_cookie_stops_the_reading(cookie: str) -> None:
 def test_no_query_stops_the_reading(query: str) -> None:
     request = make_mocked_request("GET", f"/?{query}")
     assert isinstance(identity_of(request, Identity(IdentitySource.QUERY, "id"), address="a"), str)
+
+
+@pytest.mark.parametrize(
+    ("remote", "address"),
+    [
+        pytest.param("192.0.2.1", "192.0.2.1", id="IPv4"),
+        pytest.param("::ffff:192.0.2.1", "192.0.2.1", id="IPv4 by a socket of IPv6"),
+        pytest.param("2001:db8::1", "2001:db8::1", id="IPv6"),
+        pytest.param("", "", id="a socket without addresses"),
+    ],
+)
+def test_addresses_have_one_form(remote: str, address: str) -> None:
+    assert address_of(make_mocked_request("GET", "/").clone(remote=remote)) == address
