@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.node.probing.endpoints import EndpointSlice, agent_places
+from agents.node.probing.endpoints import agent_places
 from agents.node.probing.responder import DEFAULT_PORT
 from agents.node.probing.sampling import NodePlace, choose_peers
+from berth.kube.endpoint_slices import EndpointSlice
 from hack.harness.cluster import DEMO_TOPOLOGY, REPOSITORY, eventually
 from hack.localcluster import LocalCluster
 

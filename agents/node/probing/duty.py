@@ -12,7 +12,7 @@ import structlog
 
 from agents.node import boot_clock
 from agents.node.probing import metrics
-from agents.node.probing.endpoints import ENDPOINT_SLICES, LABEL_SERVICE, AgentPlace, agent_places
+from agents.node.probing.endpoints import AgentPlace, agent_places
 from agents.node.probing.measurements import Measurements
 from agents.node.probing.messages import Order
 from agents.node.probing.process import ProberProcess
@@ -24,6 +24,7 @@ from agents.node.probing.sampling import NodePlace, choose_peers
 from agents.node.settings import NodeSettings
 from berth.api.probereport import BandwidthReport
 from berth.kube.client import TRANSPORT_ERRORS
+from berth.kube.endpoint_slices import ENDPOINT_SLICES, LABEL_SERVICE
 from berth.kube.errors import ApiError
 from berth.kube.reflector import Reflector
 from berth.runtime.component import ComponentContext, run_together

@@ -8,50 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-import msgspec
-
 from berth.api.probereport import MAX_NODE, MAX_ZONE
-from berth.kube.meta import ObjectMeta, Struct
-from berth.kube.resources import Resource
+from berth.kube.endpoint_slices import EndpointSlice
 
-LABEL_SERVICE: Final = "kubernetes.io/service-name"
-"""Label of an EndpointSlice: the Service that it belongs to."""
 _FAMILIES: Final = ("IPv4", "IPv6")
-
-
-class Conditions(Struct):
-    """discovery.v1.EndpointConditions."""
-
-    ready: bool | None = None
-    terminating: bool | None = None
-
-
-class Endpoint(Struct):
-    """discovery.v1.Endpoint."""
-
-    addresses: list[str] = msgspec.field(default_factory=list)
-    conditions: Conditions = msgspec.field(default_factory=Conditions)
-    node_name: str = ""
-    zone: str = ""
-
-
-class Port(Struct):
-    """discovery.v1.EndpointPort."""
-
-    port: int | None = None
-
-
-class EndpointSlice(Struct):
-    """discovery.v1.EndpointSlice, cut down to what is read."""
-
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    address_type: str = ""
-    endpoints: list[Endpoint] | None = None
-    ports: list[Port] | None = None
-
-
-ENDPOINT_SLICES: Final = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", EndpointSlice)
-"""The kind, as the agent reads it."""
 
 
 class AgentPlace(NamedTuple):

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.node.probing.endpoints import AgentPlace, EndpointSlice, agent_places
+from agents.node.probing.endpoints import AgentPlace, agent_places
+from berth.kube.endpoint_slices import EndpointSlice
 
 PORT = 9470
 
