@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -13,14 +12,14 @@ import numpy.typing as npt
 
 from berth.scheduling.cache.domains import counted_nodes, matching_pods
 from berth.scheduling.cache.pod_record import PodRecord
-from berth.scheduling.cache.pod_templates import HostPort, PodTemplateInfo, TermKind
+from berth.scheduling.cache.pod_templates import HostPort, TermKind
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.term_index import TermEntry
 from berth.scheduling.cache.terms import AffinityTerm, SpreadConstraint
 from berth.scheduling.configuration import SYSTEM_DEFAULT_CONSTRAINTS, DefaultConstraint
 from berth.scheduling.host_ports import port_conflicts
-from berth.scheduling.plugins.inter_pod_affinity import selected_by_all
 from berth.scheduling.replica_plan.label_index import LabelIndex
+from berth.scheduling.replica_plan.placed_pods import PlacedPods, by_slot
 from berth.scheduling.replica_plan.pod_sets import Alike
 from berth.scheduling.replica_plan.same_nodes import SameNodes
 from berth.scheduling.replicas.problem import Rule
@@ -63,7 +62,7 @@ class RuleReader:
         self._placed = placed
         self._state = state
         self._defaults = defaults
-        self._gone = gone
+        self._pods = PlacedPods(state, gone)
         self._labels = LabelIndex([pods.template.labels for pods in pod_sets])
         self._domains: dict[str, Ints] = {}
         self._eligible: dict[bytes, Bools] = {}
@@ -132,27 +131,14 @@ class RuleReader:
         return [
             number
             for number in self._labels.carriers(terms[0].selector)
-            if all(self._selects(term, self._pod_sets[number].template) for term in terms)
+            if all(self._pods.selects(term, self._pod_sets[number].template) for term in terms)
         ]
 
-    def _there(self, *terms: AffinityTerm) -> Ints | None:
+    def _placed_selected(self, *terms: AffinityTerm) -> Ints | None:
         """int64[N], placed pods that all terms select; None without any."""
         self._take()
-        count = self._state.pods.count(selected_by_all(terms, self._state), self._state.size)
-        if all(term.weight for term in terms):
-            self._without(count, lambda pod: all(self._selects(term, pod.template) for term in terms))
+        count = self._pods.selected(terms)
         return count if count.any() else None
-
-    def _selects(self, term: AffinityTerm, template: PodTemplateInfo) -> bool:
-        labels = self._state.namespace_labels(template.namespace) or {}
-        return term.matches(template.namespace, template.labels, labels)
-
-    def _without(self, counts: Ints, counted: Callable[[PodRecord], bool]) -> None:
-        """Take those that are gone off counts by node, as far as they are counted: others may have ended since."""
-        for pod in (self._state.record(pod.uid) for pod in self._gone):
-            slot = self._state.node_index.get(pod.node_name) if pod is not None else None
-            if pod is not None and slot is not None and counted(pod):
-                counts[slot] -= 1
 
     def _of_kind(self, kind: TermKind) -> Iterator[tuple[AffinityTerm, list[int], list[int], Ints | None] | None]:
         """(term, pod sets that have it, pod sets that it selects, placed pods that have it) of terms that matter.
@@ -182,9 +168,7 @@ class RuleReader:
             if not selects and term not in stated:
                 continue
             self._take()
-            there = _array(entry.pods, self._state.size)
-            if term.weight:
-                self._without(there, partial(_states, kind, term))
+            there = self._pods.owners(kind, entry)
             if term in stated:
                 placed[term] = there
             else:
@@ -208,7 +192,7 @@ class RuleReader:
                 domain=self._domain(term.topology_key),
                 subjects=subjects,
                 selects=selects,
-                placed=self._there(term) if subjects else None,
+                placed=self._placed_selected(term) if subjects else None,
                 placed_subjects=owners,
                 weight=term.weight or None,
             )
@@ -223,7 +207,7 @@ class RuleReader:
                 domain=self._domain(term.topology_key),
                 subjects=subjects,
                 selects=selects,
-                placed=self._there(term) if subjects else None,
+                placed=self._placed_selected(term) if subjects else None,
                 placed_subjects=owners,
                 weight=term.weight,
             )
@@ -234,7 +218,7 @@ class RuleReader:
             if terms := pods.template.terms_of("affinity"):
                 owners[terms].append(number)
         for terms, subjects in owners.items():
-            selects, there = self._selected(terms), self._there(*terms)
+            selects, there = self._selected(terms), self._placed_selected(*terms)
             for key in dict.fromkeys(term.topology_key for term in terms):
                 yield Affinity(domain=self._domain(key), subjects=subjects, selects=selects, placed=there)
 
@@ -285,7 +269,7 @@ class RuleReader:
         template = self._pod_sets[subjects[0]].template
         there = matching_pods(constraint, template, self._state)
         if not hard:
-            self._without(
+            self._pods.take_off_gone(
                 there,
                 lambda pod: (
                     not pod.terminating
@@ -333,7 +317,7 @@ class RuleReader:
             eligible = self._state.alive & self._state.selection.affinity(self._pod_sets[subjects[0]].template)
             for default in self._defaults:
                 eligible &= self._domain(default.topology_key) >= 0
-            there = _array(placed, self._state.size) if placed else None
+            there = by_slot(placed, self._state.size) if placed else None
             for default in binding:
                 self._take()
                 yield Spread(
@@ -362,14 +346,3 @@ class RuleReader:
 
     def _shared(self, nodes: Bools) -> Bools:
         return self._eligible.setdefault(nodes.tobytes(), nodes)
-
-
-def _states(kind: TermKind, term: AffinityTerm, pod: PodRecord) -> bool:
-    return term in pod.template.terms_of(kind)
-
-
-def _array(counts: Mapping[int, int], size: int) -> Ints:
-    """int64[N] of pods by node slot."""
-    array = np.zeros(size, dtype=np.int64)
-    array[list(counts)] = list(counts.values())
-    return array

@@ -230,6 +230,20 @@ class TestObjective:
         assert where(lab.place_alone(member("a1", "a"), shop)) == {"a1": "n2"}
 
 
+def test_a_replica_is_drawn_to_no_pod_that_has_one_near_already() -> None:
+    """Three pods would be near replicas of `a`, and are near the first."""
+    near = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100}]}}
+    near["podAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][0]["podAffinityTerm"] = builders.pod_term(
+        "kubernetes.io/hostname", {WORKLOAD: "a"}
+    )
+    lab = cluster("z0", "z1")
+    shop = lab.group(group_object("shop", *chain("a"), *chain("b")))
+    lab.see(member("a0", "a", on="n0"), *(member(f"b{n}", "b", on="n0", spec={"affinity": near}) for n in range(3)))
+    (decision,) = lab.place_alone(member("a1", "a"), shop).decisions
+    assert decision.node == "n1"
+    assert "rules" not in decision.terms
+
+
 class TestScores:
     def test_the_emptier_of_two_nodes_that_cost_the_same(self) -> None:
         lab = cluster("z0", "z0", "z1")
