@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,7 +81,7 @@ class _Text:
         if self._trees is None:
             self._trees = list(_trees(self._source.text))
         before, node = self._trees[document]
-        line = node.start_mark.line + 1 + before if node is not None else 0
+        line = (node.start_mark.line if node is not None else 0) + 1 + before
         for part in path:
             found = _child(node, part)
             if found is None:
@@ -91,14 +92,17 @@ class _Text:
 
 
 def _trees(text: str) -> Iterator[tuple[int, yaml.Node | None]]:
-    """(lines before it, parse tree) of each document."""
+    """(lines before it, parse tree) of each document; no tree of JSON that is no YAML, as with halves of characters."""
     several = _json_documents(text)
     if not several:
         yield from ((0, node) for node in yaml.compose_all(text, Loader=_Loader))
     line = known = 0
     for begin, end, _ in several:
         line, known = line + text.count("\n", known, begin), begin
-        yield line, yaml.compose(text[begin:end], Loader=_Loader)
+        tree = None
+        with suppress(yaml.YAMLError):
+            tree = yaml.compose(text[begin:end], Loader=_Loader)
+        yield line, tree
 
 
 def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node, yaml.Node] | None:

@@ -106,6 +106,20 @@ def test_what_follows_json_documents_and_is_none_is_said_with_its_line(rest: str
     assert "m.yaml:2: not valid YAML or JSON" in "".join(map(str, problems))
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param('"\\ud83d\\ude00"', id="a character escaped in two halves"),
+        pytest.param('"\x7f"', id="a character that YAML forbids"),
+        pytest.param('{"' + "k" * 2000 + '": 1}', id="a long key"),
+    ],
+)
+def test_json_that_is_no_yaml_is_read_and_has_the_line_where_it_begins(odd: str) -> None:
+    body = '{"apiVersion": "v1",\n "kind": "Pod", "metadata": {\n "name": "a"}, "spec": {}, "odd": '
+    first, second = documents(f"{body}1}}\n{body}{odd}}}")
+    assert (first.line(("metadata", "name")), second.line(("metadata", "name"))) == (3, 4)
+
+
 def test_flow_style_yaml_is_no_broken_json() -> None:
     assert [item.kind for item in documents("{apiVersion: v1, kind: Pod, metadata: {name: a}}")] == ["Pod"]
 
