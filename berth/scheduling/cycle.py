@@ -24,7 +24,7 @@ from berth.scheduling.planner import Planner
 from berth.scheduling.planning import Attempt, Planning, PlanUnderWay
 from berth.scheduling.queue import SchedulingQueue
 from berth.scheduling.queue_entry import POD, EntryKey, QueueEntry, Told, pod_order
-from berth.scheduling.settling import SettlingWindow
+from berth.scheduling.settling import SettlingWindow, settled
 from berth.scheduling.single import workload_of
 
 TELL_GROUP_AGAIN = 30.0
@@ -252,16 +252,25 @@ class SchedulingCycle:
         return self.planners[profile.scheduler_name].refusal(pod, usable, costs, change)
 
     def _settles(self, attempt: Attempt, group: Group) -> bool:
-        """Whether the first pods of a group with dependencies wait for network data that may be on its way."""
-        if self._settling is None or not group.edges:
+        """Whether the first pods of a group with dependencies wait for network data that may be on its way.
+
+        Says what they are planned without.
+        """
+        window, costs, weight_sets = self._settling, attempt.costs, attempt.profile.weight_sets
+        if window is None or not group.edges:
             return False
         if any(member.node for member in self._cache.members.of(group.key)):
             return False
-        identity = group.uid or group.key
-        again = self._settling.look_again(identity, attempt.costs, attempt.profile.weight_sets)
+        identity, unserved = group.uid or group.key, self._cache.services.unserved(group)
+        again = window.look_again(identity, costs, weight_sets, unserved=bool(unserved))
         if again is not None:
             self._queue.retry_at(attempt.entry, again)
-        return again is not None
+            return True
+        weights = not settled(costs, weight_sets) and not costs.absent
+        if (weights or unserved) and window.tell(identity):
+            message = messages.network_data_missing(costs, weights=weights, unserved=unserved)
+            self._listener.about_group(group, message)
+        return False
 
     def _plan(self, attempt: Attempt) -> Planning:
         """Place the pods together by their group's dependencies, or one by one when there are none to go by."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from berth.api.text import cost_text, counted, listed, share_text
+from berth.network.costs import NetworkCosts
 from berth.network.groups import Group
 from berth.scheduling.annotations import write_rejections
 from berth.scheduling.decision import Failure
@@ -71,6 +72,28 @@ def group_unusable(group: Group) -> Message:
 def topology_absent(missing: str) -> Message:
     """The NetworkTopology that the configuration names is not there."""
     return Message(ABSENT, f"{missing}; create it or correct the configuration", warning=True)
+
+
+def network_data_missing(costs: NetworkCosts, *, weights: bool, unserved: Sequence[str]) -> Message:
+    """The first plan of an AppGroup is made without data that may have been applied with it.
+
+    Args:
+        costs: what it is made with.
+        weights: whether computed weights are missing, or a NetworkTopology.
+        unserved: workloads, by selector, whose calls no Service routes.
+    """
+    missing = []
+    if weights and not costs.available:
+        missing.append(costs.missing)
+    elif weights:
+        used = listed(costs.weight_sets)
+        missing.append(
+            f"no weights computed of NetworkTopology {costs.source} as it is, its conditions say why; {used} is used"
+        )
+    if unserved:
+        missing.append(f"no Service selects pods of {listed(unserved, limit=5)}; calls go to all of their replicas")
+    text = ". ".join(f"{part[:1].upper()}{part[1:]}" for part in missing)
+    return Message("NetworkDataMissing", f"No longer waiting for network data. {text}")
 
 
 def workload_unknown(group: Group, workload: str) -> Message:

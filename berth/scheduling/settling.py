@@ -1,8 +1,8 @@
 """The settling window: the first placement of an AppGroup waits a moment for the network data applied with it.
 
 Watches of different kinds are not ordered. When everything is applied at once, an application's pods may be seen before
-its NetworkTopology, or before the weights that are computed of it, of its last edit or of measurements. Pods are not
-moved afterwards. No I/O.
+its NetworkTopology, or before the weights that are computed of it, of its last edit or of measurements, or before the
+Services that say which replica is called. Pods are not moved afterwards. No I/O.
 """
 
 from __future__ import annotations
@@ -31,38 +31,51 @@ class SettlingWindow:
     clock: Callable[[], float]
     """monotonic time"""
     _since: TTLCache[Hashable, float] = field(init=False)
+    _told: TTLCache[Hashable, bool] = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin without any."""
         self._since = TTLCache(maxsize=_REMEMBERED, ttl=_REMEMBER_SECONDS, timer=self.clock)
+        self._told = TTLCache(maxsize=_REMEMBERED, ttl=_REMEMBER_SECONDS, timer=self.clock)
 
-    def look_again(self, group: Hashable, costs: NetworkCosts, weight_sets: Collection[str]) -> float | None:
+    def look_again(
+        self, group: Hashable, costs: NetworkCosts, weight_sets: Collection[str], *, unserved: bool = False
+    ) -> float | None:
         """When to look again at a group of which no pod has a node; None when there is nothing to wait for.
 
         A window begins when a group could have been planned for the first time. It ends after :data:`SETTLE_SECONDS`,
-        with the computed weights, or when its NetworkTopology, as it was made or edited last, has gone without them
-        for as long: the controller that computes them does not run then, or has no measurements, and later groups need
-        not wait for it again.
+        with the computed weights and the Services, or when its NetworkTopology, as it was made or edited last, has gone
+        without them for as long: the controller that computes them does not run then, or has no measurements, and later
+        groups need not wait for it again.
 
         Args:
             group: identity of the AppGroup, such as its uid; a new one has a window of its own.
             costs: the network costs that it would be planned with now.
             weight_sets: names of the weight sets that its profile uses.
+            unserved: whether a Service could still say which replicas are called.
         """
-        if _settled(costs, weight_sets):
+        weights = not settled(costs, weight_sets)
+        if not weights and not unserved:
             return None
         now = self.clock()
-        begun = self._begun(group, now)
-        if costs.source:
-            begun = min(begun, self._begun(("topology", costs.uid, costs.generation), now))
-        return now + POLL_SECONDS if now - begun < SETTLE_SECONDS else None
+        since = self._begun(group, now)
+        if weights and costs.source:
+            of_topology = self._begun(("topology", costs.uid, costs.generation), now)
+            since = since if unserved else min(since, of_topology)
+        return now + POLL_SECONDS if now - since < SETTLE_SECONDS else None
+
+    def tell(self, group: Hashable) -> bool:
+        """Whether to tell that a group's window ended without something: the first time, and not at every attempt."""
+        first = group not in self._told
+        self._told[group] = True
+        return first
 
     def _begun(self, key: Hashable, now: float) -> float:
         begun = self._since[key] = self._since.get(key, now)
         return begun
 
 
-def _settled(costs: NetworkCosts, weight_sets: Collection[str]) -> bool:
+def settled(costs: NetworkCosts, weight_sets: Collection[str]) -> bool:
     """Whether costs are known, computed ones of the present spec if the profile uses any."""
     if not costs.available:
         return False

@@ -140,6 +140,20 @@ class ServiceTable:
             if edge.bandwidth or edge.max_cost < math.inf
         )
 
+    def unserved(self, group: Group) -> list[str]:
+        """Workloads of an AppGroup, by selector, of which a Service could decide which replica is called; none does.
+
+        One replica is what every call reaches, and members of a StatefulSet are called each by its own name.
+        """
+        of_all = self._shapes.get(group.key.namespace, {})
+        found = []
+        for name in sorted({edge.dependency for edge in group.edges}):
+            if of_all.get(_Workload(group.key, name), Counter()).total() > 1:
+                known = self.routing(group.key, name)
+                if known.settable and not known.service:
+                    found.append(name)
+        return found
+
     def _forget(self, workload: _Workload) -> None:
         """Drop what was worked out for a workload, and its namespace with the last one."""
         namespace = workload.group.namespace

@@ -73,6 +73,31 @@ class TestServices:
             table.delete(one)
         assert table.routing(SHOP, "web") == NONE
 
+    @pytest.mark.parametrize(
+        ("replicas", "services", "open_"),
+        [
+            pytest.param([replica("a1", "a")], [], [], id="one-pod"),
+            pytest.param([replica("b1", "b"), replica("b2", "b")], [], ["b"], id="two"),
+            pytest.param([replica("a1", "a"), replica("a2", "a")], [], [], id="two-that-only-call"),
+            pytest.param([replica("b1", "b"), replica("b2", "b")], [service(app="b")], [], id="two-with-a-service"),
+            pytest.param([replica("b1", "b"), replica("b2", "b")], [service(app="c")], ["b"], id="two-with-another's"),
+            pytest.param(
+                [owned(replica("b1", "b"), "StatefulSet"), owned(replica("b2", "b"), "StatefulSet")], [], [],
+                id="two-of-a-stateful-set",
+            ),
+            pytest.param([replica(f"{name}{i}", name) for i in (1, 2) for name in "cb"], [], ["b", "c"], id="each"),
+        ],
+    )  # fmt: skip
+    def test_of_which_workloads_it_is_open_which_replica_is_called(
+        self, replicas: list[Pod], services: list[Service], open_: list[str]
+    ) -> None:
+        table = ServiceTable()
+        for pod in replicas:
+            table.join(pod)
+        for one in services:
+            table.update(one)
+        assert table.unserved(read_group(group_object("shop", *chain("a", "b", "c")))) == open_
+
     def test_the_annotation_that_takes_the_place_of_a_setting_leaves_nothing_to_set(self, table: ServiceTable) -> None:
         table.update(service())
         assert table.routing(SHOP, "web").settable
