@@ -16,7 +16,7 @@ class _Told(NamedTuple):
     user: User
     microseconds: tuple[int, ...]
     measured: float
-    count: int
+    total: int
     address: str
 
 
@@ -72,7 +72,7 @@ class Reports:
     def arrived(self) -> None:
         """Note that the message under way has been answered."""
         for told in self._under_way or ():
-            told.user.told = max(told.user.told, told.count)
+            told.user.told = max(told.user.told, told.total)
         self._under_way = None
 
     def start_anew(self) -> None:
