@@ -6,7 +6,7 @@ import socket
 import struct
 from typing import Final, NamedTuple
 
-_FIELDS: Final = struct.Struct("=68xI28xI24xQ12xI")
+_FIELDS: Final = struct.Struct("=68xI28xI24xQ12xI40xI")
 
 
 class TcpInfo(NamedTuple):
@@ -21,6 +21,8 @@ class TcpInfo(NamedTuple):
     least_round_trip: int = 0
     """shortest round trip of the last five minutes in microseconds, of which acknowledgements that the other side has
     put off are no part; before anything was sent, that of the handshake"""
+    delivered: int = 0
+    """segments that the other side has acknowledged, modulo 2**32"""
 
 
 def tcp_info(connection: socket.socket) -> TcpInfo:
