@@ -84,6 +84,9 @@ class RoundTrips(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True
     """number of the message, one more each time; one that was told before is not counted twice"""
     users: tuple[UserRoundTrips, ...] = ()
     """users of whom there is news, :data:`MAX_USERS` at most"""
+    policy: str = ""
+    """of a router: the LatencyPolicy that it routes for, in its pod's namespace; empty: a meter, whose pod's workload
+    says which"""
 
 
 class Instructions(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):

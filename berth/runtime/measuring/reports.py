@@ -27,16 +27,18 @@ class Reports:
     have, and only then others follow. What is measured meanwhile waits in the table, the newest of each user.
     """
 
-    def __init__(self, table: UserTable, *, age: float = 300.0) -> None:
+    def __init__(self, table: UserTable, *, policy: str = "", age: float = 300.0) -> None:
         """Prepare.
 
         Args:
             table: the users.
+            policy: LatencyPolicy that a router routes for; empty for a meter.
             age: seconds after which a round trip is not told any more.
         """
         self.instance = secrets.token_hex(8)
         """random name of this process"""
         self._table = table
+        self._policy = policy
         self._age = age
         self._sequence = 0
         self._under_way: list[_Told] | None = None
@@ -67,7 +69,7 @@ class Reports:
             for told in self._under_way
             if now - told.measured < self._age
         )
-        return RoundTrips(self.instance, self._sequence, users)
+        return RoundTrips(self.instance, self._sequence, users, self._policy)
 
     def arrived(self) -> None:
         """Note that the message under way has been answered."""

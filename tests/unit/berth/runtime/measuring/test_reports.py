@@ -101,6 +101,12 @@ def test_after_a_change_of_names_the_number_is_another() -> None:
     assert (following.sequence, following.users) == (before + 1, ())
 
 
+@pytest.mark.parametrize("policy", ["", "near"])
+def test_a_router_says_in_each_message_which_policy_it_routes_for(policy: str) -> None:
+    reports = Reports(UserTable(), policy=policy)
+    assert reports.message(0.0, telling=False, addresses=False).policy == policy
+
+
 def test_instances_are_told_from_each_other() -> None:
     assert Reports(UserTable()).instance != Reports(UserTable()).instance
 
