@@ -110,6 +110,28 @@ def test_required_affinity_terms_of_a_pod_select_together() -> None:
     assert found[0].domain.tolist() != found[1].domain.tolist()
 
 
+def test_required_affinity_terms_by_one_key_are_one_rule() -> None:
+    both = {REQUIRED: [builders.pod_term(ZONE, {"app": "b"}), builders.pod_term(ZONE, {"tier": "x"})]}
+    (rule,) = own(lab(), a(affinity={"podAffinity": both}), member("bx", "b", labels=B | {"tier": "x"}))
+    assert (list(rule.subjects), list(rule.selects)) == ([0], [1])
+
+
+def test_placed_pods_that_have_one_near_make_no_rule() -> None:
+    small = lab()
+    near = term("podAffinity", ZONE, A, 7)
+    small.see(member("c", "c", on="n0", spec=near))
+    assert [list(rule.selects) for rule in own(small, a())] == [[0]]
+    small.see(member("old", "a", labels=A, on="n1"))
+    assert own(small, a()) == []
+
+
+def test_terms_of_placed_pods_with_other_weights_are_rules_of_their_own() -> None:
+    small = lab()
+    small.see(*(member(f"c{n}", "c", on="n0", spec=term("podAntiAffinity", ZONE, A, n)) for n in (5, 9)))
+    found = own(small, a())
+    assert sorted(rule.weight or 0 for rule in found if isinstance(rule, AntiAffinity)) == [5, 9]
+
+
 @pytest.mark.parametrize(
     ("one", "other", "clash"),
     [
@@ -128,6 +150,11 @@ def test_pods_with_one_host_port_keep_apart(
     apart = {(s, o) for rule in found for s in rule.subjects for o in rule.selects}
     assert ((0, 1) in apart) is clash
     assert (0, 0) in apart
+
+
+def test_a_port_that_two_containers_name_is_one() -> None:
+    found = own(lab(), member("a", "a", host_ports=[("", "TCP", 80), ("", "TCP", 81), ("", "TCP", 80)]))
+    assert [(list(rule.subjects), list(rule.selects)) for rule in found] == [([0], [0])]
 
 
 def test_default_spreading_is_the_profiles() -> None:
@@ -270,11 +297,47 @@ def test_a_replaced_pod_that_ends_before_its_rule_is_read_is_not_taken_off_twice
         assert rule.placed_subjects is None
 
 
-def test_hard_constraints_of_two_namespaces_count_apart() -> None:
-    spec = {"topologySpreadConstraints": [builders.spread(ZONE, A)]}
+@pytest.mark.parametrize(
+    ("old", "counted"),
+    [
+        pytest.param(member("old", "a", labels=A, on="n1"), True, id="one"),
+        pytest.param(member("old", "a", labels=A, on="n1", deleting=True), False, id="that is being deleted"),
+        pytest.param(member("old", "a", labels=B, on="n1"), False, id="that the constraint does not mean"),
+        pytest.param(member("old", "a", labels=A, on="n1", namespace="other"), False, id="of another namespace"),
+    ],
+)
+def test_a_replaced_pod_is_taken_off_where_the_constraint_counts_it(old: Pod, counted: bool) -> None:
+    small = lab()
+    small.see(old, *(member(f"stays{n}", "a", labels=A, on="n1") for n in range(2)))
+    record = small.cache.state.record(old.metadata.uid)
+    assert record is not None
+    soft, hard = builders.spread(ZONE, A, whenUnsatisfiable="ScheduleAnyway"), builders.spread(HOST, A)
+    sets = pod_sets(small, a(topologySpreadConstraints=[soft, hard]))
+    found = finish(RuleReader(sets, {}, small.cache.state, (), [record]).read())
+    counts = {rule.hard: rule.placed.tolist() for rule in found if isinstance(rule, Spread) and rule.placed is not None}
+    assert counts == {False: [0, 2, 0, 0], True: [0, 2 + counted, 0, 0]}
+
+
+def test_a_constraint_that_a_pod_states_twice_is_one() -> None:
+    (rule,) = own(lab(), a(topologySpreadConstraints=[builders.spread(ZONE, A)] * 2))
+    assert list(rule.subjects) == [0]
+
+
+@pytest.mark.parametrize("when", ["DoNotSchedule", "ScheduleAnyway"])
+def test_constraints_of_two_namespaces_count_apart(when: str) -> None:
+    spec = {"topologySpreadConstraints": [builders.spread(ZONE, A, whenUnsatisfiable=when)]}
     pods = [member("a0", "a", labels=A, spec=spec, namespace=name) for name in ("one", "other")]
     spreads = [rule for rule in own(lab(), *pods) if isinstance(rule, Spread)]
     assert [(list(rule.subjects), list(rule.selects)) for rule in spreads] == [([0], [0]), ([1], [1])]
+
+
+def test_default_spreading_counts_nodes_that_the_pods_select_and_replicas_with_constraints() -> None:
+    selected, spread = {"nodeSelector": {ZONE: "z1"}}, {"topologySpreadConstraints": [builders.spread(HOST, B)]}
+    pods = [a(f"a{n}", **selected) for n in range(2)] + [a(f"s{n}", **spread) for n in range(2)]
+    found = [rule for rule in rules(lab(), *pods) if isinstance(rule, Spread) and not rule.hard]
+    assert [(rule.max_skew, list(rule.subjects), list(rule.selects)) for rule in found] == [(3, [0], [0, 1])]
+    assert found[0].eligible is not None
+    assert found[0].eligible.tolist() == [True, True, False, False]
 
 
 @pytest.mark.parametrize("when", ["DoNotSchedule", "ScheduleAnyway"])

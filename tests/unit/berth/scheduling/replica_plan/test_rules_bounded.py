@@ -10,13 +10,14 @@ import pytest
 from berth.kube.objects import Pod
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
-from berth.scheduling.gang.budget import finish
+from berth.scheduling.gang.budget import Budget, finish
 from berth.scheduling.gang.strategies import REPLICAS
 from berth.scheduling.replica_plan import rules as subject
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
 from berth.scheduling.replica_plan.rules import RuleReader, TooManyRulesError
+from berth.scheduling.replica_plan.same_nodes import SameNodes
 from tests.support import builders
-from tests.support.placement import Lab, chain, group_object, member, zoned
+from tests.support.placement import Clock, Lab, chain, group_object, member, zoned
 from tests.support.work import Work
 
 HOST = "kubernetes.io/hostname"
@@ -25,21 +26,26 @@ REQUIRED, PREFERRED = (
     "preferredDuringSchedulingIgnoredDuringExecution",
 )
 A = {"app": "a"}
+SOFT = builders.spread(HOST, A, whenUnsatisfiable="ScheduleAnyway")
 
 
 def lab() -> Lab:
     return Lab([zoned(name, "z1", labels={HOST: name}) for name in ("n0", "n1", "n2")])
 
 
-def read(small: Lab, *pods: Pod) -> int:
-    """Number of rules."""
+def reader(small: Lab, *pods: Pod) -> RuleReader:
     small.see(*pods)
     state = small.cache.state
     everywhere = FilterResult(mask=state.alive.copy(), nodes=state.size)
     candidates = [Candidate(state.info(pod), everywhere, {}) for pod in pods]
     view = small.planner.view.current(small.costs, small.cache.bandwidth())
     sets: list[Alike] = finish(alike(candidates, state, view, price=1.0))
-    return len(finish(RuleReader(sets, {}, state).read()))
+    return RuleReader(sets, {}, state)
+
+
+def read(small: Lab, *pods: Pod) -> int:
+    """Number of rules."""
+    return len(finish(reader(small, *pods).read()))
 
 
 def own(**spec: Any) -> list[Pod]:
@@ -54,18 +60,21 @@ def apart(key: str = HOST) -> dict[str, Any]:
     return {"affinity": {"podAntiAffinity": {REQUIRED: [builders.pod_term(key, A)]}}}
 
 
+STATED = [
+    pytest.param(own(**apart()), id="required anti-affinity"),
+    pytest.param(own(**preferred("podAntiAffinity")), id="preferred anti-affinity"),
+    pytest.param(own(affinity={"podAffinity": {REQUIRED: [builders.pod_term(HOST, A)]}}), id="required affinity"),
+    pytest.param(own(**preferred("podAffinity")), id="preferred affinity"),
+    pytest.param(own(topologySpreadConstraints=[builders.spread(HOST, A)]), id="hard spread"),
+    pytest.param(own(topologySpreadConstraints=[SOFT]), id="soft spread"),
+]
+"""Pods of one template that states one rule."""
+
+
 @pytest.mark.parametrize(
     "pods",
     [
-        pytest.param(own(**apart()), id="required anti-affinity"),
-        pytest.param(own(**preferred("podAntiAffinity")), id="preferred anti-affinity"),
-        pytest.param(own(affinity={"podAffinity": {REQUIRED: [builders.pod_term(HOST, A)]}}), id="required affinity"),
-        pytest.param(own(**preferred("podAffinity")), id="preferred affinity"),
-        pytest.param(own(topologySpreadConstraints=[builders.spread(HOST, A)]), id="hard spread"),
-        pytest.param(
-            own(topologySpreadConstraints=[builders.spread(HOST, A) | {"whenUnsatisfiable": "ScheduleAnyway"}]),
-            id="soft spread",
-        ),
+        *STATED,
         pytest.param([member(f"a{n}", "a", host_ports=[("", "TCP", 80)]) for n in range(2)], id="host port"),
         pytest.param([member(f"a{n}", "a") for n in range(6)], id="default spreading"),
     ],
@@ -74,9 +83,83 @@ def test_each_kind_of_rule_counts(pods: list[Pod], monkeypatch: pytest.MonkeyPat
     small = lab()
     found = read(small, *pods)
     assert found > 0
-    monkeypatch.setattr(subject, "MOST_FIGURES", 3 * found - 1)
+    takes(found, small, pods, monkeypatch)
+
+
+def takes(figures: int, small: Lab, pods: list[Pod], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that so many arrays of a figure for each of the three nodes are enough, and one less are not."""
+    monkeypatch.setattr(subject, "MOST_FIGURES", 3 * figures)
+    read(small, *pods)
+    monkeypatch.setattr(subject, "MOST_FIGURES", 3 * figures - 1)
     with pytest.raises(TooManyRulesError):
         read(small, *pods)
+
+
+@pytest.mark.parametrize("pods", STATED)
+def test_what_pods_state_is_counted_before_anything_is_compared(
+    pods: list[Pod], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subject, "MOST_FIGURES", 2)
+    reading, begun = reader(lab(), *pods), list[SameNodes]()
+    monkeypatch.setattr(SameNodes, "pause", lambda turns: begun.append(turns) or iter(()))
+    with pytest.raises(TooManyRulesError):
+        finish(reading.read())
+    assert not begun
+
+
+@pytest.mark.parametrize(
+    ("spec", "rules"),
+    [
+        pytest.param({"affinity": {"podAffinity": {REQUIRED: [builders.pod_term(HOST, A)] * 2}}}, 1, id="affinity"),
+        pytest.param({"topologySpreadConstraints": [builders.spread(HOST, labelSelector={})]}, 0, id="hard spread"),
+        pytest.param(
+            {
+                "topologySpreadConstraints": [
+                    builders.spread(HOST, labelSelector={}, whenUnsatisfiable="ScheduleAnyway")
+                ]
+            },
+            0,
+            id="soft spread",
+        ),
+    ],
+)
+def test_what_is_no_rule_of_its_own_takes_none(
+    spec: dict[str, Any], rules: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Terms of a pod that are met together are one, and an empty selector counts nobody."""
+    monkeypatch.setattr(subject, "MOST_FIGURES", 3 * rules)
+    assert read(lab(), *own(**spec)) == rules
+
+
+@pytest.mark.parametrize(
+    "spec", [apart(), preferred("podAntiAffinity"), preferred("podAffinity")], ids=["required", "apart", "near"]
+)
+def test_whom_a_term_selects_and_who_has_it_are_figures_each(
+    spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = lab()
+    small.see(member("b0", "b", labels=A, on="n0", spec=spec))
+    takes(2, small, own(**spec), monkeypatch)
+
+
+@pytest.mark.parametrize("when", ["DoNotSchedule", "ScheduleAnyway"])
+def test_a_constraint_is_a_figure_for_each_choice_of_nodes_that_it_counts(
+    when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spread = {"topologySpreadConstraints": [builders.spread(HOST, A, whenUnsatisfiable=when)]}
+    pods = [member(f"a{n}", "a", labels=A, spec=spread | {"nodeSelector": {HOST: f"n{n}"}}) for n in range(2)]
+    small = lab()
+    assert read(small, *pods) == 2
+    takes(2, small, pods, monkeypatch)
+
+
+def test_rules_are_not_read_on_when_time_is_over() -> None:
+    small, clock = lab(), Clock()
+    turns = SameNodes(small.cache.state, Budget(clock, 1.0), at_a_stretch=True)
+    reading = reader(small, member("a0", "a"))
+    clock.advance(10.0)
+    with pytest.raises(TooManyRulesError):
+        finish(reading.read(turns))
 
 
 def test_rules_of_placed_pods_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,9 +168,7 @@ def test_rules_of_placed_pods_count(monkeypatch: pytest.MonkeyPatch) -> None:
     small.see(member("b0", "b", on="n0", spec=apart()))
     pods = [member("a0", "a", labels=A)]
     assert read(small, *pods) == 1
-    monkeypatch.setattr(subject, "MOST_FIGURES", 2)
-    with pytest.raises(TooManyRulesError):
-        read(small, *pods)
+    takes(1, small, pods, monkeypatch)
 
 
 def test_pods_without_rules_need_none(monkeypatch: pytest.MonkeyPatch) -> None:
