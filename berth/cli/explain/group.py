@@ -92,6 +92,9 @@ def group_document(
     if {"nodes", "networktopologies"} & set(facts.unread):
         # Costs that nobody has told count as 100 and every node as of no zone: figures would be wrong, not coarse.
         return document | {"network": network}
+    gone = Counter(row["node"] for row in rows if row["node"] and row["node"] not in places)
+    if gone:
+        document["goneNodes"] = [{"name": name, "pods": count} for name, count in sorted(gone.items())]
     placed = members.places(group.key)
     total, _ = edge_totals(group, placed, places, costs)
     document["network"] = network

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from berth.api.text import listed, share_text
+from berth.api.text import counted, listed, share_text
 from berth.cli.explain.terms import NOTHING, UNITS, meanings
 from berth.cli.figures import calls_line, cost_line, price_line, survival_lines
 from berth.cli.plan.tables import Page, number, short, show_savings, without_constant, zone_text
@@ -201,6 +201,10 @@ def _group_fields(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = [("Members", f"{len(document['pods'])} pods, numMembers {document['members']}"), ("Order", order)]
     if document["missingWorkloads"]:
         rows.append(("Without a pod", ", ".join(document["missingWorkloads"])))
+    if document.get("goneNodes"):
+        gone = listed([f"{item['name']} ({counted(item['pods'], 'pod')})" for item in document["goneNodes"]])
+        effect = "no node of that name is there any more; what calls cost, and what survives, is without them"
+        rows.append(("Nodes gone", f"{gone}: {effect}"))
     rows += [
         (name, text)
         for name, text in (("Mean edge cost", cost_line(document)), ("Calls", calls_line(document)))

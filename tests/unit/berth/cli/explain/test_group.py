@@ -106,6 +106,16 @@ def test_what_is_said_of_pairs_is_about_calls(distribution: str, shown: list[str
     assert [text for text in hidden if text in table] == []
 
 
+def test_nodes_that_are_gone_are_named_with_what_that_means() -> None:
+    pods = [member("front", "a1"), member("back", "old"), member("back", "old", name="back-2"), member("back", name="w")]
+    document = explained(*pods)
+    assert document["goneNodes"] == [{"name": "old", "pods": 2}]
+    said = "old (2 pods): no node of that name is there any more; what calls cost, and what survives, is without them"
+    assert said in " ".join(group_page(document, width=120).split())
+    assert "goneNodes" not in explained(*pods[:1])
+    assert "goneNodes" not in explained(*pods, nodes=(), unread=["nodes"])
+
+
 def test_an_unknown_cost_counts_as_100_and_is_said() -> None:
     document = explained(member("front", "a1"), member("back", "c1"))
     assert (document["meanEdgeCost"], document["pairsOfUnknownCost"]) == (100, 1)
