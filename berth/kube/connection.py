@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from multidict import CIMultiDict
 
 from berth.kube.proxies import proxy_for
-from berth.kube.service_account import ServiceAccount
+from berth.kube.service_account import NoAccount, ServiceAccount
 
 if TYPE_CHECKING:
     from kubernetes_asyncio.client import Configuration
@@ -171,6 +171,11 @@ async def load_connection(*, kubeconfig: str | None = None, context: str | None 
     from berth.kube.kubeconfig import from_kubeconfig
 
     return await from_kubeconfig(path, context)
+
+
+def no_connection() -> Connection:
+    """Return the connection of a process that asks no API server."""
+    return Connection(configuration=NoAccount(), namespace="default")
 
 
 def _inside_cluster() -> bool:

@@ -36,7 +36,7 @@ class ServiceAccount:
         _text(authority)
         self.host = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
         """URL of the API server"""
-        self.ssl_ca_cert = str(authority)
+        self.ssl_ca_cert: str | None = str(authority)
         """file with the certificates of its authority"""
         self.verify_ssl = True
         """whether its certificate is verified"""
@@ -60,6 +60,21 @@ class ServiceAccount:
                 self._token = _text(self._token_file)
                 self._read_at = now
         return {"BearerToken": {"in": "header", "key": "authorization", "value": f"Bearer {self._token}"}}
+
+
+class NoAccount(ServiceAccount):
+    """That of a process which asks no API server: there is none, and so every request fails."""
+
+    def __init__(self) -> None:
+        """Read nothing."""
+        self.host = ""
+        self.ssl_ca_cert = None
+        self.verify_ssl = True
+        self.cert_file = self.key_file = self.tls_server_name = self.proxy = None
+
+    async def auth_settings(self) -> dict[str, dict[str, Any]]:
+        """Return that nothing authenticates requests."""
+        return {}
 
 
 def _text(file: Path) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import structlog
 
 from berth.kube.client import ApiClient
-from berth.kube.connection import Connection, ConnectionConfigError, load_connection
+from berth.kube.connection import Connection, ConnectionConfigError, load_connection, no_connection
 from berth.kube.events import WRITERS, EventRecorder
 from berth.kube.leader_election import LeaderElection
 from berth.kube.lease import LeadershipLost, LeaseTiming
@@ -103,8 +103,11 @@ def _signals(stop: asyncio.Event) -> Iterator[None]:
 
 
 async def _run(components: Sequence[Selected], settings: RunSettings, stop: asyncio.Event) -> int:
-    kubeconfig = str(settings.kubeconfig) if settings.kubeconfig else None
-    connection = await load_connection(kubeconfig=kubeconfig, context=settings.context)
+    if any(component.settings.asks_api_server for component in components):
+        kubeconfig = str(settings.kubeconfig) if settings.kubeconfig else None
+        connection = await load_connection(kubeconfig=kubeconfig, context=settings.context)
+    else:
+        connection = no_connection()
     connection.ssl_context()  # unusable certificates are better told now than by every request
     identity = f"{os.environ.get('POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}"
     checks = Checks()

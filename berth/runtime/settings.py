@@ -30,6 +30,8 @@ class ComponentSettings(Settings):
 
     leader_elected: ClassVar[bool] = True
     """False for a component of which every node has one that works; it needs no Lease."""
+    asks_api_server: ClassVar[bool] = True
+    """False for a component that never does, and runs where there are no credentials."""
 
 
 class RunSettings(Settings):

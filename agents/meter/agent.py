@@ -1,0 +1,113 @@
+"""The meter as a component: one process in a pod of the application."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from agents.meter.measurements import MeasurementsServer
+from agents.meter.meter import Meter
+from agents.meter.settings import END_SECONDS, MeterSettings, host_and_port
+from berth.api.latency_exchange import Instructions
+from berth.runtime.component import ComponentContext, run_together
+from berth.runtime.measuring.reporter import Reporter, ReportServer
+from berth.runtime.measuring.reports import Reports
+from berth.runtime.measuring.users import UserTable
+from berth.runtime.proxy.forwarding import Forwarding
+from berth.runtime.proxy.server import ProxyServer
+from berth.runtime.proxy.upstream import UpstreamPool
+
+log = structlog.get_logger(__name__)
+
+LOOK_SECONDS: Final = 5.0
+"""Seconds from one look at requests that are being answered to the next."""
+
+
+class MeterAgent:
+    """Forwards what users send to the application, and tells how far they are."""
+
+    Settings = MeterSettings
+
+    def __init__(self, context: ComponentContext, settings: MeterSettings) -> None:
+        """Prepare without I/O.
+
+        Raises:
+            ValueError: settings that do not go together.
+        """
+        self._settings = settings
+        self._table = UserTable(settings.users, age=settings.expiry)
+        self._reports = Reports(self._table, age=settings.expiry)
+        self._pool = UpstreamPool()
+        self._forwarding = Forwarding(self._pool)
+        self._reporter = self._reporter_of(settings)
+        self._meter = Meter(
+            self._table,
+            self._forwarding,
+            host_and_port(settings.application),
+            identity=settings.identity_stated(),
+            timestamp_header=settings.timestamp_header,
+            answer_seconds=settings.timeout,
+            came=self._reporter.hurry if self._reporter else lambda: None,
+        )
+        self._server = ProxyServer(self._meter.handle, host=settings.address, port=settings.port)
+        self._measurements = self._measurements_of(settings)
+        self._ready = False
+        context.checks.add_ready("proxy", lambda: None if self._ready else "it takes no requests")
+
+    async def run(self) -> None:
+        """Work until cancelled; requests under way are answered first."""
+        await self._server.start()
+        try:
+            if self._measurements is not None:
+                await self._measurements.start()
+            log.info(
+                "users are measured",
+                port=self._server.port,
+                measurements_port=self._measurements.port if self._measurements else None,
+                application=self._settings.application,
+            )
+            self._ready = True
+            duties = [self._look()]
+            if self._reporter is not None:
+                duties.append(self._reporter.run())
+            await run_together(*duties)
+        finally:
+            await self._end()
+
+    async def _end(self) -> None:
+        """Clients are told to come by another connection, and still let in while they know of no other pod."""
+        self._ready, self._forwarding.ending = False, True
+        if self._measurements is not None:
+            await self._measurements.stop()
+        await asyncio.sleep(self._settings.linger)
+        await self._server.stop(seconds=END_SECONDS)
+        await self._pool.close()
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self._meter.look()
+
+    def _follow(self, instructions: Instructions, key: bytes) -> None:
+        if self._meter.follow(instructions, key):
+            self._reports.start_anew()
+            log.info("users are named for a policy", policy=instructions.policy, identity=instructions.identity.source)
+
+    def _reporter_of(self, settings: MeterSettings) -> Reporter | None:
+        if settings.controller is None:
+            return None
+        server = ReportServer(settings.controller, settings.token_file, settings.ca_file)
+        return Reporter(server, self._reports, self._follow)
+
+    def _measurements_of(self, settings: MeterSettings) -> MeasurementsServer | None:
+        if settings.measurements_token_file is None:
+            return None
+        return MeasurementsServer(
+            self._table,
+            instance=self._reports.instance,
+            host=settings.measurements_address,
+            port=settings.measurements_port,
+            token_file=settings.measurements_token_file,
+        )

@@ -1,0 +1,108 @@
+"""The meter as a process: without credentials, beside a real application and a real HTTPS server as controller."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from berth.api.latency_exchange import Identity, IdentitySource, hash_identity
+from tests.support.latency_controller import CERTIFICATE, KEY, instructions, latency_controller
+from tests.support.probe import QUIET, Running, berth
+from tests.support.proxying import Visit, answering, application, body_of, get, status_of
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+HEADER = Identity(IdentitySource.HEADER, "X-User")
+
+
+@asynccontextmanager
+async def meter(directory: Path, application_port: int, *arguments: str) -> AsyncIterator[tuple[Running, int]]:
+    """A process that knows no cluster, and its port for users."""
+    options = ["--meter-port=0", f"--meter-application=127.0.0.1:{application_port}", "--meter-address=127.0.0.1"]
+    with berth("run", "meter", *QUIET, *options, *arguments, env={"HOME": str(directory)}) as process:
+        started = await asyncio.to_thread(process.until, "users are measured")
+        yield process, int(started["port"])
+
+
+async def ask(port: int, request: bytes) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(request)
+        return await reader.read()
+    finally:
+        writer.close()
+
+
+async def test_it_needs_neither_credentials_nor_a_controller(tmp_path: Path) -> None:
+    async with application(answering(OK)) as app, meter(tmp_path, app.address.port) as (process, port):
+        answer = await ask(port, get("/"))
+        assert await asyncio.to_thread(process.stop) == 0
+    assert (status_of(answer), body_of(answer)) == (200, b"ok")
+    [line] = (line for line in process.lines if line["event"] == "users are measured")
+    assert line["measurements_port"] is None  # nobody has a token
+
+
+async def test_what_is_under_way_at_the_end_is_answered_and_who_comes_late_too(tmp_path: Path) -> None:
+    asked, go = asyncio.Event(), asyncio.Event()
+
+    async def script(visit: Visit) -> None:
+        while True:
+            if b"/slow" in await visit.head():
+                asked.set()
+                await go.wait()
+            await visit.say(OK)
+
+    linger = "--meter-linger=2"
+    async with application(script) as app, meter(tmp_path, app.address.port, linger) as (process, port):
+        slow = asyncio.create_task(ask(port, get("/slow")))
+        await asked.wait()
+        process.popen.send_signal(signal.SIGTERM)
+        await asyncio.to_thread(process.until, "stopping")
+        late = await ask(port, get("/late", last=False))  # it ends: the connection was to be closed
+        go.set()
+        answer = await slow
+        assert await asyncio.to_thread(process.wait) == 0
+    assert (status_of(answer), body_of(answer)) == (200, b"ok")
+    assert (status_of(late), b"connection: close" in late.lower()) == (200, True)
+
+
+async def test_users_are_told_to_the_controller_by_the_names_of_the_policy(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("of-the-pod")
+    async with latency_controller() as controller, application(answering(OK)) as app:
+        controller.says(instructions(identity=HEADER, tell_addresses=True))
+        options = [
+            f"--meter-controller={controller.url}",
+            f"--meter-token-file={token}",
+            f"--meter-ca-file={CERTIFICATE / 'server.crt'}",
+            "--meter-linger=0",
+        ]
+        async with meter(tmp_path, app.address.port, *options) as (process, port):
+            await asyncio.to_thread(process.until, "users are named for a policy")
+            count = len(controller.messages)
+            await ask(port, get("/", "X-User: alice"))
+            while not (users := (await controller.message(count)).users):
+                count += 1
+            assert await asyncio.to_thread(process.stop) == 0
+    [user] = users
+    assert (user.user, user.address, len(user.microseconds)) == (hash_identity(KEY, "alice"), "127.0.0.1", 1)
+    assert set(controller.tokens) == {"Bearer of-the-pod"}
+    assert "alice" not in process.text
+    assert "127.0.0.1:" not in "".join(str(message) for message in controller.messages)
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        pytest.param("--meter-identity=Cookie", "which cookie tells users", id="a cookie without a name"),
+        pytest.param("--meter-controller=http://c", "--meter-controller", id="a controller without TLS"),
+    ],
+)
+def test_what_cannot_be_right_ends_it_at_once(option: str, says: str) -> None:
+    with berth("run", "meter", *QUIET, "--meter-port=0", option) as process:
+        assert process.wait() == 2
+    assert says in process.text
