@@ -10,7 +10,6 @@ refused one had no effect.
 from __future__ import annotations
 
 import asyncio
-import random
 import ssl
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -21,43 +20,35 @@ import aiohttp
 import msgspec
 import structlog
 
+from berth.kube.backoff import backoff as backoff
 from berth.kube.connection import Connection, ConnectionConfigError
 from berth.kube.decoding import ObjectDecoder
 from berth.kube.errors import ApiError, error_from_response, readable, unreadable
-from berth.kube.http_answer import HttpAnswer
+from berth.kube.http_answer import HttpAnswer, TooLargeError
+from berth.kube.in_turns import in_turns
 from berth.kube.lines import Lines
 from berth.kube.lists import RawList, read_list
 from berth.kube.metrics import API_LATENCY, API_REQUESTS
-from berth.kube.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Request
+from berth.kube.page_size import LIST_PAGE, PAGE_GROWTH, PageSize
+from berth.kube.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Request, selection
 from berth.kube.resources import Resource
-from berth.kube.transport import Transport
+from berth.kube.transport import Transport, read_body
 
 T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
 USER_AGENT = "berth"
-LIST_PAGE = 500
-PAGE_GROWTH = 4
-"""Factor by which pages are larger after a list has expired between two: larger ones take less time together."""
+LARGEST_REFUSAL = 2**20
+"""Bytes that are read of the refusal of a watch."""
 TRANSPORT_ERRORS = (aiohttp.ClientError, OSError, ConnectionConfigError)
 """What a broken connection raises (TimeoutError is an OSError), and credentials that cannot be read at the moment;
 ApiError is an answer and not among them."""
 _TLS_ERRORS = (ssl.SSLError, aiohttp.ClientSSLError)
 
 
-def backoff(attempt: int, *, base: float = 0.2, cap: float = 10.0) -> float:
-    """Seconds to wait before attempt number `attempt` (from 0): exponential with full jitter, at least a tenth."""
-    top = min(cap, base * 2.0 ** min(attempt, 16))
-    return top * (0.1 + 0.9 * random.random())  # noqa: S311 - jitter, not a secret
-
-
 def _name_of(item: Any) -> str:
     return str(item["metadata"]["name"] if isinstance(item, dict) else item.metadata.name)
-
-
-def _selection(label_selector: str | None, field_selector: str | None) -> dict[str, str]:
-    return {name: text for name, text in (("labelSelector", label_selector), ("fieldSelector", field_selector)) if text}
 
 
 class ApiClient:
@@ -147,11 +138,17 @@ class ApiClient:
         """
         path = resource.path(namespace)
         factor = self._page_factors.get(path, 1)
-        params = {"limit": str(limit * factor), **_selection(label_selector, field_selector)}
-        request = Request("GET", resource, path, params=params, verb="LIST")
+        params, size = selection(label_selector, field_selector), PageSize(limit, factor=factor)
         while True:
+            params["limit"] = str(size.limit)
             try:
-                body = await self._repeat(request)
+                body = await self._repeat(
+                    Request("GET", resource, path, params=params, largest=size.largest, verb="LIST")
+                )
+            except TooLargeError:
+                if size.shrink():
+                    continue
+                raise
             except ApiError as error:
                 if error.expired and "continue" in params:
                     self._page_factors[path] = factor * PAGE_GROWTH
@@ -161,6 +158,9 @@ class ApiClient:
                 if not page.metadata.resource_version:
                     # An empty copy would be taken for a cluster without objects.
                     raise ValueError("a list without resourceVersion")
+                if page.metadata.continue_ and page.metadata.continue_ == params.get("continue"):
+                    raise ValueError("a list that goes on where it is")
+            size.read(len(page.items or ()), len(body))
             yield page
             if not page.metadata.continue_:
                 self._page_factors.pop(path, None)
@@ -184,7 +184,7 @@ class ApiClient:
             )
             try:
                 async for page in pages:
-                    for item in page.items or ():
+                    async for item in in_turns(page.items or ()):
                         with readable(bytes(item)):
                             found.append(decoder.decode(item))
             except ApiError as error:
@@ -306,7 +306,7 @@ class ApiClient:
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
             "timeoutSeconds": str(timeout_seconds),
-            **_selection(label_selector, field_selector),
+            **selection(label_selector, field_selector),
         }
         generation = self.connection.generation
         try:
@@ -321,7 +321,9 @@ class ApiClient:
             if response.status == 401:
                 await self._renew(generation)
             if response.status != 200:
-                raise error_from_response(response.status, await response.read(), response.headers.get("Retry-After"))
+                async with asyncio.timeout(self._seconds):
+                    words = await read_body(response, LARGEST_REFUSAL)
+                raise error_from_response(response.status, words, response.headers.get("Retry-After"))
             reader = Lines()
             async for chunk in response.content.iter_any():
                 if lines := reader.feed(chunk):
@@ -336,6 +338,8 @@ class ApiClient:
                 if not error.retryable or attempt == self._retries:
                     raise
                 await asyncio.sleep(max(error.retry_after or 0.0, backoff(attempt)))
+            except TooLargeError:
+                raise  # as it would be again
             except TRANSPORT_ERRORS:
                 if attempt == self._retries:
                     raise
@@ -357,7 +361,7 @@ class ApiClient:
                 break
         if status >= 300:
             raise error_from_response(status, answer, retry_after)
-        if not (answer.lstrip()[:1] == b"{" and answer.rstrip()[-1:] == b"}"):
+        if not (answer[:99].lstrip()[:1] == b"{" and answer[-99:].rstrip()[-1:] == b"}"):
             raise unreadable(status, answer, "no JSON object")
         return answer
 
@@ -373,13 +377,9 @@ class ApiClient:
             started = time.perf_counter()
             try:
                 answer = await self._transport.send(
-                    request.method,
-                    request.path,
-                    params=request.params,
-                    headers=headers,
-                    body=data,
-                    seconds=seconds,
-                )
+                    request.method, request.path, params=request.params, headers=headers, body=data, seconds=seconds,
+                    largest=request.largest,
+                )  # fmt: skip
             except TRANSPORT_ERRORS:
                 API_REQUESTS.labels(verb, plural, "error").inc()
                 raise

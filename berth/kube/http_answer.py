@@ -6,7 +6,6 @@ has no length of its own, and what is kept of the headers.
 
 from __future__ import annotations
 
-import gzip
 import zlib
 from typing import NamedTuple
 
@@ -14,6 +13,9 @@ import httptools
 
 LARGEST_HEAD = 65_536
 """Bytes before a body, and between two of its chunks, at the most."""
+LARGEST_BODY = 2**28
+"""Bytes of a body at the most, compressed or not: one without end must not take all memory."""
+_GZIP = 16 + zlib.MAX_WBITS
 
 
 class HttpAnswer(NamedTuple):
@@ -31,11 +33,17 @@ class MalformedAnswerError(ConnectionError):
     """What came is no HTTP answer, or none that was asked for; the connection is of no use any more."""
 
 
+class TooLargeError(MalformedAnswerError):
+    """The body is larger than it may be."""
+
+
 class AnswerReader:
     """Reads one answer after another from one connection."""
 
     def __init__(self) -> None:
         """Wait for the first answer."""
+        self.largest = LARGEST_BODY
+        """bytes that a body may have"""
         self.lasting = True
         """False once the connection takes no further request: the server closes it after this answer"""
         self._parser = httptools.HttpResponseParser(self)
@@ -58,7 +66,8 @@ class AnswerReader:
             self._parser.feed_data(data)
         except httptools.HttpParserCallbackError as error:
             cause = error.__context__
-            raise MalformedAnswerError(str(cause or error)) from error
+            kind = type(cause) if isinstance(cause, MalformedAnswerError) else MalformedAnswerError
+            raise kind(str(cause or error)) from error
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             raise MalformedAnswerError(f"no HTTP/1.1 answer: {error}, in {data[:80]!r}") from error
         if self._complete is None and self._around > LARGEST_HEAD:
@@ -75,6 +84,7 @@ class AnswerReader:
         self._begun = False
         self._around = 0
         self._body: list[bytes] = []
+        self._size = 0
         self._retry_after: str | None = None
         self._measured = False
         self._compressed = False
@@ -82,11 +92,23 @@ class AnswerReader:
 
     def _answer(self) -> HttpAnswer:
         body = b"".join(self._body)
-        try:
-            whole = gzip.decompress(body) if self._compressed and body else body
-        except (OSError, EOFError, zlib.error) as error:
-            raise MalformedAnswerError(f"no gzip: {error}") from error
+        whole = self._unzipped(body) if self._compressed and body else body
         return HttpAnswer(self._parser.get_status_code(), whole, self._retry_after)
+
+    def _unzipped(self, body: bytes) -> bytes:
+        unzip = zlib.decompressobj(_GZIP)
+        try:
+            whole = unzip.decompress(body, self.largest + 1)
+        except zlib.error as error:
+            raise MalformedAnswerError(f"no gzip: {error}") from error
+        self._check(len(whole))
+        if not unzip.eof:
+            raise MalformedAnswerError("no gzip: it has no end")
+        return whole
+
+    def _check(self, size: int) -> None:
+        if size > self.largest:
+            raise TooLargeError(f"a body of more than {self.largest} bytes")
 
     # What the parser calls.
 
@@ -122,6 +144,8 @@ class AnswerReader:
     def on_body(self, data: bytes) -> None:
         """Keep a part of the body."""
         self._around = 0
+        self._size += len(data)
+        self._check(self._size)
         self._body.append(data)
 
     def on_message_complete(self) -> None:

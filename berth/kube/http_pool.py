@@ -15,7 +15,7 @@ from typing import cast
 from urllib.parse import urlencode, urlsplit
 
 from berth.kube.connection import Connection
-from berth.kube.http_answer import AnswerReader, HttpAnswer, MalformedAnswerError
+from berth.kube.http_answer import LARGEST_BODY, AnswerReader, HttpAnswer, MalformedAnswerError
 
 CONNECT_SECONDS = 5.0
 """Seconds for the connection and its TLS handshake."""
@@ -42,6 +42,7 @@ class HttpPool:
         headers: Mapping[str, str],
         body: bytes | None,
         seconds: float,
+        largest: int = LARGEST_BODY,
     ) -> HttpAnswer:
         """Send a request and read its answer, within so many seconds.
 
@@ -52,8 +53,10 @@ class HttpPool:
             headers: further ones, such as those that authenticate.
             body: what to send, None for nothing.
             seconds: the longest that connecting, sending and reading may take together.
+            largest: bytes of the answer's body at the most.
 
         Raises:
+            TooLargeError: it is larger.
             ssl.SSLError: the handshake failed; nothing has been sent.
             OSError (with TimeoutError): there was no connection, no answer in time, or no whole one.
             ValueError: a header has a line break in it.
@@ -62,7 +65,7 @@ class HttpPool:
         async with asyncio.timeout(seconds):
             channel = self._take() or await self._connect()
             try:
-                answer = await channel.exchange(head + body if body else head)
+                answer = await channel.exchange(head + body if body else head, largest)
             except BaseException:
                 channel.drop()  # its answer may come when the next is waited for
                 raise
@@ -158,15 +161,15 @@ class _Channel(asyncio.Protocol):
             return False
         return self._reader.lasting and self._reader.empty
 
-    async def exchange(self, request: bytes) -> HttpAnswer:
-        """Send a request and wait for its answer.
+    async def exchange(self, request: bytes, largest: int) -> HttpAnswer:
+        """Send a request and wait for its answer, whose body may have so many bytes.
 
         Raises:
             OSError: the connection ended before, or what came is no answer.
         """
         if self._transport is None or self._transport.is_closing():
             raise ConnectionResetError("the server has closed the connection")
-        self._answer = asyncio.get_running_loop().create_future()
+        self._answer, self._reader.largest = asyncio.get_running_loop().create_future(), largest
         self._transport.write(request)
         try:
             return await self._answer

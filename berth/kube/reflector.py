@@ -23,6 +23,7 @@ from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.decoding import ObjectDecoder, at_any_depth
 from berth.kube.errors import ApiError, error_from_event
 from berth.kube.history import went_back
+from berth.kube.in_turns import in_turns
 from berth.kube.interning import PodInterning
 from berth.kube.memory import collection_paused
 from berth.kube.meta import HasMetadata, object_key
@@ -32,7 +33,6 @@ from berth.kube.resources import Resource, version_number
 from berth.kube.watch_lines import EVENT_DECODER, IDENTITY_DECODER, key_of, named
 
 log = structlog.get_logger(__name__)
-
 
 CHANGES = ("ADDED", "MODIFIED", "DELETED")
 """Types of watch events that carry an object."""
@@ -216,7 +216,7 @@ class Reflector(Generic[T]):
                 async for page in pages:
                     self._last_contact = time.monotonic()
                     version = page.metadata.resource_version
-                    for raw in page.items or ():
+                    async for raw in in_turns(page.items or ()):
                         self._take(raw, fresh)
             self._replace(fresh)
             self._version = version

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from berth.kube.http_answer import LARGEST_BODY
 from berth.kube.resources import Resource
 
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -30,5 +31,12 @@ class Request:
     """media type of the body"""
     params: dict[str, str] | None = None
     """of the query"""
+    largest: int = LARGEST_BODY
+    """bytes of the answer at the most"""
     verb: str = ""
     """what the metrics call it; empty: as the method"""
+
+
+def selection(label_selector: str | None, field_selector: str | None) -> dict[str, str]:
+    """The part of the query that selects objects of a collection."""
+    return {name: text for name, text in (("labelSelector", label_selector), ("fieldSelector", field_selector)) if text}

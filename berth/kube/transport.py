@@ -15,7 +15,7 @@ import aiohttp
 from yarl import URL
 
 from berth.kube.connection import Connection
-from berth.kube.http_answer import HttpAnswer
+from berth.kube.http_answer import LARGEST_BODY, HttpAnswer, TooLargeError
 from berth.kube.http_pool import CONNECT_SECONDS, HttpPool
 from berth.kube.precedence import Precedence
 
@@ -63,20 +63,22 @@ class Transport:
         headers: Mapping[str, str],
         body: bytes | None,
         seconds: float,
+        largest: int = LARGEST_BODY,
     ) -> HttpAnswer:
-        """Send one request and read its answer, within so many seconds."""
+        """Send one request and read its answer, within so many seconds and bytes."""
         session = self._open()
         with nullcontext() if method == "GET" else self.writes.taken():
             if not self._connection.proxy:
                 return await self._pool.request(
-                    method, path, params=params, headers=headers, body=body, seconds=seconds
+                    method, path, params=params, headers=headers, body=body, seconds=seconds, largest=largest
                 )
             # Not rounded up to whole seconds: a write that ends too late would be one without leadership.
             timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS, ceil_threshold=math.inf)
             async with session.request(
                 method, self._url(path), params=params, data=body, headers=headers, timeout=timeout, **self._route()
             ) as response:
-                return HttpAnswer(response.status, await response.read(), response.headers.get("Retry-After"))
+                body = await read_body(response, largest)
+                return HttpAnswer(response.status, body, response.headers.get("Retry-After"))
 
     async def watch(self, path: str, *, params: dict[str, str], silence_seconds: float) -> aiohttp.ClientResponse:
         """Begin a watch; the answer is to be read and released by the caller, and ends when nothing comes so long."""
@@ -103,3 +105,19 @@ class Transport:
         if self._connection.proxy:
             route["proxy"] = self._connection.proxy
         return route
+
+
+async def read_body(response: aiohttp.ClientResponse, largest: int) -> bytes:
+    """Read the body of an answer of aiohttp.
+
+    Raises:
+        TooLargeError: it has more bytes than that.
+    """
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > largest:
+            raise TooLargeError(f"a body of more than {largest} bytes")
+        parts.append(part)
+    return b"".join(parts)

@@ -30,11 +30,12 @@ import aiohttp
 import structlog
 from yarl import URL
 
-from berth.kube.client import PAGE_GROWTH, TRANSPORT_ERRORS, ApiClient, backoff
+from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.connection import Connection, ConnectionConfigError
 from berth.kube.errors import ApiError
 from berth.kube.history import went_back
 from berth.kube.metrics import WATCH_AGE, WATCH_EVENTS
+from berth.kube.page_size import PAGE_GROWTH
 from berth.kube.resources import Resource
 from berth.runtime.loop_executor import LoopExecutor
 from berth.runtime.metadata_response import MetadataResponse

@@ -9,11 +9,13 @@ import json
 import urllib.request
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from prometheus_client import REGISTRY
 
 from berth.kube.client import ApiClient
 from berth.kube.objects import ConfigMap
+from berth.kube.page_size import LARGEST_PAGE
 from berth.kube.reflector import Reflector
 from berth.kube.resources import APP_GROUPS, CONFIGMAPS, NAMESPACES, PODS, Resource
 from hack.harness.cluster import bound_pod
@@ -96,6 +98,21 @@ class TestFollowing:
                 sizes = [len(page.items or ()) async for page in client.list_pages(CONFIGMAPS, namespace=namespace)]
                 assert sizes[:2] == [500, 500]
                 assert len(sizes) == 3
+
+    async def test_objects_of_a_megabyte_come_a_few_at_a_time(self, cluster: LocalCluster, namespace: str) -> None:
+        async with client_of(cluster) as client:
+            names = [f"c{number:02d}" for number in range(20)]
+            for name in names:
+                await client.create(
+                    CONFIGMAPS, config_map(name) | {"data": {"k": "x" * 1_000_000}}, namespace=namespace
+                )
+            found, sizes = list[str](), list[int]()
+            selector = "metadata.name!=kube-root-ca.crt"
+            async for page in client.list_pages(CONFIGMAPS, namespace=namespace, field_selector=selector):
+                found += [msgspec.json.decode(item)["metadata"]["name"] for item in page.items or ()]
+                sizes.append(sum(len(bytes(item)) for item in page.items or ()))
+        assert found == names
+        assert max(sizes) < LARGEST_PAGE < sum(sizes)
 
     async def test_selectors(self, cluster: LocalCluster, namespace: str) -> None:
         async with client_of(cluster) as client:

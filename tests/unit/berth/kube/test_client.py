@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +18,10 @@ from berth.kube import client as client_module
 from berth.kube.client import ApiClient, backoff
 from berth.kube.connection import load_connection
 from berth.kube.errors import ApiError
+from berth.kube.http_answer import TooLargeError
 from berth.kube.resources import CONFIGMAPS
 from tests.support.api_server import Answer, Request, api_server, refusal
+from tests.support.http_server import http_server
 
 
 @pytest.fixture
@@ -160,6 +163,37 @@ async def test_a_list_that_expires_between_pages_is_read_in_larger_ones(page: in
             assert [int(URL(request.path).query["limit"]) for request in server.requests] == asked
             await anext(client.list_pages(CONFIGMAPS))
             assert URL(server.requests[-1].path).query["limit"] == "500"
+
+
+async def test_a_list_that_never_comes_to_an_end_is_an_error(no_pause: None) -> None:
+    page = {"metadata": {"resourceVersion": "1", "continue": "x"}, "items": []}
+    with api_server(lambda _: Answer(200, page)) as server:
+        async with ApiClient(server.connection()) as client:
+            with pytest.raises(ApiError, match="goes on where it is"):
+                await client.list_all(CONFIGMAPS)
+    assert server.count("GET") == 2
+
+
+@pytest.mark.parametrize(
+    ("pause", "error"),
+    [pytest.param(0.0, TooLargeError, id="at once"), pytest.param(0.01, TimeoutError, id="bit by bit")],
+)
+async def test_the_refusal_of_a_watch_has_an_end(
+    pause: float, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Something on the way that says 502 and goes on talking held the watch up for ever, or took all memory."""
+    monkeypatch.setattr(client_module, "LARGEST_REFUSAL", 100_000)
+
+    async def without_end(_: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 502 Bad Gateway\r\n\r\n")
+        while True:
+            writer.write(b"x" * (1 if pause else 10_000))
+            await writer.drain()
+            await asyncio.sleep(pause)
+
+    async with http_server(without_end) as server, ApiClient(server.connection(), timeout=0.5) as client:
+        with pytest.raises(error):
+            await anext(client.watch_chunks(CONFIGMAPS, resource_version="1"))
 
 
 async def test_a_list_that_expires_at_once_is_an_error() -> None:

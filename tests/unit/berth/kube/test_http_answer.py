@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
+import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.kube.http_answer import LARGEST_HEAD, AnswerReader, HttpAnswer, MalformedAnswerError
+from berth.kube.http_answer import LARGEST_HEAD, AnswerReader, HttpAnswer, MalformedAnswerError, TooLargeError
 
 OK = b"HTTP/1.1 200 OK\r\n"
 ZIPPED = gzip.compress(b"{}" * 500)
@@ -148,3 +150,41 @@ def test_an_answer_that_is_cut_off_is_none(data: bytes) -> None:
 def test_what_is_no_answer_is_refused(data: bytes) -> None:
     with pytest.raises(MalformedAnswerError):
         AnswerReader().feed(data)
+
+
+LARGE = b"x" * 1000
+HEAD = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(OK + b"Content-Length: 1000\r\n\r\n" + LARGE, id="length"),
+        pytest.param(HEAD + b"3e8\r\n" + LARGE + b"\r\n0\r\n\r\n", id="chunks"),
+        pytest.param(HEAD + b"3e8\r\n" + LARGE + b"\r\n", id="chunks without end"),
+        pytest.param(OK + b"\r\n" + LARGE, id="until the connection ends"),
+        pytest.param(
+            OK
+            + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(gzip.compress(LARGE))
+            + gzip.compress(LARGE),
+            id="compressed",
+        ),
+    ],
+)
+def test_a_body_that_is_larger_than_it_may_be_is_refused(data: bytes) -> None:
+    reader = AnswerReader()
+    reader.largest = 999
+    with pytest.raises(TooLargeError, match="more than 999 bytes"):
+        reader.feed(data)
+
+
+def test_a_compressed_body_without_end_takes_no_more_memory_than_it_may() -> None:
+    zeros = zlib.compressobj(wbits=31)
+    body = b"".join(zeros.compress(bytes(2**20)) for _ in range(64)) + zeros.flush()
+    reader = AnswerReader()
+    reader.largest = 2**20
+    tracemalloc.start()
+    with pytest.raises(TooLargeError):
+        reader.feed(OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    assert tracemalloc.get_traced_memory()[1] < 2**23
+    tracemalloc.stop()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.kube import lines
 from berth.kube.lines import Lines
 
 
@@ -27,3 +29,12 @@ def test_a_line_of_many_megabytes_in_small_chunks_takes_no_time() -> None:
     [line] = reader.feed(b"\n")
     assert len(line) == count * len(chunk)
     assert time.process_time() - began < 1.0
+
+
+def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would take all memory, and no silence would tell."""
+    monkeypatch.setattr(lines, "LARGEST_LINE", 10)
+    reader = Lines()
+    assert [reader.feed(b"12345\n12345") for _ in range(3)] == [[b"12345"], [b"1234512345"], [b"1234512345"]]
+    with pytest.raises(ValueError, match="a line of more than 10 bytes"):
+        reader.feed(b"678901")

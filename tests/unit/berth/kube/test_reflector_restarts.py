@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 from berth.kube import reflector as reflector_module
-from berth.kube.client import LIST_PAGE, ApiClient
+from berth.kube.client import ApiClient
 from berth.kube.lists import ListMeta, RawList
 from berth.kube.objects import ConfigMap
+from berth.kube.page_size import LIST_PAGE
 from berth.kube.reflector import Reflector
 from berth.kube.resources import CONFIGMAPS
 from tests.support.api_server import Answer, Request, api_server

@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from berth.kube.http_answer import TooLargeError
 from berth.kube.http_pool import HttpPool
 from berth.kube.transport import Transport
 from tests.support.api_server import Answer, ApiServer, Request, api_server
@@ -37,6 +38,16 @@ async def test_the_answer_is_the_same_either_way(proxied: bool) -> None:
     assert request.path == ("http://api.example:6443" if proxied else "") + "/api?a=b+c"
     assert (request.method, request.body) == ("POST", b"{}")
     assert (request.headers["x"], request.headers["user-agent"]) == ("y", "berth-test")
+
+
+@pytest.mark.parametrize("proxied", [False, True], ids=["directly", "through a proxy"])
+async def test_an_answer_that_is_larger_than_it_may_be_is_broken_off_either_way(proxied: bool) -> None:
+    with api_server(lambda _: Answer(200, b"x" * 1000)) as server:
+        transport = through(server) if proxied else Transport(server.connection(), user_agent="berth-test")
+        transport.open()
+        with pytest.raises(TooLargeError, match="more than 999 bytes"):
+            await transport.send("GET", "/api", params=None, headers={}, body=None, seconds=20.0, largest=999)
+        await transport.close()
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308], ids=str)
