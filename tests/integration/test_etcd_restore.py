@@ -105,3 +105,45 @@ def test_a_history_that_is_beyond_that_of_the_watches_is_noticed_by_the_lease(
         assert "it was restored from a backup" in controller.tail()
     with placing(Path(cluster.kubeconfig)):
         stage.wait_bound("missed", timeout=60)
+
+
+def test_a_binding_that_is_lost_before_the_watch_shows_it_is_made_again(
+    fresh_cluster: Callable[..., LocalCluster], tmp_path: Path
+) -> None:
+    """The pod is in the backup, its Binding is not; the watches that go on afterwards list the pod as it was known."""
+    cluster = fresh_cluster(**BARE)
+    stage = Stage(cluster)
+    pods = "/api/v1/pods"
+    stage.nodes("n1", cpu="1")
+    with (
+        FaultProxy(cluster, directory=tmp_path) as proxy,
+        ControllerProcess.start(
+            ["placement"], kubeconfig=proxy.kubeconfig, directory=tmp_path, arguments=["--no-leader-elect"]
+        ) as controller,
+    ):
+        controller.wait_ready()
+        held = proxy.add(Fault.HOLD)
+        stage.pod("lost", cpu="900m")
+        proxy.wait_hits(held)
+        backup = Backup(cluster, tmp_path)
+        stage.api.close()
+        # From here on the watch of pods tells nothing.
+        silent = proxy.add(Fault.SILENCE, method="GET", path=pods)
+        proxy.cut_watches()
+        proxy.wait_hits(silent, 2)
+        proxy.release(held)
+        eventually(
+            lambda: controller.metric("berth_placement_bindings_total", outcome="bound"),
+            accept=lambda count: count == 1,
+            what="an answer to the binding",
+        )
+        assert stage.bound() == {"lost": "n1"}
+        stage.api.close()
+        backup.restore()
+        stage.api.close()
+        assert stage.bound() == {}
+        proxy.release(silent)
+        proxy.cut_watches()
+        assert stage.wait_bound("lost", timeout=120) == {"lost": "n1"}
+        assert [binding.pod for binding in proxy.bindings] == ["lost", "lost"]
+        assert "binding lost" in controller.tail()
