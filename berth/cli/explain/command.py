@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
@@ -39,6 +40,9 @@ Config = Annotated[
     typer.Option(help="Profiles of the placement controller, if it was started with --placement-config."),
 ]
 Form = Annotated[Output, typer.Option("--output", "-o", help="Form of the answer.")]
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+"""A name of a namespace, as a regular expression."""
 
 
 @explain.command("pod")
@@ -179,6 +183,9 @@ def _run(
 async def _get(client: ApiClient, resource: Any, name: str, namespace: str, plural: str) -> Any:
     if not name:
         _refuse(f"the name of the {resource.kind} is empty; `kubectl get {plural}` lists names")
+    if resource.namespaced and not re.fullmatch(_LABEL, namespace):
+        # The path of another would be one that the API server does not know, as that of a kind it does not have.
+        _refuse(f"{namespace!r} is no name of a namespace; `kubectl get namespaces` lists them")
     try:
         return await client.get(resource, name, namespace=namespace or None)
     except ApiError as error:

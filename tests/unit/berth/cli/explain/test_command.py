@@ -62,6 +62,16 @@ def test_an_empty_name_is_refused_before_anything_is_asked(kind: str, dead: str)
     assert "is empty; `kubectl get" in result.stderr
 
 
+@pytest.mark.parametrize("kind", ["pod", "appgroup"])
+@pytest.mark.parametrize("namespace", ["../x", "a/b", "a b", "Shop"])
+def test_what_is_no_name_of_a_namespace_is_refused_before_anything_is_asked(
+    kind: str, namespace: str, dead: str
+) -> None:
+    result = CliRunner().invoke(app, ["explain", kind, "x", "-n", namespace, "--kubeconfig", dead])
+    assert result.exit_code == 2
+    assert f"{namespace!r} is no name of a namespace; `kubectl get namespaces` lists them" in result.stderr
+
+
 def test_a_name_is_needed() -> None:
     assert CliRunner().invoke(app, ["explain", "pod"]).exit_code == 2
 

@@ -107,7 +107,7 @@ def test_what_is_said_of_pairs_is_about_calls(distribution: str, shown: list[str
 
 
 def test_nodes_that_are_gone_are_named_with_what_that_means() -> None:
-    pods = [member("front", "a1"), member("back", "old"), member("back", "old", name="back-2"), member("back", name="w")]
+    pods = [member("front", "a1"), *(member("back", node, name=f"b{i}") for i, node in enumerate(("old", "old", "")))]
     document = explained(*pods)
     assert document["goneNodes"] == [{"name": "old", "pods": 2}]
     said = "old (2 pods): no node of that name is there any more; what calls cost, and what survives, is without them"
