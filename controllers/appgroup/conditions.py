@@ -70,7 +70,7 @@ def _placed(plan: SpecPlan, by_workload: Mapping[str, Sequence[PodFacts]]) -> tu
         )
     if not members:
         return ConditionStatus.FALSE, "NoPods", f"No pod carries the labels of this group{note}"
-    progress = f"{sum(1 for pod in members if pod.node)} of {plan.num_members} members on a node"
+    progress = f"{sum(1 for pod in members if pod.node)} of {max(plan.num_members, len(members))} members on a node"
     if waiting:
         text = f"{progress}; {counted(len(waiting), 'pod')} without a node: {listed(waiting)}{note}"
         return ConditionStatus.FALSE, "PodsWaiting", text

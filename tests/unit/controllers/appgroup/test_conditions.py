@@ -103,6 +103,11 @@ PLACED = [
         "3 of 3 members on a node; no pod waits" + STRANGER,
         id="all",
     ),
+    pytest.param(
+        [facts("web-1", "web"), facts("web-2", "web"), facts("cart-1", "cart"), facts("co-1", "checkout")],
+        "4 of 4 members on a node; no pod waits",
+        id="more than numMembers",
+    ),
 ]
 
 
