@@ -112,3 +112,8 @@ SOCKET_STATUSES = Resource(
     "berth.dev", "v1alpha1", "socketstatuses", "SocketStatus", objects.CustomObject, namespaced=False
 )
 WORKLOAD_PROFILES = Resource("berth.dev", "v1alpha1", "workloadprofiles", "WorkloadProfile", objects.CustomObject)
+LATENCY_POLICIES = Resource("berth.dev", "v1alpha1", "latencypolicies", "LatencyPolicy", objects.CustomObject)
+TOKEN_REVIEWS: Resource[dict[str, Any]] = Resource(
+    "authentication.k8s.io", "v1", "tokenreviews", "TokenReview", dict, namespaced=False
+)
+SECRETS: Resource[dict[str, Any]] = Resource("", "v1", "secrets", "Secret", dict)

@@ -12,12 +12,13 @@ import yaml
 from hack.harness.cluster import REPOSITORY, eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
+from tests.support.latency_stand import LatencyStand
 from tests.support.placing import STAGE_LABEL, Stage, chain
 from tests.support.socket_stand import SocketStand
 
 MANIFESTS = REPOSITORY / "deploy" / "rbac"
 NAMESPACE = "berth-system"
-CONTROLLERS = ("appgroup", "networktopology", "placement", "socketstatus")
+CONTROLLERS = ("appgroup", "latency", "networktopology", "placement", "socketstatus")
 
 Start = Callable[[str], ControllerProcess]
 
@@ -45,6 +46,8 @@ def start(secured: LocalCluster, tmp_path: Path) -> Iterator[Start]:
     def begin(name: str) -> ControllerProcess:
         kubeconfig = secured.service_account_kubeconfig(NAMESPACE, f"berth-{name}", path=tmp_path / name)
         arguments = ["--lease-namespace", NAMESPACE, "--lease-duration", "3"]
+        if name == "latency":
+            arguments += ["--latency-listen", "127.0.0.1", "--latency-port", "0"]
         process = ControllerProcess.start([name], kubeconfig=kubeconfig, directory=tmp_path, arguments=arguments)
         running.append(process)
         return process.wait_leader().wait_ready()
@@ -146,12 +149,20 @@ def test_socketstatus_may_pair_pods_and_tidy(secured: LocalCluster, start: Start
     node.close()
 
 
+def test_latency_may_move_a_pod_and_answer_meters_and_agents(secured: LocalCluster, start: Start) -> None:
+    process = start("latency")
+    with LatencyStand(secured, {"a": 120, "b": 20}, system=NAMESPACE) as stand:
+        stand.deploy()
+        stand.want(hardMaxLatency=80)
+        stand.wait_settled("b")
+        assert _refused(process) == []
+
+
 FORBIDDEN = [
     ("", "pods", "", "create"),
     ("", "pods", "", "update"),
     ("", "pods", "", "patch"),
     ("", "pods", "", "delete"),
-    ("", "pods", "eviction", "create"),
     ("", "pods", "exec", "create"),
     ("", "nodes", "", "update"),
     ("", "nodes", "", "patch"),
@@ -174,6 +185,8 @@ FORBIDDEN = [
     ("berth.dev", "socketstatuses", "", "create"),
     ("berth.dev", "socketstatuses", "", "delete"),
     ("berth.dev", "workloadprofiles", "", "patch"),
+    ("berth.dev", "latencypolicies", "", "patch"),
+    ("apps", "deployments", "", "patch"),
     ("coordination.k8s.io", "leases", "", "update"),
     ("coordination.k8s.io", "leases", "", "delete"),
     ("", "users", "", "impersonate"),
@@ -183,6 +196,10 @@ FORBIDDEN = [
 ONLY = {
     ("", "pods", "binding", "create"): "placement",
     ("", "pods", "status", "patch"): "placement",
+    ("", "pods", "eviction", "create"): "latency",
+    ("apps", "deployments", "scale", "patch"): "latency",
+    ("authentication.k8s.io", "tokenreviews", "", "create"): "latency",
+    ("berth.dev", "latencypolicies", "status", "patch"): "latency",
     ("", "persistentvolumes", "", "patch"): "placement",
     ("", "persistentvolumeclaims", "", "patch"): "placement",
     ("", "configmaps", "", "list"): "networktopology",

@@ -1,0 +1,60 @@
+"""Which addresses of users may be probed: those that are somebody's, outside of the cluster. No I/O.
+
+Who reaches a meter chooses the address that agents send packets to, so that it must be none of the cluster's own:
+neither a pod's nor a node's, nor the metadata service of a cloud, which is link-local (169.254.169.254, fe80::/10) or
+among the addresses of its own that are named here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+_METADATA: Final = (ip_address("fd00:ec2::254"), ip_address("100.100.100.200"), ip_address("168.63.129.16"))
+"""Metadata services that are not link-local: of AWS over IPv6, Alibaba Cloud and Azure."""
+
+
+class ProbeRange:
+    """What may be probed."""
+
+    def __init__(self, never: Iterable[Network]) -> None:
+        """Begin; `never` are networks that are left out whatever nodes there are."""
+        self._never = tuple(never)
+        self._nodes: dict[str, tuple[Network, ...]] = {}
+
+    def node(self, name: str, networks: Iterable[str]) -> None:
+        """A node has these networks of pods, and addresses; none: it is gone."""
+        found = tuple(network for text in networks if (network := _network(text)) is not None)
+        if found:
+            self._nodes[name] = found
+        else:
+            self._nodes.pop(name, None)
+
+    def refusal(self, text: str) -> str | None:
+        """Return why an address is not probed; None if it may be."""
+        try:
+            found = ip_address(text)
+        except ValueError:
+            return "no IP address"
+        address: Address = found
+        if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
+            address = found.ipv4_mapped
+        special = address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified
+        if special or address.is_reserved or address in _METADATA:
+            return "a special address"
+        if any(address in network for network in self._never):
+            return "a network that is never probed"
+        if any(address in network for networks in self._nodes.values() for network in networks):
+            return "an address of the cluster"
+        return None
+
+
+def _network(text: str) -> Network | None:
+    try:
+        return ip_network(text, strict=False)
+    except ValueError:
+        return None

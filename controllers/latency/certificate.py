@@ -1,0 +1,85 @@
+"""The endpoint's certificate: one that it signs itself, for one name; whoever asks trusts it and nothing else. No I/O.
+
+There is no authority behind it: the ConfigMap that names the endpoint has the certificate, and who may write that is
+whom agents believe.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from berth.api.latency_exchange import SERVER_NAME
+
+LIFETIME: Final = timedelta(days=3650)
+"""How long a certificate is valid; nothing renews it while the controller runs."""
+LEAST_LEFT: Final = timedelta(days=365)
+"""How long it has to be valid still when a controller starts; else it makes another one."""
+_BEFORE: Final = timedelta(hours=24)
+
+
+class KeyPair(NamedTuple):
+    """A certificate and its private key, in PEM."""
+
+    certificate: bytes
+    """public"""
+    key: bytes
+    """secret"""
+
+
+def make_key_pair(now: datetime) -> KeyPair:
+    """Return a new pair that is valid from a day ago on: clocks differ."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVER_NAME)])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _BEFORE)
+        .not_valid_after(now + LIFETIME)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(SERVER_NAME)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    encoded = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return KeyPair(certificate.public_bytes(serialization.Encoding.PEM), encoded)
+
+
+def is_usable(pair: KeyPair, now: datetime) -> bool:
+    """Return whether a pair can be read, belongs together, and is valid for long enough."""
+    try:
+        certificate = x509.load_pem_x509_certificate(pair.certificate)
+        server_context(pair)
+    except (ValueError, ssl.SSLError):
+        return False
+    return certificate.not_valid_before_utc <= now and now + LEAST_LEFT <= certificate.not_valid_after_utc
+
+
+def server_context(pair: KeyPair) -> ssl.SSLContext:
+    """Return the TLS settings of a server with that pair.
+
+    Raises:
+        ssl.SSLError: the pair cannot be read, or does not belong together.
+    """
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # Python reads keys of files alone; one in memory is never on a disk.
+    file = os.memfd_create("berth-latency")
+    try:
+        os.write(file, pair.key + b"\n" + pair.certificate)
+        context.load_cert_chain(f"/proc/self/fd/{file}")
+    finally:
+        os.close(file)
+    return context

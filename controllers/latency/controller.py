@@ -1,0 +1,127 @@
+"""The latency controller: its parts, and how they start."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import structlog
+
+from berth.kube import resources as kinds
+from berth.kube.reflector import Handler, Reflector
+from berth.kube.resources import Resource
+from berth.runtime.component import ComponentContext, run_together
+from berth.runtime.workqueue import WorkQueue
+from berth.scheduling.cache.cache import Cache
+from controllers.latency.callers import Callers
+from controllers.latency.candidates import STORAGE, Candidates
+from controllers.latency.certificate import server_context
+from controllers.latency.desk import FrontDesk
+from controllers.latency.endpoint import Endpoint
+from controllers.latency.evictions import Evictions
+from controllers.latency.handlers import Handlers
+from controllers.latency.identity import load_identity, publish
+from controllers.latency.objects import AUTOSCALERS, DEPLOYMENTS, NETWORK_NODES
+from controllers.latency.observations import Observations
+from controllers.latency.orders import Orders
+from controllers.latency.places import Places
+from controllers.latency.policies import Policies
+from controllers.latency.reconciler import Reconciler
+from controllers.latency.settings import LatencySettings, networks_of
+from controllers.latency.workloads import Workloads
+
+log = structlog.get_logger(__name__)
+
+WORKERS: Final = 8
+"""Policies that are worked on at the same time."""
+
+
+class LatencyController:
+    """Moves pods near their users."""
+
+    Settings = LatencySettings
+
+    def __init__(self, context: ComponentContext, settings: LatencySettings) -> None:
+        """Prepare without I/O."""
+        self._context = context
+        self._settings = settings
+        client = context.client
+        self._queue: WorkQueue[str] = WorkQueue(lambda key: key.partition("/")[0])
+        self._policies = Policies()
+        self._workloads = Workloads()
+        self._places = Places(networks_of(settings.never_probe))
+        self._observations = Observations()
+        self._orders = Orders(time.monotonic)
+        candidates = Candidates(Cache(clock=time.monotonic))
+        self._handlers = handlers = Handlers(
+            self._queue,
+            policies=self._policies,
+            workloads=self._workloads,
+            candidates=candidates,
+            places=self._places,
+        )
+        self._watches: dict[str, Reflector[Any]] = {}
+        followed: list[tuple[Resource[Any], Handler[Any]]] = [
+            (kinds.LATENCY_POLICIES, handlers.policy_changed),
+            (DEPLOYMENTS, handlers.deployment_changed),
+            (AUTOSCALERS, handlers.autoscaler_changed),
+            (kinds.PODS, handlers.pod_changed),
+            (NETWORK_NODES, handlers.node_changed),
+            (kinds.NAMESPACES, candidates.namespace_changed),
+            *((storage, candidates.storage_changed) for storage in STORAGE),
+        ]
+        for resource, handler in followed:
+            watch = self._watches[resource.plural] = Reflector(client, resource)
+            watch.add_handler(handler)
+            context.watch(resource.plural, watch)
+        self._reconciler = Reconciler(
+            client=client,
+            recorder=context.recorder,
+            queue=self._queue,
+            policies=self._policies,
+            workloads=self._workloads,
+            candidates=candidates,
+            places=self._places,
+            observations=self._observations,
+            orders=self._orders,
+            evictions=Evictions(client, time.monotonic),
+            status_interval=settings.status_interval,
+        )
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        await run_together(*(watch.run() for watch in self._watches.values()), self._serve(), self._work())
+
+    async def _work(self) -> None:
+        # A pod or node that is not known yet is not gone.
+        for watch in self._watches.values():
+            await watch.synced.wait()
+        await self._queue.run(self._reconciler.reconcile, workers=WORKERS)
+
+    async def _serve(self) -> None:
+        """Listen, and say where, once it is known which pods there are."""
+        client, settings, namespace = self._context.client, self._settings, self._context.connection.namespace
+        identity = await load_identity(client, namespace, datetime.now(UTC))
+        desk = FrontDesk(
+            policies=self._policies,
+            workloads=self._workloads,
+            places=self._places,
+            observations=self._observations,
+            orders=self._orders,
+            key_of=identity.key_of,
+            agents=(namespace, settings.agent_account),
+            told=self._handlers.told,
+        )
+        endpoint = Endpoint(desk, Callers(client, time.monotonic))
+        for watch in self._watches.values():
+            await watch.synced.wait()
+        runner, port = await endpoint.start(settings.listen, settings.port, server_context(identity.pair))
+        try:
+            address = f"[{settings.address}]" if ":" in settings.address else settings.address
+            await publish(client, namespace, f"https://{address}:{port}", identity.pair.certificate)
+            log.info("listening", port=port, address=settings.address)
+            await asyncio.Event().wait()
+        finally:
+            await runner.cleanup()

@@ -1,0 +1,94 @@
+"""What meters and node agents say, put where it belongs; and what they are told to do. No I/O but waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from berth.api import latency_exchange as exchange
+from berth.api.latencypolicy import Exploration, LatencyPolicy
+from berth.kube.owners import owner_of
+from controllers.latency.callers import Caller
+from controllers.latency.observations import Observations
+from controllers.latency.orders import Orders
+from controllers.latency.places import Places
+from controllers.latency.policies import Policies
+from controllers.latency.workloads import Workloads
+
+
+class FrontDesk:
+    """What the endpoint talks to."""
+
+    def __init__(
+        self,
+        *,
+        policies: Policies,
+        workloads: Workloads,
+        places: Places,
+        observations: Observations,
+        orders: Orders,
+        key_of: Callable[[str], str],
+        agents: tuple[str, str],
+        told: Callable[[str], None],
+    ) -> None:
+        """Prepare.
+
+        Args:
+            policies: the policies.
+            workloads: their pods.
+            places: the nodes.
+            observations: gets what is told.
+            orders: what agents are to measure.
+            key_of: returns the key of the hashes of a policy's users, by its uid.
+            agents: namespace and name of the service account of node agents.
+            told: called with the key of a policy of which something was told.
+        """
+        self._policies = policies
+        self._workloads = workloads
+        self._places = places
+        self._observations = observations
+        self._orders = orders
+        self._key_of = key_of
+        self._agents = agents
+        self._told = told
+
+    def round_trips(self, caller: Caller, message: exchange.RoundTrips, *, new: bool) -> exchange.Instructions:
+        """Take in a meter's report, unless it was told before; of a pod of no policy, nothing is wanted."""
+        pod = self._workloads.pod(caller.namespace, caller.pod, caller.uid)
+        keys = self._policies.of(owner_of(pod)) if pod is not None else frozenset()
+        policy = self._policies.get(next(iter(keys))) if len(keys) == 1 else None
+        if pod is None or policy is None:
+            return exchange.Instructions()
+        if new and message.users and pod.spec.node_name:
+            place = self._places.place_of(pod.spec.node_name, policy.spec.sharing)
+            self._observations.served(policy.key, place, message.users, datetime.now(UTC))
+            self._told(policy.key)
+        return self._instructions(policy)
+
+    def is_agent(self, caller: Caller) -> bool:
+        """Return whether it is a node agent that speaks."""
+        return (caller.namespace, caller.account) == self._agents
+
+    def answers(self, node: str, message: exchange.ProbeAnswers) -> None:
+        """Take in what a node's agent has measured; what it was not asked is left out."""
+        for answer in message.answers:
+            key = self._orders.answer(node, answer)
+            policy = self._policies.get(key) if key is not None else None
+            if policy is None:
+                continue
+            place = self._places.place_of(node, policy.spec.sharing)
+            self._observations.probed(policy.key, place, answer.microseconds, datetime.now(UTC))
+            self._told(policy.key)
+
+    async def orders(self, node: str) -> exchange.ProbeOrders:
+        """Return what a node's agent is to measure, once there is anything, or after a while without any."""
+        return exchange.ProbeOrders(await self._orders.wait(node, exchange.PROBES_WAIT))
+
+    def _instructions(self, policy: LatencyPolicy) -> exchange.Instructions:
+        identity = policy.spec.users.identity
+        return exchange.Instructions(
+            policy=policy.metadata.name,
+            key=self._key_of(policy.metadata.uid),
+            identity=exchange.Identity(identity.source, identity.name or ""),
+            tell_addresses=Exploration.REVERSE_PROBE in policy.spec.exploration,
+        )

@@ -1,0 +1,60 @@
+"""Every Event that this controller writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from berth.api.conditions import Condition, ConditionUpdate, find_condition
+from berth.api.latencypolicy import CONDITION_WORKING, Move, Outcome
+from berth.kube.events import Note, Reference
+from berth.scheduling.latency.moves import OPEN
+
+_ACTION: Final = "MovePods"
+
+
+def move_news(regarding: Reference, before: Sequence[Move], after: Sequence[Move]) -> list[Note]:
+    """Return what is new of moves: one has begun, or has ended, with what it gained."""
+    known = {(move.pod, move.start_time): move for move in before}
+    notes: list[Note] = []
+    for move in after:
+        past = known.get((move.pod, move.start_time))
+        way = f"{move.pod} from {move.source_node} to {move.target_node}"
+        if past is None:
+            notes.append(Note(regarding, "MoveBegun", f"{way}, {move.reason}{_figures(move)}", _ACTION))
+        elif past.outcome is not move.outcome and move.outcome not in OPEN:
+            warning = move.outcome in (Outcome.DISAPPOINTED, Outcome.CANCELLED)
+            notes.append(Note(regarding, f"Move{move.outcome}", f"{way}{_figures(move)}", _ACTION, warning))
+    return notes
+
+
+def eviction_refused(regarding: Reference, pod: str, why: str) -> Note:
+    """Warning, about the policy: a PodDisruptionBudget keeps a pod that should go; it is tried again."""
+    return Note(regarding, "EvictionRefused", f"{pod} cannot be evicted, it is tried again: {why}", _ACTION, True)
+
+
+def taken_over(regarding: Reference, wanted: int, found: int) -> Note:
+    """Warning, about the policy: somebody else has set the number of replicas while a pod was moving."""
+    text = (
+        f"The number of replicas was set to {found} while a pod was moving, for which it was {wanted}; the move is "
+        "given up, the number stays"
+    )
+    return Note(regarding, "ReplicasChanged", text, _ACTION, True)
+
+
+def condition_changed(regarding: Reference, before: Iterable[Condition], update: ConditionUpdate) -> list[Note]:
+    """Return a note if the reason of the condition Working is new and it is false."""
+    past = find_condition(before, update.type)
+    if update.type != CONDITION_WORKING or update.status or (past is not None and past.reason == update.reason):
+        return []
+    return [Note(regarding, update.reason, update.message, _ACTION, True)]
+
+
+def _figures(move: Move) -> str:
+    named = (
+        ("before", move.before_microseconds),
+        ("expected", move.expected_microseconds),
+        ("after", move.after_microseconds),
+    )
+    texts = [f"{name} {value / 1000:.1f} ms" for name, value in named if value is not None]
+    return f": {', '.join(texts)}" if texts else ""

@@ -1,0 +1,66 @@
+"""How often somebody may speak, and whether a message was told before. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from cachetools import LRUCache
+
+POD_RATE: Final = 2.0
+"""Messages a second of one pod, on average; a meter has one every five seconds, and more when new users come."""
+POD_BURST: Final = 20.0
+"""Messages of one pod at once."""
+NAMESPACE_RATE: Final = 100.0
+"""Messages a second of one namespace, on average."""
+NAMESPACE_BURST: Final = 400.0
+"""Messages of one namespace at once."""
+MOST_KEPT: Final = 20_000
+"""Pods, and namespaces, that are remembered; those that spoke last."""
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    time: float
+
+
+class Rate:
+    """So many messages a second on average, and some at once, of each key."""
+
+    def __init__(self, rate: float, burst: float, clock: Callable[[], float]) -> None:
+        """Begin; `clock` tells seconds of a monotonic clock."""
+        self._rate = rate
+        self._burst = burst
+        self._clock = clock
+        self._buckets: LRUCache[str, _Bucket] = LRUCache(MOST_KEPT)
+
+    def allows(self, key: str) -> bool:
+        """Return whether one more message may be read now, and count it if so."""
+        now = self._clock()
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = _Bucket(self._burst, now)
+        bucket.tokens = min(self._burst, bucket.tokens + (now - bucket.time) * self._rate)
+        bucket.time = now
+        if bucket.tokens < 1:
+            return False
+        bucket.tokens -= 1
+        return True
+
+
+class Sequences:
+    """The last message of each pod's process: one that comes again counts once."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._last: LRUCache[str, tuple[str, int]] = LRUCache(MOST_KEPT)
+
+    def is_new(self, uid: str, instance: str, sequence: int) -> bool:
+        """Return whether a message of a pod was not told before, and remember it."""
+        known = self._last.get(uid)
+        if known is not None and known[0] == instance and sequence <= known[1]:
+            return False
+        self._last[uid] = instance, sequence
+        return True

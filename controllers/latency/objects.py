@@ -1,0 +1,96 @@
+"""What the controller reads of Deployments, autoscalers and nodes, and nothing more."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from berth.kube.meta import Int64, ObjectMeta, Struct
+from berth.kube.objects import Node, NodeSpec, NodeStatus, Pod
+from berth.kube.resources import Resource
+
+
+class PodTemplateSpec(Struct):
+    """corev1.PodSpec of a template: who places the pods."""
+
+    scheduler_name: str = ""
+
+
+class PodTemplate(Struct):
+    """corev1.PodTemplateSpec."""
+
+    spec: PodTemplateSpec = msgspec.field(default_factory=PodTemplateSpec)
+
+
+class DeploymentSpec(Struct):
+    """appsv1.DeploymentSpec: how many pods, and their template."""
+
+    replicas: Int64 = 1
+    template: PodTemplate = msgspec.field(default_factory=PodTemplate)
+
+
+class Deployment(Struct):
+    """appsv1.Deployment."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: DeploymentSpec = msgspec.field(default_factory=DeploymentSpec)
+
+
+class ScaleTarget(Struct):
+    """autoscalingv2.CrossVersionObjectReference."""
+
+    kind: str = ""
+    name: str = ""
+
+
+class AutoscalerSpec(Struct):
+    """autoscalingv2.HorizontalPodAutoscalerSpec: what is scaled."""
+
+    scale_target_ref: ScaleTarget = msgspec.field(default_factory=ScaleTarget)
+
+
+class Autoscaler(Struct):
+    """autoscalingv2.HorizontalPodAutoscaler."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: AutoscalerSpec = msgspec.field(default_factory=AutoscalerSpec)
+
+
+class NodeAddress(Struct):
+    """corev1.NodeAddress."""
+
+    address: str = ""
+
+
+class NetworkNodeSpec(NodeSpec):
+    """corev1.NodeSpec, with the networks of its pods."""
+
+    pod_cidrs: list[str] = msgspec.field(default_factory=list, name="podCIDRs")
+
+
+class NetworkNodeStatus(NodeStatus):
+    """corev1.NodeStatus, with its addresses."""
+
+    addresses: list[NodeAddress] = msgspec.field(default_factory=list)
+
+
+class NetworkNode(Node):
+    """corev1.Node, with what says which addresses are the cluster's."""
+
+    spec: NetworkNodeSpec = msgspec.field(default_factory=NetworkNodeSpec)
+    status: NetworkNodeStatus = msgspec.field(default_factory=NetworkNodeStatus)
+
+    def networks(self) -> list[str]:
+        """Return the networks of its pods, and its addresses."""
+        return [*self.spec.pod_cidrs, *(each.address for each in self.status.addresses)]
+
+
+DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment", Deployment)
+AUTOSCALERS: Final = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", Autoscaler)
+NETWORK_NODES: Final = Resource("", "v1", "nodes", "Node", NetworkNode, namespaced=False)
+
+
+def is_ready(pod: Pod) -> bool:
+    """Return whether a pod serves."""
+    return any(condition.type == "Ready" and condition.status == "True" for condition in pod.status.conditions)

@@ -1,0 +1,112 @@
+"""What meters and node agents have told of the users of each policy: windows of round trips, and whom to probe.
+
+All users of a policy count as one. So that nobody's flood costs much, of each message the newest round trips alone are
+taken that a window has room for, and of the users the last few addresses alone are kept. No I/O.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from berth.api.latency_exchange import UserRoundTrips
+from berth.api.latencypolicy import MeasurementSource
+from berth.scheduling.latency.window import LENGTH, MAX_AGE, Measurement, Window
+
+PROBED_USERS: Final = 5
+"""Users whom agents measure at a time, those heard of last: each gives three round trips, and a window has 15."""
+
+
+@dataclass(slots=True)
+class _Observed:
+    """What is known of one policy's users."""
+
+    windows: dict[tuple[str, MeasurementSource], Window] = field(default_factory=dict)
+    addresses: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    heard: datetime | None = None
+
+
+class Observations:
+    """By policy, ``namespace/name``."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._policies: dict[str, _Observed] = {}
+
+    def served(self, policy: str, place: str, users: Sequence[UserRoundTrips], now: datetime) -> None:
+        """Take in what a meter tells.
+
+        Args:
+            policy: whose users they are.
+            place: where they were served: a node, or what shares its measurements.
+            users: users of whom there is news.
+            now: when it was told; ages are before that.
+        """
+        if not users:
+            return
+        observed = self._policies.setdefault(policy, _Observed())
+        newest = sorted(users, key=lambda user: user.age)[:LENGTH]
+        window = observed.windows.setdefault((place, MeasurementSource.METER), Window())
+        taken = [(_time(user, now), value) for user in newest for value in user.microseconds]
+        for time, value in sorted(taken)[-LENGTH:]:
+            window.add(value, time)
+        heard = _time(newest[0], now)
+        observed.heard = max(heard, observed.heard or heard)
+        for user in reversed(newest):
+            if user.address:
+                observed.addresses[user.address] = None
+                observed.addresses.move_to_end(user.address)
+        while len(observed.addresses) > PROBED_USERS:
+            observed.addresses.popitem(last=False)
+
+    def probed(self, policy: str, place: str, microseconds: Iterable[int], now: datetime) -> None:
+        """Take in what an agent has measured; of a policy of which no user was heard, nothing."""
+        observed = self._policies.get(policy)
+        if observed is None:
+            return
+        window = observed.windows.setdefault((place, MeasurementSource.PROBE), Window())
+        for value in microseconds:
+            window.add(value, now)
+
+    def addresses(self, policy: str) -> list[str]:
+        """Return addresses of the users heard of last, at most :data:`PROBED_USERS`."""
+        observed = self._policies.get(policy)
+        return list(observed.addresses) if observed is not None else []
+
+    def heard(self, policy: str) -> datetime | None:
+        """Return when a user was last heard of; None: not since this process began."""
+        observed = self._policies.get(policy)
+        return observed.heard if observed is not None else None
+
+    def measurements(self, policy: str, places: Mapping[str, Sequence[str]], now: datetime) -> list[Measurement]:
+        """Return what windows say of nodes, what meters say first.
+
+        Args:
+            policy: whose users.
+            places: nodes by place.
+            now: the time. Windows of places that are not there any more are let go.
+        """
+        observed = self._policies.get(policy)
+        if observed is None:
+            return []
+        found: list[Measurement] = []
+        for place, source in sorted(observed.windows):
+            said = observed.windows[place, source].measurement(place, source, now)
+            if said is None or place not in places:
+                del observed.windows[place, source]
+            else:
+                found += [said._replace(node=node) for node in places[place]]
+        return found
+
+    def forget(self, policy: str) -> None:
+        """A policy is gone."""
+        self._policies.pop(policy, None)
+
+
+def _time(user: UserRoundTrips, now: datetime) -> datetime:
+    """When the newest of a user's round trips was: not later than now, nor longer ago than a window goes back."""
+    seconds = user.age if 0 <= user.age <= MAX_AGE.total_seconds() else MAX_AGE.total_seconds()
+    return now - timedelta(seconds=seconds)

@@ -1,0 +1,100 @@
+"""What node agents are asked to measure, and what came of it. Agents wait for orders; no I/O but that.
+
+An order is one address for one node. It is answered by that node alone, once, and counts as unanswered after a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from berth.api.latency_exchange import ProbeAnswer, ProbeOrder
+
+PATIENCE: Final = 5.0
+"""Seconds after which an order that nobody has answered counts as not answered."""
+MOST_WAITING: Final = 100
+"""Orders that wait for one node at most; of more, the oldest are left out."""
+
+
+class _Sent(NamedTuple):
+    policy: str
+    node: str
+
+
+@dataclass(slots=True)
+class _Round:
+    """What one policy has asked for last."""
+
+    until: float
+    answered: bool = False
+    ids: set[str] = field(default_factory=set)
+
+
+class Orders:
+    """Orders by node, and rounds of orders by policy."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Begin without any; `clock` tells seconds of a monotonic clock."""
+        self._clock = clock
+        self._waiting: dict[str, deque[ProbeOrder]] = {}
+        self._news: dict[str, asyncio.Event] = {}
+        self._sent: dict[str, _Sent] = {}
+        self._rounds: dict[str, _Round] = {}
+        self._numbers = itertools.count(1)
+
+    def ask(self, policy: str, nodes: Iterable[str], addresses: Iterable[str]) -> None:
+        """Have nodes measure their round trips to addresses; what the policy asked for before is no longer awaited."""
+        self.forget(policy)
+        asked = self._rounds[policy] = _Round(self._clock() + PATIENCE)
+        for node, address in itertools.product(nodes, tuple(addresses)):
+            order = ProbeOrder(id=str(next(self._numbers)), address=address)
+            asked.ids.add(order.id)
+            self._sent[order.id] = _Sent(policy, node)
+            self._waiting.setdefault(node, deque(maxlen=MOST_WAITING)).append(order)
+            if node in self._news:
+                self._news[node].set()
+
+    async def wait(self, node: str, seconds: float) -> tuple[ProbeOrder, ...]:
+        """Return the orders for a node as soon as there are any; none after that time."""
+        if not self._waiting.get(node):
+            news = self._news.setdefault(node, asyncio.Event())
+            news.clear()
+            try:
+                async with asyncio.timeout(seconds):
+                    await news.wait()
+            except TimeoutError:
+                return ()
+        orders = self._waiting.pop(node, ())
+        return tuple(order for order in orders if order.id in self._sent)
+
+    def answer(self, node: str, answer: ProbeAnswer) -> str | None:
+        """Take an answer in; returns the policy that it is for, None where nobody asked that node."""
+        sent = self._sent.get(answer.id)
+        if sent is None or sent.node != node:
+            return None
+        del self._sent[answer.id]
+        asked = self._rounds[sent.policy]
+        asked.ids.discard(answer.id)
+        asked.answered = asked.answered or bool(answer.microseconds)
+        return sent.policy
+
+    def silent(self, policy: str) -> bool:
+        """Return whether users do not answer agents: nobody got an answer, and no more are awaited.
+
+        It is told once a round.
+        """
+        asked = self._rounds.get(policy)
+        if asked is None or asked.answered or (asked.ids and self._clock() < asked.until):
+            return False
+        self.forget(policy)
+        return True
+
+    def forget(self, policy: str) -> None:
+        """What a policy has asked for is no longer awaited."""
+        asked = self._rounds.pop(policy, None)
+        for order in asked.ids if asked is not None else ():
+            del self._sent[order]

@@ -1,0 +1,335 @@
+"""Brings one LatencyPolicy up to date: look, decide, write what is to be remembered, then do it.
+
+The status is written before anything is done, and only if nobody has written since it was read. So whoever goes on
+after a crash knows of every move, and none begins that was not allowed; and what the status says is to be done is done
+again, as often as it takes, until it is seen to be done.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import structlog
+
+from berth.api.conditions import ConditionUpdate, apply
+from berth.api.latencypolicy import (
+    API_VERSION,
+    KIND,
+    MANAGER,
+    Exploration,
+    LatencyPolicy,
+    LatencyPolicySpec,
+    LatencyPolicyStatus,
+    MeasurementSource,
+    Outcome,
+)
+from berth.kube.client import ApiClient
+from berth.kube.errors import ApiError
+from berth.kube.events import EventRecorder, Note, Reference
+from berth.kube.owners import owner_key
+from berth.kube.resources import LATENCY_POLICIES
+from berth.runtime.workqueue import WorkQueue
+from berth.scheduling.latency import knowledge, measuring, moves
+from berth.scheduling.latency.decision import decide
+from berth.scheduling.latency.situation import Action, Evict, Pod, Probe, View
+from controllers.latency import conditions, events, metrics
+from controllers.latency.candidates import Candidates
+from controllers.latency.evictions import Evictions
+from controllers.latency.objects import Deployment, is_ready
+from controllers.latency.observations import Observations
+from controllers.latency.orders import PATIENCE, Orders
+from controllers.latency.places import Places
+from controllers.latency.policies import Policies, target_of
+from controllers.latency.scaler import Scaler
+from controllers.latency.surge import Scaling, scaling
+from controllers.latency.workloads import Workloads
+
+log = structlog.get_logger(__name__)
+
+CONFLICT_DELAY: Final = 0.2
+"""Seconds until a policy is looked at again that somebody has changed."""
+SOON: Final = 0.2
+"""Seconds until it is looked at again after something that it should tell of."""
+SETTLED_AFTER: Final = timedelta(seconds=10)
+"""How long after a move replicas are taken away in any case; before, once the pod beyond their number is there.
+
+Of ready pods the ReplicaSet would delete the one that became ready last, which is the one that was moved; as soon as
+it has made a further pod in place of the evicted one, it deletes that."""
+
+
+class _Decided(NamedTuple):
+    """What follows for a policy."""
+
+    status: LatencyPolicyStatus
+    updates: list[ConditionUpdate]
+    actions: tuple[Action, ...] = ()
+    scaling: Scaling = Scaling(None)
+    look_again: datetime | None = None
+    beyond: bool = False
+    notes: tuple[Note, ...] = ()
+
+
+class Reconciler:
+    """Does the passes."""
+
+    def __init__(
+        self,
+        *,
+        client: ApiClient,
+        recorder: EventRecorder,
+        queue: WorkQueue[str],
+        policies: Policies,
+        workloads: Workloads,
+        candidates: Candidates,
+        places: Places,
+        observations: Observations,
+        orders: Orders,
+        evictions: Evictions,
+        status_interval: float,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            client: open API client.
+            recorder: running event recorder.
+            queue: for further passes after some time.
+            policies: the policies.
+            workloads: their Deployments and pods.
+            candidates: which nodes have room.
+            places: which nodes there are, and which of them may be probed about whom.
+            observations: what meters and agents have told.
+            orders: what agents are to measure.
+            evictions: evicts pods.
+            status_interval: seconds between writes of figures that change nothing else.
+        """
+        self._client = client
+        self._recorder = recorder
+        self._queue = queue
+        self._policies = policies
+        self._workloads = workloads
+        self._candidates = candidates
+        self._places = places
+        self._observations = observations
+        self._orders = orders
+        self._evictions = evictions
+        self._scaler = Scaler(client)
+        self._interval = timedelta(seconds=status_interval)
+        self._wrote: dict[str, datetime] = {}
+
+    async def reconcile(self, key: str) -> bool:
+        """Bring a policy up to date and return whether it exists.
+
+        Raises:
+            ApiError, aiohttp.ClientError, OSError: try again later; what could be done is done.
+        """
+        with metrics.RECONCILE_SECONDS.time():
+            policy = self._policies.get(key)
+            if policy is None:
+                await self._gone(key)
+                return False
+            try:
+                await self._reconcile(key, policy)
+            except ApiError as error:
+                if error.conflict:
+                    self._queue.add(key, delay=CONFLICT_DELAY)
+                elif not error.says_gone(LATENCY_POLICIES.plural, policy.metadata.name):
+                    raise
+            return True
+
+    async def _reconcile(self, key: str, policy: LatencyPolicy) -> None:
+        now = datetime.now(UTC)
+        decided = self._decide(key, policy, now)
+        generation = policy.metadata.generation
+        after = apply(policy.status.conditions, decided.updates, observed_generation=generation, now=now)
+        status = decided.status.model_copy(update={"conditions": after, "observed_generation": generation})
+        metrics.measure(key, beyond=decided.beyond)
+        if decided.look_again is not None:
+            self._queue.add(key, delay=max(SOON, (decided.look_again - now).total_seconds()))
+        if status.to_api() != policy.status.to_api():
+            due = self._wrote.setdefault(key, now) + self._interval
+            if now < due and _without_figures(status) == _without_figures(policy.status):
+                self._queue.add(key, delay=(due - now).total_seconds())
+            else:
+                await self._write(key, policy, status, now)
+                metrics.count_moves(policy.status.moves, status.moves)
+                for note in (*decided.notes, *self._news(policy, status, decided.updates)):
+                    self._recorder.record(note)
+        await self._act(key, policy, decided)
+
+    def _decide(self, key: str, policy: LatencyPolicy, now: datetime) -> _Decided:
+        target = target_of(policy)
+        deployment = self._workloads.deployment(target)
+        obstacle = self._workloads.obstacle(policy, self._policies)
+        if obstacle is not None or deployment is None:
+            status = _given_up(policy.status)
+            found = self._scaling(status, deployment, now) if deployment is not None else Scaling(None)
+            status = status.model_copy(update={"surge": found.surge})
+            return _Decided(status, conditions.obstructed(obstacle) if obstacle else [], scaling=found)
+        spec = _carried_out(policy.spec)
+        replicas = self._scaler.replicas(deployment)
+        heard, expiry = self._observations.heard(key), timedelta(seconds=spec.users.expiry_seconds)
+        served = _last_served(policy.status, heard)
+        # Whether there are users is in the status; whom to probe is not, and is told within seconds.
+        view = self._view(
+            policy, replicas, active=heard is not None and now - heard <= expiry, users=now - served <= expiry
+        )
+        said = self._observations.measurements(key, self._places.nodes_by_place(spec.sharing), now)
+        status = knowledge.observe(policy.status, spec, said)
+        if self._orders.silent(key):
+            status = measuring.unreachable(status, now)
+        decision = decide(status, spec, view, now)
+        status, actions, notes = decision.status, decision.actions, list[Note]()
+        found = self._scaling(status, deployment, now)
+        if found.taken_over:
+            wanted = status.surge.wanted if status.surge is not None else replicas
+            notes.append(events.taken_over(_reference(policy), wanted, replicas))
+            status, actions = _given_up(status), ()
+        status = status.model_copy(update={"surge": found.surge, **conditions.figures(status, view, now)})
+        going = frozenset(
+            uid for uid, pod in self._workloads.pods(target).items() if _is_to_go(pod.metadata.name, actions)
+        )
+        self._evictions.forget(key, going)
+        users = now - _last_served(status, heard) <= expiry
+        facts = conditions.Facts(spec, status, view, users, decision.wish, self._evictions.refusals(key), now)
+        updates = conditions.conditions(facts)
+        times = [decision.look_again] if decision.look_again is not None else []
+        times += [served + expiry] if served + expiry > now else []
+        times += [now + SETTLED_AFTER] if found.surge is not None and not moves.open_moves(status) else []
+        beyond = any(update.reason.startswith("Beyond") for update in updates)
+        return _Decided(status, updates, actions, found, min(times, default=None), beyond, tuple(notes))
+
+    def _view(self, policy: LatencyPolicy, replicas: int, *, active: bool, users: bool) -> View:
+        there = self._workloads.pods(target_of(policy)).values()
+        staying = [pod for pod in there if pod.metadata.deletion_timestamp is None]
+        staying.sort(key=lambda pod: pod.metadata.name)
+        pods = tuple(Pod(pod.metadata.name, pod.spec.node_name, ready=is_ready(pod)) for pod in staying)
+        surge = policy.status.surge
+        return View(
+            pods=pods,
+            replicas=surge.replicas if surge is not None else replicas,
+            nodes=self._places.nodes(),
+            # Of users who are not there nobody knows whether they would be nearer elsewhere.
+            candidates=self._candidates.like(staying[0]) if staying and users else (),
+            active=active,
+        )
+
+    def _scaling(self, status: LatencyPolicyStatus, deployment: Deployment, now: datetime) -> Scaling:
+        target = owner_key(deployment.metadata.namespace, "Deployment", deployment.metadata.name)
+        staying = [pod for pod in self._workloads.pods(target).values() if pod.metadata.deletion_timestamp is None]
+        surge, going = status.surge, len(moves.open_moves(status))
+        last = max((move.ready_time or move.start_time for move in status.moves), default=now - SETTLED_AFTER)
+        settled = surge is not None and (len(staying) > surge.replicas + going or now - last >= SETTLED_AFTER)
+        return scaling(surge, going, self._scaler.replicas(deployment), settled=settled)
+
+    async def _write(self, key: str, policy: LatencyPolicy, status: LatencyPolicyStatus, now: datetime) -> None:
+        metadata = policy.metadata
+        body = {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "metadata": {
+                "name": metadata.name,
+                "namespace": metadata.namespace,
+                # The uid keeps it from writing another of that name, the version from undoing what others wrote.
+                "uid": metadata.uid,
+                "resourceVersion": metadata.resource_version,
+            },
+            "status": status.to_api(),
+        }
+        answer = await self._client.apply(
+            LATENCY_POLICIES,
+            metadata.name,
+            body,
+            field_manager=MANAGER,
+            namespace=metadata.namespace,
+            subresource="status",
+        )
+        self._wrote[key] = now
+        self._policies.written(msgspec.json.decode(answer))
+
+    async def _act(self, key: str, policy: LatencyPolicy, decided: _Decided) -> None:
+        """Do what was decided; all of it is harmless when it was done before."""
+        target = target_of(policy)
+        deployment = self._workloads.deployment(target)
+        write = decided.scaling.write
+        if write is not None and deployment is not None:
+            before, after = write
+            done = await self._scaler.scale(deployment, before, after)
+            log.info("scaled", policy=key, before=before, after=after, done=done)
+            self._queue.add(key, delay=SOON)
+        pods = {pod.metadata.name: pod for pod in self._workloads.pods(target).values()}
+        for action in decided.actions:
+            match action:
+                case Evict(name) if name in pods:
+                    known = self._evictions.refusals(key)
+                    refusal = await self._evictions.evict(key, pods[name])
+                    if refusal is not None:
+                        self._queue.add(key, delay=refusal.delay)
+                        if known.get(name) != refusal.why:
+                            self._queue.add(key, delay=SOON)
+                            self._recorder.record(events.eviction_refused(_reference(policy), name, refusal.why))
+                    else:
+                        log.info("evicted", policy=key, pod=name)
+                case Probe(nodes):
+                    addresses = self._places.probed(self._observations.addresses(key))
+                    self._orders.ask(key, nodes, addresses)
+                    metrics.PROBES.inc(len(nodes) * len(addresses))
+                    self._queue.add(key, delay=PATIENCE if addresses else SOON)
+
+    async def _gone(self, key: str) -> None:
+        """A policy is gone: what it raised is let down again."""
+        policy = self._policies.last(key)
+        surge = policy.status.surge if policy is not None else None
+        deployment = self._workloads.deployment(target_of(policy)) if policy is not None else None
+        if surge is not None and deployment is not None:
+            await self._scaler.scale(deployment, surge.wanted, surge.replicas)
+        self._policies.forget(key)
+        self._observations.forget(key)
+        self._orders.forget(key)
+        self._evictions.forget(key)
+        self._wrote.pop(key, None)
+        metrics.forget(key)
+
+    def _news(self, policy: LatencyPolicy, status: LatencyPolicyStatus, updates: list[ConditionUpdate]) -> list[Note]:
+        reference = _reference(policy)
+        found = [
+            note for each in updates for note in events.condition_changed(reference, policy.status.conditions, each)
+        ]
+        news = events.move_news(reference, policy.status.moves, status.moves)
+        return [*found, *news]
+
+
+def _carried_out(spec: LatencyPolicySpec) -> LatencyPolicySpec:
+    """The spec without what nobody carries out: there is no router yet that requests could be sent through nodes by."""
+    ways = tuple(each for each in spec.exploration if each is not Exploration.STEER)
+    return spec.model_copy(update={"exploration": ways})
+
+
+def _last_served(status: LatencyPolicyStatus, heard: datetime | None) -> datetime:
+    """When a user was last served, by what this process was told and what the one before has written."""
+    times = [known.time for known in status.nodes if known.source is MeasurementSource.METER and known.time is not None]
+    return max([*times, *([heard] if heard is not None else [])], default=datetime.min.replace(tzinfo=UTC))
+
+
+def _given_up(status: LatencyPolicyStatus) -> LatencyPolicyStatus:
+    for move in moves.open_moves(status):
+        status = moves.replace(status, move, outcome=Outcome.CANCELLED)
+    return status
+
+
+def _without_figures(status: LatencyPolicyStatus) -> dict[str, Any]:
+    """What a status says but for figures that change all the time, and what is told of them."""
+    nodes = [(each.node, each.state, each.rejections, each.rejected_until) for each in status.nodes]
+    told = [(each.type, each.status, each.reason, each.observed_generation) for each in status.conditions]
+    rest = status.model_copy(update={"nodes": (), "conditions": (), "p50": None, "associations": ()})
+    return {"nodes": nodes, "conditions": told, "rest": rest.to_api()}
+
+
+def _is_to_go(name: str, actions: tuple[Action, ...]) -> bool:
+    return any(isinstance(action, Evict) and action.pod == name for action in actions)
+
+
+def _reference(policy: LatencyPolicy) -> Reference:
+    metadata = policy.metadata
+    return Reference(API_VERSION, KIND, metadata.namespace, metadata.name, metadata.uid)

@@ -1,0 +1,42 @@
+"""What people may set of the latency controller on the command line."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network, IPv6Network, ip_network
+
+from pydantic import Field, field_validator
+
+from berth.runtime.settings import ComponentSettings
+
+
+class LatencySettings(ComponentSettings):
+    """Settings of the latency controller."""
+
+    listen: str = "0.0.0.0"  # noqa: S104 - meters and agents come from other nodes
+    """Address that meters, routers and node agents are listened to on."""
+    port: int = Field(default=8443, ge=0, le=65535)
+    """Port of the same; 0 picks a free one."""
+    address: str = "127.0.0.1"
+    """IP address that they are told to reach this process at; in a pod, the pod's."""
+    agent_account: str = "berth-node"
+    """Service account of the node agents, in the controller's namespace; nobody else gets orders to probe."""
+    never_probe: str = ""
+    """Networks that users are never probed in, such as 10.96.0.0/12,fd00::/8, with commas; nodes, pods, link-local
+    and special addresses are left out in any case. Name that of the Services here."""
+    status_interval: float = Field(default=10.0, ge=1.0, le=600.0)
+    """Seconds between writes of figures that change nothing else, 1 to 600."""
+
+    @field_validator("never_probe")
+    @classmethod
+    def _networks(cls, text: str) -> str:
+        networks_of(text)
+        return text
+
+
+def networks_of(text: str) -> list[IPv4Network | IPv6Network]:
+    """Return the networks that a list with commas names.
+
+    Raises:
+        ValueError: one is none.
+    """
+    return [ip_network(part.strip(), strict=False) for part in text.split(",") if part.strip()]

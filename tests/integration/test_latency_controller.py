@@ -1,0 +1,150 @@
+"""Pods move near their users on a real API server: one more is created where it should be before another is evicted.
+
+Who places pods, meters and node agents are played (`tests.support.latency_stand`). Left out: what is decided
+(tests/unit/berth/scheduling/latency), crashes (test_latency_recovery.py), input that makes no sense
+(test_latency_input.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hack.harness.cluster import eventually
+from hack.harness.processes import ControllerProcess
+from hack.localcluster import LocalCluster
+from tests.support.latency_stand import LatencyStand
+
+LIMITS = {"hardMaxLatency": 80, "softMaxLatency": 30}
+
+
+@pytest.fixture(scope="module")
+def lively(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
+    """A control plane of the module's own, with KWOK."""
+    return module_cluster()
+
+
+@pytest.fixture(scope="module")
+def controller(lively: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProcess]:
+    """The latency controller, working."""
+    directory = tmp_path_factory.mktemp("controller")
+    arguments = ["--no-leader-elect", "--latency-listen", "127.0.0.1", "--latency-port", "0"]
+    with ControllerProcess.start(
+        ["latency"], kubeconfig=lively.kubeconfig, directory=directory, arguments=arguments
+    ) as process:
+        yield process.wait_ready()
+
+
+@pytest.mark.usefixtures("controller")
+def test_a_pod_beyond_the_limit_moves_to_the_nearest_node_that_agents_have_measured(lively: LocalCluster) -> None:
+    with LatencyStand(lively, {"a": 120, "b": 60, "c": 20}) as stand:
+        stand.deploy()
+        stand.want(**LIMITS)
+        stand.wait_settled("c")
+        eventually(stand.outcomes, accept=lambda found: found == ["Confirmed"], what="gain")
+        status = stand.status()
+        [move] = status.moves
+        assert (move.reason, move.before_microseconds, move.expected_microseconds) == (
+            "BeyondHardLimit",
+            120_000,
+            20_000,
+        )
+        assert move.after_microseconds == 20_000
+        assert (max(stand.serving), stand.least) == (2, 1)
+        eventually(stand.reasons, accept=lambda found: found["WithinLimits"] == "Within", what="conditions")
+        assert stand.reasons() == {"Working": "Measuring", "WithinLimits": "Within", "Moving": "Idle"}
+        assert (stand.status().state, stand.status().p50, stand.status().moves_last_hour) == ("SoftValid", "20.0 ms", 1)
+
+
+@pytest.mark.usefixtures("controller")
+def test_users_who_do_not_answer_agents_are_brought_near_by_pods_that_explore(lively: LocalCluster) -> None:
+    with LatencyStand(lively, {"a": 120, "b": 100, "c": 20}) as stand:
+        stand.probed.clear()
+        stand.deploy()
+        stand.want(**LIMITS)
+        stand.wait_settled("c")
+        status = stand.status()
+        assert status.unreachable_time is not None
+        assert {move.target_node.rpartition("-")[2] for move in status.moves} <= {"b", "c"}
+        assert (max(stand.serving), stand.least) == (2, 1)
+
+
+@pytest.mark.usefixtures("controller")
+def test_a_budget_that_forbids_the_eviction_is_told_and_obeyed_until_it_allows_it(lively: LocalCluster) -> None:
+    with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
+        stand.budget(maxUnavailable=0)
+        stand.deploy()
+        stand.want(**LIMITS)
+        eventually(stand.reasons, accept=lambda found: found.get("Moving") == "EvictionRefused", what="refusal")
+        assert "disruption budget" in stand.message("Moving")
+        assert stand.places() == ["a", "b"]
+        assert "web-" in stand.stage.wait_event("web", "EvictionRefused")
+        path = f"/apis/policy/v1/namespaces/{stand.stage.name}/poddisruptionbudgets/web"
+        stand.api.request("DELETE", path)
+        stand.wait_settled("b")
+        assert stand.least == 1
+
+
+@pytest.mark.usefixtures("controller")
+def test_one_replica_that_a_budget_protects_moves_all_the_same(lively: LocalCluster) -> None:
+    with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
+        stand.budget(minAvailable=1)
+        stand.deploy()
+        stand.want(**LIMITS)
+        stand.wait_settled("b")
+        assert stand.least == 1
+
+
+@pytest.mark.usefixtures("controller")
+def test_a_dry_run_tells_the_move_and_makes_none(lively: LocalCluster) -> None:
+    with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
+        stand.deploy()
+        stand.want(**LIMITS, moves={"dryRun": True})
+        eventually(stand.reasons, accept=lambda found: found.get("Moving") == "DryRun", what="dry run")
+        text = stand.message("Moving")
+        assert f"would go from {stand.stage.node('a')} to {stand.stage.node('b')}" in text
+        assert (stand.places(), stand.replicas(), stand.outcomes()) == (["a"], 1, [])
+        stand.want(**LIMITS)
+        stand.wait_settled("b")
+
+
+@pytest.mark.usefixtures("controller")
+def test_who_sets_the_number_of_replicas_while_a_pod_moves_has_the_last_word(lively: LocalCluster) -> None:
+    with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
+        stand.budget(maxUnavailable=0)
+        stand.deploy()
+        stand.want(**LIMITS)
+        eventually(stand.outcomes, accept=lambda found: found == ["Evicting"], what="a move that waits")
+        stand.want(**LIMITS, moves={"maxPerHour": 1})
+        stand.scale(3)
+        eventually(stand.outcomes, accept=lambda found: found == ["Cancelled"], what="the end of it")
+        eventually(stand.places, accept=lambda found: len(found) == 3, what="three pods")
+        assert "set to 3" in stand.stage.wait_event("web", "ReplicasChanged")
+        assert (stand.replicas(), stand.status().surge) == (3, None)
+
+
+@pytest.mark.usefixtures("controller")
+def test_nodes_of_a_zone_count_as_one(lively: LocalCluster) -> None:
+    with LatencyStand(lively, {"a": 60, "b": 10}) as stand:
+        stand.probed.clear()
+        stand.deploy()
+        stand.want(**LIMITS, sharing="Zone")
+        eventually(stand.reasons, accept=lambda found: found.get("WithinLimits") == "BeyondSoftLimit", what="limits")
+        eventually(lambda: len(stand.status().nodes), accept=lambda found: found == 2, what="both nodes known")
+        assert {known.p50_microseconds for known in stand.status().nodes} == {60_000}
+        assert (stand.places(), stand.outcomes()) == (["a"], [])
+
+
+def test_a_policy_that_is_deleted_while_a_pod_moves_leaves_as_many_replicas_as_before(
+    lively: LocalCluster, controller: ControllerProcess
+) -> None:
+    with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
+        stand.budget(maxUnavailable=0)
+        stand.deploy()
+        stand.want(**LIMITS)
+        eventually(stand.outcomes, accept=lambda found: found == ["Evicting"], what="a move that waits")
+        assert stand.replicas() == 2
+        stand.delete()
+        eventually(stand.replicas, accept=lambda found: found == 1, what="replicas")
+        assert controller.running

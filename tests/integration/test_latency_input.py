@@ -1,0 +1,163 @@
+"""Policies that cannot be carried out, and messages that are not what they should be: a clear word, nothing moved."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+
+from berth.api import latency_exchange as exchange
+from hack.harness.cluster import eventually
+from hack.harness.processes import ControllerProcess
+from hack.localcluster import LocalCluster
+from tests.support.latency_stand import LatencyStand, token_of
+
+LIMITS = {"hardMaxLatency": 80, "softMaxLatency": 30}
+
+
+@pytest.fixture(scope="module")
+def lively(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
+    """A control plane of the module's own, with KWOK."""
+    return module_cluster()
+
+
+@pytest.fixture(scope="module")
+def controller(lively: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProcess]:
+    """The latency controller, working."""
+    arguments = ["--no-leader-elect", "--latency-listen", "127.0.0.1", "--latency-port", "0"]
+    directory = tmp_path_factory.mktemp("controller")
+    with ControllerProcess.start(
+        ["latency"], kubeconfig=lively.kubeconfig, directory=directory, arguments=arguments
+    ) as process:
+        yield process.wait_ready()
+
+
+@pytest.fixture
+def stand(lively: LocalCluster, controller: ControllerProcess) -> Iterator[LatencyStand]:
+    """A workload whose pods would move."""
+    with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
+        yield stand
+
+
+def wait_working(stand: LatencyStand, reason: str, text: str, name: str = "web") -> None:
+    eventually(lambda: stand.reasons(name), accept=lambda found: found.get("Working") == reason, what=reason)
+    assert text in stand.message("Working", name)
+    assert stand.outcomes() == []
+
+
+def test_no_target_then_there_is_one(stand: LatencyStand) -> None:
+    stand.want(**LIMITS)
+    wait_working(stand, "TargetNotFound", "Deployment web is not in namespace")
+    assert "create it" in stand.stage.wait_event("web", "TargetNotFound")
+    stand.deploy()
+    stand.wait_settled("b")
+
+
+def test_no_meter(stand: LatencyStand) -> None:
+    stand.meters = False
+    stand.deploy()
+    stand.want(**LIMITS)
+    eventually(stand.places, accept=lambda found: found == ["a"], what="a pod")
+    wait_working(stand, "NotMeasured", "no latency meter")
+
+
+def test_pods_of_another_scheduler(stand: LatencyStand) -> None:
+    stand.deploy(schedulerName="default-scheduler")
+    stand.want(**LIMITS)
+    wait_working(stand, "OtherScheduler", "set schedulerName: berth-scheduler")
+
+
+def test_two_policies_on_one_target_until_one_is_deleted(stand: LatencyStand) -> None:
+    stand.want("other", objective="Minimum")
+    stand.want(**LIMITS)
+    stand.deploy()
+    wait_working(stand, "TargetShared", "also other")
+    wait_working(stand, "TargetShared", "also web", "other")
+    stand.api.request("DELETE", stand.path("other"))
+    stand.wait_settled("b")
+
+
+def test_a_workload_that_is_scaled_by_somebody_else(stand: LatencyStand) -> None:
+    scaler = {
+        "metadata": {"name": "busy"},
+        "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "maxReplicas": 3},
+    }
+    path = f"/apis/autoscaling/v2/namespaces/{stand.stage.name}/horizontalpodautoscalers"
+    stand.api.request("POST", path, scaler)
+    stand.want(**LIMITS)
+    stand.deploy()
+    wait_working(stand, "Autoscaled", "HorizontalPodAutoscaler busy")
+    stand.api.request("DELETE", f"{path}/busy")
+    stand.wait_settled("b")
+
+
+def test_each_user_apart_is_not_carried_out_yet(stand: LatencyStand) -> None:
+    stand.want(**LIMITS, users={"mode": "PerUser"})
+    stand.deploy()
+    wait_working(stand, "PerUserNotSupported", "write Single")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        pytest.param("169.254.169.254", id="metadata"),
+        pytest.param("10.0.0.1", id="a pod, by the network of a node"),
+        pytest.param("metadata.google.internal", id="a name"),
+    ],
+)
+def test_an_address_that_must_not_be_probed_is_not(
+    stand: LatencyStand, controller: ControllerProcess, address: str
+) -> None:
+    body = {"spec": {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]}}
+    stand.stage.change_node("a", body)
+    before = controller.metric("berth_latency_probes_ordered_total")
+    stand.address = address
+    stand.want(**LIMITS, moves={"dryRun": True})
+    stand.deploy()
+    eventually(lambda: stand.status().unreachable_time, what="that nobody can be probed")
+    assert controller.metric("berth_latency_probes_ordered_total") == before
+
+
+def ask(stand: LatencyStand, *messages: tuple[str, str, bytes]) -> list[int]:
+    """Send messages, each of token, path and body; returns the statuses of the answers that were refused."""
+
+    async def send() -> list[int]:
+        seen = len(stand.refused)
+        async with aiohttp.ClientSession() as session:
+            for token, path, body in messages:
+                await stand.send(session, token, path, body)
+        return stand.refused[seen:]
+
+    return asyncio.run(send())
+
+
+def report(**fields: Any) -> bytes:
+    return msgspec.json.encode(exchange.RoundTrips(**{"instance": "i", "sequence": 1, **fields}))
+
+
+def test_who_may_not_speak_and_what_cannot_be_read(stand: LatencyStand) -> None:
+    stand.meters = False
+    stand.deploy()
+    eventually(stand.places, accept=lambda found: found == ["a"], what="a pod")
+    [pod] = stand.stage.pods().values()
+    token, elsewhere = token_of(stand.api, pod), token_of(stand.api, pod, audience="elsewhere")
+    trips, probes = exchange.ROUND_TRIPS_PATH, exchange.PROBES_PATH
+    many = tuple(exchange.UserRoundTrips(f"u{at}", (1,)) for at in range(exchange.MAX_USERS + 1))
+    answers = ask(
+        stand,
+        ("nonsense", trips, report()),
+        (elsewhere, trips, report()),
+        (token, probes, msgspec.json.encode(exchange.ProbeAnswers())),
+        (token, trips, b"{"),
+        (token, trips, b"[" * 100_000),
+        (token, trips, report(users=many)),
+        (token, trips, b" " * (2 << 20)),
+        (token, "/", b""),
+        (token, trips, report()),
+    )
+    assert answers == [401, 401, 403, 400, 400, 400, 413, 404]
+    assert 429 in ask(stand, *[(token, trips, report())] * 40)

@@ -1,0 +1,56 @@
+"""Whom node agents may send packets to: nobody inside the cluster, and no address that means something special."""
+
+from __future__ import annotations
+
+import pytest
+
+from controllers.latency.addresses import ProbeRange
+from controllers.latency.settings import networks_of
+
+
+@pytest.fixture
+def allowed() -> ProbeRange:
+    made = ProbeRange(networks_of("10.96.0.0/12, fd01::/108"))
+    made.node("n1", ["10.244.1.0/24", "192.168.7.11", "fd00:10:244::/64", "n1.example"])
+    return made
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        pytest.param("203.0.113.7", None, id="a user"),
+        pytest.param("2001:db8::7", None, id="a user with IPv6"),
+        pytest.param("192.168.7.12", None, id="a user of the same network as a node"),
+        pytest.param("10.0.0.7", None, id="a user of a private network"),
+        pytest.param("10.244.1.9", "an address of the cluster", id="a pod"),
+        pytest.param("fd00:10:244::9", "an address of the cluster", id="a pod with IPv6"),
+        pytest.param("192.168.7.11", "an address of the cluster", id="a node"),
+        pytest.param("::ffff:192.168.7.11", "an address of the cluster", id="a node, as IPv6"),
+        pytest.param("10.96.0.1", "a network that is never probed", id="a Service"),
+        pytest.param("fd01::1", "a network that is never probed", id="a Service with IPv6"),
+        pytest.param("169.254.169.254", "a special address", id="metadata"),
+        pytest.param("::ffff:169.254.169.254", "a special address", id="metadata, as IPv6"),
+        pytest.param("fd00:ec2::254", "a special address", id="metadata of AWS with IPv6"),
+        pytest.param("168.63.129.16", "a special address", id="metadata of Azure"),
+        pytest.param("fe80::1", "a special address", id="link-local"),
+        pytest.param("fe80::1%eth0", "a special address", id="link-local, with its link"),
+        pytest.param("127.0.0.1", "a special address", id="this machine"),
+        pytest.param("::1", "a special address", id="this machine with IPv6"),
+        pytest.param("224.0.0.1", "a special address", id="many"),
+        pytest.param("255.255.255.255", "a special address", id="everybody"),
+        pytest.param("0.0.0.0", "a special address", id="nobody"),
+        pytest.param("240.0.0.1", "a special address", id="reserved"),
+        pytest.param("", "no IP address", id="nothing"),
+        pytest.param("metadata.google.internal", "no IP address", id="a name"),
+    ],
+)
+def test_refusals(allowed: ProbeRange, address: str, why: str | None) -> None:
+    assert allowed.refusal(address) == why
+
+
+def test_what_was_a_node_may_be_a_user() -> None:
+    made = ProbeRange([])
+    made.node("n1", ["192.168.7.11"])
+    assert made.refusal("192.168.7.11")
+    made.node("n1", [])
+    assert made.refusal("192.168.7.11") is None

@@ -1,0 +1,67 @@
+"""The endpoint's certificate: trusted by itself, for its name, for as long as it is valid."""
+
+from __future__ import annotations
+
+import ssl
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from berth.api.latency_exchange import SERVER_NAME
+from controllers.latency.certificate import LEAST_LEFT, LIFETIME, KeyPair, is_usable, make_key_pair, server_context
+
+NOW = datetime.now(UTC)
+PAIR = make_key_pair(NOW)
+
+
+def handshake(pair: KeyPair, trusted: KeyPair, name: str) -> None:
+    """Let a client and a server talk in memory."""
+    client_in, client_out, server_in, server_out = (ssl.MemoryBIO() for _ in range(4))
+    trusting = ssl.create_default_context(cadata=trusted.certificate.decode())
+    client = trusting.wrap_bio(client_in, client_out, server_hostname=name)
+    server = server_context(pair).wrap_bio(server_in, server_out, server_side=True)
+    done = set[ssl.SSLObject]()
+    for _ in range(10):
+        for each, incoming, outgoing in ((client, client_in, server_out), (server, server_in, client_out)):
+            incoming.write(outgoing.read())
+            try:
+                each.do_handshake()
+                done.add(each)
+            except ssl.SSLWantReadError:
+                pass
+        if len(done) == 2:
+            return
+    raise AssertionError("the handshake does not end")
+
+
+def test_who_trusts_it_reaches_it_by_its_name() -> None:
+    handshake(PAIR, PAIR, SERVER_NAME)
+
+
+@pytest.mark.parametrize(
+    ("trusted", "name"),
+    [
+        pytest.param(make_key_pair(NOW), SERVER_NAME, id="another certificate of that name"),
+        pytest.param(PAIR, "example.com", id="another name"),
+        pytest.param(make_key_pair(NOW - LIFETIME - timedelta(days=1)), SERVER_NAME, id="one that has expired"),
+    ],
+)
+def test_nobody_else_does(trusted: KeyPair, name: str) -> None:
+    with pytest.raises(ssl.SSLError):
+        handshake(PAIR, trusted, name)
+
+
+@pytest.mark.parametrize(
+    ("pair", "at", "usable"),
+    [
+        pytest.param(PAIR, NOW, True, id="new"),
+        pytest.param(PAIR, NOW + LIFETIME - LEAST_LEFT - timedelta(days=1), True, id="just long enough"),
+        pytest.param(PAIR, NOW + LIFETIME - LEAST_LEFT + timedelta(days=1), False, id="too short"),
+        pytest.param(PAIR, NOW - timedelta(days=2), False, id="not yet"),
+        pytest.param(PAIR._replace(key=make_key_pair(NOW).key), NOW, False, id="of another key"),
+        pytest.param(PAIR._replace(certificate=b"none"), NOW, False, id="no certificate"),
+        pytest.param(KeyPair(b"", b""), NOW, False, id="nothing"),
+    ],
+)
+def test_what_a_controller_goes_on_with(pair: KeyPair, at: datetime, usable: bool) -> None:
+    assert is_usable(pair, at) is usable

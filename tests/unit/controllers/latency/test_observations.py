@@ -1,0 +1,91 @@
+"""What meters and agents tell becomes measurements of nodes; floods and forgeries cost little and change nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from berth.api.latency_exchange import MAX_USERS, UserRoundTrips
+from berth.api.latencypolicy import MeasurementSource
+from controllers.latency.observations import PROBED_USERS, Observations
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+POLICY = "shop/web"
+PLACES = {"a": ["a"], "zone z": ["b", "c"]}
+METER, PROBE, _ = MeasurementSource
+
+
+def told(*microseconds: int, age: float = 0.0, user: str = "u", address: str = "") -> UserRoundTrips:
+    return UserRoundTrips(user, microseconds, age, address)
+
+
+def found(observations: Observations, now: datetime = NOW) -> list[tuple[str, str, int, int]]:
+    said = observations.measurements(POLICY, PLACES, now)
+    return [(each.node, each.source.value, each.p50, each.samples) for each in said]
+
+
+def test_a_place_tells_for_each_of_its_nodes_and_meters_come_first() -> None:
+    observations = Observations()
+    observations.served(POLICY, "a", [told(20_000, 21_000, 22_000)], NOW)
+    observations.probed(POLICY, "zone z", [9_000], NOW)
+    observations.probed(POLICY, "a", [10_000], NOW)
+    assert found(observations) == [
+        ("a", "Meter", 21_000, 3),
+        ("a", "Probe", 10_000, 1),
+        ("b", "Probe", 9_000, 1),
+        ("c", "Probe", 9_000, 1),
+    ]
+
+
+def test_users_count_as_one_the_newest_round_trips_first() -> None:
+    observations = Observations()
+    users = [told(10_000, age=20 - at, user=f"u{at}") for at in range(10)] + [told(*[50_000] * 15, user="last")]
+    observations.served(POLICY, "a", users, NOW)
+    assert found(observations) == [("a", "Meter", 50_000, 15)]
+    assert observations.heard(POLICY) == NOW
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        pytest.param(told(-5, 0), id="negative and nothing"),
+        pytest.param(told(10**12), id="absurd"),
+        pytest.param(told(5_000, age=10**9), id="of long ago"),
+        pytest.param(told(5_000, age=-(10**9)), id="of the time to come"),
+        pytest.param(told(5_000, age=float("inf")), id="endless"),
+        pytest.param(told(5_000, age=float("nan")), id="no number"),
+        pytest.param(told(), id="no round trips"),
+    ],
+)
+def test_what_cannot_be_leaves_all_as_it_is(user: UserRoundTrips) -> None:
+    observations = Observations()
+    observations.served(POLICY, "a", [user], NOW)
+    assert found(observations, NOW + timedelta(seconds=1)) == []
+    observations.served(POLICY, "a", [told(20_000)], NOW + timedelta(seconds=1))
+    assert found(observations, NOW + timedelta(seconds=1)) == [("a", "Meter", 20_000, 1)]
+
+
+def test_of_a_flood_of_users_the_last_few_addresses_are_kept() -> None:
+    observations = Observations()
+    for message in range(10):
+        users = [told(20_000, user=f"u{at}", address=f"203.0.113.{message}") for at in range(MAX_USERS)]
+        observations.served(POLICY, "a", users, NOW)
+    assert observations.addresses(POLICY) == [f"203.0.113.{message}" for message in range(10 - PROBED_USERS, 10)]
+
+
+def test_agents_tell_of_policies_alone_that_users_were_heard_of() -> None:
+    observations = Observations()
+    observations.probed(POLICY, "a", [9_000], NOW)
+    assert found(observations) == []
+    observations.served(POLICY, "a", [told(20_000)], NOW)
+    observations.forget(POLICY)
+    assert found(observations) == []
+    assert observations.heard(POLICY) is None
+
+
+def test_what_was_told_of_a_node_that_is_gone_is_let_go() -> None:
+    observations = Observations()
+    observations.served(POLICY, "gone", [told(20_000)], NOW)
+    assert found(observations) == []
+    assert observations.measurements(POLICY, {"gone": ["gone"]}, NOW) == []

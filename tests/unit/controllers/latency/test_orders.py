@@ -1,0 +1,88 @@
+"""Orders for node agents: each for one node, answered once by that node; and when users count as silent."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from berth.api.latency_exchange import ProbeAnswer
+from controllers.latency.orders import MOST_WAITING, PATIENCE, Orders
+from tests.support.placement import Clock
+
+POLICY = "shop/web"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def orders(clock: Clock) -> Orders:
+    return Orders(clock)
+
+
+async def test_each_node_gets_its_own(orders: Orders) -> None:
+    orders.ask(POLICY, ["a", "b"], ["203.0.113.7", "203.0.113.8"])
+    found = {node: await orders.wait(node, 0) for node in ("a", "b", "c")}
+    assert [[order.address for order in found[node]] for node in found] == [["203.0.113.7", "203.0.113.8"]] * 2 + [[]]
+    assert len({order.id for node in found for order in found[node]}) == 4
+    assert await orders.wait("a", 0) == (), "they are told once"
+
+
+async def test_who_waits_is_told_at_once(orders: Orders) -> None:
+    waiting = asyncio.create_task(orders.wait("a", 60))
+    await asyncio.sleep(0)
+    orders.ask(POLICY, ["a"], ["203.0.113.7"])
+    assert [order.address for order in await waiting] == ["203.0.113.7"]
+
+
+async def test_what_is_asked_anew_takes_the_place_of_what_was_asked(orders: Orders) -> None:
+    orders.ask(POLICY, ["a"], ["203.0.113.7"])
+    orders.ask(POLICY, ["a"], ["203.0.113.8"])
+    assert [order.address for order in await orders.wait("a", 0)] == ["203.0.113.8"]
+
+
+async def test_a_node_without_agent_collects_no_more_than_so_many(orders: Orders) -> None:
+    for at in range(MOST_WAITING + 5):
+        orders.ask(f"shop/{at}", ["a"], ["203.0.113.7"])
+    assert len(await orders.wait("a", 0)) == MOST_WAITING
+
+
+async def test_another_node_cannot_answer_nor_the_same_one_twice(orders: Orders) -> None:
+    orders.ask(POLICY, ["a"], ["203.0.113.7"])
+    [order] = await orders.wait("a", 0)
+    answer = ProbeAnswer(order.id, (9_000,))
+    assert orders.answer("b", answer) is None
+    assert orders.answer("a", answer) == POLICY
+    assert orders.answer("a", answer) is None
+    assert orders.answer("a", ProbeAnswer("made up", (1,))) is None
+
+
+@pytest.mark.parametrize(
+    ("answers", "passed", "silent"),
+    [
+        pytest.param([(), (9_000,)], 0.0, False, id="one node got an answer"),
+        pytest.param([(), ()], 0.0, True, id="none did"),
+        pytest.param([()], 0.0, False, id="one may still"),
+        pytest.param([()], PATIENCE, True, id="it took too long"),
+        pytest.param([(9_000,)], PATIENCE, False, id="one took too long, another got an answer"),
+    ],
+)
+async def test_users_are_silent(
+    orders: Orders, clock: Clock, answers: list[tuple[int, ...]], passed: float, silent: bool
+) -> None:
+    orders.ask(POLICY, ["a", "b"], ["203.0.113.7"])
+    for node, microseconds in zip(("a", "b"), answers, strict=False):
+        [order] = await orders.wait(node, 0)
+        assert orders.answer(node, ProbeAnswer(order.id, microseconds)) == POLICY
+    clock.advance(passed)
+    assert orders.silent(POLICY) is silent
+    assert not orders.silent(POLICY), "it is told once"
+
+
+def test_users_of_no_address_are_silent_at_once(orders: Orders) -> None:
+    assert not orders.silent(POLICY)
+    orders.ask(POLICY, ["a"], [])
+    assert orders.silent(POLICY)
