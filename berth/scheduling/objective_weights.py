@@ -31,6 +31,16 @@ class ObjectiveWeights(ConfigurationModel):
         ge=0,
         description="Weight of the price score (0 to 100) when a pod is placed alone by score; unset: `price`.",
     )
+    user_latency: float = Field(
+        default=1.0,
+        ge=0,
+        description="Round trip to users, 1 for 0.1 ms, of pods that a LatencyPolicy is about.",
+    )
+    user_latency_score: float = Field(
+        default=20.0,
+        ge=0,
+        description="Weight of the score of the same (0 to 100) when a pod is placed alone by score.",
+    )
     interference: float = Field(
         default=10.0,
         ge=0,

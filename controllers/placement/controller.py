@@ -27,6 +27,7 @@ from controllers.placement.binding_cycle import BindingCycle
 from controllers.placement.event_handlers import EventHandlers
 from controllers.placement.group_lookup import GroupLookup
 from controllers.placement.group_metrics import GroupMetrics
+from controllers.placement.latency_policies import LatencyPolicies
 from controllers.placement.link_reports import LinkReports
 from controllers.placement.metrics import PENDING
 from controllers.placement.planning_thread import PlanningThread
@@ -113,6 +114,7 @@ class PlacementController:
         self._link_reports: LinkReports | None = None
         if any(profile.check_risk_node_bandwidth is not None for profile in self.configuration.profiles):
             self._link_reports = LinkReports(client, self.cache.link_use, deferring=self.planning.deferring)
+        self._latency_policies = LatencyPolicies(client, state.user_latency, deferring=self.planning.deferring)
         self.binding = BindingCycle(
             self.cache,
             self.queue,
@@ -141,7 +143,10 @@ class PlacementController:
             watch.add_batch_handler(self._changed.set)
             self._context.watch(f"placement {name}", watch)
         watching = (watch.run() for watch in self.watches.values())
-        parts = (self.binding, self._conditions, self.groups, self._lookup, self._allocations)
+        parts = (
+            *(self.binding, self._conditions, self.groups, self._lookup, self._allocations),
+            self._latency_policies,
+        )
         asked_for = (self._sockets, self._assignments, self._link_reports)
         running = (part.run() for part in (*parts, *asked_for) if part is not None)
         await run_together(*watching, self._schedule(), *running)

@@ -8,6 +8,7 @@ Who places pods, meters and node agents are played (`tests.support.latency_stand
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -148,3 +149,19 @@ def test_a_policy_that_is_deleted_while_a_pod_moves_leaves_as_many_replicas_as_b
         stand.delete()
         eventually(stand.replicas, accept=lambda found: found == 1, what="replicas")
         assert controller.running
+
+
+@pytest.mark.usefixtures("controller")
+def test_the_placement_controller_puts_the_new_pod_where_it_is_awaited(lively: LocalCluster, tmp_path: Path) -> None:
+    with ControllerProcess.start(
+        ["placement"], kubeconfig=lively.kubeconfig, directory=tmp_path, arguments=["--no-leader-elect"]
+    ) as placement:
+        placement.wait_ready()
+        with LatencyStand(lively, {"a": 120, "b": 60, "c": 20}) as stand:
+            stand.places_pods = False
+            stand.deploy()
+            stand.wait_settled("a")
+            stand.want(**LIMITS)
+            stand.wait_settled("c")
+            eventually(stand.outcomes, accept=lambda found: found == ["Confirmed"], what="gain")
+            assert (max(stand.serving), stand.least) == (2, 1)

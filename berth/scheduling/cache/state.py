@@ -22,6 +22,7 @@ from berth.scheduling.cache.selection import NodeSelection
 from berth.scheduling.cache.socket_choice import SocketChoice
 from berth.scheduling.cache.sockets import Seat, SocketTable
 from berth.scheduling.cache.units import CPU
+from berth.scheduling.cache.user_latency import UserLatencyTable
 from berth.scheduling.cache.volume_pool import Stock
 from berth.scheduling.cache.volumes import VolumeTable, claim_keys, disk_uses
 from berth.scheduling.interference.policy import InterferencePolicy
@@ -71,6 +72,8 @@ class ClusterState:
         """What such pods cost on nodes, and the socket for each."""
         self.selection = NodeSelection(self.nodes)
         """Which nodes a pod's selectors and tolerations admit, remembered per template."""
+        self.user_latency = UserLatencyTable()
+        """How far the users of workloads with a LatencyPolicy are from nodes."""
         self.link_use: LinkUseTable | None = None
         """What was measured on the nodes' links; None where nobody follows that."""
         self.static_version = 0

@@ -32,6 +32,7 @@ from berth.scheduling.plugins.scheduling_gates import SchedulingGates
 from berth.scheduling.plugins.taint_toleration import TaintToleration
 from berth.scheduling.plugins.unsupported_features import UnsupportedFeatures
 from berth.scheduling.plugins.usage_threshold import UsageThreshold
+from berth.scheduling.plugins.user_latency import UserLatency
 from berth.scheduling.plugins.volume_binding import VolumeBinding
 from berth.scheduling.plugins.volume_restrictions import VolumeRestrictions
 from berth.scheduling.plugins.volume_zone import VolumeZone
@@ -64,6 +65,7 @@ PLUGINS: list[type[Plugin]] = [
     UsageThreshold,
     Bandwidth,
     ResourceCost,
+    UserLatency,
     InterferenceLeastSlowdown,
     InterferenceGreedy,
     InterferenceSparing,

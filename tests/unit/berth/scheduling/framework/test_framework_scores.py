@@ -22,7 +22,7 @@ TOPICS_WITH_OPINIONS = ["taints", "node-affinity", "pod-affinity", "spread", "re
 
 
 def test_default_weights_are_kube_schedulers() -> None:
-    own = {"NetworkOverhead", "ResourceCost", "NodeBandwidth"}
+    own = {"NetworkOverhead", "ResourceCost", "NodeBandwidth", "UserLatency"}
     own |= {f"Interference{choice}" for choice in ("LeastSlowdown", "Greedy", "Sparing", "SocketBased")}
     scores = [plugin for plugin in framework().plugins if isinstance(plugin, ScorePlugin) and plugin.name not in own]
     assert {score.name: score.score_weight for score in scores} == {
