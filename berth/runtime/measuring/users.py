@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ class User:
     """when the last one came"""
     address: str = ""
     """where that came from"""
-    microseconds: list[int] = field(default_factory=list)
+    microseconds: array[int] = field(default_factory=lambda: array("I"))
     """the newest round trips, oldest first"""
     measured: float = 0.0
     """when the newest of them was"""
