@@ -11,8 +11,11 @@ from agents.meter.measurements import MeasurementsServer
 from agents.meter.meter import Meter
 from agents.meter.settings import END_SECONDS, MeterSettings, host_and_port
 from berth.api.latency_exchange import Instructions
+from berth.kube.client import ApiClient
+from berth.kube.connection import load_connection
 from berth.runtime.component import ComponentContext, run_together
-from berth.runtime.measuring.reporter import Reporter, ReportServer
+from berth.runtime.measuring.published import PublishedServer
+from berth.runtime.measuring.reporter import Reporter, ReportServer, Server
 from berth.runtime.measuring.reports import Reports
 from berth.runtime.measuring.users import UserTable
 from berth.runtime.proxy.forwarding import Forwarding
@@ -41,7 +44,7 @@ class MeterAgent:
         self._reports = Reports(self._table, age=settings.expiry)
         self._pool = UpstreamPool()
         self._forwarding = Forwarding(self._pool)
-        self._reporter = self._reporter_of(settings)
+        self._news = asyncio.Event()
         self._meter = Meter(
             self._table,
             self._forwarding,
@@ -49,7 +52,7 @@ class MeterAgent:
             identity=settings.identity_stated(),
             timestamp_header=settings.timestamp_header,
             answer_seconds=settings.timeout,
-            came=self._reporter.hurry if self._reporter else lambda: None,
+            came=self._news.set,
         )
         self._server = ProxyServer(self._meter.handle, host=settings.address, port=settings.port)
         self._measurements = self._measurements_of(settings)
@@ -69,10 +72,7 @@ class MeterAgent:
                 application=self._settings.application,
             )
             self._ready = True
-            duties = [self._look()]
-            if self._reporter is not None:
-                duties.append(self._reporter.run())
-            await run_together(*duties)
+            await run_together(self._look(), self._tell())
         finally:
             await self._end()
 
@@ -95,11 +95,20 @@ class MeterAgent:
             self._reports.start_anew()
             log.info("users are named for a policy", policy=instructions.policy, identity=instructions.identity.source)
 
-    def _reporter_of(self, settings: MeterSettings) -> Reporter | None:
-        if settings.controller is None:
-            return None
-        server = ReportServer(settings.controller, settings.token_file, settings.ca_file)
-        return Reporter(server, self._reports, self._follow)
+    async def _tell(self) -> None:
+        settings = self._settings
+        if settings.controller is not None:
+            await self._report(ReportServer(settings.controller, settings.token_file, settings.ca_file))
+        elif settings.controller_namespace is not None:
+            # Only who asks for it needs credentials: pods of applications often have none.
+            connection = await load_connection()
+            async with ApiClient(connection, user_agent="berth-meter") as client:
+                await self._report(PublishedServer(client, settings.controller_namespace, settings.token_file))
+        else:
+            await asyncio.Event().wait()
+
+    async def _report(self, server: Server) -> None:
+        await Reporter(server, self._reports, self._follow, news=self._news).run()
 
     def _measurements_of(self, settings: MeterSettings) -> MeasurementsServer | None:
         if settings.measurements_token_file is None:

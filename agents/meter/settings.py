@@ -45,11 +45,13 @@ class MeterSettings(ComponentSettings):
     expiry: float = Field(default=300.0, ge=1.0, le=86_400.0)
     """Seconds without a request after which a user is forgotten."""
     controller: str | None = None
-    """URL of the latency controller, such as https://berth-latency.berth-system:9474; unset: nobody is told."""
+    """URL of the latency controller, such as https://berth-latency.example:8443; unset: see the next."""
+    controller_namespace: str | None = None
+    """Namespace whose ConfigMap says where the controller is, read by the pod's account; unset: nobody is told."""
     token_file: Path = Path("/var/run/secrets/berth.dev/token")
     """File with the pod's token for it, of the audience latency.berth.dev."""
     ca_file: Path | None = None
-    """File with the certificates to trust for it; unset: the system's."""
+    """File with the certificates to trust for --meter-controller; unset: the system's."""
     measurements_address: str = "127.0.0.1"
     """Address of GET /measurements; others than the pod's own loopback get its token unencrypted."""
     measurements_port: int = Field(default=9482, ge=0, le=65535)
@@ -80,9 +82,7 @@ class MeterSettings(ComponentSettings):
             return None
         url = URL(text)
         if url.scheme != "https" or not url.host or url.query_string or url.fragment or url.user or url.password:
-            raise ValueError(
-                "write a URL such as https://berth-latency.berth-system:9474; a token is sent over https only"
-            )
+            raise ValueError("write a URL such as https://berth-latency.example:8443; a token is sent over https only")
         return text
 
     def identity_stated(self) -> Identity:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 import aiohttp
 import msgspec
@@ -33,16 +33,54 @@ MAX_TOKEN: Final = 16_384
 """Longest token, in characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReportServer:
-    """Where the controller is, and how to come in. The files are read for each message: both are renewed."""
+class Endpoint(NamedTuple):
+    """One server."""
 
     url: str
-    """up to the path, such as https://berth-latency.berth-system:9474"""
+    """up to the path"""
+    certificates: bytes
+    """in PEM, what to trust; empty: what the system trusts"""
+    server_name: str | None
+    """name in its certificate; None: that of the URL"""
+
+
+class Server(Protocol):
+    """Says where the controller is."""
+
+    @property
+    def token_file(self) -> Path:
+        """File with the pod's token for :data:`berth.api.latency_exchange.AUDIENCE`, which is renewed."""
+
+    async def endpoint(self, *, again: bool) -> Endpoint:
+        """Return where.
+
+        Args:
+            again: whether what was said last does not answer.
+
+        Raises:
+            OSError, aiohttp.ClientError, ValueError: it is not known.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ReportServer:
+    """A stated one. The file of certificates is read for each message: it may be renewed."""
+
+    url: str
+    """up to the path, such as https://berth-latency.berth-system:8443"""
     token_file: Path
-    """holds the pod's token for :data:`berth.api.latency_exchange.AUDIENCE`"""
+    """holds the pod's token"""
     ca_file: Path | None = None
     """certificates to trust; None: those of the system"""
+
+    async def endpoint(self, *, again: bool) -> Endpoint:  # noqa: ARG002 - it is always the same
+        """Return it."""
+        if self.ca_file is None:
+            return Endpoint(self.url, b"", None)
+        certificates = await asyncio.to_thread(self.ca_file.read_bytes)
+        if not certificates.strip():
+            raise ValueError(f"{self.ca_file} is empty")  # which would stand for those of the system
+        return Endpoint(self.url, certificates, None)
 
 
 class Reporter:
@@ -50,10 +88,11 @@ class Reporter:
 
     def __init__(
         self,
-        server: ReportServer,
+        server: Server,
         reports: Reports,
         instructed: Callable[[Instructions, bytes], None],
         *,
+        news: asyncio.Event | None = None,
         pauses: tuple[float, float] = PAUSES,
         least: float = LEAST_SECONDS,
     ) -> None:
@@ -63,6 +102,7 @@ class Reporter:
             server: the controller.
             reports: what to tell.
             instructed: called with the instructions of each answer and the policy's key.
+            news: set when there is a new user, as :meth:`hurry` does.
             pauses: seconds after failures, as :data:`PAUSES`.
             least: seconds between messages, as :data:`LEAST_SECONDS`.
         """
@@ -73,7 +113,7 @@ class Reporter:
         self._instructed = instructed
         self._pauses = pauses
         self._least = least
-        self._hurry = asyncio.Event()
+        self._hurry = news or asyncio.Event()
         self._trusted: tuple[bytes, ssl.SSLContext] | None = None
 
     def hurry(self) -> None:
@@ -87,7 +127,7 @@ class Reporter:
         async with aiohttp.ClientSession(auto_decompress=False, cookie_jar=jar) as session:
             while True:
                 try:
-                    more = await self._exchange(session)
+                    more = await self._exchange(session, again=failures > 0)
                 except (aiohttp.ClientError, OSError, ValueError) as error:
                     failures += 1
                     REPORTS.labels("failed").inc()
@@ -102,19 +142,21 @@ class Reporter:
                 if not more:
                     await self._until_next()
 
-    async def _exchange(self, session: aiohttp.ClientSession) -> bool:
+    async def _exchange(self, session: aiohttp.ClientSession, *, again: bool) -> bool:
         """Send one message and follow its answer; True if there is more to tell at once."""
-        token, context = await asyncio.to_thread(self._credentials)
+        endpoint = await self._server.endpoint(again=again)
+        token, context = await asyncio.to_thread(self._credentials, endpoint)
         instructions = self.instructions
         self._hurry.clear()
         message = self._reports.message(
             time.monotonic(), telling=bool(instructions.policy), addresses=instructions.tell_addresses
         )
         async with session.post(
-            self._server.url.rstrip("/") + ROUND_TRIPS_PATH,
+            endpoint.url.rstrip("/") + ROUND_TRIPS_PATH,
             data=msgspec.json.encode(message),
             headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
             ssl=context,
+            server_hostname=endpoint.server_name,
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS),
         ) as response:
@@ -141,22 +183,24 @@ class Reporter:
         except TimeoutError:
             pass
 
-    def _credentials(self) -> tuple[str, ssl.SSLContext]:
+    def _credentials(self, endpoint: Endpoint) -> tuple[str, ssl.SSLContext]:
         """Read the token, and the certificates where they are others than before."""
-        with self._server.token_file.open("rb") as file:
-            token = file.read(MAX_TOKEN + 1).strip()
-        if not 0 < len(token) <= MAX_TOKEN or not all(0x20 < byte < 0x7F for byte in token):
-            raise ValueError(f"{self._server.token_file} holds no token")
-        ca_file = self._server.ca_file
-        certificates = ca_file.read_bytes() if ca_file else b""
-        if ca_file and not certificates.strip():
-            raise ValueError(f"{ca_file} is empty")  # which would stand for those of the system
-        if self._trusted is None or self._trusted[0] != certificates:
-            text = certificates.decode("ascii", errors="replace") if ca_file else None
+        token = _token(self._server.token_file)
+        if self._trusted is None or self._trusted[0] != endpoint.certificates:
+            text = endpoint.certificates.decode("ascii", errors="replace") or None
             context = ssl.create_default_context(cadata=text)
             context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-            self._trusted = certificates, context
-        return token.decode(), self._trusted[1]
+            self._trusted = endpoint.certificates, context
+        return token, self._trusted[1]
+
+
+def _token(path: Path) -> str:
+    """Return the token of a file; what is wrong with it is said without it."""
+    with path.open("rb") as file:
+        token = file.read(MAX_TOKEN + 1).strip()
+    if not 0 < len(token) <= MAX_TOKEN or not all(0x20 < byte < 0x7F for byte in token):
+        raise ValueError(f"{path} holds no token")
+    return token.decode()
 
 
 def backoff(failures: int, pauses: tuple[float, float], chance: float) -> float:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.api.latency_exchange import MAX_USERS, Identity, IdentitySource, Instructions
-from berth.runtime.measuring.reporter import PAUSES, Reporter, ReportServer, backoff
+from berth.runtime.measuring.reporter import PAUSES, Endpoint, Reporter, ReportServer, backoff
 from berth.runtime.measuring.reports import Reports
 from berth.runtime.measuring.users import UserTable
 from tests.support.latency_controller import CERTIFICATE, KEY, LatencyController, instructions, latency_controller
@@ -33,9 +33,9 @@ class Stand:
         self.token.write_text("first\n")
         self.ca.write_bytes((CERTIFICATE / "server.crt").read_bytes())
         self.reports = Reports(self.table)
-        server = ReportServer(self.url, self.token, self.ca)
+        self.server = ReportServer(self.url, self.token, self.ca)
         self.reporter = Reporter(
-            server, self.reports, lambda *told: self.instructed.append(told), pauses=(0.01, 0.05), least=0.01
+            self.server, self.reports, lambda *told: self.instructed.append(told), pauses=(0.01, 0.05), least=0.01
         )
 
     def measured(self, *microseconds: int, user: str = "a") -> None:
@@ -165,7 +165,7 @@ async def test_unusable_files_are_waited_for(
     else:
         file.write_bytes(content)
     with pytest.raises((OSError, ValueError)):
-        stand.reporter._credentials()
+        stand.reporter._credentials(await stand.server.endpoint(again=False))
     async with stand.running():
         file.write_bytes(right)
         await controller.message(0)
@@ -179,6 +179,40 @@ async def test_nobody_else_is_told(controller: LatencyController, tmp_path: Path
             await asyncio.sleep(0.01)
         await asyncio.sleep(0)
     assert controller.messages == []
+
+
+@dataclass
+class Elsewhere:
+    """Says where the controller is, by another name than that of the URL."""
+
+    token_file: Path
+    said: Endpoint
+    asked: list[bool] = field(default_factory=list)
+
+    async def endpoint(self, *, again: bool) -> Endpoint:
+        self.asked.append(again)
+        return self.said
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        pytest.param("127.0.0.1", True, id="the name of the certificate"),
+        pytest.param("berth-latency", False, id="another name"),
+    ],
+)
+async def test_the_name_to_expect_is_not_that_of_the_url(
+    controller: LatencyController, stand: Stand, name: str, told: bool
+) -> None:
+    certificates = await asyncio.to_thread(stand.ca.read_bytes)
+    url = controller.url.replace("127.0.0.1", "localhost")
+    where = Elsewhere(stand.token, Endpoint(url, certificates, name))
+    stand.reporter._server = where
+    async with stand.running():
+        while len(where.asked) < 2:
+            await asyncio.sleep(0.01)
+    assert (len(controller.messages) > 0) is told
+    assert where.asked[:2] == [False, not told]  # who does not answer is looked for again
 
 
 async def test_a_controller_that_comes_later_is_told_all_that_is_kept(tmp_path: Path) -> None:
