@@ -1,0 +1,1 @@
+"""What the latency meter adds to requests, and what it takes."""
