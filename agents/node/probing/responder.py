@@ -10,7 +10,7 @@ import time
 from collections import OrderedDict
 from typing import Final
 
-from agents.node.listening import listen
+from berth.runtime.listening import listen
 
 DEFAULT_PORT: Final = 9470
 """Port of the agents' responders."""

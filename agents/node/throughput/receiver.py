@@ -13,8 +13,8 @@ import struct
 import time
 from typing import Final
 
-from agents.node.listening import listen
 from agents.node.throughput.ledger import Ledger
+from berth.runtime.listening import listen
 
 DEFAULT_PORT: Final = 9472
 """Port of the agents' receivers."""

@@ -11,6 +11,8 @@ import structlog
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
+from berth.runtime.listening import listen
+
 log = structlog.get_logger(__name__)
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -20,6 +22,8 @@ KEEP_ALIVE_SECONDS: Final = 75.0
 """Seconds for the first request of a connection, and from one to the next."""
 MOST_CONNECTIONS: Final = 10_000
 """Connections of clients at a time; one more is closed at once."""
+WAITING_CONNECTIONS: Final = 1024
+"""Connections that wait to be accepted."""
 MAX_FIELD_BYTES: Final = 16_384
 """Bytes of one header field, and of the request line, at most."""
 MAX_FIELDS: Final = 100
@@ -40,13 +44,18 @@ class ProxyServer:
     def __init__(self, handler: Handler, *, host: str, port: int, most_connections: int = MOST_CONNECTIONS) -> None:
         """Prepare; port 0 picks a free one, readable as :attr:`port` after start; an empty host is all addresses."""
         self._handler = handler
-        self._host = host or None
+        self._host = host
         self.port = port
         """port that it listens on"""
         self._most = most_connections
         self._busy: set[object] = set()
         self._server: web.Server | None = None
         self._listener: asyncio.Server | None = None
+
+    @property
+    def listening(self) -> bool:
+        """Whether clients are let in."""
+        return self._listener is not None
 
     @property
     def connections(self) -> int:
@@ -71,16 +80,17 @@ class ProxyServer:
             lingering_time=2.0,
         )
         try:
-            self._listener = await asyncio.get_running_loop().create_server(
-                self._accepted, self._host, self.port, backlog=1024
-            )
+            accepting = listen(self._host, self.port)
         except (OSError, OverflowError) as error:
             number = getattr(error, "errno", None)
             why = "is taken" if number == errno.EADDRINUSE else f"cannot be used: {error}"
             raise ProxyPortError(
                 f"port {self.port} of {self._host or 'all addresses'} {why}; choose another"
             ) from error
-        self.port = self._listener.sockets[0].getsockname()[1]
+        self.port = accepting.getsockname()[1]
+        self._listener = await asyncio.get_running_loop().create_server(
+            self._accepted, sock=accepting, backlog=WAITING_CONNECTIONS
+        )
 
     async def stop(self, *, seconds: float) -> None:
         """Let nobody new in, give what is under way so many seconds, and close everything."""

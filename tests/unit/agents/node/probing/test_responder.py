@@ -13,9 +13,9 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from agents.node.listening import listen
 from agents.node.probing import responder as module
 from agents.node.probing.responder import Responder
+from berth.runtime.listening import listen
 from tests.support.probing import running_responder
 
 FEW_DESCRIPTORS = """

@@ -8,6 +8,7 @@ import socket
 import pytest
 from aiohttp import web
 
+from berth.runtime.proxy.identity import address_of
 from berth.runtime.proxy.server import MAX_FIELD_BYTES, MAX_FIELDS, ProxyPortError, ProxyServer
 from tests.support.proxying import Visit, answering, application, body_of, get, proxy, status_of
 
@@ -41,6 +42,26 @@ async def test_requests_that_never_reach_the_application(asked: bytes, status: i
             writer.write(asked)
             assert status_of(await reader.readline()) == status
         assert app.heads == []
+
+
+@pytest.mark.parametrize("client", ["127.0.0.1", "::1"])
+async def test_all_addresses_have_one_port_and_a_user_one_address(client: str) -> None:
+    seen: list[str] = []
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        seen.append(address_of(request))
+        return web.Response(text="ok")
+
+    server = ProxyServer(handle, host="", port=0)
+    await server.start()
+    try:
+        reader, writer = await asyncio.open_connection(client, server.port)
+        writer.write(get())
+        assert status_of(await reader.read()) == 200
+        writer.close()
+    finally:
+        await server.stop(seconds=0)
+    assert seen == [client]
 
 
 async def test_one_connection_too_many_is_closed() -> None:

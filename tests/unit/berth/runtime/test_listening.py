@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from agents.node.listening import listen
+from berth.runtime.listening import listen
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Sockets that agents listen on."""
+"""Sockets to listen on."""
 
 from __future__ import annotations
 
