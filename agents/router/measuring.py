@@ -1,0 +1,69 @@
+"""Round trips to users of this router, told to the latency controller; what it answers, kept."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from weakref import WeakKeyDictionary
+
+from aiohttp import web
+
+from agents.router.knowledge import Knowledge
+from agents.router.settings import RouterSettings
+from berth.api.latency_exchange import Instructions
+from berth.runtime.measuring.kernel import AcceptedConnection
+from berth.runtime.measuring.reporter import Reporter, ReportServer
+from berth.runtime.measuring.reports import Reports
+from berth.runtime.measuring.users import UserTable
+from berth.runtime.proxy.identity import address_of
+
+
+class Measuring:
+    """Keeps the newest round trips of users and tells them while it runs."""
+
+    def __init__(self, settings: RouterSettings, knowledge: Knowledge) -> None:
+        """Prepare; without a controller nothing is measured, since users have no names."""
+        self._knowledge = knowledge
+        self._users = UserTable(settings.users)
+        self._reports = Reports(self._users, policy=settings.policy)
+        self._connections: WeakKeyDictionary[asyncio.BaseTransport, AcceptedConnection] = WeakKeyDictionary()
+        self._reporter: Reporter | None = None
+        if settings.controller is not None:
+            server = ReportServer(settings.controller, settings.token_file, settings.ca_file)
+            self._reporter = Reporter(server, self._reports, self._instructed)
+
+    async def run(self) -> None:
+        """Tell until cancelled."""
+        if self._reporter is None:
+            await asyncio.Event().wait()
+        else:
+            await self._reporter.run()
+
+    def seen(self, name: str, request: web.BaseRequest) -> None:
+        """Note a request of a user, and the round trip where there is a new one.
+
+        Args:
+            name: keyed hash of the user's identity.
+            request: the request.
+        """
+        transport = request.transport
+        if transport is None:
+            return
+        now = time.monotonic()
+        user = self._users.seen(name, now, address=address_of(request))
+        connection = self._connections.get(transport)
+        if connection is None:
+            connection = self._connections[transport] = AcceptedConnection(transport.get_extra_info("socket"))
+        microseconds = connection.round_trip()
+        if microseconds is not None:
+            self._users.record(user, microseconds, now)
+        if user.first == now and self._reporter is not None:
+            self._reporter.hurry()
+
+    def _instructed(self, instructions: Instructions, key: bytes) -> None:
+        known = self._knowledge
+        if (key, instructions.identity) != (known.key, known.instructions.identity):
+            # The same users have other names from here on.
+            self._users.clear()
+            self._reports.start_anew()
+        known.key, known.instructions = key, instructions

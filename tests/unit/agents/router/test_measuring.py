@@ -1,0 +1,105 @@
+"""Round trips of users who ask the router, told to a controller over HTTPS, and its answers obeyed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from aiohttp import web
+
+from agents.router.knowledge import Knowledge
+from agents.router.measuring import Measuring
+from agents.router.settings import RouterSettings
+from berth.api.latency_exchange import Identity, IdentitySource, hash_identity
+from berth.runtime.proxy.server import ProxyServer
+from tests.support.latency_controller import CERTIFICATE, KEY, LatencyController, instructions, latency_controller
+from tests.support.proxying import get
+
+
+@asynccontextmanager
+async def measuring(controller: LatencyController, tmp_path: Path) -> AsyncIterator[tuple[Knowledge, ProxyServer]]:
+    """A server whose requests are measured, users by the header X-User."""
+    token = tmp_path / "token"
+    await asyncio.to_thread(token.write_text, "a-token")
+    settings = RouterSettings(
+        policy="near", controller=controller.url, ca_file=CERTIFICATE / "server.crt", token_file=token
+    )
+    knowledge = Knowledge()
+    under_test = Measuring(settings, knowledge)
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        if knowledge.key:
+            under_test.seen(hash_identity(knowledge.key, request.headers["X-User"]), request)
+        return web.Response(text="x")
+
+    server = ProxyServer(handle, host="127.0.0.1", port=0)
+    await server.start()
+    running = asyncio.create_task(under_test.run())
+    try:
+        yield knowledge, server
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await server.stop(seconds=0)
+
+
+async def ask(server: ProxyServer, user: str) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(get("/", f"X-User: {user}"))
+    await reader.read()
+    writer.close()
+
+
+async def heard(knowledge: Knowledge, key: bytes) -> None:
+    async with asyncio.timeout(30):
+        while knowledge.key != key:
+            await asyncio.sleep(0.01)
+
+
+async def test_users_are_told_with_their_round_trips_and_the_policy(tmp_path: Path) -> None:
+    async with latency_controller() as controller:
+        controller.says(instructions(steer={"u": "b"}))
+        async with measuring(controller, tmp_path) as (knowledge, server):
+            await heard(knowledge, KEY)
+            assert knowledge.instructions.steer == {"u": "b"}
+            await ask(server, "ann")
+            number = 0
+            while not (await controller.message(number)).users:
+                number += 1
+            message = await controller.message(number)
+    assert message.policy == "near"
+    assert [user.user for user in message.users] == [hash_identity(KEY, "ann")]
+    assert 0 < message.users[0].microseconds[0] < 1_000_000
+    assert message.users[0].address == "", "addresses are told when the policy wants that"
+    assert controller.tokens[0] == "Bearer a-token"
+
+
+async def test_with_another_key_users_begin_anew(tmp_path: Path) -> None:
+    other = b"another key of 32 bytes, as well"
+    async with latency_controller() as controller:
+        controller.says(instructions())
+        async with measuring(controller, tmp_path) as (knowledge, server):
+            await heard(knowledge, KEY)
+            await ask(server, "ann")
+            controller.says(instructions(key=other, identity=Identity(IdentitySource.COOKIE, "s")))
+            await heard(knowledge, other)
+            before = len(controller.messages)
+            await ask(server, "bob")
+            number = before
+            while not (await controller.message(number)).users:
+                number += 1
+            message = await controller.message(number)
+    assert [user.user for user in message.users] == [hash_identity(other, "bob")], "ann's old name is not told any more"
+
+
+async def test_a_controller_that_is_away_changes_nothing(tmp_path: Path) -> None:
+    async with latency_controller() as controller:
+        controller.says(instructions(steer={"u": "b"}))
+        async with measuring(controller, tmp_path) as (knowledge, server):
+            await heard(knowledge, KEY)
+            controller.says(b"", status=503)
+            await controller.message(len(controller.messages))
+            await ask(server, "ann")
+            assert (knowledge.key, knowledge.instructions.steer) == (KEY, {"u": "b"})
