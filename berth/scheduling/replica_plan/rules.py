@@ -176,8 +176,7 @@ class RuleReader:
                 if total is not there:
                     total += there
         for (term, time), subjects in owners.items():
-            has = placed.get(term) if time == 0 else None
-            yield term, subjects, self._selected((term,)), has if has is not None and has.any() else None
+            yield term, subjects, self._selected((term,)), placed.get(term) if time == 0 else None
         for (_, _, selected), (term, total) in alike.items():
             if total.any():
                 yield term, [], list(selected), total

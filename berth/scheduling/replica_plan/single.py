@@ -69,10 +69,9 @@ class SinglePods:
         changes, replicas = self._changes(pods, group, infrastructure.infrastructure)
         terms = {**changes, **pods.costs}
         points = self._framework.score(cycle, result.mask, skip=self._framework.in_objective)
-        if points.terms and self._weights.scores:
-            # An edge counts once, whatever the replicas, and so do the points of a workload's pods.
-            scale = self._weights.scores / (MAX_SCORE * (replicas + 1))
-            terms[SCORES] = scale * (points.greatest - points.total)
+        # An edge counts once, whatever the replicas, and so do the points of a workload's pods.
+        scale = self._weights.scores / (MAX_SCORE * (replicas + 1))
+        terms[SCORES] = scale * (points.greatest - points.total)
         total = sum(terms.values(), np.zeros(cycle.cluster.size))
         return best_of(cycle, result.mask, total, terms, scale=Scale.COST)
 
@@ -103,7 +102,7 @@ class SinglePods:
         columns = np.arange(state.size) if rules else np.append(kinds.first, np.array(homes, dtype=np.int64))
         position = {slot: at for at, slot in enumerate(columns.tolist())}
         problem = Problem(
-            nodes=kinds.nodes if rules else kinds.only(columns),
+            nodes=kinds.only(columns),
             workloads=[
                 Workload(
                     name=name,
@@ -138,8 +137,6 @@ class SinglePods:
             name: self._cache.services.routing(group.key, name).routing for name in {edge.dependency for edge in own}
         }
         shared = {edge.dependency for edge in own if routing[edge.dependency] is not Routing.ALL} - {workload}
-        if not shared:
-            return own, routing
         others = (edge for edge in group.edges if edge.dependency in shared and edge.dependent != workload)
         return [*own, *(edge for edge in others if edge.dependent != edge.dependency)], routing
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from berth.api.labels import LABEL_REGION, RESOURCE_BANDWIDTH
@@ -19,6 +20,8 @@ from berth.scheduling.decision import Outcome
 from berth.scheduling.gang import budget
 from berth.scheduling.planning import finish
 from berth.scheduling.replica_plan.assume import Assuming
+from berth.scheduling.replica_plan.relief import Relief
+from berth.scheduling.replica_plan.shared_budgets import BudgetName, Left, SharedBudgets
 from tests.support import builders
 from tests.support.placement import ZONE_COSTS, Lab, chain, group_object, member, where, zoned
 
@@ -224,3 +227,126 @@ def test_a_plan_that_is_given_up_in_others_turn_holds_nothing_back(monkeypatch: 
     planning.close()
     assert not stage.cache.recounts_held
     assert not any(map(stage.cache.node_of, pods))
+
+
+Here = set[str]
+"""Names of pods that are assumed."""
+
+
+def given_up(
+    nodes: dict[str, str],
+    budgets: dict[BudgetName, Callable[[Here], int]],
+    *,
+    links: bool = False,
+    deleted: str = "",
+) -> tuple[list[str], Here]:
+    """Pods that are given up, and those that are assumed in the end.
+
+    Args:
+        nodes: pods of a, b, which a calls, and d, in the order of the plan, and where each is.
+        budgets: what is left of each by who is assumed; the plan has taken all that is overdrawn.
+        links: whether the cluster knows the link between its regions.
+        deleted: a node that is deleted once the plan is made.
+    """
+    stage = lab() if links else Lab([zoned("n1", "z1", "r1", cpu=64), zoned("n3", "z3", "r2", cpu=64)])
+    group = stage.group(group_object("shop", *chain("a", "b", minBandwidth=str(CALL)), *chain("d")))
+    pods = [member(name, name[0], spec={"nodeSelector": {ZONE: PLACES[node]}}) for name, node in nodes.items()]
+    outcome = stage.place(group, *pods)
+    assert where(outcome) == nodes
+    cache, began = stage.cache, list[bool]()
+
+    def left() -> Left:
+        here = {pod.metadata.name for pod in pods if cache.node_of(pod)}
+        amounts = [amount(here) if began else 10**6 for amount in budgets.values()]
+        return Left(
+            [name.node for name in budgets if name.node],
+            [name.link for name in budgets if name.link],
+            np.array(amounts, dtype=np.int64),
+        )
+
+    shared = SharedBudgets(left)
+    began.append(True)
+    if deleted:
+        stage.cache.delete_node(zoned(deleted))
+    by_name = {decision.pod.metadata.name: decision for decision in outcome.decisions}
+    relief = Relief(
+        cache,
+        shared,
+        lambda: stage.planner.view.current(stage.costs, cache.bandwidth()),
+        group.key,
+        [edge for edge in group.edges if edge.bandwidth],
+    )
+    gone = relief.give_up([by_name[name] for name in nodes])
+    return [decision.pod.metadata.name for decision in gone], {pod.metadata.name for pod in pods if cache.node_of(pod)}
+
+
+ZONE = "topology.kubernetes.io/zone"
+PLACES = {"n1": "z1", "n3": "z3"}
+ONE, OTHER = BudgetName(node="n1"), BudgetName(node="n3")
+
+
+def known_link() -> BudgetName:
+    """The one between the regions."""
+    stage = lab()
+    known = stage.planner.view.current(stage.costs, stage.cache.bandwidth()).infrastructure.links
+    assert known is not None
+    return BudgetName(link=known.names[0])
+
+
+def most(count: int, *names: str) -> Callable[[Here], int]:
+    """A budget for so many of these pods."""
+    return lambda here: count - len(here & {*names})
+
+
+def test_pods_that_were_given_up_for_one_budget_are_not_taken_back_for_another() -> None:
+    nodes = {"a0": "n3", "a1": "n3", "b0": "n1", "b2": "n3", "b1": "n1"}
+    found = given_up(nodes, {ONE: most(1, "b0", "b1"), OTHER: most(0, "a0", "a1", "b2")})
+    assert found == (["a0", "a1", "b2", "b1"], {"b0"})
+
+
+@pytest.mark.parametrize(
+    ("nodes", "gone"),
+    [
+        pytest.param({"a0": "n1", "a1": "n1", "b0": "n3"}, "a1", id="the last one"),
+        pytest.param({"a0": "n1", "a1": "n3", "b0": "n1"}, "a0", id="a caller on the node"),
+        pytest.param({"b0": "n1", "b1": "n3", "a0": "n3", "a1": "n3"}, "b0", id="an endpoint with its like elsewhere"),
+        pytest.param({"b0": "n1", "b1": "n3", "a0": "n1"}, "a0", id="a caller on the node as soon as that"),
+        pytest.param({"a0": "n3", "a1": "n3", "b0": "n1", "b1": "n1"}, "a1", id="a caller before the last endpoints"),
+    ],
+)
+def test_of_a_node_first_goes(nodes: dict[str, str], gone: str) -> None:
+    found = given_up(nodes, {ONE: lambda here: len(nodes) - 1 - len(here)})
+    assert found == ([gone], nodes.keys() - {gone})
+
+
+def test_a_budget_that_is_exceeded_again_is_relieved_again() -> None:
+    """Where endpoints are given up, callers call those elsewhere."""
+    nodes = {"b0": "n1", "b1": "n1", "b2": "n3", "b3": "n3"}
+    again = {ONE: lambda here: 2 - len(here & {"b0", "b1"}) - ("b3" not in here), OTHER: most(1, "b2", "b3")}
+    assert given_up(nodes, again) == (["b1", "b3"], {"b0", "b2"})
+
+
+def test_a_budget_that_nothing_relieves_keeps_no_other_from_it() -> None:
+    nodes = {"a0": "n1", "a1": "n1", "b0": "n3"}
+    nobodys = {BudgetName(link="gone"): lambda here: -1, known_link(): most(1, "a0", "a1")}
+    assert given_up(nodes, nobodys, links=True) == (["a1"], {"a0", "b0"})
+
+
+@pytest.mark.parametrize("links", [False, True], ids=["none", "others"])
+def test_of_a_link_that_is_there_no_more_nobody_is_given_up(links: bool) -> None:
+    found = given_up({"a0": "n1", "b0": "n3"}, {BudgetName(link="gone"): lambda here: -1}, links=links)
+    assert found == ([], {"a0", "b0"})
+
+
+@pytest.mark.parametrize("links", [False, True], ids=["a node's budget", "a link's"])
+def test_of_a_node_that_is_there_no_more_nobody_is_given_up(links: bool) -> None:
+    nodes = {"a0": "n1", "b0": "n3", "a1": "n3"}
+    budgets = {known_link(): lambda here: -1} if links else {ONE: most(0, "a0")}
+    gone, staying = given_up(nodes, budgets, links=links, deleted="n3")
+    assert gone == ([] if links else ["a0"])
+    assert staying == nodes.keys() - {*gone}
+
+
+def test_where_nothing_helps_all_that_might_are_given_up() -> None:
+    found = given_up({"a0": "n1", "b0": "n3", "d0": "n1", "b1": "n3"}, {ONE: lambda here: -1})
+    assert found == (["a0", "b0", "b1"], {"d0"})

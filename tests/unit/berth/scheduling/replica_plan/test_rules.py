@@ -125,6 +125,26 @@ def test_placed_pods_that_have_one_near_make_no_rule() -> None:
     assert own(small, a()) == []
 
 
+def test_terms_of_placed_pods_that_ask_for_more_than_a_label_make_no_rule_without_it() -> None:
+    small = lab()
+    selector = {"matchLabels": A, "matchExpressions": [{"key": "tier", "operator": "Exists"}]}
+    apart = {"podAntiAffinity": {REQUIRED: [{"topologyKey": ZONE, "labelSelector": selector}]}}
+    small.see(member("c", "c", on="n0", spec={"affinity": apart}))
+    assert own(small, a()) == []
+
+
+@pytest.mark.parametrize("kind", ["podAntiAffinity", "podAffinity"])
+def test_a_term_that_placed_and_waiting_pods_state_twice_counts_twice_for_each(kind: str) -> None:
+    spec = term(kind, ZONE, A, 7)
+    spec["affinity"][kind][PREFERRED] *= 2
+    small = lab()
+    small.see(member("old", "b", labels=B, on="n1", spec=spec))
+    found = own(small, a(), member("b0", "b", labels=B, spec=spec))
+    assert [(list(rule.subjects), list(rule.selects)) for rule in found] == [([1], [0])] * 2
+    counts = [rule.placed_subjects for rule in found if isinstance(rule, Affinity | AntiAffinity)]
+    assert [count.tolist() for count in counts if count is not None] == [[0, 2, 0, 0]]
+
+
 def test_terms_of_placed_pods_with_other_weights_are_rules_of_their_own() -> None:
     small = lab()
     small.see(*(member(f"c{n}", "c", on="n0", spec=term("podAntiAffinity", ZONE, A, n)) for n in (5, 9)))

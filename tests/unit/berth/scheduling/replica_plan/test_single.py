@@ -152,12 +152,19 @@ class TestObjective:
         changes = one_more(question.problem).values()
         return np.sum([np.zeros(state.size), *changes], axis=0)
 
-    @pytest.mark.parametrize("prefer", ["", "PreferSameZone", "PreferSameNode"])
+    @pytest.mark.parametrize(
+        ("prefer", "spread"),
+        [("", "soft"), ("PreferSameZone", "soft"), ("PreferSameNode", "soft"), ("PreferSameZone", "zone")],
+    )
     @pytest.mark.parametrize("rule", [{}, APART], ids=["no rule", "preferred anti-affinity"])
-    @pytest.mark.parametrize("workload", ["a", "b", "c", "stranger"])
-    def test_it_is_that_of_the_joint_plan(self, workload: str, rule: dict[str, Any], prefer: str) -> None:
+    @pytest.mark.parametrize("workload", ["a", "b", "c", "d", "stranger"])
+    def test_it_is_that_of_the_joint_plan(self, workload: str, rule: dict[str, Any], prefer: str, spread: str) -> None:
         lab = cluster("z0", "z0", "z1", "z2", "z3")
-        shop = lab.group(group_object("shop", *chain("a", "b", "c"), kinds.workload("d", "c")))
+        # Calls of a workload to itself say nothing.
+        calls = {"a": "b", "b": "bc", "c": "c", "d": "c"}
+        group = group_object("shop", *(kinds.workload(name, *called) for name, called in calls.items()))
+        group.metadata.annotations = {"berth.dev/spread": spread}
+        shop = lab.group(group)
         for n, place in enumerate(("an0", "an2", "bn0", "bn3", "bn3", "bn3", "bn0", "cn1", "cn4", "dn2")):
             name, node = place[0], place[1:]
             lab.see(member(f"{name}{n}", name, on=node, cpu="100m", spec=rule if name == "a" else {}))
@@ -196,6 +203,20 @@ class TestObjective:
         shop = lab.group(group)
         lab.see(*(member(f"{name}-old", name, on="n0", cpu="100m") for name in "ab"))
         assert where(lab.place_alone(member("a", "a", cpu="100m"), shop)) == {"a": node}
+
+    @pytest.mark.parametrize(
+        ("spreading", "node"),
+        [
+            pytest.param({}, "n1", id="kube-scheduler's"),
+            pytest.param({"podTopologySpread": {"defaultConstraints": [], "defaultingType": "List"}}, "n0", id="none"),
+        ],
+    )
+    def test_replicas_are_spread_by_the_defaults_of_the_profile(self, spreading: dict[str, Any], node: str) -> None:
+        """The fourth on one node is one too many of three, which costs 5; beside the node calls cost 1."""
+        lab = cluster("z0", "z0", profile=Profile.model_validate({"spread": "none", **spreading}))
+        shop = lab.group(group_object("shop", *chain("a", "b")))
+        lab.see(member("b", "b", on="n0", cpu="100m"), *(member(f"a{n}", "a", on="n0", cpu="100m") for n in range(3)))
+        assert where(lab.place_alone(member("a3", "a", cpu="100m"), shop)) == {"a3": node}
 
     def test_a_service_that_keeps_calls_in_the_zone(self) -> None:
         """All endpoints: next to most of them. PreferSameZone: where the caller has none and its calls go far."""
@@ -255,6 +276,22 @@ class TestScores:
         lab.see(member("b2", "b", on="n1"))
         (decision,) = lab.place_alone(member("a1", "a", cpu="500m"), shop).decisions
         assert decision.node == "n1"
+
+    @pytest.mark.parametrize("replicas", [0, 1, 3])
+    def test_points_of_a_workload_count_once_whatever_its_replicas(self, replicas: int) -> None:
+        lab = cluster("z0", "z0", profile=Profile.model_validate({"weights": {"scores": 8}}))
+        shop = lab.group(group_object("shop", *chain("a", "b")))
+        lab.see(*(member(f"old{n}", "a", on="n1", cpu="1m") for n in range(replicas)))
+        decision = lab.place_alone(member("new", "a", cpu="500m"), shop).decisions[0]
+        found = {each.node: each.terms["scores"] for each in (decision, *decision.runner_ups)}
+        assert 0 < found["n0"] == pytest.approx(self.empty() / (replicas + 1))
+
+    @staticmethod
+    def empty() -> float:
+        """What points of an empty node cost the first replica of a workload."""
+        lab = cluster("z0", profile=Profile.model_validate({"weights": {"scores": 8}}))
+        shop = lab.group(group_object("shop", *chain("a", "b")))
+        return lab.place_alone(member("new", "a", cpu="500m"), shop).decisions[0].terms["scores"]
 
     @pytest.mark.parametrize(("scores", "node"), [(0.05, "n0"), (0.0, "n0"), (1000.0, "n1")])
     def test_they_move_no_pod_away_from_its_application(self, scores: float, node: str) -> None:
