@@ -63,7 +63,7 @@ class Group:
     index: dict[str, int] = field(default_factory=dict)
     """place of each selector in status.topologyOrder, from 1; declaration order until there is one"""
     edges: tuple[GroupEdge, ...] = ()
-    """dependencies between known workloads, declaration order"""
+    """dependencies between two known workloads, declaration order"""
     spread: SpreadLevel | None = None
     """which failure its workloads must survive; None: what the profile says"""
     problem: str = ""

@@ -91,11 +91,7 @@ def pose(
     infrastructure = current()
     placed = placed_replicas(group, cache.state)
     number = {name: row for row, name in enumerate(dict.fromkeys([*(pods.workload for pods in pod_sets), *placed]))}
-    edges = [
-        edge
-        for edge in group.edges
-        if edge.dependent != edge.dependency and edge.dependent in number and edge.dependency in number
-    ]
+    edges = [edge for edge in group.edges if edge.dependent in number and edge.dependency in number]
     carried = _bandwidth_counts(edges, infrastructure)
     if carried and not _expressible(infrastructure):
         return None

@@ -126,11 +126,8 @@ class Relief:
             return any(number in links.between(here, there) for peer in peers for there in where[peer])
 
         def rank(workload: str, slot: int) -> int | None:
-            own = number in links.by_node.get(slot, ())
-            for place, (ends, calls) in enumerate(((self._callers, True), (self._called, False))):
-                if (own and workload in ends) or crosses(workload, location[slot], calls):
-                    return place
-            return None
+            here = location[slot]
+            return 0 if crosses(workload, here, True) else 1 if crosses(workload, here, False) else None
 
         return rank
 

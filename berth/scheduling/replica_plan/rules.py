@@ -161,7 +161,6 @@ class RuleReader:
             about = self._state.terms_about(kind, template.namespace, template.labels.items())
             entries.update((entry.term, entry) for entry in about)
             yield None
-        entries |= {term: entry for term in stated if (entry := self._state.pods.term(kind, term)) is not None}
         for term, entry in entries.items():
             yield None
             selects = [] if term in stated else self._selected((term,))

@@ -131,14 +131,13 @@ class SinglePods:
 
     def _edges(self, workload: str, group: Group) -> tuple[list[GroupEdge], Mapping[str, Routing]]:
         """Calls of the workload and to it, other calls to those whose load it adds to, and how calls are routed."""
-        own = [edge for edge in group.edges if workload in (edge.dependent, edge.dependency)]
-        own = [edge for edge in own if edge.dependent != edge.dependency]
+        own = group.edges_of.get(workload, ())
         routing = {
             name: self._cache.services.routing(group.key, name).routing for name in {edge.dependency for edge in own}
         }
         shared = {edge.dependency for edge in own if routing[edge.dependency] is not Routing.ALL} - {workload}
         others = (edge for edge in group.edges if edge.dependency in shared and edge.dependent != workload)
-        return [*own, *(edge for edge in others if edge.dependent != edge.dependency)], routing
+        return [*own, *others], routing
 
 
 def _everywhere(change: Floats, kinds: Kinds, homes: list[int]) -> Floats:

@@ -231,6 +231,15 @@ def test_node_policies_say_which_nodes_count(policies: dict[str, str], eligible:
     assert rule.eligible.tolist() == eligible
 
 
+@pytest.mark.parametrize("when", ["DoNotSchedule", "ScheduleAnyway"])
+def test_a_constraint_that_asks_for_more_than_a_label_counts_those_that_have_it_all(when: str) -> None:
+    expressions = [{"key": "tier", "operator": "Exists"}]
+    selector = {"matchLabels": A, "matchExpressions": expressions}
+    constraint = builders.spread(ZONE, labelSelector=selector, whenUnsatisfiable=when)
+    found = own(lab(), a(topologySpreadConstraints=[constraint]), member("b0", "b", labels=A | {"tier": "x"}))
+    assert [(list(rule.subjects), list(rule.selects)) for rule in found] == [([0], [1])]
+
+
 def test_match_label_keys_tell_the_templates_of_a_rollout_apart() -> None:
     constraint = builders.spread(ZONE, A, matchLabelKeys=["hash"])
     pods = [

@@ -95,7 +95,7 @@ def known(item: Manifest) -> Pod:
     return msgspec.convert({**item, "metadata": metadata}, Pod)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(situations(), st.data())
 def test_soft_rules_change_as_the_objective_does(
     situation: tuple[list[Manifest], list[bool], list[Manifest]], data: st.DataObject

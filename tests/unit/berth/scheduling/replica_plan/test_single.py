@@ -182,6 +182,21 @@ class TestObjective:
         assert [value for _, value, _ in options] == sorted(value for _, value, _ in options)
         assert (decision.strategy, decision.scale, decision.planned_with) == (REPLICAS, Scale.COST, 1)
 
+    def test_what_must_be_survived_is_priced_as_in_the_joint_plan(self) -> None:
+        """It is dearer than the load of endpoints that keep calls near."""
+        lab = cluster("z0", "z0", "z1")
+        group = group_object("shop", *chain("a", "b"))
+        group.metadata.annotations = {"berth.dev/spread": "node"}
+        shop = lab.group(group)
+        lab.cache.update_service(service("b", trafficDistribution="PreferSameZone"))
+        lab.see(*(member(f"{name}-old", name, on="n0", cpu="100m") for name in "ab"))
+        pod = member("new", "a", cpu="100m")
+        expected = self.everything(lab, shop, pod)
+        (decision,) = lab.place_alone(pod, shop).decisions
+        found = {item.node: item.value - item.terms.get("scores", 0.0) for item in (decision, *decision.runner_ups)}
+        assert found == pytest.approx({node: expected[slot] for node, slot in lab.cache.state.node_index.items()})
+        assert found["n0"] > 1000
+
     def test_the_node_that_all_others_share_is_left(self) -> None:
         lab = cluster("z1", "z0", "z0", "z0")
         shop = lab.group(group_object("shop", *chain("a", "b")))
