@@ -245,12 +245,15 @@ class Planner:
         held: list[Decision] = []
         near, first = self._cache.services.keeps_near(group), True
         if self._in_counts is not None and not self._one_of_each(joint, candidates):
-            rest, held = yield from self._in_counts.place(joint, candidates)
+            rest, held, failures = yield from self._place_in_counts(self._in_counts, joint, candidates, since)
+            if failures and not joint.partial:
+                return failures
             held, unmet = yield from self._carrying_out.settle(joint, held)
             since = budget.pauses
             with budget.holding_back() if joint.partial else nullcontext():
-                candidates, failures = yield from self._filtered.candidates(joint, rest)
-            if failures and not joint.partial:
+                candidates, lost = yield from self._filtered.candidates(joint, rest)
+            failures += lost
+            if lost and not joint.partial:
                 return failures
         for filtered in batches(candidates, lambda candidate: workload_of(candidate.info.pod)):
             if not first and budget.exhausted:
@@ -275,6 +278,27 @@ class Planner:
             held += yield from self._carrying_out.assume(joint, decisions, near=near, since=fresh)
             held, unmet = yield from self._carrying_out.settle(joint, held, together=near and not joint.partial)
         return [*failures, *unmet]
+
+    def _place_in_counts(
+        self, planner: ReplicaPlanner, joint: JointPlan, candidates: Sequence[Candidate], since: int
+    ) -> Generator[None, None, tuple[list[Pod], list[Decision], list[Failure]]]:
+        """Plan in counts, and once more if others took room meanwhile that the plan was made with.
+
+        One by one, its pods would go away from those that they call. Returns pods that the plan has no node for,
+        decisions whose node a filter rejects, and pods that no node took any more.
+        """
+        first, budget = len(joint.settled), joint.budget
+        rest, held = yield from planner.place(joint, candidates)
+        if not held or budget.pauses == since or budget.over:
+            return rest, held, []
+        self.forget(joint.settled[first:])
+        del joint.settled[first:]
+        pods = [candidate.info.pod for candidate in candidates]
+        able, failures = yield from self._filtered.candidates(joint, pods, in_counts=True)
+        if failures and not joint.partial:
+            return [], [], failures
+        rest, held = yield from planner.place(joint, able)
+        return rest, held, failures
 
     def _plan(
         self, joint: JointPlan, batch: Sequence[Candidate]

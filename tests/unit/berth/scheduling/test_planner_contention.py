@@ -1,0 +1,77 @@
+"""Plans that are made in turns while others take the room that they count on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from berth.kube.objects import Service
+from berth.scheduling.decision import Outcome
+from tests.support.placement import Clock, Lab, chain, group_object, lone, member, where, zoned
+
+TICK = 0.005
+"""Seconds that pass at each look at the clock: plans take several turns."""
+WORKLOADS = ("front", "cart", "store")
+
+
+def service(app: str, **spec: Any) -> Service:
+    body = {"metadata": {"name": app, "namespace": "default"}, "spec": {"selector": {"app": app}, **spec}}
+    return msgspec.convert(body, Service)
+
+
+def placed(meanwhile: Callable[[Lab, int], None]) -> tuple[Lab, Outcome, int]:
+    """Plan three workloads of three pods, calls inside a node alone; `meanwhile` has others' turns, numbered from 1."""
+    nodes = [zoned(f"n{number}", f"z{number % 2 + 1}", cpu=4) for number in range(6)]
+    lab = Lab(nodes, clock=Clock(tick=TICK))
+    group = lab.group(group_object("shop", *chain(*WORKLOADS), numMembers=9))
+    for name in WORKLOADS:
+        lab.cache.update_service(service(name, internalTrafficPolicy="Local"))
+    pods = [member(f"{name}-{i}", name, cpu="500m", labels={"app": name}) for name in WORKLOADS for i in range(3)]
+    lab.see(*pods)
+    planning, turns = lab.planner.place_group(group, pods, lab.costs, partial=False), 0
+    while True:
+        try:
+            next(planning)
+        except StopIteration as end:
+            return lab, end.value, turns
+        turns += 1
+        meanwhile(lab, turns)
+
+
+def nobody(lab: Lab, turn: int) -> None:
+    """Others do nothing."""
+
+
+def unreached(outcome: Outcome) -> list[str]:
+    """Pods that call a workload of which their node has no pod."""
+    nodes = {(name.rpartition("-")[0], node) for name, node in where(outcome).items()}
+    calls = dict(zip(WORKLOADS, WORKLOADS[1:], strict=False))
+    return [f"{name} on {node}" for name, node in nodes if name in calls and (calls[name], node) not in nodes]
+
+
+_, ALONE, TURNS = placed(nobody)
+
+
+def test_there_are_turns_in_which_others_may_take_room() -> None:
+    assert TURNS > 2
+    assert not ALONE.cut_short
+    assert not unreached(ALONE)
+
+
+@pytest.mark.parametrize("turn", range(1, TURNS + 1))
+def test_a_plan_whose_room_was_taken_is_made_anew(turn: int) -> None:
+    """Else its pods would go one by one to where there is room, away from those that they call."""
+    nodes = list(where(ALONE).values())
+    fullest = max(nodes, key=nodes.count)
+
+    def take(lab: Lab, now: int) -> None:
+        if now == turn:
+            lab.place_alone(lone("other", cpu="3", spec={"nodeSelector": {"kubernetes.io/hostname": fullest}}))
+
+    lab, outcome, _ = placed(take)
+    assert outcome.complete
+    assert lab.over_committed() == []
+    assert not unreached(outcome)
