@@ -120,7 +120,7 @@ def live(module_cluster: Callable[..., LocalCluster], tmp_path_factory: pytest.T
     zones = {("eu-west-a", "eu-west-b"): 5, ("us-east-a", "us-east-b"): 5}
     Kubectl(cluster, "berth-system").apply(plans.topology(zones, {("eu-west", "us-east"): 80}))
     directory = tmp_path_factory.mktemp("controllers")
-    # A plan whose time is over on a busy machine is carried out as far as it goes, and pods of others may be in between.
+    # A plan whose time is over on a busy machine is carried out as far as it goes, and others may be in between.
     controller = ControllerProcess.start(
         ["appgroup", "networktopology", "placement"],
         kubeconfig=cluster.kubeconfig,

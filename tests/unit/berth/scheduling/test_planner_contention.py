@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -48,7 +49,7 @@ def nobody(lab: Lab, turn: int) -> None:
 def unreached(outcome: Outcome) -> list[str]:
     """Pods that call a workload of which their node has no pod."""
     nodes = {(name.rpartition("-")[0], node) for name, node in where(outcome).items()}
-    calls = dict(zip(WORKLOADS, WORKLOADS[1:], strict=False))
+    calls = dict(itertools.pairwise(WORKLOADS))
     return [f"{name} on {node}" for name, node in nodes if name in calls and (calls[name], node) not in nodes]
 
 
