@@ -60,7 +60,11 @@ def matching_pods(constraint: SpreadConstraint, template: PodTemplateInfo, state
     """
     if constraint.selector.everything:
         return np.zeros(state.size, dtype=np.int64)
-    groups = state.pods.matching(template.namespace, constraint.selector)
+    table, namespace = state.pods.table(), template.namespace
+    if table is not None:
+        chosen = table.inside(namespace, namespace.__eq__) & table.matching((constraint.selector,))
+        return table.count(chosen, state.size, staying=True)
+    groups = state.pods.matching(namespace, constraint.selector)
     return state.pods.count(groups, state.size, staying=True)
 
 

@@ -16,11 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.scheduling.cache.counts import Counts, add_count
+from berth.scheduling.cache.group_table import GroupTable
 from berth.scheduling.cache.pod_templates import ANY_ADDRESS, TERM_KINDS, HostPort, PodTemplateInfo, TermKind
 from berth.scheduling.cache.selectors import Selector
 from berth.scheduling.cache.term_index import TermEntry, TermIndex
 from berth.scheduling.cache.terms import AffinityTerm
 from berth.scheduling.cache.volumes import DiskUse
+
+OFTEN = 8
+"""How often all groups are looked at, one by one, until a table of them is made; it is good until pods come or go."""
 
 LabelsKey = tuple[str, tuple[tuple[str, str], ...]]
 """Namespace and sorted labels."""
@@ -64,6 +68,11 @@ class PodIndex:
         self._disks: dict[tuple[str, ...], dict[bool, Counts]] = {}
         self._claims: dict[str, Counts] = {}
         self._node_claims: defaultdict[int, dict[str, int]] = defaultdict(dict)
+        self._table: GroupTable | None = None
+        self._looked_at = 0
+        """groups that selectors were asked about since pods came or went"""
+        self._all = 0
+        """groups of all namespaces"""
 
     def add(
         self,
@@ -102,8 +111,20 @@ class PodIndex:
 
     def matching(self, namespace: str, selector: Selector) -> Iterator[PodGroup]:
         """The groups of a namespace that a selector selects."""
-        candidates = self._candidates(namespace, selector)
-        return (group for group in candidates if selector.matches(group.labels))
+        for group in self._candidates(namespace, selector):
+            self._looked_at += 1
+            if selector.matches(group.labels):
+                yield group
+
+    def table(self, selectors: int = 1) -> GroupTable | None:
+        """All groups as a table for so many selectors, once what is looked at makes it worth while; else None."""
+        if self._table is None and self._looked_at + (selectors - 1) * self._all > OFTEN * self._all:
+            self._table = GroupTable({name: groups.values() for name, groups in self._groups.items()})
+        return self._table
+
+    def forget_table(self) -> None:
+        """Pods have come or gone, or namespaces have other labels."""
+        self._table, self._looked_at = None, 0
 
     def namespaces(self) -> Iterator[str]:
         """Namespaces that have pods on nodes."""
@@ -177,10 +198,12 @@ class PodIndex:
         return (group for carriers in fewest for group in carriers)
 
     def _count_group(self, template: PodTemplateInfo, slot: int, sign: int, *, terminating: bool) -> None:
+        self.forget_table()
         groups = self._groups.setdefault(template.namespace, {})
         group = groups.get(template.group_key)
         if group is None:
             group = groups[template.group_key] = PodGroup(template.labels)
+            self._all += 1
             by_label = self._by_label.setdefault(template.namespace, defaultdict(dict))
             for label in template.labels.items():
                 by_label[label][group] = None
@@ -192,6 +215,7 @@ class PodIndex:
 
     def _drop_group(self, template: PodTemplateInfo, groups: dict[LabelsKey, PodGroup]) -> None:
         group = groups.pop(template.group_key)
+        self._all -= 1
         if not groups:
             del self._groups[template.namespace]
             del self._by_label[template.namespace]

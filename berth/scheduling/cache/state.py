@@ -267,10 +267,12 @@ class ClusterState:
     def update_namespace(self, namespace: Namespace) -> None:
         """Record a namespace's labels."""
         self._namespaces[namespace.metadata.name] = namespace.metadata.labels
+        self.pods.forget_table()
 
     def delete_namespace(self, name: str) -> None:
         """Forget a namespace's labels."""
         self._namespaces.pop(name, None)
+        self.pods.forget_table()
 
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:
         """Labels of a namespace, None when it is not known."""

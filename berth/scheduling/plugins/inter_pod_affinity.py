@@ -80,7 +80,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
     @staticmethod
     def _unmet(terms: tuple[AffinityTerm, ...], info: PodInfo, state: ClusterState) -> Bools:
         template = info.template
-        here = state.pods.count(selected_by_all(terms, state), state.size) > 0
+        here = count_selected(terms, state) > 0
         keyless: Bools = np.zeros(state.size, dtype=np.bool_)
         without: Bools = np.zeros(state.size, dtype=np.bool_)
         anywhere = False
@@ -99,7 +99,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
     def _repelled(terms: tuple[AffinityTerm, ...], state: ClusterState) -> Bools:
         nodes: Bools = np.zeros(state.size, dtype=np.bool_)
         for term in terms:
-            here = state.pods.count(selected_by_all((term,), state), state.size) > 0
+            here = count_selected((term,), state) > 0
             nodes |= nodes_sharing(state, term.topology_key, here)
         return nodes
 
@@ -130,7 +130,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         touched = False
         for kind, sign in (("preferred_affinity", 1), ("preferred_anti_affinity", -1)):
             for term in info.template.terms_of(kind):
-                pods = state.pods.count(selected_by_all((term,), state), state.size)
+                pods = count_selected((term,), state)
                 touched |= self._spread(total, term.topology_key, pods, sign * term.weight, state)
         namespace, labels = info.template.namespace, info.template.labels
         own = state.namespace_labels(namespace) or {}
@@ -164,7 +164,22 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         return True
 
 
-def selected_by_all(terms: tuple[AffinityTerm, ...], state: ClusterState) -> Iterator[PodGroup]:
+def count_selected(terms: tuple[AffinityTerm, ...], state: ClusterState) -> NDArray[np.int64]:
+    """int64[N]: pods on each node that every term selects."""
+    table = state.pods.table(len(terms))
+    if table is None:
+        return state.pods.count(_selected_by_all(terms, state), state.size)
+    chosen = table.matching([term.selector for term in terms])
+    for term in terms:
+
+        def selects(namespace: str, term: AffinityTerm = term) -> bool:
+            return term.selects_namespace(namespace, state.namespace_labels(namespace))
+
+        chosen &= table.inside((term.namespaces, term.namespace_selector), selects)
+    return table.count(chosen, state.size)
+
+
+def _selected_by_all(terms: tuple[AffinityTerm, ...], state: ClusterState) -> Iterator[PodGroup]:
     """Groups of pods that every term selects."""
     named = next((term.namespaces for term in terms if term.namespace_selector.nothing), None)
     for namespace in state.pods.namespaces() if named is None else named:

@@ -13,7 +13,7 @@ from berth.scheduling.cache.pod_templates import PodTemplateInfo, TermKind
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.cache.term_index import TermEntry
 from berth.scheduling.cache.terms import AffinityTerm
-from berth.scheduling.plugins.inter_pod_affinity import selected_by_all
+from berth.scheduling.plugins.inter_pod_affinity import count_selected
 
 Ints = npt.NDArray[np.int64]
 
@@ -28,7 +28,7 @@ class PlacedPods:
 
     def selected(self, terms: tuple[AffinityTerm, ...]) -> Ints:
         """int64[N], those that all terms select."""
-        counts = self._state.pods.count(selected_by_all(terms, self._state), self._state.size)
+        counts = count_selected(terms, self._state)
         if all(term.weight for term in terms):
             self.take_off_gone(counts, lambda pod: all(self.selects(term, pod.template) for term in terms))
         return counts
