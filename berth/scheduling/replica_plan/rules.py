@@ -122,7 +122,10 @@ class RuleReader:
             raise TooManyRulesError
 
     def _domain(self, key: str) -> Ints:
+        """int64[N]; the same array for all keys that no node has: pods may name any."""
+        key = key if self._state.nodes.has_label(key) else ""
         if key not in self._domains:
+            self._take()
             self._domains[key] = self._state.domains(key).astype(np.int64)
         return self._domains[key]
 
@@ -153,7 +156,10 @@ class RuleReader:
                 for time in range(times):
                     owners[term, time].append(number)
             yield None
-        stated = {term for term, _ in owners}
+        stated: set[AffinityTerm] = set()
+        for term, _ in owners:
+            stated.add(term)
+            yield None
         placed: dict[AffinityTerm, Ints] = {}
         alike: dict[tuple[str, int, tuple[int, ...]], tuple[AffinityTerm, Ints]] = {}
         entries: dict[AffinityTerm, TermEntry] = {}
@@ -217,8 +223,11 @@ class RuleReader:
                 owners[terms].append(number)
         for terms, subjects in owners.items():
             selects, there = self._selected(terms), self._placed_selected(*terms)
-            for key in dict.fromkeys(term.topology_key for term in terms):
-                yield Affinity(domain=self._domain(key), subjects=subjects, selects=selects, placed=there)
+            domains = {id(domain): domain for domain in (self._domain(term.topology_key) for term in terms)}
+            for number, domain in enumerate(domains.values()):
+                if number:
+                    self._take()
+                yield Affinity(domain=domain, subjects=subjects, selects=selects, placed=there)
 
     def _ports(self) -> Iterator[AntiAffinity]:
         """Host ports among the pods to place; the masks leave out nodes where they are taken already."""
