@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from berth.network.groups import Group
 from berth.scheduling.decision import Alternative, Decision
 from berth.scheduling.gang.application import Candidate
+from berth.scheduling.gang.budget import BEFORE_LONG, UNLIMITED, Budget
 from berth.scheduling.gang.strategies import REPLICAS
+from berth.scheduling.replica_plan.filling import filling_order
 from berth.scheduling.replica_plan.pod_sets import Alike
 from berth.scheduling.replica_plan.question import Question
 from berth.scheduling.replicas.order import binding_order
 from berth.scheduling.replicas.result import Plan
-from berth.scheduling.replicas.rule import Affinity, Spread
+from berth.scheduling.replicas.rule import Affinity
 from berth.scheduling.replicas.runner_ups import RunnerUp
 
 POD_INDEX = "apps.kubernetes.io/pod-index"
@@ -31,16 +33,20 @@ class Reading:
     """pods that get none"""
 
 
-def read(question: Question, plan: Plan, group: Group, names: Sequence[str]) -> Reading:
-    """Give the pods of each set the nodes that are planned for it, the first ones to those that stay longest.
+def read(
+    question: Question, plan: Plan, group: Group, names: Sequence[str], budget: Budget = UNLIMITED
+) -> Generator[None, None, Reading]:
+    """Give the pods of each set the nodes that are planned for it, the first ones to those that stay longest, in turns.
 
     Args:
         question: what was asked.
         plan: the answer.
         group: the AppGroup.
         names: node names by slot.
+        budget: time, in turns.
     """
-    slots = _in_order(question, plan.counts)
+    slots = yield from filling_order(question.problem.rules, plan.counts, budget)
+    yield from budget.pause(BEFORE_LONG)
     total = sum(len(each) for each in slots)
     shared = _shares(question, plan)
     reading = Reading([], [])
@@ -88,7 +94,8 @@ def _by_affinity(question: Question, counts: Sequence[Mapping[int, int]]) -> Map
     rules = [rule for rule in question.problem.rules if isinstance(rule, Affinity) and rule.weight is None]
     concerned = sorted({row for rule in rules for row in (*rule.subjects, *rule.selects)})
     pods = [(row, slot) for row in concerned for slot in counts[row]]
-    order = binding_order(rules, [rule.domain.tolist() for rule in rules], pods) if rules else None
+    domains = {key: domain.tolist() for key, domain in {id(rule.domain): rule.domain for rule in rules}.items()}
+    order = binding_order(rules, [domains[id(rule.domain)] for rule in rules], pods) if rules else None
     return {pod: place for place, pod in enumerate(order or ())}
 
 
@@ -101,42 +108,6 @@ def _alternative(
         changes[name] = changes.get(name, 0.0) + change
     then = {name: terms.get(name, 0.0) + changes.get(name, 0.0) for name in {**terms, **changes}}
     return Alternative(names[option.node], sum(then.values()), {name: cost for name, cost in then.items() if cost})
-
-
-def _in_order(question: Question, counts: Sequence[Mapping[int, int]]) -> list[list[int]]:
-    """Node slots of each pod set, one a pod: emptier domains of its hard spread first, then as the plan has them."""
-    rules = [rule for rule in question.problem.rules if isinstance(rule, Spread) and rule.hard]
-    tables = [
-        Counter[int]() if rule.placed is None else _by_domain(rule, enumerate(rule.placed.tolist())) for rule in rules
-    ]
-    left = [dict(each) for each in counts]
-    own = [[at for at, rule in enumerate(rules) if number in rule.subjects] for number in range(len(left))]
-    found: list[list[int]] = [[] for _ in left]
-    waiting = [number for number, each in enumerate(left) if each]
-    while waiting:
-        for number in waiting:
-
-            def filled(slot: int, concerned: Sequence[int] = own[number]) -> int:
-                return max((tables[at][int(rules[at].domain[slot])] for at in concerned), default=0)
-
-            slot = min(left[number], key=filled) if own[number] else next(iter(left[number]))
-            found[number].append(slot)
-            left[number][slot] -= 1
-            if not left[number][slot]:
-                del left[number][slot]
-            for at, rule in enumerate(rules):
-                if number in rule.selects:
-                    tables[at][int(rule.domain[slot])] += 1
-        waiting = [number for number in waiting if left[number]]
-    return found
-
-
-def _by_domain(rule: Spread, counts: Iterable[tuple[int, int]]) -> Counter[int]:
-    table = Counter[int]()
-    for slot, count in counts:
-        if count:
-            table[int(rule.domain[slot])] += count
-    return table
 
 
 def _shares(question: Question, plan: Plan) -> list[dict[str, float]]:

@@ -90,7 +90,7 @@ class ReplicaPlanner:
         with budget.holding_back() if joint.partial else nullcontext():
             answer = yield from plan(question.problem, partial=joint.partial, budget=budget)
         yield from budget.pause(BEFORE_LONG)
-        reading = read(question, answer, group, infrastructure.infrastructure.names)
+        reading = yield from read(question, answer, group, infrastructure.infrastructure.names, budget)
         first = len(joint.settled)
         limited = any(edge.max_cost < math.inf for edge in group.edges)
         assuming = Assuming(

@@ -11,6 +11,7 @@ import pytest
 from berth.network.groups import Group, GroupKey
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
+from berth.scheduling.gang.budget import finish
 from berth.scheduling.replica_plan.decisions import POD_INDEX, read
 from berth.scheduling.replica_plan.pod_sets import Alike
 from berth.scheduling.replica_plan.question import Question
@@ -80,7 +81,7 @@ def plan(asked: Question, *counts: dict[int, int], **terms: list[float]) -> Plan
 
 def test_every_pod_gets_one_of_the_planned_nodes_and_the_rest_none() -> None:
     asked = question({"a": 3, "b": 2})
-    found = read(asked, plan(asked, {0: 1, 2: 1}, {1: 2}), GROUP, NAMES)
+    found = finish(read(asked, plan(asked, {0: 1, 2: 1}, {1: 2}), GROUP, NAMES))
     assert {(each.pod.metadata.name, each.node) for each in found.decisions} == {
         ("a0", "n2"),
         ("a1", "n0"),
@@ -104,12 +105,12 @@ def test_domains_of_a_hard_spread_fill_evenly(placed: list[int] | None, order: l
     there = None if placed is None else np.array(placed, dtype=np.int64)
     rule = Spread(domain=np.arange(3), subjects=[0], selects=[0], max_skew=1, placed=there)
     asked = question({"a": 5}, rules=(rule,))
-    assert [each.node for each in read(asked, plan(asked, {0: 3, 1: 2}), GROUP, NAMES).decisions] == order
+    assert [each.node for each in finish(read(asked, plan(asked, {0: 3, 1: 2}), GROUP, NAMES)).decisions] == order
 
 
 def test_pods_of_all_sets_take_turns() -> None:
     asked = question({"a": 2, "b": 2})
-    found = read(asked, plan(asked, {0: 2}, {1: 2}), GROUP, NAMES)
+    found = finish(read(asked, plan(asked, {0: 2}, {1: 2}), GROUP, NAMES))
     assert [each.pod.metadata.name for each in found.decisions] == ["a1", "b1", "a0", "b0"]
 
 
@@ -125,7 +126,7 @@ def test_who_stays_longest_gets_the_first_node(indices: list[str | None], expect
     asked = question({"a": 3})
     for candidate, index in zip(asked.pod_sets[0].candidates, indices, strict=True):
         candidate.info.pod.metadata.labels |= {POD_INDEX: index} if index is not None else {}
-    found = read(asked, plan(asked, {2: 1, 0: 1, 1: 1}), GROUP, NAMES)
+    found = finish(read(asked, plan(asked, {2: 1, 0: 1, 1: 1}), GROUP, NAMES))
     assert [f"{each.pod.metadata.name} {each.node}" for each in found.decisions] == expected
 
 
@@ -143,7 +144,7 @@ def test_pods_follow_those_that_they_must_be_near(
 ) -> None:
     near = Affinity(domain=np.arange(3), subjects=[0], selects=selects)
     asked = question({"a": 2, "b": 1}, rules=(near,))
-    found = read(asked, plan(asked, *counts), GROUP, NAMES).decisions
+    found = finish(read(asked, plan(asked, *counts), GROUP, NAMES)).decisions
     assert [f"{each.pod.metadata.name[0]} {each.node}" for each in found] == order
 
 
@@ -165,7 +166,7 @@ def test_terms_are_shared_among_pods(
     terms: dict[str, list[float]], rules: tuple[Rule, ...], a: dict[str, float], b: dict[str, float]
 ) -> None:
     asked = question({"a": 2, "b": 4}, rules=rules)
-    found = read(asked, plan(asked, {0: 2}, {1: 4}, **terms), GROUP, NAMES)
+    found = finish(read(asked, plan(asked, {0: 2}, {1: 4}, **terms), GROUP, NAMES))
     for each in found.decisions:
         assert each.terms == {"network": 0.0} | (a if each.pod.metadata.name.startswith("a") else b)
         assert each.value == sum(each.terms.values())
@@ -173,7 +174,7 @@ def test_terms_are_shared_among_pods(
 
 def test_an_edge_to_placed_pods_is_paid_in_full() -> None:
     asked = question({"a": 2}, placed="b")
-    assert [each.terms for each in read(asked, plan(asked, {0: 2}, network=[8.0]), GROUP, NAMES).decisions] == [
+    assert [each.terms for each in finish(read(asked, plan(asked, {0: 2}, network=[8.0]), GROUP, NAMES)).decisions] == [
         {"network": 4.0},
         {"network": 4.0},
     ]
@@ -181,7 +182,7 @@ def test_an_edge_to_placed_pods_is_paid_in_full() -> None:
 
 def test_a_pod_pays_what_plugins_charge_for_its_node() -> None:
     asked = question({"a": 2}, price=np.array([1.0, 7.0, 0.0]))
-    found = read(asked, plan(asked, {0: 1, 1: 1}), GROUP, NAMES)
+    found = finish(read(asked, plan(asked, {0: 1, 1: 1}), GROUP, NAMES))
     assert {each.node: each.terms["price"] for each in found.decisions} == {"n0": 1.0, "n1": 7.0}
 
 
@@ -191,7 +192,9 @@ def test_runner_ups_are_the_share_of_the_pod_and_what_would_change() -> None:
         plan(asked, {0: 2}, {2: 1}, network=[4.0]),
         runner_ups={(0, 0): (RunnerUp(2, {"network": -1.0, "survival": 0.0}), RunnerUp(1, {"network": 2.0}))},
     )
-    first, second, other = sorted(read(asked, answer, GROUP, NAMES).decisions, key=lambda one: one.pod.metadata.name)
+    first, second, other = sorted(
+        finish(read(asked, answer, GROUP, NAMES)).decisions, key=lambda one: one.pod.metadata.name
+    )
     assert first.runner_ups == second.runner_ups
     assert [(one.node, one.value) for one in first.runner_ups] == [("n2", 1.0), ("n1", 6.0)]
     assert first.runner_ups[0].terms == {"NodeAffinity": 1.0}
