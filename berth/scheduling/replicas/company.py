@@ -46,15 +46,17 @@ class Company:
         self._rooms: dict[int, Ints] = {}
 
     def tied(self) -> list[Tied]:
-        """Pod sets that are in one domain together, whatever is planned."""
+        """Pod sets that are in one domain together, whatever is planned; a chain is one, and no part of it another."""
         followers: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
         for (row, key), rule in self._rules.items():
             options = self._options(row, key) if self._sets[row].replicas else []
             if len(options) == 1 and (rule.placed is None or not rule.placed.any()):
                 followers[options[0], key].append(row)
+        single = {end: rows for end, rows in followers.items() if self._sets[end[0]].replicas == 1}
+        inside = {(row, key) for (_, key), rows in single.items() for row in rows}
         found: list[Tied] = []
-        for (end, key), rows in followers.items():
-            if self._sets[end].replicas == 1:
+        for (end, key), rows in single.items():
+            if (end, key) not in inside:
                 together = dict.fromkeys([end])
                 queue = list(together)
                 for row in queue:

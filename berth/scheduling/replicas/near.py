@@ -29,7 +29,10 @@ def near_enough(problem: Problem, budget: Budget, *, whole: bool = True) -> Gene
     if not rules:
         return problem
     sets = problem.pod_sets
-    able, narrowed = [_able(problem, pod_set) for pod_set in sets], dict[int, Bools]()
+    able, narrowed = list[Bools](), dict[int, Bools]()
+    for pod_set in sets:
+        yield from budget.pause()
+        able.append(_able(problem, pod_set))
     asked_by: defaultdict[int, list[int]] = defaultdict(list)
     for number, rule in enumerate(rules):
         for row in rule.selects:
