@@ -177,7 +177,7 @@ def _starts(
     books = draft.books
     empty = draft.snapshot(rows)
     yield from budget.pause(BEFORE_LONG)
-    templates = {1: parts(books, rows)}
+    templates = {1: (yield from parts(books, rows, budget=budget))}
     yield from budget.pause()
     starts: dict[_Standing, Counts] = {}
     # Without room enough for its slices a pattern promises something near a penalty, whatever it is worth.
@@ -191,7 +191,7 @@ def _starts(
         block = max(turns.count(slot) for slot in set(turns))
         if block not in templates:
             yield from budget.pause(BEFORE_LONG)
-            templates[block] = parts(books, rows, block)
+            templates[block] = yield from parts(books, rows, block, budget)
         ways = [(fill_slices, 1, pattern)]
         if templates[block] != templates[1]:
             ways.append((fill_blocks, block, slots))

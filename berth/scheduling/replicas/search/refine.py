@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from berth.scheduling.gang.budget import UNLIMITED, Budget
 from berth.scheduling.replicas.problem import Ints
 
 Links = Mapping[int, Mapping[int, float]]
@@ -40,11 +41,16 @@ class Division:
         """Pod sets of each part that has some."""
         return [sorted(content) for content in self._content if content]
 
-    def refine(self) -> None:
-        """Move pod sets as long as fewer links are cut."""
+    def refine(self, budget: Budget = UNLIMITED) -> Generator[None, None, None]:
+        """Move pod sets as long as fewer links are cut and there is time, in turns."""
         few = len(self._part) <= FEW
         for _ in range(PASSES):
-            moved = [row for row in self._links if self._join(row) or (few and self._make_room(row))]
+            moved = False
+            for row in self._links:
+                yield from budget.pause()
+                if budget.over:
+                    return
+                moved |= self._join(row) or (few and self._make_room(row))
             if not moved:
                 return
 

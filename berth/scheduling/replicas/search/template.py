@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 import numpy as np
 
+from berth.scheduling.gang.budget import UNLIMITED, Budget
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.problem import Ints
 from berth.scheduling.replicas.search.bonds import BOND, anchors_first, bonds
@@ -17,13 +18,20 @@ Part = tuple[int, ...]
 
 MOST_PAIRS = 1000
 """Pairs of pod sets of two workloads that are all linked: pods of one workload may all be different."""
+MOST_LINKS = 100_000
+"""The same of all workloads together: where many call each other, fewer pairs of each two are linked."""
 
 
-def parts(books: Books, rows: Sequence[int], replicas: int = 1) -> list[Part]:
-    """Pod sets by part, in the order in which they are to be placed; a node has room for so many replicas of a part."""
+def parts(
+    books: Books, rows: Sequence[int], replicas: int = 1, budget: Budget = UNLIMITED
+) -> Generator[None, None, list[Part]]:
+    """Pod sets by part, in the order in which they are to be placed; a node has room for so many replicas of a part.
+
+    Others have their turns meanwhile; without time left, parts are smaller, and cut more traffic, than they need.
+    """
     request = books.model.request
     room = _typical_room(books, rows) // replicas
-    links = _links(books, rows)
+    links = yield from _links(books, rows, budget)
     content: dict[int, list[int]] = {row: [row] for row in rows}
     load: dict[int, Ints] = {row: request[row] for row in rows}
     near = {row: dict(others) for row, others in links.items()}
@@ -31,6 +39,9 @@ def parts(books: Books, rows: Sequence[int], replicas: int = 1) -> list[Part]:
     queue = [(-weight, 2, a, b) for a, others in near.items() for b, weight in others.items() if a < b]
     heapq.heapify(queue)
     while queue:
+        yield from budget.pause()
+        if budget.over:
+            break
         weight, size, a, b = heapq.heappop(queue)
         if a not in content or near[a].get(b) != -weight:
             continue
@@ -52,7 +63,7 @@ def parts(books: Books, rows: Sequence[int], replicas: int = 1) -> list[Part]:
             first, second = min(a, other), max(a, other)
             heapq.heappush(queue, (-near[a][other], len(content[a]) + len(content[other]), first, second))
     division = Division(list(content.values()), links, request, room)
-    division.refine()
+    yield from division.refine(budget)
     rank = anchors_first(books, rows)
     in_order = (tuple(sorted(part, key=lambda row: (rank[row], row))) for part in division.parts)
     return sorted(in_order, key=lambda part: (rank[part[0]], -len(part), part))
@@ -66,25 +77,28 @@ def cut_cost(books: Books, template: Sequence[Part]) -> float:
     return model.problem.prices.network * cut * float(model.cost.diagonal().max(initial=0.0))
 
 
-def _links(books: Books, rows: Sequence[int]) -> dict[int, dict[int, float]]:
+def _links(books: Books, rows: Sequence[int], budget: Budget) -> Generator[None, None, dict[int, dict[int, float]]]:
     """Edges between pod sets, in both directions, and what must share a node."""
     model = books.model
     of_workload: dict[int, list[int]] = {}
     for row in rows:
         of_workload.setdefault(model.workload[row], []).append(row)
     links: dict[int, dict[int, float]] = {row: {} for row in rows}
+    calls = sum(len(model.callees[caller]) for caller in of_workload)
+    most = min(MOST_PAIRS, MOST_LINKS // max(1, calls))
     for caller, own in of_workload.items():
+        yield from budget.pause()
         for callee in model.callees[caller]:
-            for a, b in _pairs(own, of_workload.get(callee, [])):
+            for a, b in _pairs(own, of_workload.get(callee, []), most):
                 links[a][b] = links[b][a] = links[a].get(b, 0.0) + 1.0
     for a, b in bonds(books, rows):
         links[a][b] = links[b][a] = links[a].get(b, 0.0) + BOND
     return links
 
 
-def _pairs(callers: Sequence[int], callees: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _pairs(callers: Sequence[int], callees: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
     """Pod sets of two workloads that are linked: all with all, and one after the other where these are too many."""
-    if len(callers) * len(callees) <= MOST_PAIRS:
+    if len(callers) * len(callees) <= most:
         yield from itertools.product(callers, callees)
     elif callees:
         for number in range(max(len(callers), len(callees))):

@@ -40,7 +40,7 @@ def apart(workload: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("tick", "cut_short"), [pytest.param(0.0, False, id="in-time"), pytest.param(0.5, True, id="over")]
+    ("tick", "cut_short"), [pytest.param(0.0, False, id="in-time"), pytest.param(0.1, True, id="over")]
 )
 def test_over_time_the_first_plan_counts(tick: float, cut_short: bool) -> None:
     stage = lab(tick, cpu=2)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from berth.scheduling.gang.budget import finish
 from berth.scheduling.replicas.search.refine import FEW, Division, Links
 
 Edges = list[tuple[int, int]]
@@ -21,7 +22,7 @@ def links_of(count: int, edges: Edges) -> Links:
 
 def refined(parts: list[list[int]], edges: Edges, sizes: list[int], room: int) -> list[list[int]]:
     division = Division(parts, links_of(len(sizes), edges), np.array(sizes)[:, None], np.array([room]))
-    division.refine()
+    finish(division.refine())
     return sorted(division.parts)
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.replicas_core.cases import boutique, cluster, mesh
+from berth.scheduling.gang.budget import UNLIMITED, finish
 from berth.scheduling.replicas.problem import Bools, Edge, PodSet, Problem, Workload
 from berth.scheduling.replicas.rule import Affinity
 from berth.scheduling.replicas.search.template import MOST_PAIRS, _links, _some_node_takes, cut_cost, parts
@@ -29,7 +30,7 @@ from tests.support.counts import HOST, books_of, nodes, problem
 )
 def test_parts(cpu: int, edges: list[tuple[int, int]], expected: list[tuple[int, ...]]) -> None:
     books = books_of(problem(1, 1, 1, 1, edges=edges, on=nodes(cpu)))
-    assert parts(books, range(4)) == expected
+    assert finish(parts(books, range(4))) == expected
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_cut_edges_cost_what_calls_inside_a_location_cost(
 @pytest.mark.parametrize(("replicas", "sizes"), [(1, [4]), (2, [2, 2]), (4, [1, 1, 1, 1])])
 def test_a_node_has_room_for_all_replicas_of_a_part(replicas: int, sizes: list[int]) -> None:
     books = books_of(problem(4, 4, 4, 4, edges=[(0, 1), (1, 2), (2, 3)], on=nodes(4)))
-    assert [len(part) for part in parts(books, range(4), replicas)] == sizes
+    assert [len(part) for part in finish(parts(books, range(4), replicas))] == sizes
 
 
 def test_room_is_that_of_the_upper_quarter_of_the_nodes() -> None:
@@ -57,7 +58,7 @@ def test_room_is_that_of_the_upper_quarter_of_the_nodes() -> None:
     chain = [(0, 1), (1, 2), (2, 3)]
     few, many = ([2, 2, 2, 2, 2, 2, 2, 9], [0, 0, 0, 2, 2, 9, 9, 9])
     sizes = [
-        [len(part) for part in parts(books_of(problem(1, 1, 1, 1, edges=chain, on=nodes(cpu))), range(4))]
+        [len(part) for part in finish(parts(books_of(problem(1, 1, 1, 1, edges=chain, on=nodes(cpu))), range(4)))]
         for cpu in (few, many)
     ]
     assert sizes == [[2, 2], [4]]
@@ -72,13 +73,13 @@ def test_room_is_that_for_what_is_asked(unasked: int) -> None:
     free[7, 1] = 8
     sets = [replace(pod_set, request=np.array([1, 0])) for pod_set in asked.pod_sets]
     books = books_of(replace(asked, nodes=replace(asked.nodes, free=free), pod_sets=sets))
-    assert parts(books, range(4)) == [(0, 1, 2, 3)]
+    assert finish(parts(books, range(4))) == [(0, 1, 2, 3)]
 
 
 def test_a_pod_set_goes_over_to_the_part_that_it_calls_more() -> None:
     """Merging puts 1 with 0, as all edges are alike; together 2 and 3 pull it away."""
     books = books_of(problem(1, 1, 1, 1, edges=[(0, 1), (1, 2), (1, 3), (2, 3)], on=nodes(3)))
-    assert parts(books, range(4)) == [(1, 2, 3), (0,)]
+    assert finish(parts(books, range(4))) == [(1, 2, 3), (0,)]
 
 
 def test_pod_sets_of_one_workload_are_linked_with_what_it_calls() -> None:
@@ -91,7 +92,7 @@ def test_pod_sets_of_one_workload_are_linked_with_what_it_calls() -> None:
             edges=problem(1, 1, edges=[(0, 1)]).edges,
         )
     )
-    assert parts(books, range(3)) == [(0, 1, 2)]
+    assert finish(parts(books, range(3))) == [(0, 1, 2)]
 
 
 def near(*pairs: tuple[int, int]) -> list[Affinity]:
@@ -109,7 +110,7 @@ def near(*pairs: tuple[int, int]) -> list[Affinity]:
 def test_what_must_share_a_node_is_one_part(cpu: int, replicas: int, expected: list[tuple[int, ...]]) -> None:
     """Calls to another one count less."""
     asked = problem(1, 1, 1, 1, edges=[(0, 3)] * 9, rules=near((0, 1), (1, 2)), on=nodes(cpu))
-    assert parts(books_of(asked), range(4), replicas) == expected
+    assert finish(parts(books_of(asked), range(4), replicas)) == expected
 
 
 @settings(max_examples=30, deadline=None)
@@ -117,7 +118,7 @@ def test_what_must_share_a_node_is_one_part(cpu: int, replicas: int, expected: l
 def test_every_pod_set_is_in_one_part_that_fits(workloads: int, cpu: int, replicas: int) -> None:
     asked = mesh(workloads, 3, nodes=cluster(8, 2, cpu=cpu))
     books = books_of(asked)
-    found = parts(books, range(workloads), replicas)
+    found = finish(parts(books, range(workloads), replicas))
     assert sorted(row for part in found for row in part) == list(range(workloads))
     for part in found:
         need = sum(asked.pod_sets[row].request for row in part) * replicas
@@ -132,11 +133,11 @@ def test_a_slice_of_boutique_cuts_no_more_than_it_must_on_nodes_of_one_core(firs
     turned = [Edge(caller=caller % 11, callee=callee % 11) for caller, callee in edges]
     sets = [replace(asked.pod_sets[(row - first) % 11], workload=row) for row in range(11)]
     books = books_of(replace(asked, edges=turned, pod_sets=sets))
-    assert cut_cost(books, parts(books, range(11))) == 2.0
+    assert cut_cost(books, finish(parts(books, range(11)))) == 2.0
 
 
 def test_boutique_is_one_part_where_a_node_has_room_for_it() -> None:
-    assert parts(books_of(boutique()), range(11)) == [tuple(range(11))]
+    assert finish(parts(books_of(boutique()), range(11))) == [tuple(range(11))]
 
 
 @pytest.mark.parametrize(
@@ -169,8 +170,8 @@ def test_members_of_a_part_are_asked_only_while_a_node_is_left(
 def test_pod_sets_that_are_all_different_have_no_more_links_than_they_need(callers: int, called: int) -> None:
     sets = [PodSet(workload=w, replicas=1, request=np.array([1])) for w in [0] * callers + [1] * called]
     books = books_of(replace(problem(1, 1, edges=[(0, 1)]), pod_sets=sets))
-    links = _links(books, range(len(sets)))
+    links = finish(_links(books, range(len(sets)), UNLIMITED))
     assert all(links.values()), "each pod set has one"
     pairs = sum(map(len, links.values())) // 2
     assert pairs == (callers * called if callers * called <= MOST_PAIRS else max(callers, called))
-    assert sorted(row for part in parts(books, range(len(sets))) for row in part) == list(range(len(sets)))
+    assert sorted(row for part in finish(parts(books, range(len(sets)))) for row in part) == list(range(len(sets)))
