@@ -163,6 +163,8 @@ class Model:
         """workloads that call each target, one of a multiple edge as often as it is declared"""
         self.callees: list[list[int]] = [[] for _ in problem.workloads]
         """workloads that each workload calls, a multiple edge as often as it is declared"""
+        self.called_by: list[list[int]] = [[] for _ in problem.workloads]
+        """workloads that call each workload, likewise, in order"""
         self._plain: dict[bool, tuple[Floats, Floats | None]] = {}
         """costs without penalties, of calls that a Service keeps near and of others"""
         self.limited = False
@@ -191,6 +193,9 @@ class Model:
             self.calls[edge.caller].append(number)
             self.callers[number].append(edge.caller)
             self.callees[edge.caller].append(edge.callee)
+            self.called_by[edge.callee].append(edge.caller)
+        for callers in self.called_by:
+            callers.sort()
 
     def _matrices(self, beyond: Floats | None, *, kept: bool) -> tuple[Floats, Floats | None]:
         """Costs of calls that go everywhere, and of those that a Service keeps near, with penalties beyond a limit."""

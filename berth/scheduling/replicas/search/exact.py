@@ -110,7 +110,7 @@ class Exact:
                 break
             self._steps -= 1
             yield from self._budget.pause()
-            if self._steps < 0 or (not self._steps & 63 and self._late):
+            if self._steps < 0 or self._late:
                 return False
             placed = yield from self._place(workload, number, value, costs)
             if not placed:
@@ -192,10 +192,9 @@ def constant(books: Books) -> float:
         if edge.caller not in waiting and edge.callee not in waiting:
             total += books.network.edge_value(edge.caller, number)
     for workload, called in enumerate(model.called):
-        callers = {w for w, callees in enumerate(model.callees) if workload in callees}
         if workload not in waiting:
             total += books.survival.value(workload)
-            if called and not callers & waiting:
+            if called and waiting.isdisjoint(model.called_by[workload]):
                 total += books.load.value(workload)
     moved = {row for row, count in enumerate(model.replicas) if count}
     for rule, term in zip(model.rules, books.rules, strict=True):

@@ -158,7 +158,7 @@ class Options:
                 yield among, self._padded(rule_part(model, rule))
         if model.problem.prices.load:
             for callee, called in enumerate(model.called):
-                callers = [w for w, callees in enumerate(model.callees) for other in callees if other == callee]
+                callers = model.called_by[callee]
                 among = {callee, *callers} & set(self.workloads)
                 if called and among and model.problem.workloads[callee].routing is not Routing.ALL:
                     yield among, load_part(model, callee, callers, self.rows)

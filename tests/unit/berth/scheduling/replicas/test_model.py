@@ -130,6 +130,7 @@ def test_edges_with_limits_that_mean_the_same_pairs_share_a_target() -> None:
     assert model.callers == [[0, 1], [3], [0]]
     assert model.called == [[], [2], [0, 1], []]
     assert model.callees == [[2, 1], [2], [], [2]]
+    assert model.called_by == [[], [0], [0, 1, 3], []]
     assert model.limited
     beyond = model.beyond[0]
     assert beyond is not None
