@@ -52,6 +52,7 @@ class CandidateFilter:
         candidates: list[Candidate] = []
         failures: list[Failure] = []
         for pod in pods:
+            yield from budget.pause()  # templates of a megabyte are compiled anew for every pod
             info = state.info(pod)
             refused = self._cache.recently_rejected(pod)
             key = (info.template.key, refused, *beyond_template(pod))
@@ -60,7 +61,6 @@ class CandidateFilter:
                 failures.append(unplanned(pod, joint.group))
                 continue
             if like is None:
-                yield from budget.pause()
                 if pauses != budget.pauses:
                     infrastructure, pauses = self._infrastructure(joint.costs), budget.pauses
                 cycle = CycleState(info, state, infrastructure=infrastructure, recently_rejected=refused)
