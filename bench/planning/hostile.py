@@ -17,31 +17,14 @@ from typing import Any
 
 import msgspec
 
-from bench.planning.__main__ import COSTS, HOST, Clock, Edges, in_turns, layered, make_group, make_node, make_pod
+from bench.planning import relations
+from bench.planning.__main__ import COSTS, HOST, Clock, in_turns, layered, make_pod
+from bench.planning.relations import Case, cluster, waiting, with_spec
 from berth.api.labels import LABEL_ZONE
 from berth.kube.memory import freeze_objects
-from berth.kube.objects import PersistentVolume, PersistentVolumeClaim, Pod, PodSpec, StorageClass
-from berth.network.groups import Group
-from berth.scheduling.cache.cache import Cache
+from berth.kube.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from berth.scheduling.configuration import Profile
 from berth.scheduling.planner import Planner
-
-Case = tuple[Cache, Group, list[Pod]]
-
-
-def cluster(clock: Clock, nodes: int, edges: Edges, demand: dict[str, Any]) -> tuple[Cache, Group]:
-    """Nodes of 16 cores, and an AppGroup."""
-    cache = Cache(clock=clock)
-    for number in range(nodes):
-        cache.update_node(make_node(number, 16))
-    return cache, cache.update_group(make_group(edges, demand))
-
-
-def waiting(cache: Cache, pods: list[Pod]) -> list[Pod]:
-    """Have the pods seen."""
-    for pod in pods:
-        cache.update_pod(pod)
-    return pods
 
 
 def rules(clock: Clock, nodes: int = 5000, pods: int = 230, terms: int = 256) -> Case:
@@ -88,11 +71,6 @@ def ports(clock: Clock, nodes: int = 1000, pods: int = 15, each: int = 5000, amo
         container = {"name": "main", "resources": {"requests": {"cpu": "250m"}}, "ports": stated}
         pod.spec = with_spec(pod, containers=[container])
     return cache, group, waiting(cache, made)
-
-
-def with_spec(pod: Pod, **spec: Any) -> PodSpec:
-    """The pod's spec with other fields."""
-    return msgspec.convert({**msgspec.to_builtins(pod.spec), **spec}, PodSpec)
 
 
 def members(clock: Clock, nodes: int = 40, pods: int = 3000) -> Case:
@@ -207,6 +185,7 @@ CASES: dict[str, Callable[[Clock], Case]] = {
     "pairs": pairs,
     "many": many,
     "claims": claims,
+    **relations.CASES,
 }
 
 

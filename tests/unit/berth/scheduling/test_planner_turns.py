@@ -10,7 +10,7 @@ from functools import partial as having
 
 import pytest
 
-from bench.planning import hostile
+from bench.planning import hostile, relations
 from bench.planning.__main__ import COSTS, in_turns
 from berth.scheduling.configuration import Profile
 from berth.scheduling.gang import budget
@@ -30,6 +30,11 @@ CASES = [
     pytest.param(having(hostile.dense, nodes=8, workloads=30, replicas=20), id="dense calls"),
     pytest.param(having(hostile.many, nodes=50, workloads=400, replicas=3), id="workloads"),
     pytest.param(having(hostile.claims, nodes=60, pods=40, each=20), id="claims"),
+    pytest.param(having(relations.topology_keys, nodes=20, pods=20, terms=250), id="topology keys"),
+    pytest.param(having(relations.unlike_callers, nodes=10, workloads=30, pods=10), id="calls of pods that are unlike"),
+    pytest.param(having(relations.tangled_calls, nodes=10, workloads=60), id="calls in a tangle"),
+    pytest.param(having(relations.backwards, nodes=10, pods=400), id="chain backwards"),
+    pytest.param(having(relations.spread_anew, nodes=80, replicas=80, constraints=120), id="spread constraints"),
 ]
 
 
