@@ -15,6 +15,7 @@ from kubernetes_asyncio.config.kube_config import ConfigNode, KubeConfigMerger
 
 from berth.kube.connection import ConnectionConfigError
 from berth.kube.decoding import without_nulls
+from berth.kube.yaml_depth import check_depth
 
 _SECTIONS: Final = ("clusters", "contexts", "users")
 _FILES: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
@@ -73,12 +74,16 @@ class KubeconfigFiles(KubeConfigMerger):
 
 def _read(path: str) -> dict[str, Any]:
     try:
-        document = without_nulls(yaml.load(Path(path).read_bytes(), Loader=yaml.CSafeLoader))
+        text = Path(path).read_text(encoding="utf-8-sig")
+        check_depth(text)
+        document = without_nulls(yaml.load(text, Loader=yaml.CSafeLoader))
     except yaml.YAMLError as error:
         # Its text quotes the line, which may hold a token.
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f" at line {mark.line + 1}"
         raise _no_kubeconfig(f"no YAML{where}") from error
+    except UnicodeDecodeError as error:
+        raise _no_kubeconfig("no text in UTF-8") from error
     except RecursionError as error:
         raise _no_kubeconfig("it is nested too deeply") from error
     if document is None:

@@ -14,6 +14,7 @@ import yaml
 
 from berth.api.errors import field_path, object_name
 from berth.kube.decoding import without_nulls
+from berth.kube.yaml_depth import check_depth
 
 Path = tuple[str | int, ...]
 """Keys and list indices that lead to a field."""
@@ -28,6 +29,8 @@ MAX_LINED = 16_000_000
 """Characters of a source in which fields are looked for: its parse tree takes some thirty times as much memory."""
 
 _SPACE = re.compile(r"\s*")
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half of a surrogate pair: JSON may have one without the other, and no text can."""
 
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
@@ -79,7 +82,12 @@ class _Text:
         if len(self._source.text) > MAX_LINED:
             return 0
         if self._trees is None:
-            self._trees = list(_trees(self._source.text))
+            try:
+                self._trees = list(_trees(self._source.text))
+            except yaml.YAMLError:
+                self._trees = []  # JSON that is no YAML, as with control characters
+        if document >= len(self._trees):
+            return 0
         before, node = self._trees[document]
         line = (node.start_mark.line if node is not None else 0) + 1 + before
         for part in path:
@@ -180,6 +188,8 @@ def read_documents(
                     progress(len(documents))
         except yaml.YAMLError as error:
             problems.append(_syntax(source.name, error))
+        except ValueError as error:  # such as a number of more digits than Python reads
+            problems.append(InputProblem(source.name, 0, f"cannot be read: {error}; correct the value"))
         except RecursionError:
             what = "nested too deeply, or an alias stands inside its own anchor; write objects of Kubernetes"
             problems.append(InputProblem(source.name, 0, what))
@@ -198,6 +208,7 @@ def _parse(text: str) -> Iterator[Any]:
     if several := _json_documents(text):
         yield from (data for *_, data in several)
         return
+    check_depth(text)
     for data in yaml.load_all(text, Loader=_Loader):
         if aliases and _values(data, {}) > MAX_ALIASED:
             raise yaml.YAMLError(f"aliases that come to more than {MAX_ALIASED} values")
@@ -205,7 +216,11 @@ def _parse(text: str) -> Iterator[Any]:
 
 
 def _json_documents(text: str) -> list[tuple[int, int, Any]]:
-    """(beginning, end, value) of JSON documents one after another, as `jq` prints them; none if it is anything else."""
+    """(beginning, end, value) of JSON documents one after another, as `jq` prints them; none if it is anything else.
+
+    Raises:
+        ValueError: a text in it is none.
+    """
     found: list[tuple[int, int, Any]] = []
     position, decoder = _after_space(text, 0), json.JSONDecoder()
     while text[position : position + 1] in ("{", "["):
@@ -214,6 +229,8 @@ def _json_documents(text: str) -> list[tuple[int, int, Any]]:
             value, end = decoder.raw_decode(text, begin)
         except ValueError:
             return []
+        if _HALF.search(text, begin, end):
+            json.dumps(value, ensure_ascii=False).encode()
         found.append((begin, end, value))
         position = _after_space(text, end)
     return found if position == len(text) else []

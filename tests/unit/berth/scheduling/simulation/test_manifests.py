@@ -163,14 +163,30 @@ BOMB = "a0: &a0 x\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 10}]\n" for n in
     [
         pytest.param(f"{HEAD}{'[' * 9000}{']' * 9000}}}", "nested too deeply", id="nested lists, JSON"),
         pytest.param(f"# YAML\n{HEAD}{'[' * 9000}{']' * 9000}}}", "nested too deeply", id="nested lists"),
+        pytest.param(f"# YAML\n{HEAD}{'[' * 90_000}", "nested too deeply", id="nested lists without end"),
         pytest.param("kind: &a [*a]\n", "nested too deeply", id="an alias inside its own anchor"),
         pytest.param(
             BOMB, "not valid YAML or JSON: aliases that come to more than 1000000 values", id="aliases of aliases"
+        ),
+        pytest.param(f'{HEAD}{{"priority": {"9" * 5000}}}}}', "cannot be read: Exceeds the limit", id="a long number"),
+        pytest.param(f"kind: {'9' * 5000}\n", "cannot be read: Exceeds the limit", id="a long number, YAML"),
+        pytest.param(
+            HEAD + r'{"nodeName": "a\ud800"}}', "cannot be read: 'utf-8' codec", id="half of a surrogate pair"
         ),
     ],
 )
 def test_what_would_never_be_read_is_refused(content: str, said: str) -> None:
     assert problem(content).startswith(f"m.yaml: {said}")
+
+
+def test_whole_surrogate_pairs_are_text() -> None:
+    [document] = documents(HEAD + r'{"nodeName": "\ud83d\ude00"}}')
+    assert document.data["spec"]["nodeName"] == "\N{GRINNING FACE}"
+
+
+def test_json_that_is_no_yaml_has_no_lines() -> None:
+    [document] = documents(HEAD + '{"nodeName": "\x7f"}}')
+    assert str(document.problem(("spec",), "odd")).startswith("m.yaml: Pod ?: spec: odd")
 
 
 def test_aliases_are_written_out() -> None:
