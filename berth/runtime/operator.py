@@ -95,6 +95,7 @@ class Operator:
         """Prepare; :meth:`run` does the work."""
         self._followers: tuple[_Follower, ...] = ()
         self._changed = asyncio.Event()
+        self._asking: set[asyncio.Future[str | None]] = set()  # whether kinds may be listed
         self._ages = WatchAges(lasts=WATCH_SECONDS, silent=SILENT_SECONDS)
         self._asked: set[str] = set()
         self._pages: dict[str, int] = {}  # by kind, of lists that have expired and not been read since
@@ -125,7 +126,10 @@ class Operator:
         context.checks.add_ready(f"sync {kind.plural}", lambda: problem if self._age(kind) is None else None)
         self._connection = context.connection
         while True:
-            missing = await why_not_listed(context.client, kind)
+            asking = asyncio.ensure_future(why_not_listed(context.client, kind))
+            self._asking.add(asking)
+            asking.add_done_callback(self._asking.discard)
+            missing = await asking
             if missing is None:
                 problem = _NOT_LISTED_YET
                 missing = await self._follow_until_lost(kind, context.client, register, listed)
@@ -163,6 +167,8 @@ class Operator:
     async def _run_again_and_again(self) -> None:
         failures = 0
         while True:
+            if self._asking:  # kopf that is stopped while it looks around takes as long
+                await asyncio.wait(self._asking, timeout=STOP_SECONDS)
             self._changed.clear()
             if not self._followers:
                 await self._changed.wait()

@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from berth.kube.client import ApiClient
 from berth.kube.connection import Connection, load_connection
 from berth.kube.events import EventRecorder
 from berth.kube.precedence import Precedence
-from berth.kube.resources import APP_GROUPS
+from berth.kube.resources import APP_GROUPS, NETWORK_TOPOLOGIES, Resource
 from berth.runtime import operator as operator_module
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
@@ -149,6 +150,57 @@ async def followed_until(count: int, directory: Path, answer: Callable[[Request]
                 await until(lambda: len(names) == count, what="all objects")
         asked = [URL(request.path).query for request in server.requests if request.headers["user-agent"] == AGENT]
     return len(listed), [int(query["limit"]) for query in asked if "limit" in query]
+
+
+async def test_kinds_that_are_followed_from_the_start_on_begin_together(tmp_path: Path) -> None:
+    """kopf that is stopped while it looks around takes seconds for it, and only then is started with all kinds."""
+    begun = threading.Event()
+    kinds = (APP_GROUPS, NETWORK_TOPOLOGIES)
+
+    def answer(request: Request) -> Answer:
+        url = URL(request.path)
+        if request.headers["user-agent"] == AGENT:
+            begun.set()
+        elif url.path.endswith(NETWORK_TOPOLOGIES.plural):
+            begun.wait(0.5)  # slow, while kopf could begin with the other
+        if url.query.get("watch") == "true":
+            return Answer(429)
+        versions = [{"groupVersion": kind.api_version, "version": kind.version} for kind in kinds]
+        answers: dict[str, Any] = {
+            "/api": {"versions": ["v1"]},
+            "/api/v1": {"resources": [announced("namespaces", "Namespace")]},
+            "/apis": {
+                "groups": [
+                    {"name": kind.group, "versions": [version], "preferredVersion": version}
+                    for kind, version in zip(kinds, versions, strict=True)
+                ]
+            },
+        }
+        for kind in kinds:
+            answers[f"/apis/{kind.api_version}"] = {"resources": [announced(kind.plural, kind.kind)]}
+        return Answer(200, answers.get(url.path, {"metadata": {"resourceVersion": "9"}, "items": []}))
+
+    operator, listed = Operator(), set[str]()
+    with api_server(answer) as server:
+        async with ApiClient(await load_connection(kubeconfig=server.kubeconfig(tmp_path))) as client:
+            context = ComponentContext(
+                connection=client.connection,
+                client=client,
+                recorder=EventRecorder(client, controller="test", instance="test", gives_way_to=Precedence()),
+                checks=Checks(),
+                identity="test",
+            )
+
+            def follow(kind: Resource[Any]) -> Any:
+                def register(registry: kopf.OperatorRegistry) -> None:
+                    kopf.on.event(*kind.names, registry=registry)(lambda **_: None)
+
+                return operator.follow(context, kind, register, listed=lambda: listed.add(kind.plural))
+
+            async with running(operator.run(), *map(follow, kinds)):
+                await until(lambda: listed == {kind.plural for kind in kinds}, what="both kinds listed")
+        starts = [each for each in server.requests if each.headers["user-agent"] == AGENT and each.path == "/apis"]
+    assert len(starts) == 1
 
 
 async def test_a_kind_is_listed_page_by_page_and_counts_as_listed_anew_once(tmp_path: Path) -> None:
