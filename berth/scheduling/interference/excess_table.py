@@ -25,6 +25,12 @@ class ExcessTable:
 
     def among(self, pods: Sequence[Workload]) -> npt.NDArray[np.float64]:
         """float64[P, P], slowdown less 1 of the pod of each row beside that of each column; 0 beside itself."""
+        found = self.between(pods)
+        np.fill_diagonal(found, 0.0)
+        return found
+
+    def between(self, pods: Sequence[Workload]) -> npt.NDArray[np.float64]:
+        """float64[P, P], the same, but beside another of its workload in the diagonal."""
         numbers = np.array(self._numbered(pods), dtype=np.int64)
         pairs = numbers[:, None], numbers
         found = self._known[pairs]
@@ -33,7 +39,6 @@ class ExcessTable:
             for pair in {(int(numbers[row]), int(numbers[column])) for row, column in np.argwhere(np.isnan(found))}:
                 self._known[pair] = self._model.excess(by_number[pair[0]], by_number[pair[1]])
             found = self._known[pairs]
-        np.fill_diagonal(found, 0.0)
         return found
 
     def _numbered(self, workloads: Sequence[Workload]) -> list[int]:

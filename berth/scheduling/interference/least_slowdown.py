@@ -29,9 +29,12 @@ from berth.scheduling.interference.assignment import (
 from berth.scheduling.interference.excess_table import ExcessTable
 from berth.scheduling.interference.local_search import LocalSearch, Neighbours
 from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload, harms
+from berth.scheduling.interference.socket_costs import SocketCosts
 
 REMEMBERED: Final = 16_384
 """Groups of pods, and workloads, whose harm is remembered: pods that come and go make others without end."""
+COMPANIES: Final = 32
+"""Workloads that are on one node together, of which what they cost on sockets is remembered, 0.5 MB each at most."""
 MANY: Final = 8
 """Pods from which on their harm is summed up as an array."""
 _RATHER_ALONE: Final = 1 - 1e-7
@@ -57,6 +60,9 @@ class LeastSlowdown:
     )
     _alone: LRUCache[Workload, float] = field(
         default_factory=lambda: LRUCache(REMEMBERED), init=False, repr=False, compare=False
+    )
+    _companies: LRUCache[tuple[tuple[Workload, bool], ...], SocketCosts] = field(
+        default_factory=lambda: LRUCache(COMPANIES), init=False, repr=False, compare=False
     )
 
     @cached_property
@@ -124,7 +130,7 @@ class LeastSlowdown:
         capacities: Sequence[int],
     ) -> Assignment | None:
         """Return a good pairing with one more pod, the last of `pods`, made of one of the others; quicker."""
-        search = LocalSearch(self._neighbours(pods, sizes), capacities, before.sockets)
+        search = LocalSearch(self._neighbours(pods, sizes, capacities), capacities, before.sockets)
         if search.add(len(pods) - 1) is None:
             return None
         search.improve()
@@ -134,7 +140,7 @@ class LeastSlowdown:
         self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int]
     ) -> Assignment | None:
         """Return a good pairing within a bound of work; None where the pods do not fit, or seem not to."""
-        search = LocalSearch(self._neighbours(pods, sizes), capacities)
+        search = LocalSearch(self._neighbours(pods, sizes, capacities), capacities)
         for pod in sorted(range(len(pods)), key=lambda pod: -sizes[pod]):
             if search.add(pod) is None:
                 return None
@@ -196,10 +202,8 @@ class LeastSlowdown:
         elsewhere: Floats,
     ) -> Assignment | None:
         """Those that have no socket are added; where one has no room so, all of them anew, the largest first."""
-        neighbours = self._neighbours(pods, sizes)._replace(alone=np.zeros(len(pods)), elsewhere=elsewhere)
-        kinds: dict[tuple[int, int | None], int] = {}
-        pairs = zip(neighbours.alike.tolist(), now, strict=True)
-        neighbours = neighbours._replace(alike=np.array([kinds.setdefault(pair, len(kinds)) for pair in pairs]))
+        neighbours = self._neighbours(pods, sizes, capacities, more=False)
+        neighbours = neighbours._replace(alike=list(zip(neighbours.alike, now, strict=True)), elsewhere=elsewhere)
         groups = [[pod for pod, at in enumerate(now) if at == place] for place in range(len(capacities))]
         search = LocalSearch(neighbours, capacities, groups)
         if any(search.add(pod) is None for pod, at in enumerate(now) if at is None):
@@ -218,14 +222,28 @@ class LeastSlowdown:
 
         return cost
 
-    def _neighbours(self, pods: Sequence[Workload], sizes: Sequence[int]) -> Neighbours:
-        numbers: dict[tuple[Workload, int], int] = {}
+    def _neighbours(
+        self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int], *, more: bool = True
+    ) -> Neighbours:
+        """Pods as the search knows them; `more` is whether others will come, so that one alone has a price."""
+        # One that fills a socket expects nobody there: it is not the same as its like that leaves room.
+        full = set(capacities)
+        kinds = [(pod, size if more and size in full else 0) for pod, size in zip(pods, sizes, strict=True)]
+        met = {kind: number for number, kind in enumerate(sorted(set(kinds)))}
         return Neighbours(
-            self._table.among(pods),
-            np.array([self._price_alone(pod) for pod in pods]),
-            np.array(sizes, dtype=np.int64),
-            np.array([numbers.setdefault(pod, len(numbers)) for pod in zip(pods, sizes, strict=True)], dtype=np.int64),
+            {each: self._socket_costs(tuple((pod, more and size != each) for pod, size in met)) for each in full},
+            [met[kind] for kind in kinds],
+            sizes,
+            [(met[kind], size) for kind, size in zip(kinds, sizes, strict=True)],
         )
+
+    def _socket_costs(self, kinds: tuple[tuple[Workload, bool], ...]) -> SocketCosts:
+        """What these cost on a socket, each with whether it has a price there alone."""
+        found = self._companies.get(kinds)
+        if found is None:
+            alone = np.array([self._price_alone(pod) if priced else 0.0 for pod, priced in kinds])
+            found = self._companies[kinds] = SocketCosts(self._table.between([pod for pod, _ in kinds]), alone)
+        return found
 
     def _harm_by_table(self, pods: Sequence[Workload], sockets: int = 1) -> float:
         """As of the model; quicker of many pods, and it takes no memory for each group of them."""

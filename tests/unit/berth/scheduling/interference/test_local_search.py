@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.scheduling.interference.assignment import Assignment
-from berth.scheduling.interference.local_search import _AT_ONCE, _TRY, WORK, LocalSearch, Neighbours
+from berth.scheduling.interference.local_search import LocalSearch, Neighbours
 from berth.scheduling.interference.slowdown import harm
+from berth.scheduling.interference.socket_costs import SocketCosts
 from tests.support.work import CALL, Work
 
 EXCESSES = st.sampled_from([0.0, 0.01, 0.05, 0.06, 0.1, 0.23])
@@ -26,27 +28,37 @@ NODES = st.integers(1, 9).flatmap(
 Drawn = tuple[list[list[float]], list[float], list[int], list[int]]
 
 
-def neighbours(excess: list[list[float]], alone: list[float], sizes: list[int]) -> Neighbours:
-    """Pods that are alike are those with equal rows and columns; all are told apart here."""
-    table = np.array(excess, dtype=np.float64)
-    np.fill_diagonal(table, 0.0)
-    return Neighbours(table, np.array(alone), np.array(sizes), np.arange(len(sizes)))
+class Pods(NamedTuple):
+    """Pods of a node, each with a row and a column of its own."""
 
+    excess: list[list[float]]
+    alone: list[float]
+    sizes: list[int]
 
-def cost(pods: Neighbours, capacities: list[int], groups: list[set[int]]) -> float:
-    """What pods on sockets cost, one pod after another."""
-    total = 0.0
-    for group, capacity in zip(groups, capacities, strict=True):
-        if len(group) == 1:
-            (pod,) = group
-            total += float(pods.alone[pod]) * (pods.sizes[pod] < capacity)
-        else:
-            total += sum(harm(1 + sum(float(pods.excess[one, other]) for other in group)) for one in group)
-    return total
+    def on(self, capacities: list[int], alike: list[int] | None = None) -> Neighbours:
+        """As the search knows them; all are told apart unless somebody says who is alike."""
+        costs = {
+            each: SocketCosts(np.array(self.excess), np.where(np.array(self.sizes) < each, self.alone, 0.0))
+            for each in capacities
+        }
+        apart = range(len(self.sizes))
+        return Neighbours(costs, apart, self.sizes, apart if alike is None else alike)
 
+    def cost(self, capacities: list[int], groups: list[set[int]]) -> float:
+        """What they cost on sockets, one pod after another."""
+        total = 0.0
+        for group, capacity in zip(groups, capacities, strict=True):
+            if len(group) == 1:
+                (pod,) = group
+                total += self.alone[pod] * (self.sizes[pod] < capacity)
+            else:
+                total += sum(harm(1 + sum(self.excess[one][other] for other in group - {one})) for one in group)
+        return total
 
-def room(pods: Neighbours, capacities: list[int], groups: list[set[int]]) -> bool:
-    return all(pods.sizes[list(group)].sum() <= each for group, each in zip(groups, capacities, strict=True))
+    def room(self, capacities: list[int], groups: list[set[int]]) -> bool:
+        return all(
+            sum(self.sizes[pod] for pod in group) <= each for group, each in zip(groups, capacities, strict=True)
+        )
 
 
 def filled(pods: Neighbours, capacities: list[int]) -> LocalSearch | None:
@@ -57,9 +69,9 @@ def filled(pods: Neighbours, capacities: list[int]) -> LocalSearch | None:
 
 @given(NODES)
 def test_all_are_there_and_fit_and_cost_what_they_cost(drawn: Drawn) -> None:
-    *figures, capacities = drawn
-    pods = neighbours(*figures)
-    search = filled(pods, capacities)
+    excess, alone, sizes, capacities = drawn
+    pods = Pods(excess, alone, sizes)
+    search = filled(pods.on(capacities), capacities)
     if search is None:
         return
     before = search.found()
@@ -67,16 +79,16 @@ def test_all_are_there_and_fit_and_cost_what_they_cost(drawn: Drawn) -> None:
     found = search.found()
     groups = [set(group) for group in found.sockets]
     assert sorted(pod for group in found.sockets for pod in group) == list(range(len(pods.sizes)))
-    assert room(pods, capacities, groups)
-    assert found.cost == pytest.approx(cost(pods, capacities, groups))
+    assert pods.room(capacities, groups)
+    assert found.cost == pytest.approx(pods.cost(capacities, groups))
     assert found.cost <= before.cost + 1e-9
 
 
 @given(NODES)
 def test_no_move_and_no_exchange_would_be_better(drawn: Drawn) -> None:
-    *figures, capacities = drawn
-    pods = neighbours(*figures)
-    search = filled(pods, capacities)
+    excess, alone, sizes, capacities = drawn
+    pods = Pods(excess, alone, sizes)
+    search = filled(pods.on(capacities), capacities)
     if search is None:
         return
     search.improve()
@@ -96,23 +108,23 @@ def test_no_move_and_no_exchange_would_be_better(drawn: Drawn) -> None:
         for one, other in combinations(range(len(pods.sizes)), 2)
     ]
     for changed in moved + exchanged:
-        if room(pods, capacities, changed):
-            assert cost(pods, capacities, changed) >= search.found().cost - 1e-6
+        if pods.room(capacities, changed):
+            assert pods.cost(capacities, changed) >= search.found().cost - 1e-6
 
 
 @given(NODES)
 def test_a_newcomer_makes_it_no_worse_than_where_it_adds_least(drawn: Drawn) -> None:
-    *figures, capacities = drawn
-    pods, newcomer = neighbours(*figures), len(drawn[0]) - 1
-    search = LocalSearch(pods, capacities)
+    excess, alone, sizes, capacities = drawn
+    pods, newcomer = Pods(excess, alone, sizes), len(sizes) - 1
+    search = LocalSearch(pods.on(capacities), capacities)
     if any(search.add(pod) is None for pod in range(newcomer)):
         return
     before = search.found().sockets
-    search = LocalSearch(pods, capacities, before)
+    search = LocalSearch(pods.on(capacities), capacities, before)
     socket = search.add(newcomer)
     places = range(len(before))
     joined = [[{*each, newcomer} if at == place else {*each} for at, each in enumerate(before)] for place in places]
-    staying = [cost(pods, capacities, groups) for groups in joined if room(pods, capacities, groups)]
+    staying = [pods.cost(capacities, groups) for groups in joined if pods.room(capacities, groups)]
     if socket is None:
         assert not staying
         return
@@ -123,8 +135,8 @@ def test_a_newcomer_makes_it_no_worse_than_where_it_adds_least(drawn: Drawn) -> 
 
 def test_a_newcomer_has_others_move() -> None:
     # 2 goes to the empty socket, and 1 follows it there, away from 0.
-    pods = neighbours([[0, 0.01, 0.09], [0.01, 0, 0], [0.09, 0, 0]], [0.0] * 3, [1] * 3)
-    search = LocalSearch(pods, [4, 4], [(0, 1)])
+    pods = Pods([[0, 0.01, 0.09], [0.01, 0, 0], [0.09, 0, 0]], [0.0] * 3, [1] * 3)
+    search = LocalSearch(pods.on([4, 4]), [4, 4], [(0, 1)])
     socket = search.add(2)
     assert socket == 1
     search.improve()
@@ -135,47 +147,45 @@ def test_a_newcomer_has_others_move() -> None:
 def test_work_is_bounded(pods: int) -> None:
     drawn, work = np.random.default_rng(1), Work()
     table = drawn.uniform(0, 0.1, (pods, pods))
-    node = neighbours(table.tolist(), [0.1] * pods, [1] * pods)
+    node = Pods(table.tolist(), [0.1] * pods, [1] * pods).on([pods])
     with work.counting():
         search = filled(node, [pods, pods])
         assert search is not None
         search.improve()
-    assert search.left > -max(_AT_ONCE, pods**2) - _TRY
-    assert work.seconds / CALL < 150 * pods + 100 * WORK / _TRY
+    assert search.left >= 0
+    assert work.seconds / CALL < 150 * pods + 30_000
 
 
 @given(NODES, st.integers(0, 5))
 def test_a_pod_goes_elsewhere_where_that_is_worth_its_price(drawn: Drawn, price: int) -> None:
-    *figures, capacities = drawn
-    pods = neighbours(*figures)
-    search = filled(pods, capacities)
+    excess, alone, sizes, capacities = drawn
+    pods = Pods(excess, alone, sizes)
+    known = pods.on(capacities)
+    search = filled(known, capacities)
     if search is None:
         return
     homes = search.found().sockets
     elsewhere = np.full((len(pods.sizes), len(capacities)), price / 20)
     for socket, group in enumerate(homes):
         elsewhere[list(group), socket] = 0
-    search = LocalSearch(pods._replace(elsewhere=elsewhere), capacities, homes)
+    search = LocalSearch(known._replace(elsewhere=elsewhere), capacities, homes)
     before = search.found().cost
     search.improve()
     after = search.found()
     moved = sum(pod not in homes[socket] for socket, group in enumerate(after.sockets) for pod in group)
-    assert after.cost == pytest.approx(cost(pods, capacities, [set(group) for group in after.sockets]))
+    assert after.cost == pytest.approx(pods.cost(capacities, [set(group) for group in after.sockets]))
     assert after.cost + price / 20 * moved <= before + 1e-9
 
 
 def test_pods_that_are_alike_are_weighed_once() -> None:
     pods, sockets = 60, [30, 30]
-    table = np.full((pods, pods), 0.02)
-    alike = neighbours(table.tolist(), [0.0] * pods, [1] * pods)
+    known = Pods(np.full((pods, pods), 0.02).tolist(), [0.0] * pods, [1] * pods).on(sockets)
     halves = [tuple(range(30)), tuple(range(30, pods))]
-    one, each = (
-        LocalSearch(alike._replace(alike=np.zeros(pods, dtype=np.int64)), sockets, halves),
-        LocalSearch(alike, sockets, halves),
-    )
+    one = LocalSearch(known._replace(number=[0] * pods, alike=[0] * pods), sockets, halves)
+    each = LocalSearch(known, sockets, halves)
+    before = each.left
     for search in (one, each):
         search.improve()
-    before = LocalSearch(alike, sockets, halves).left
     assert 0 < 15 * (before - one.left) < before - each.left
 
 
@@ -185,13 +195,13 @@ def test_alike_or_not_nothing_gets_worse(drawn: Drawn, seed: int) -> None:
     _, alone, sizes, capacities = drawn
     kinds = np.random.default_rng(seed).integers(0, 2, len(sizes))
     table = np.array([[0.01, 0.06], [0.07, 0.23]])[np.ix_(kinds, kinds)]
-    pods = neighbours(table.tolist(), [alone[0]] * len(sizes), [sizes[0]] * len(sizes))
-    for each in (pods, pods._replace(alike=kinds)):
-        search = filled(each, capacities)
+    pods = Pods(table.tolist(), [alone[0]] * len(sizes), [sizes[0]] * len(sizes))
+    for alike in (None, kinds.tolist()):
+        search = filled(pods.on(capacities, alike), capacities)
         if search is None:
             return
         before = search.found().cost
         search.improve()
         found = search.found()
         assert found.cost <= before + 1e-9
-        assert found.cost == pytest.approx(cost(pods, capacities, [set(group) for group in found.sockets]))
+        assert found.cost == pytest.approx(pods.cost(capacities, [set(group) for group in found.sockets]))

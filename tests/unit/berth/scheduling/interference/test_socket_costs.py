@@ -1,0 +1,72 @@
+"""What a socket costs with one pod more, less or another: as the slowdown model says, whoever is there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from berth.api.interference import InterferenceClass
+from berth.scheduling.interference import socket_costs
+from berth.scheduling.interference.excess_table import ExcessTable
+from berth.scheduling.interference.slowdown import SlowdownModel, Workload
+from berth.scheduling.interference.socket_costs import Company, SocketCosts
+
+NAMES = ["shop/a", "shop/b", "shop/c"]
+PODS = [Workload(name, InterferenceClass.D) for name in NAMES] + [Workload("", letter) for letter in InterferenceClass]
+MODEL = SlowdownModel(
+    {
+        one: {other: 1.02 + 0.05 * (at + 2 * by) for by, other in enumerate(NAMES) if by != at}
+        for at, one in enumerate(NAMES)
+    }
+)
+ALONE = [0.3 + 0.1 * number for number in range(len(PODS))]
+NUMBERS = st.integers(0, len(PODS) - 1)
+
+
+def costs() -> SocketCosts:
+    return SocketCosts(ExcessTable(MODEL).between(PODS), np.array(ALONE))
+
+
+def expected(company: list[int]) -> object:
+    """One pod after another."""
+    alone = len(company) == 1
+    return pytest.approx(ALONE[company[0]] if alone else MODEL.harm([PODS[number] for number in company]), abs=1e-9)
+
+
+@given(st.lists(NUMBERS, max_size=7), NUMBERS)
+def test_every_change_of_one_pod_is_weighed(company: list[int], newcomer: int) -> None:
+    there = costs().of(tuple(sorted(company)))
+    assert there.one_more[0] == expected(company)
+    assert there.one_more[1 + newcomer] == expected([*company, newcomer])
+    for gone in set(company):
+        staying = list(company)
+        staying.remove(gone)
+        assert there.without(gone)[0] == expected(staying)
+        assert there.without(gone)[1 + newcomer] == expected([*staying, newcomer])
+
+
+def test_a_company_is_weighed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    weighed: list[tuple[int, ...]] = []
+    known = costs()
+
+    def counted(pods: tuple[int, ...], *figures: NDArray[np.float64]) -> Company:
+        weighed.append(pods)
+        return Company(pods, *figures)
+
+    monkeypatch.setattr(socket_costs, "Company", counted)
+    for company in [(0, 1), (0, 1, 1), (0, 1)]:
+        known.of(company)
+    assert weighed == [(0, 1), (0, 1, 1)]
+
+
+@pytest.mark.parametrize("remembered", [0, 200], ids=["less than one company", "three companies"])
+def test_what_is_remembered_is_bounded(remembered: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_costs, "REMEMBERED", remembered)
+    known = costs()
+    for number in range(len(PODS)):
+        for more in range(4):
+            assert known.of((number,) * (1 + more)).one_more[0] == expected([number] * (1 + more))
+    assert len(known._known) == max(1, remembered // 64)
