@@ -28,6 +28,8 @@ class InterferenceClass(StrEnum):
     D = "D"
     """both"""
 
+    __hash__ = str.__hash__  # an Enum's own is a call of Python; placement looks up pods by class
+
     @property
     def sensitive(self) -> bool:
         """Whether it suffers beside contentious workloads."""

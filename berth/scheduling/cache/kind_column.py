@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Final, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from berth.scheduling.cache.columns import Ids
 
@@ -36,6 +37,7 @@ class KindColumn(Generic[K]):
         """Kinds by number."""
         self.numbering = 0
         """Grows when the numbers are given anew."""
+        self._slots: npt.NDArray[np.int64] = np.zeros(SPARE, dtype=np.int64)
 
     def touch(self, node: str) -> None:
         """A node came, went, or may be of another kind."""
@@ -54,23 +56,35 @@ class KindColumn(Generic[K]):
         if len(self._ids) < size:
             grown = np.zeros(max(size, 2 * len(self._ids)), dtype=np.int32)
             grown[: len(self._ids)] = self._ids
+            self._slots[0] += len(grown) - len(self._ids)
             self._ids = grown
         # A slot may have gone from one touched node to another: those that are there decide.
         for node in index if self._all else self._touched:
             slot = index.get(node)
             if slot is not None:
-                self._ids[slot] = self._number(self._kind_of(node))
+                number = self._number(self._kind_of(node))
+                self._slots[self._ids[slot]] -= 1
+                self._slots[number] += 1
+                self._ids[slot] = number
         self._touched.clear()
         self._all = False
         if len(self.kinds) > 2 * len(index) + SPARE:
             self._renumber(size)
         return self._ids[:size]
 
+    @property
+    def used(self) -> npt.NDArray[np.bool_]:
+        """bool[kinds], kinds that some slot has, with a node or not; of others there is no node."""
+        found: npt.NDArray[np.bool_] = self._slots[: len(self.kinds)] > 0
+        return found
+
     def _number(self, kind: K) -> int:
         number = self._numbers.get(kind)
         if number is None:
             number = self._numbers[kind] = len(self.kinds)
             self.kinds.append(kind)
+            if number == len(self._slots):
+                self._slots = np.append(self._slots, np.zeros_like(self._slots))
         return number
 
     def _renumber(self, size: int) -> None:
@@ -80,4 +94,5 @@ class KindColumn(Generic[K]):
         self._ids = table[self._ids]
         self.kinds = [self.kinds[number] for number in used]
         self._numbers = {kind: number for number, kind in enumerate(self.kinds)}
+        self._slots = np.bincount(self._ids, minlength=len(self._slots))
         self.numbering += 1

@@ -77,7 +77,7 @@ class SocketChoice:
         if column.numbering != self._numbering:
             self._numbering = column.numbering
             costs.renumbered()
-        return costs.added(newcomer, ids, column.kinds, wanted), ids
+        return costs.added(newcomer, ids, column.kinds, wanted, column.used), ids
 
     def costs(self) -> NodeCosts:
         """Return what pods cost on a node, by what profiles say now."""
@@ -98,7 +98,7 @@ class SocketChoice:
         node = self._sockets.sockets(seat.node)
         if not node.layout.pinned:
             return
-        places = {number: place for place, number in enumerate(node.numbers)}
+        places: dict[int | None, int] = {number: place for place, number in enumerate(node.numbers)}
         if policy in _BY_RULES:
             place = self._by_rules(seat, node.layout.capacities, places)
             self._sockets.assign(uid, None if place is None else node.numbers[place])
@@ -128,12 +128,12 @@ class SocketChoice:
         socket = seat.socket if node.layout.pinned else None
         return Outlook(socket, suffered, caused, own.interference_class)
 
-    def _by_rules(self, seat: Seat, capacities: tuple[int, ...], places: Mapping[int, int]) -> int | None:
+    def _by_rules(self, seat: Seat, capacities: tuple[int, ...], places: Mapping[int | None, int]) -> int | None:
         """Place of the socket by the pairing rules, of those with room; None without any."""
         classes: dict[int, list[InterferenceClass]] = {place: [] for place in places.values()}
         left = list(capacities)
         for other in self._sockets.seats(seat.node).values():
-            place = None if other is seat or other.socket is None else places.get(other.socket)
+            place = None if other is seat else places.get(other.socket)
             if place is not None:
                 classes[place].append(other.resident.workload.interference_class)
                 left[place] -= other.resident.size
@@ -141,11 +141,13 @@ class SocketChoice:
         found = choose_socket(seat.resident.workload.interference_class, room)
         return None if found is None else found.socket
 
-    def _by_harm(self, uid: str, seat: Seat, capacities: tuple[int, ...], places: Mapping[int, int]) -> dict[str, int]:
+    def _by_harm(
+        self, uid: str, seat: Seat, capacities: tuple[int, ...], places: Mapping[int | None, int]
+    ) -> dict[str, int]:
         """Place of the socket by uid, of the pod and of others that move."""
         self._current()
         there = self._sockets.seats(seat.node)
-        now = {other: None if each.socket is None else places.get(each.socket) for other, each in there.items()}
+        now = {other: places.get(each.socket) for other, each in there.items()}
         now[uid] = None
         staying, harm = self._staying(seat.resident, there, now, capacities)
         if staying is not None and harm <= PRICE and list(now.values()).count(None) == 1:

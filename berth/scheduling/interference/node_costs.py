@@ -90,7 +90,12 @@ class NodeCosts:
         return self._judge.unpinned(pods, max(1, len(kind.layout.capacities))) if pods else 0.0
 
     def added(
-        self, newcomer: Resident, ids: npt.NDArray[np.int32], kinds: Sequence[Kind], wanted: npt.NDArray[np.bool_]
+        self,
+        newcomer: Resident,
+        ids: npt.NDArray[np.int32],
+        kinds: Sequence[Kind],
+        wanted: npt.NDArray[np.bool_],
+        used: npt.NDArray[np.bool_],
     ) -> Floats:
         """float64[K], by how much a node of each kind becomes worse with a newcomer.
 
@@ -99,6 +104,7 @@ class NodeCosts:
             ids: int32[N], number of each node's kind.
             kinds: K kinds by number; numbers hold until `renumbered`.
             wanted: bool[N], nodes that matter; kinds of others alone may have any value.
+            used: bool[K], kinds of which there may be a node.
         """
         known = self._added.get(newcomer)
         if known is None or len(known) < len(kinds):
@@ -107,7 +113,7 @@ class NodeCosts:
                 grown[: len(known)] = known
             known = self._added[newcomer] = grown
         values = known[: len(kinds)]
-        unknown = np.isnan(values)
+        unknown = np.isnan(values) & used  # of most kinds that nobody has asked about there is no node any more
         if unknown.any():
             missing = set(ids[unknown.take(ids) & wanted].tolist())
             if missing and not self._look_at(newcomer, missing, kinds, known):

@@ -49,6 +49,16 @@ def test_a_slot_that_another_node_has_now_is_of_its_kind() -> None:
     assert world.read(1) == ["y"]
 
 
+def test_a_kind_is_used_while_a_slot_has_it() -> None:
+    world = World()
+    for number in range(200):
+        world.put(f"n{number % 3}", number % 3, f"kind-{number // 2}")
+        read = world.read(5)
+        used = {kind for kind, there in zip(world.column.kinds, world.column.used.tolist(), strict=True) if there}
+        assert used == {*read, "rest"}
+    assert world.column.numbering >= 1
+
+
 def test_kinds_without_nodes_are_forgotten_in_the_end() -> None:
     world = World()
     for number in range(3 * SPARE):

@@ -36,7 +36,8 @@ def harm_of(of: Kind) -> object:
 
 def added(judge: NodeCosts, newcomer: Resident, *kinds: Kind) -> list[float]:
     ids = np.arange(len(kinds), dtype=np.int32)
-    return judge.added(newcomer, ids, kinds, np.ones(len(kinds), dtype=np.bool_)).tolist()
+    every = np.ones(len(kinds), dtype=np.bool_)
+    return judge.added(newcomer, ids, kinds, every, every).tolist()
 
 
 @given(PODS, st.sampled_from([A, B, C, D]))
@@ -52,16 +53,18 @@ def test_it_is_what_the_best_pairings_differ_by(residents: list[Resident], newco
 def test_equal_nodes_are_judged_once() -> None:
     judge = costs()
     ids = np.zeros(5000, dtype=np.int32)
-    values = judge.added(D, ids, [kind(A)], np.ones(5000, dtype=np.bool_))
+    values = judge.added(D, ids, [kind(A)], np.ones(5000, dtype=np.bool_), np.ones(1, dtype=np.bool_))
     assert len(values) == 1
     looked_at = judge.looked_at
-    judge.added(D, ids, [kind(A)], np.ones(5000, dtype=np.bool_))
+    judge.added(D, ids, [kind(A)], np.ones(5000, dtype=np.bool_), np.ones(1, dtype=np.bool_))
     assert judge.looked_at == looked_at == 2  # with and without the newcomer
 
 
 def test_nodes_that_do_not_matter_are_not_judged() -> None:
     judge = costs()
-    judge.added(D, np.array([0, 1], dtype=np.int32), [kind(A), kind(B)], np.array([False, True]))
+    ids, both = np.array([0, 1], dtype=np.int32), np.ones(2, dtype=np.bool_)
+    judge.added(D, ids, [kind(A), kind(B)], np.array([False, True]), both)
+    judge.added(D, ids, [kind(A), kind(B)], both, np.array([False, True]))
     assert judge.looked_at == 2
 
 
