@@ -102,7 +102,8 @@ class LatencyController:
 
     async def _serve(self) -> None:
         """Listen, and say where, once it is known which pods there are."""
-        client, settings, namespace = self._context.client, self._settings, self._context.connection.namespace
+        client, settings = self._context.client, self._settings
+        namespace = settings.namespace or self._context.connection.namespace
         identity = await load_identity(client, namespace, datetime.now(UTC))
         desk = FrontDesk(
             policies=self._policies,

@@ -18,8 +18,10 @@ class LatencySettings(ComponentSettings):
     """Port of the same; 0 picks a free one."""
     address: str = "127.0.0.1"
     """IP address that they are told to reach this process at; in a pod, the pod's."""
+    namespace: str | None = None
+    """Namespace of its Secret and ConfigMap, and of the node agents; unset: the namespace of the connection."""
     agent_account: str = "berth-node"
-    """Service account of the node agents, in the controller's namespace; nobody else gets orders to probe."""
+    """Service account of the node agents; nobody else gets orders to probe."""
     never_probe: str = ""
     """Networks that users are never probed in, such as 10.96.0.0/12,fd00::/8, with commas; nodes, pods, link-local
     and special addresses are left out in any case. Name that of the Services here."""

@@ -47,7 +47,7 @@ def start(secured: LocalCluster, tmp_path: Path) -> Iterator[Start]:
         kubeconfig = secured.service_account_kubeconfig(NAMESPACE, f"berth-{name}", path=tmp_path / name)
         arguments = ["--lease-namespace", NAMESPACE, "--lease-duration", "3"]
         if name == "latency":
-            arguments += ["--latency-listen", "127.0.0.1", "--latency-port", "0"]
+            arguments += ["--latency-listen", "127.0.0.1", "--latency-port", "0", "--latency-namespace", NAMESPACE]
         process = ControllerProcess.start([name], kubeconfig=kubeconfig, directory=tmp_path, arguments=arguments)
         running.append(process)
         return process.wait_leader().wait_ready()
