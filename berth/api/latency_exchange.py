@@ -36,6 +36,10 @@ MAX_USERS: Final = 1000
 """Users of one message at most; more are told in several."""
 MAX_SAMPLES: Final = 15
 """Round trips of one user in a message at most, the newest."""
+MAX_INSTANCE: Final = 64
+"""Characters of the name of a process at most."""
+MAX_ADDRESS: Final = 45
+"""Characters of an address at most; longer ones are none."""
 MAX_IDENTITY_BYTES: Final = 4096
 """Bytes of an identity that are looked at."""
 

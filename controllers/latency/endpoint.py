@@ -78,8 +78,9 @@ class Endpoint:
         """A meter or router reports."""
         caller = await self._caller(request)
         message = await _read(request, _ROUND_TRIPS)
-        if len(message.users) > exchange.MAX_USERS:
-            raise web.HTTPBadRequest(text=f"more than {exchange.MAX_USERS} users\n")
+        if len(message.users) > exchange.MAX_USERS or len(message.instance) > exchange.MAX_INSTANCE:
+            text = f"more than {exchange.MAX_USERS} users, or a name of more than {exchange.MAX_INSTANCE} characters\n"
+            raise web.HTTPBadRequest(text=text)
         new = self._sequences.is_new(caller.uid, message.instance, message.sequence)
         metrics.MESSAGES.labels("round_trips" if new else "again").inc()
         return _answer(self._desk.round_trips(caller, message, new=new))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from berth.api.latency_exchange import UserRoundTrips
+from berth.api.latency_exchange import MAX_ADDRESS, UserRoundTrips
 from berth.api.latencypolicy import MeasurementSource
 from berth.scheduling.latency.window import LENGTH, MAX_AGE, Measurement, Window
 
@@ -56,7 +56,7 @@ class Observations:
         heard = _time(newest[0], now)
         observed.heard = max(heard, observed.heard or heard)
         for user in reversed(newest):
-            if user.address:
+            if 0 < len(user.address) <= MAX_ADDRESS:
                 observed.addresses[user.address] = None
                 observed.addresses.move_to_end(user.address)
         while len(observed.addresses) > PROBED_USERS:

@@ -155,9 +155,10 @@ def test_who_may_not_speak_and_what_cannot_be_read(stand: LatencyStand) -> None:
         (token, trips, b"{"),
         (token, trips, b"[" * 100_000),
         (token, trips, report(users=many)),
+        (token, trips, report(instance="i" * (exchange.MAX_INSTANCE + 1))),
         (token, trips, b" " * (2 << 20)),
         (token, "/", b""),
         (token, trips, report()),
     )
-    assert answers == [401, 401, 403, 400, 400, 400, 413, 404]
+    assert answers == [401, 401, 403, 400, 400, 400, 400, 413, 404]
     assert 429 in ask(stand, *[(token, trips, report())] * 40)

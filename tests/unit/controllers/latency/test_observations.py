@@ -74,6 +74,12 @@ def test_of_a_flood_of_users_the_last_few_addresses_are_kept() -> None:
     assert observations.addresses(POLICY) == [f"203.0.113.{message}" for message in range(10 - PROBED_USERS, 10)]
 
 
+def test_what_is_too_long_for_an_address_is_not_kept() -> None:
+    observations = Observations()
+    observations.served(POLICY, "a", [told(20_000, address="1" * 46), told(20_000, address="1" * 45)], NOW)
+    assert observations.addresses(POLICY) == ["1" * 45]
+
+
 def test_agents_tell_of_policies_alone_that_users_were_heard_of() -> None:
     observations = Observations()
     observations.probed(POLICY, "a", [9_000], NOW)

@@ -1,0 +1,119 @@
+"""What meters and agents say reaches the windows of their policy, and what they are told to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.api import latency_exchange as exchange
+from berth.api.latencypolicy import Sharing
+from berth.kube.objects import ObjectMeta
+from controllers.latency.callers import Caller
+from controllers.latency.desk import FrontDesk
+from controllers.latency.objects import NetworkNode
+from controllers.latency.observations import Observations
+from controllers.latency.orders import Orders
+from controllers.latency.places import Places
+from controllers.latency.policies import Policies
+from controllers.latency.workloads import Workloads
+from tests.support.placement import Clock
+from tests.unit.controllers.latency.test_workloads import policy, web_pod
+
+METER = Caller("shop", "default", "web-1", "u1", "a")
+TOLD = exchange.RoundTrips("i", 1, (exchange.UserRoundTrips("u", (20_000,), address="203.0.113.7"),))
+
+
+class Desk:
+    """A desk with a policy on one pod."""
+
+    def __init__(self, **spec: Any) -> None:
+        self.policies, self.workloads, self.places = Policies(), Workloads(), Places([])
+        self.observations, self.orders, self.told = Observations(), Orders(Clock()), list[str]()
+        self.policies.update(policy(**spec))
+        self.workloads.pod_changed(None, web_pod("u1"))
+        for name in ("a", "b"):
+            labels = {"topology.kubernetes.io/zone": "z"}
+            self.places.node_changed(None, NetworkNode(metadata=ObjectMeta(name=name, labels=labels)))
+        self.desk = FrontDesk(
+            policies=self.policies,
+            workloads=self.workloads,
+            places=self.places,
+            observations=self.observations,
+            orders=self.orders,
+            key_of=lambda uid: f"key of {uid}",
+            agents=("berth-system", "berth-node"),
+            told=self.told.append,
+        )
+
+    def known(self, sharing: Sharing = Sharing.NODE) -> list[tuple[str, int]]:
+        now = self.observations.heard("shop/web")
+        if now is None:
+            return []
+        places = self.places.nodes_by_place(sharing)
+        return [(each.node, each.p50) for each in self.observations.measurements("shop/web", places, now)]
+
+
+def test_a_meter_is_told_its_policy_and_believed() -> None:
+    made = Desk(users={"identity": {"source": "Cookie", "name": "id"}})
+    found = made.desk.round_trips(METER, TOLD, new=True)
+    assert found == exchange.Instructions(
+        policy="web",
+        key="key of web",
+        identity=exchange.Identity(exchange.IdentitySource.COOKIE, "id"),
+        tell_addresses=True,
+    )
+    assert (made.known(), made.told) == ([("a", 20_000)], ["shop/web"])
+    assert made.observations.addresses("shop/web") == ["203.0.113.7"]
+
+
+def test_what_was_told_before_is_answered_and_counts_once() -> None:
+    made = Desk()
+    assert made.desk.round_trips(METER, TOLD, new=False).policy == "web"
+    assert (made.known(), made.told) == ([], [])
+
+
+def test_no_address_is_asked_for_where_none_may_be_probed() -> None:
+    assert not Desk(exploration=["Migrate"]).desk.round_trips(METER, TOLD, new=True).tell_addresses
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        pytest.param(METER._replace(uid="u2"), id="a pod of the same name"),
+        pytest.param(METER._replace(pod="db-1"), id="another pod"),
+        pytest.param(METER._replace(namespace="other"), id="another namespace"),
+    ],
+)
+def test_nobody_else_is_wanted(caller: Caller) -> None:
+    made = Desk()
+    assert made.desk.round_trips(caller, TOLD, new=True) == exchange.Instructions()
+    assert made.told == []
+
+
+def test_of_two_policies_none_is_meant() -> None:
+    made = Desk()
+    made.policies.update(policy("two"))
+    assert made.desk.round_trips(METER, TOLD, new=True) == exchange.Instructions()
+
+
+async def test_an_agent_answers_for_its_node_or_zone() -> None:
+    made = Desk(sharing="Zone")
+    made.desk.round_trips(METER, TOLD, new=True)
+    made.orders.ask("shop/web", ["b"], ["203.0.113.7"])
+    [order] = (await made.desk.orders("b")).orders
+    made.desk.answers("a", exchange.ProbeAnswers((exchange.ProbeAnswer(order.id, (1,)),)))
+    made.desk.answers("b", exchange.ProbeAnswers((exchange.ProbeAnswer(order.id, (9_000,)),)))
+    assert made.known(Sharing.ZONE) == [("a", 20_000), ("b", 20_000), ("a", 9_000), ("b", 9_000)]
+
+
+@pytest.mark.parametrize(
+    ("caller", "is_agent"),
+    [
+        pytest.param(Caller("berth-system", "berth-node", "n-1", "u", "a"), True, id="an agent"),
+        pytest.param(Caller("berth-system", "berth-pinning", "n-1", "u", "a"), False, id="another account"),
+        pytest.param(Caller("shop", "berth-node", "n-1", "u", "a"), False, id="an account of that name elsewhere"),
+    ],
+)
+def test_agents(caller: Caller, is_agent: bool) -> None:
+    assert Desk().desk.is_agent(caller) is is_agent
