@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from berth.cli.main import app
 from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
@@ -55,6 +57,10 @@ def test_a_pod_beyond_the_limit_moves_to_the_nearest_node_that_agents_have_measu
         assert (max(stand.serving), stand.least) == (2, 1)
         eventually(stand.reasons, accept=lambda found: found["WithinLimits"] == "Within", what="conditions")
         assert stand.reasons() == {"Working": "Measuring", "WithinLimits": "Within", "Moving": "Idle"}
+        where = ["-n", stand.stage.name, "--kubeconfig", str(lively.kubeconfig)]
+        page = CliRunner().invoke(app, ["explain", "lp/web", *where], env={"COLUMNS": "250"}).stdout
+        assert "100.0 ms" in next(line for line in page.splitlines() if "Confirmed" in line)
+        assert "within the hard limit of 80 ms, beyond the soft limit of 30 ms" in page
         assert (stand.status().state, stand.status().p50, stand.status().moves_last_hour) == ("SoftValid", "20.0 ms", 1)
 
 

@@ -1,4 +1,6 @@
-"""``kubectl berth explain``: why a pod is where it is, how an AppGroup is placed, what is on a node. Reads only."""
+"""``kubectl berth explain``: why a pod is where it is, how an AppGroup is placed, what is on a node, how far users are.
+
+Reads only."""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from berth.api.errors import InvalidObjectError
 from berth.cli.commands import CLUSTER_ERRORS, UnreadableFileError, cluster_problem, fail, read_file
 from berth.cli.explain.types import TypeAndName
 from berth.cli.listing import USER_AGENT, OptionalLists
@@ -20,12 +23,12 @@ from berth.cli.output import Output, colored, print_document
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
 from berth.kube.errors import ApiError
-from berth.kube.resources import APP_GROUPS, EVENTS, NODES, PODS
+from berth.kube.resources import APP_GROUPS, EVENTS, LATENCY_POLICIES, NODES, PODS
 
 explain = typer.Typer(
     name="explain",
     cls=TypeAndName,
-    help="Say why Berth placed a pod where it is, or why it did not; by pod, by AppGroup or by node.",
+    help="Say why Berth placed a pod where it is, or why it did not; by pod, by AppGroup, by node or by LatencyPolicy.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -145,6 +148,37 @@ def explain_node(
 
     document = _run(look, kubeconfig=kubeconfig, context=context, namespace=namespace)
     _print(document, output, command.node_page)
+
+
+@explain.command("latencypolicy")
+def explain_latencypolicy(
+    name: Annotated[str, typer.Argument(help="Name of the LatencyPolicy.", show_default=False)],
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    output: Form = Output.table,
+) -> None:
+    """Show how far users are from every node and why it is valid or not, what was moved, and what that gained.
+
+    Whether a node has room is told by `kubectl berth explain node`.
+
+    Exit status: 0 explained, 2 no such LatencyPolicy, or the cluster cannot be read.
+    """
+    command, _ = _prepare(None)
+
+    async def look(client: ApiClient, namespace: str) -> dict[str, Any]:
+        policy = await _get(client, LATENCY_POLICIES, name, namespace, "latencypolicies")
+        lists = OptionalLists(client)
+        pods = await client.list_all(PODS, namespace=namespace)
+        nodes = await lists.read(NODES)
+        try:
+            found = command.policy_document(policy, pods=pods, nodes=nodes, unread=lists.unread, now=datetime.now(UTC))
+        except InvalidObjectError as error:
+            _refuse(str(error))
+        return dict(found)
+
+    document = _run(look, kubeconfig=kubeconfig, context=context, namespace=namespace)
+    _print(document, output, command.policy_page)
 
 
 def _names(profiles: Any) -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from berth.cli.explain.group import group_document
 from berth.cli.explain.group_reading import read_group_facts
+from berth.cli.explain.latency_policy import policy_document
+from berth.cli.explain.latency_policy_page import policy_page
 from berth.cli.explain.node import node_document
 from berth.cli.explain.node_page import node_page
 from berth.cli.explain.node_reading import read_node_facts
@@ -21,6 +23,8 @@ __all__ = [
     "node_page",
     "pod_document",
     "pod_page",
+    "policy_document",
+    "policy_page",
     "profiles",
     "read_group_facts",
     "read_node_facts",

@@ -13,6 +13,8 @@ COMMANDS: Final = {
     "appgroups": "appgroup",
     "no": "node",
     "nodes": "node",
+    "lp": "latencypolicy",
+    "latencypolicies": "latencypolicy",
 }
 """Plurals and short names of types; each type is a command."""
 

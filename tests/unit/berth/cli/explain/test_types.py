@@ -43,6 +43,9 @@ def dead(tmp_path: Path) -> str:
         ["node/n1"],
         ["nodes/n1"],
         ["no/n1"],
+        ["latencypolicy/web"],
+        ["lp/web"],
+        ["latencypolicy.berth.dev/web"],
     ],
     ids="_".join,
 )
@@ -81,7 +84,7 @@ def test_help_is_given(line: str) -> None:
     [
         (["pod/"], "Missing argument"),
         (["pod"], "Missing argument"),
-        (["service/web"], "no type 'service' to explain; choose from: pod, appgroup, node"),
+        (["service/web"], "no type 'service' to explain; choose from: pod, appgroup, node, latencypolicy"),
         (["pod/web", "other"], "unexpected extra argument"),
         (["-n", "shop"], "No such option: -n"),
         (["-A", "pod/web"], "No such option: -A"),
