@@ -45,6 +45,9 @@ for number in range(int(times)):
         connection = socket.create_connection((address, int(port)), 20)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, int(sys.argv[8]))
     time.sleep(float(pause))
+    if sys.argv[9] == "1" and number == int(times) // 2:
+        print("half of them", flush=True)
+        sys.stdin.readline()
     head = f"GET / HTTP/1.1\\r\\nHost: h\\r\\nX-User: {user}\\r\\n"
     if stated == "1":
         head += f"X-Timestamp: {1000 * (time.time() + 1000):.3f}\\r\\n"
@@ -86,9 +89,23 @@ class Stand:
             stated: whether the user states the time, by a clock that is far ahead.
             prompt: whether answers are acknowledged at once.
         """
-        words = [self.link.near, self.port, times, name, pause, int(kept), int(stated), int(prompt)]
-        command = [*self.link.enter(), sys.executable, "-c", USER, *map(str, words)]
-        subprocess.run(command, check=True, timeout=120)
+        words = [name, pause, int(kept), int(stated), int(prompt)]
+        subprocess.run([*self._command(times, *words), "0"], check=True, timeout=120)
+
+    def moving_user(self, name: str, milliseconds: float, *, times: int, stated: bool) -> None:
+        """Have a user's way change after half of the requests, while the connection stays."""
+        command = [*self._command(times, name, 0.05, 1, int(stated), 1), "1"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as user:
+            assert user.stdin is not None
+            assert user.stdout is not None
+            assert user.stdout.readline() == "half of them\n"
+            self.link.take(milliseconds)
+            user.communicate("go on\n", timeout=120)
+            assert user.returncode == 0
+
+    def _command(self, times: int, *words: object) -> list[str]:
+        program = [sys.executable, "-c", USER, self.link.near, str(self.port), str(times)]
+        return [*self.link.enter(), *program, *map(str, words)]
 
     def measured(self) -> dict[str, tuple[int, ...]]:
         """Round trips by user, in microseconds."""
@@ -168,3 +185,19 @@ def test_a_user_far_away_with_a_wrong_clock_is_measured_by_the_kernel(stand: Sta
     before = stand.measured()
     stand.user("ahead", times=10, stated=True, pause=0.05)
     assert statistics.median(stand.new(before)) / 1000 == pytest.approx(50.0, rel=0.1)
+
+
+def test_on_a_connection_that_stays_a_longer_way_is_no_news_without_the_clients_time(stand: Stand) -> None:
+    stand.link.take(20.0)
+    before = stand.measured()
+    stand.moving_user("no clock", 100.0, times=20, stated=False)
+    # None of 100 ms, and none between: where nothing is sure, nothing is told.
+    assert max(stand.new(before)) / 1000 == pytest.approx(20.0, rel=0.4)
+
+
+def test_on_a_connection_that_stays_a_longer_way_shows_by_the_clients_time(stand: Stand) -> None:
+    stand.link.take(20.0)
+    before = stand.measured()
+    stand.moving_user("clock", 100.0, times=40, stated=True)
+    last = stand.new(before)[-5:]
+    assert statistics.median(last) / 1000 == pytest.approx(100.0, rel=0.1)

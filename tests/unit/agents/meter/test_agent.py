@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import aiohttp
 import pytest
+from aiohttp import web
 
 from berth.api.latency_exchange import Identity, IdentitySource, hash_identity
 from tests.support.latency_controller import CERTIFICATE, KEY, instructions, latency_controller
@@ -44,6 +46,56 @@ async def test_it_needs_neither_credentials_nor_a_controller(tmp_path: Path) -> 
     assert (status_of(answer), body_of(answer)) == (200, b"ok")
     [line] = (line for line in process.lines if line["event"] == "users are measured")
     assert line["measurements_port"] is None  # nobody has a token
+
+
+async def test_streams_and_websockets_go_through_as_they_come(tmp_path: Path) -> None:
+    async def stream(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        async for part in request.content.iter_any():
+            await answer.write(part.upper())  # before the request has ended
+        await answer.write_eof()
+        return answer
+
+    async def echo(request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        async for message in socket:
+            await socket.send_str(message.data * 2)
+        return socket
+
+    app = web.Application()
+    app.router.add_post("/stream", stream)
+    app.router.add_get("/socket", echo)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    sent: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def parts() -> AsyncIterator[bytes]:
+        while part := await sent.get():
+            yield part
+
+    try:
+        async with (
+            meter(tmp_path, runner.addresses[0][1], "--meter-linger=0") as (_, port),
+            aiohttp.ClientSession(f"http://127.0.0.1:{port}", timeout=aiohttp.ClientTimeout(total=60)) as session,
+        ):
+            sent.put_nowait(b"one")
+            async with session.post("/stream", data=parts()) as answer:
+                assert await answer.content.readexactly(3) == b"ONE"
+                sent.put_nowait(b"two")
+                assert await answer.content.readexactly(3) == b"TWO"
+                sent.put_nowait(b"")
+                assert await answer.read() == b""
+            async with session.ws_connect("/socket") as socket:
+                await socket.send_str("ab")
+                assert await socket.receive_str() == "abab"
+                await socket.send_str("c" * 300_000)
+                assert len(await socket.receive_str()) == 600_000
+    finally:
+        await runner.cleanup()
 
 
 async def test_what_is_under_way_at_the_end_is_answered_and_who_comes_late_too(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The manifest of the meter agrees with the program; tests/integration/test_meter_example.py has a real API server."""
+"""The manifest of the sidecar agrees with the program. That an API server takes it is tested with a real one."""
 
 from __future__ import annotations
 
