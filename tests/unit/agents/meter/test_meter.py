@@ -143,6 +143,33 @@ async def test_users_with_other_names_are_forgotten(
     assert (len(stand.table) == 0) is forgotten
 
 
+@pytest.mark.parametrize(
+    ("identity", "path", "cookie"),
+    [
+        pytest.param(Identity(IdentitySource.QUERY, "id"), "/?id=%ED%A0%80", "", id="a query that is no text"),
+        pytest.param(Identity(IdentitySource.QUERY, "id"), "/?id=%", "", id="a query quoted badly"),
+        pytest.param(Identity(IdentitySource.QUERY, "id"), "/?id=%00", "", id="a query with a zero"),
+        pytest.param(Identity(IdentitySource.QUERY, "id"), "//[", "", id="a path that looks like a host"),
+        pytest.param(Identity(IdentitySource.QUERY, "id"), "/?id=" + "a" * 9000, "", id="a long query"),
+        pytest.param(Identity(IdentitySource.COOKIE, "sid"), "/", 'sid="a\\073b"', id="a cookie in quotes"),
+        pytest.param(Identity(IdentitySource.COOKIE, "sid"), "/", "sid=\udcff\udcfe", id="a cookie that is no text"),
+        pytest.param(Identity(IdentitySource.COOKIE, "sid"), "/", "=; ;[]=1; sid", id="cookies that are none"),
+        pytest.param(Identity(IdentitySource.HEADER, "Cookie"), "/", "x" * 9000, id="a long header"),
+    ],
+)
+async def test_whatever_users_call_themselves_they_are_answered(
+    stand: Stand, identity: Identity, path: str, cookie: str
+) -> None:
+    stand.follow(identity)
+    async with stand.client() as client:
+        fields = [f"Cookie: {cookie}"] if cookie else []
+        client.writer.write(
+            "\r\n".join([f"GET {path} HTTP/1.1", "Host: h", *fields, "", ""]).encode(errors="surrogateescape")
+        )
+        assert status_of(await client.reader.readuntil(b"\r\n\r\n")) == 200
+    assert len(stand.table) == 1
+
+
 async def test_without_a_policy_users_keep_their_names(stand: Stand) -> None:
     async with stand.client() as client:
         await client.ask()
