@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -63,16 +64,25 @@ class LatencyController:
         return web.Response(status=self._status, body=self._body, headers={"Location": "/elsewhere"})
 
 
+def certificate_for(name: str, directory: Path) -> Path:
+    """Make a certificate for a DNS name, its own authority, and return the directory that it is in."""
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command += ["-days", "2", "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"]
+    command += ["-keyout", str(directory / "server.key"), "-out", str(directory / "server.crt")]
+    subprocess.run(command, check=True, capture_output=True)
+    return directory
+
+
 @asynccontextmanager
-async def latency_controller(port: int = 0) -> AsyncIterator[LatencyController]:
-    """Run one."""
+async def latency_controller(port: int = 0, certificate: Path = CERTIFICATE) -> AsyncIterator[LatencyController]:
+    """Run one with the certificate of a directory."""
     controller = LatencyController()
     app = web.Application(client_max_size=2**22)
     app.router.add_post(ROUND_TRIPS_PATH, controller.handle)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATE / "server.crt", CERTIFICATE / "server.key")
+    context.load_cert_chain(certificate / "server.crt", certificate / "server.key")
     try:
         await web.TCPSite(runner, "127.0.0.1", port, ssl_context=context).start()
         controller.port = runner.addresses[0][1]
