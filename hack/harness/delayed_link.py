@@ -14,10 +14,12 @@ import struct
 import subprocess
 import sys
 import time
-from collections import deque
 from collections.abc import Iterator
 from typing import Final, Self
 
+from hack.localcluster.kubelets.delay import DelayLine
+
+_INPUT: Final = 0
 _TUNSETIFF: Final = 0x400454CA
 _IFF_TUN: Final = 0x0001
 _IFF_NO_PI: Final = 0x1000
@@ -84,26 +86,26 @@ def delayed_link(name: str, *, milliseconds: float, number: int = 0) -> Iterator
 
 def carry(near: int, far: int, milliseconds: float) -> None:
     """Carry packets between two TUN devices until standard input ends, whose lines are new round trips."""
-    ways = {near: (far, deque[tuple[float, bytes]]()), far: (near, deque[tuple[float, bytes]]())}
-    half = milliseconds / 2000
+    lines = {near: DelayLine(milliseconds / 2000), far: DelayLine(milliseconds / 2000)}
+    targets = {near: far, far: near}
     while True:
-        dues = [queue[0][0] for _, queue in ways.values() if queue]
-        wait = max(0.0, min(dues) - time.monotonic()) if dues else None
-        ready, _, _ = select.select([near, far, 0], [], [], wait)
+        now = time.monotonic()
+        waits = [wait for line in lines.values() if (wait := line.wait(now)) is not None]
+        ready, _, _ = select.select([near, far, _INPUT], [], [], min(waits, default=None))
         now = time.monotonic()
         for source in ready:
-            if source == 0:
-                line = os.read(0, 100)
-                if not line:
-                    return
-                half = float(line.splitlines()[-1]) / 2000
+            if source != _INPUT:
+                lines[source].put(os.read(source, 65_536), now)
+            elif text := os.read(_INPUT, 100):
+                for line in lines.values():
+                    line.seconds = float(text.splitlines()[-1]) / 2000
             else:
-                ways[source][1].append((now + half, os.read(source, 65_536)))
+                return
         now = time.monotonic()
-        for target, queue in ways.values():
-            while queue and queue[0][0] <= now:
+        for source, line in lines.items():
+            for packet in line.due(now):
                 with contextlib.suppress(OSError):  # an interface that is not up yet
-                    os.write(target, queue.popleft()[1])
+                    os.write(targets[source], packet)
 
 
 def _tun(name: str) -> int:

@@ -32,12 +32,13 @@ class DelayLine:
 
     def __init__(self, seconds: float) -> None:
         """Prepare; every packet waits *seconds*."""
-        self._seconds = seconds
+        self.seconds = seconds
+        """how long packets wait that come from now on"""
         self._waiting: deque[tuple[float, bytes]] = deque()
 
     def put(self, packet: bytes, now: float) -> None:
         """Have *packet* wait, which came at *now*."""
-        self._waiting.append((now + self._seconds, packet))
+        self._waiting.append((now + self.seconds, packet))
 
     def due(self, now: float) -> list[bytes]:
         """Take those out that have waited long enough at *now*, in the order in which they came."""
