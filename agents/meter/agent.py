@@ -12,7 +12,7 @@ from agents.meter.meter import Meter
 from agents.meter.settings import END_SECONDS, MeterSettings, host_and_port
 from berth.api.latency_exchange import Instructions
 from berth.kube.client import ApiClient
-from berth.kube.connection import load_connection
+from berth.kube.connection import ConnectionConfigError, load_connection
 from berth.runtime.component import ComponentContext, run_together
 from berth.runtime.measuring.published import PublishedServer
 from berth.runtime.measuring.reporter import Reporter, ReportServer, Server
@@ -101,11 +101,14 @@ class MeterAgent:
             await self._report(ReportServer(settings.controller, settings.token_file, settings.ca_file))
         elif settings.controller_namespace is not None:
             # Only who asks for it needs credentials: pods of applications often have none.
-            connection = await load_connection()
-            async with ApiClient(connection, user_agent="berth-meter") as client:
-                await self._report(PublishedServer(client, settings.controller_namespace, settings.token_file))
-        else:
-            await asyncio.Event().wait()
+            try:
+                connection = await load_connection()
+                async with ApiClient(connection, user_agent="berth-meter") as client:
+                    await self._report(PublishedServer(client, settings.controller_namespace, settings.token_file))
+            except ConnectionConfigError as error:
+                log.error("the latency controller cannot be looked for", error=str(error))
+        # Users come all the same.
+        await asyncio.Event().wait()
 
     async def _report(self, server: Server) -> None:
         await Reporter(server, self._reports, self._follow, news=self._news).run()

@@ -48,6 +48,14 @@ async def test_it_needs_neither_credentials_nor_a_controller(tmp_path: Path) -> 
     assert line["measurements_port"] is None  # nobody has a token
 
 
+async def test_a_controller_that_cannot_be_looked_for_keeps_no_user_out(tmp_path: Path) -> None:
+    options = ["--meter-controller-namespace=berth-system", "--meter-linger=0"]
+    async with application(answering(OK)) as app, meter(tmp_path, app.address.port, *options) as (process, port):
+        await asyncio.to_thread(process.until, "the latency controller cannot be looked for")
+        assert status_of(await ask(port, get("/"))) == 200
+        assert await asyncio.to_thread(process.stop) == 0
+
+
 async def test_streams_and_websockets_go_through_as_they_come(tmp_path: Path) -> None:
     async def stream(request: web.Request) -> web.StreamResponse:
         answer = web.StreamResponse()

@@ -1,0 +1,88 @@
+"""The meter's example on real nodes: a sidecar that a kubelet starts, and a user on a node that is 40 ms away.
+
+Its differences from the example: the application is one that this image has, and the pod is in its node's network,
+where packets can be delayed.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hack.harness.cluster import REPOSITORY, eventually
+from hack.localcluster import LocalCluster
+from hack.localcluster.kubelets.network import enter
+from tests.support.real_nodes import address_of, delayed, real_node
+
+MILLISECONDS = 40
+SERVER, USER = "node-1", "node-2"
+METERED, HEALTH = 9480, 9481
+ASK = """
+import sys, time, urllib.request
+for _ in range(10):
+    with urllib.request.urlopen(sys.argv[1], timeout=20) as answer:
+        assert answer.status == 200
+    time.sleep(0.05)
+"""
+
+
+def example() -> dict[str, Any]:
+    """The Deployment as it can run here."""
+    path: Path = REPOSITORY / "examples" / "meter" / "deployment.yaml"
+    deployment: dict[str, Any] = next(iter(yaml.safe_load_all(path.read_text())))
+    pod = deployment["spec"]["template"]["spec"]
+    pod |= {"hostNetwork": True, "nodeName": SERVER}
+    [web] = pod["containers"]
+    web |= {"image": pod["initContainers"][0]["image"], "command": ["/opt/berth/bin/python", "-m", "http.server"]}
+    web["args"] = ["8080", "--directory", "/opt/berth/bin"]
+    web["readinessProbe"]["httpGet"]["path"] = "/"
+    return deployment
+
+
+@pytest.fixture(scope="module")
+def namespace(deployed: LocalCluster) -> Iterator[str]:
+    name = "metered"
+    deployed.kubectl("create", "namespace", name)
+    deployed.kubectl("apply", "-n", name, "-f", "-", input=json.dumps(example()))
+    deployed.kubectl("-n", name, "rollout", "status", "deployment/web", "--timeout=180s")
+    yield name
+    deployed.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def measured(cluster: LocalCluster) -> tuple[float, float]:
+    """Round trips of the kernel, and their sum in seconds."""
+    with urllib.request.urlopen(f"http://{address_of(cluster, SERVER)}:{HEALTH}/metrics", timeout=20) as answer:
+        lines = dict(line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if line[0] != "#")
+    series = 'berth_meter_round_trip_seconds_{}{{source="kernel"}}'
+    return float(lines[series.format("count")]), float(lines[series.format("sum")])
+
+
+def test_a_user_on_a_far_node_is_measured(deployed: LocalCluster, namespace: str) -> None:
+    url = f"http://{address_of(deployed, SERVER)}:{METERED}/"
+    command = [*enter(real_node(deployed, USER)), sys.executable, "-I", "-c", ASK, url]
+    with delayed(deployed, USER, MILLISECONDS):
+        before = measured(deployed)
+        subprocess.run(command, check=True, timeout=120)
+        after = measured(deployed)
+    count, seconds = after[0] - before[0], after[1] - before[1]
+    assert count == 10
+    assert 1000 * seconds / count == pytest.approx(MILLISECONDS, rel=0.1)
+
+
+def test_the_pod_ends_in_time_and_the_meter_last(deployed: LocalCluster, namespace: str) -> None:
+    deployed.kubectl("-n", namespace, "scale", "deployment/web", "--replicas=0")
+
+    def pods() -> list[Any]:
+        answer = deployed.kubectl("-n", namespace, "get", "pods", "-ojson")
+        found: list[Any] = json.loads(answer.stdout)["items"]
+        return found
+
+    eventually(pods, accept=lambda found: not found, what="the end of the pod", timeout=60.0)
