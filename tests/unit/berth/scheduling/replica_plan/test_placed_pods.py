@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from berth.kube.objects import Pod
+from berth.kube.objects import LabelSelector, Pod
 from berth.scheduling.cache.pod_templates import TermKind
+from berth.scheduling.cache.selectors import NOTHING, compile_selector
+from berth.scheduling.cache.terms import AffinityTerm
 from berth.scheduling.replica_plan.placed_pods import PlacedPods
 from tests.support import builders
 from tests.support.placement import Lab, lone, zoned
@@ -90,7 +92,31 @@ def test_what_a_pod_states_twice_counts_twice(kind: TermKind, stated: str, label
     assert owners(pods, gone="c", kind=kind) == [0, 0, 0, 0]
 
 
+def test_a_pod_that_is_replaced_on_a_node_that_is_gone_takes_nothing_off_others() -> None:
+    small, old = lab(), owner("c", "n2")
+    small.see(old, owner("d", "n0"))
+    state = small.cache.state
+    record = state.record(old.metadata.uid)
+    assert record is not None
+    small.cache.delete_node(zoned("n2"))
+    (term,) = state.info(old).template.terms_of("preferred_affinity")
+    entry = state.pods.term("preferred_affinity", term)
+    assert entry is not None
+    assert PlacedPods(state, [record]).owners("preferred_affinity", entry).tolist() == [1, 0, 0, 0]
+
+
 def test_a_required_term_counts_of_those_that_are_replaced_too() -> None:
     term = {"requiredDuringSchedulingIgnoredDuringExecution": [builders.pod_term(ZONE, {"app": "a"})]}
     pods = [lone("c", on="n1", spec={"affinity": {"podAntiAffinity": term}}), other("n1")]
     assert owners(pods, gone="c", kind="anti_affinity") == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize(("weight", "counted"), [(0, 1), (7, 0)], ids=["required", "preferred"])
+def test_hard_rules_alone_count_a_pod_that_is_replaced(weight: int, counted: int) -> None:
+    small, old = lab(), other("n1")
+    small.see(old, lone("b", labels={"app": "b"}, on="n1"))
+    record = small.cache.state.record(old.metadata.uid)
+    assert record is not None
+    selector = compile_selector(LabelSelector(match_labels={"app": "a"}), where=())
+    term = AffinityTerm(ZONE, frozenset({"default"}), NOTHING, selector, weight)
+    assert PlacedPods(small.cache.state, [record]).selected((term,)).tolist() == [0, counted, 0, 0]

@@ -116,6 +116,17 @@ def test_required_affinity_terms_by_one_key_are_one_rule() -> None:
     assert (list(rule.subjects), list(rule.selects)) == ([0], [1])
 
 
+@pytest.mark.parametrize("kind", ["podAntiAffinity", "podAffinity"])
+def test_whom_terms_of_placed_pods_select_among_placed_pods_does_not_matter(kind: str) -> None:
+    small = lab()
+    small.see(member("old", "c", labels=A, on="n0", spec=term(kind, ZONE, A, 7)))
+    (rule,) = own(small, a())
+    assert isinstance(rule, AntiAffinity | Affinity)
+    assert rule.placed is None
+    assert rule.placed_subjects is not None
+    assert rule.placed_subjects.tolist() == [1, 0, 0, 0]
+
+
 def test_placed_pods_that_have_one_near_make_no_rule() -> None:
     small = lab()
     near = term("podAffinity", ZONE, A, 7)
