@@ -22,9 +22,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import structlog
@@ -37,6 +36,7 @@ from berth.kube.history import went_back
 from berth.kube.metrics import WATCH_AGE, WATCH_EVENTS
 from berth.kube.page_size import PAGE_GROWTH
 from berth.kube.resources import Resource
+from berth.runtime.follower import Follower, Register
 from berth.runtime.loop_executor import LoopExecutor
 from berth.runtime.metadata_response import MetadataResponse
 from berth.runtime.server_name import request_class
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-Register: TypeAlias = "Callable[[kopf.OperatorRegistry], None]"
-"""Adds a component's handlers to the registry with kopf's decorators; called at every start of kopf."""
 
 LIST_PAGE = 25
 """Objects that kopf lists at once, at first: one may have a megabyte and a half."""
@@ -71,29 +69,12 @@ ASK_SECONDS = 15.0
 _NOT_LISTED_YET = "first list not complete"
 
 
-@dataclass(frozen=True, slots=True)
-class _Follower:
-    """What a component wants to know, for as long as the API server lets it."""
-
-    kind: Resource[Any]
-    client: ApiClient
-    register: Register
-    listed: Callable[[], None]
-    lost: asyncio.Future[str]
-    """in the main loop; done with the reason once the kind cannot be listed or watched any more"""
-
-    def lose(self, problem: str) -> None:
-        """End the following; the first reason counts."""
-        if not self.lost.done():
-            self.lost.set_result(problem)
-
-
 class Operator:
     """One kopf operator for all components of a process."""
 
     def __init__(self) -> None:
         """Prepare; :meth:`run` does the work."""
-        self._followers: tuple[_Follower, ...] = ()
+        self._followers: tuple[Follower, ...] = ()
         self._changed = asyncio.Event()
         self._asking: set[asyncio.Future[str | None]] = set()  # whether kinds may be listed
         self._ages = WatchAges(lasts=WATCH_SECONDS, silent=SILENT_SECONDS)
@@ -143,7 +124,7 @@ class Operator:
         self, kind: Resource[Any], client: ApiClient, register: Register, listed: Callable[[], None]
     ) -> str:
         """Have kopf follow a kind and return why it cannot any more."""
-        follower = _Follower(kind, client, register, listed, asyncio.get_running_loop().create_future())
+        follower = Follower(kind, client, register, listed, asyncio.get_running_loop().create_future())
         self._followers = (*self._followers, follower)
         self._changed.set()
         problem = await follower.lost
@@ -336,14 +317,14 @@ class Operator:
     def _set_page(self) -> None:
         self._settings.watching.chunk_size = max(self._pages.values(), default=LIST_PAGE)
 
-    def _look_back(self, follower: _Follower, version: str) -> None:
+    def _look_back(self, follower: Follower, version: str) -> None:
         """Have a look at whether a watch may go on from a version; one at a time."""
         kind = follower.kind.plural
         if kind not in self._looks and not self._ended:  # kopf's thread may outlast the operator
             self._looks[kind] = asyncio.ensure_future(self._list_anew_if_gone_back(follower, version))
             self._looks[kind].add_done_callback(lambda _: self._looks.pop(kind))
 
-    async def _list_anew_if_gone_back(self, follower: _Follower, version: str) -> None:
+    async def _list_anew_if_gone_back(self, follower: Follower, version: str) -> None:
         """Start kopf anew if a watch goes on from a version that the API server does not have any more."""
         try:
             if await went_back(follower.client.list_pages(follower.kind, limit=1), version):
@@ -352,7 +333,7 @@ class Operator:
             self._ages.doubt(follower.kind.plural)
             log.info("cannot tell whether a watch may go on", resource=follower.kind.plural, error=str(error))
 
-    def _followers_of(self, url: URL) -> list[_Follower]:
+    def _followers_of(self, url: URL) -> list[Follower]:
         return [follower for follower in self._followers if follower.kind.plural == url.name]
 
     def _age(self, kind: Resource[Any]) -> float | None:
