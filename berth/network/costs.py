@@ -154,12 +154,25 @@ class NetworkCosts:
         numbers: dict[Place, int] = {}
         zone = [numbers.setdefault(replace(place, segment=""), len(numbers)) for place in places]
         costs = np.full((len(numbers), len(numbers)), unknown)
-        for row, origin in enumerate(numbers):
-            for column, destination in enumerate(numbers):
-                known = self.between(origin, destination)
-                if known is not None:
-                    costs[row, column] = known
-        costs = costs[np.ix_(zone, zone)]
+        between_regions = {pair: cost for pair, cost in self.regions.items() if pair[0] != pair[1]}
+        # Zones may be as many as nodes: only pairs with a cost are gone through. What comes later counts.
+        for known, names in (
+            (between_regions, [one.region for one in numbers]),
+            (self.zones, [one.zone for one in numbers]),
+        ):
+            where: dict[str, list[int]] = {}
+            for row, name in enumerate(names):
+                if name:
+                    where.setdefault(name, []).append(row)
+            for (origin, destination), cost in known.items():
+                here, there = where.get(origin), where.get(destination)
+                if here and there:
+                    costs[(here[0], there[0]) if len(here) == len(there) == 1 else np.ix_(here, there)] = cost
+        for row, place in enumerate(numbers):
+            if place.shares_zone(place):
+                costs[row, row] = SAME_ZONE_COST
+        if len(numbers) < len(places):
+            costs = costs[np.ix_(zone, zone)]
         rows: dict[str, list[int]] = {}
         for row, place in enumerate(places):
             if place.segment:
