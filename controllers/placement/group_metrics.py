@@ -158,7 +158,7 @@ class GroupMetrics:
         state = self._cache.state
         if self._places_version != state.static_version:
             self._places_version = state.static_version
-            self._places = {name: Place.of(state.node(slot).metadata.labels) for name, slot in state.node_index.items()}
+            self._places = {name: state.place(slot) for name, slot in state.node_index.items()}
         return self._places
 
 

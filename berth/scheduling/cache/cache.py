@@ -206,7 +206,7 @@ class Cache:
 
     def _place(self, node: str) -> Place:
         slot = self.state.node_index.get(node)
-        return Place() if slot is None else Place.of(self.state.node(slot).metadata.labels)
+        return Place() if slot is None else self.state.place(slot)
 
     def _routing(self, group: GroupKey, workload: str) -> Routing:
         return self.services.routing(group, workload).routing

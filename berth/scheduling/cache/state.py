@@ -14,7 +14,9 @@ import numpy as np
 
 from berth.api.labels import LABEL_INTERFERENCE_CLASS, RESOURCE_BANDWIDTH
 from berth.kube.owners import owner_of
+from berth.network.costs import Place
 from berth.scheduling.cache.nodes import NodeTable
+from berth.scheduling.cache.places import NodePlaces
 from berth.scheduling.cache.pod_record import PodRecord, stated_socket
 from berth.scheduling.cache.pod_templates import PodInfo, PodTemplateCache, PodTemplateInfo
 from berth.scheduling.cache.pods import PodIndex
@@ -83,6 +85,7 @@ class ClusterState:
         self._by_node: defaultdict[str, dict[str, PodRecord]] = defaultdict(dict)
         self._by_owner: defaultdict[str, dict[str, PodRecord]] = defaultdict(dict)
         self._namespaces: dict[str, dict[str, str]] = {}
+        self._places = NodePlaces(self.nodes)
 
     # Arrays over node slots
 
@@ -147,6 +150,10 @@ class ClusterState:
     def domains(self, key: str) -> Ids:
         """int32[N]: number of the label's value on each node, -1 where the node lacks it."""
         return self.nodes.column(key).ids[: self.nodes.count]
+
+    def place(self, slot: int) -> Place:
+        """Where the node in a slot stands, as far as costs go by it."""
+        return self._places.of(slot, self.static_version)
 
     # Nodes
 

@@ -224,7 +224,7 @@ class InfrastructureView:
             if node is None:
                 location[slot] = places.setdefault(Place(), len(places))
                 continue
-            location[slot] = places.setdefault(Place.of(node.metadata.labels), len(places))
+            location[slot] = places.setdefault(state.place(slot), len(places))
             if bandwidth_column is not None and RESOURCE_BANDWIDTH in node.status.allocatable:
                 bandwidth[slot] = state.allocatable[slot, bandwidth_column]
             if not any(name.startswith(BERTH_PREFIX) for name in node.metadata.annotations):

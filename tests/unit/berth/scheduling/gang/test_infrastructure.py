@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.api.labels import RESOURCE_BANDWIDTH
+from berth.api.labels import LABEL_SEGMENT, LABEL_ZONE, RESOURCE_BANDWIDTH
 from berth.kube.objects import Node
 from berth.network.costs import NO_COSTS, NetworkCosts, Place
 from berth.network.groups import Group
+from berth.network.link_budgets import PlacePair
 from berth.scheduling.configuration import Link, Profile
 from berth.scheduling.gang.infrastructure import HIGHEST_PRICE, InfrastructureView, read_settings, units_per_price
 from berth.scheduling.gang.state import InfrastructureState
@@ -277,3 +280,25 @@ def test_kept_up_to_date_equals_rebuilt(events: list[tuple[str, int, str]]) -> N
     np.testing.assert_array_equal(kept.link_free, fresh.link_free)
     np.testing.assert_array_equal(kept.infrastructure.capacity, fresh.infrastructure.capacity)
     assert kept.infrastructure.names == fresh.infrastructure.names
+
+
+@pytest.mark.parametrize(("most", "locations"), [(4, 4), (3, 2)], ids=["few", "many"])
+def test_places_are_zones_alone_where_tables_of_segments_would_be_large(
+    most: int, locations: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What calls take of a budget between zones counts either way, and so do their costs."""
+    monkeypatch.setattr("berth.scheduling.cache.places.MOST_PLACES", most)
+    nodes = [zoned(f"n{n}", f"z{n % 2 + 1}", cpu="1") for n in range(4)]
+    for node in nodes:
+        node.metadata.labels[LABEL_SEGMENT] = node.metadata.name
+    costs = NetworkCosts(zones=both_ways({("z1", "z2"): 7.0}), segments=both_ways({("n0", "n2"): 3.0}))
+    lab = Lab(nodes, costs=replace(costs, budgets={PlacePair.of(LABEL_ZONE, "z1", "z2"): 100}))
+    group = lab.group(group_object("shop", *chain("a", "b", minBandwidth="40")))
+    lab.see(member("a0", "a", on="n0"), member("b0", "b", on="n1"))
+    assert group.edges[0].bandwidth == 40
+    state = current(lab)
+    model = state.infrastructure
+    assert model.location_cost.shape == (locations, locations)
+    assert model.location_cost[model.location[0], model.location[1]] == 7.0
+    assert model.location_cost[model.location[0], model.location[2]] == (3.0 if locations == 4 else 1.0)
+    assert state.exact.link_free == (60,)
