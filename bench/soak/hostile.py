@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from bench.soak.large import LARGE_ACTS
+from bench.soak.related import RELATED_ACTS
 from bench.soak.small import SMALL_ACTS
 from bench.soak.tenant import Tenant, app_group, pod
 from berth.api.labels import LABEL_ZONE as ZONE
@@ -203,6 +204,7 @@ ACTS: Sequence[Act] = (
     wide_objects,
     *LARGE_ACTS,
     *SMALL_ACTS,
+    *RELATED_ACTS,
 )
 _turns = itertools.count()
 
