@@ -24,6 +24,12 @@ PAUSE: Final = 0.05
 """Seconds between two of them."""
 CLAIMS: Final = 1000
 """Claims of one pod."""
+FLOOD: Final = 84
+"""Pods at a time in a flood."""
+FLOOD_TIMES: Final = 60
+"""How often, which makes 5040 pods."""
+FLOOD_PACE: Final = 1.0
+"""Seconds from one time to the next."""
 LONG: Final = "n" * 63
 """The longest value that a label may have."""
 
@@ -113,6 +119,14 @@ async def all_different(tenant: Tenant) -> None:
     await tenant.create_all(PODS, bodies)
 
 
+async def flood(tenant: Tenant) -> None:
+    """5040 pods of no application within a minute, if the API server takes them as quickly."""
+    begin = time.monotonic()
+    for turn in range(FLOOD_TIMES):
+        await tenant.create_all(PODS, [pod(f"flood-{turn}-{n}") for n in range(FLOOD)])
+        await asyncio.sleep(max(0.0, begin + (turn + 1) * FLOOD_PACE - time.monotonic()))
+
+
 def _members(group: str, count: int) -> list[dict[str, Any]]:
     return [pod(f"{group}-{w}-{n}", group=group, workload=w) for n in range(count) for w in "ab"]
 
@@ -137,4 +151,5 @@ SMALL_ACTS: Final[Sequence[Callable[[Tenant], Awaitable[None]]]] = (
     claims,
     ports,
     all_different,
+    flood,
 )

@@ -30,12 +30,13 @@ ETCD_LIMIT = 1_500_000
         pytest.param(small.claims, {PODS: 5, PERSISTENT_VOLUME_CLAIMS: 1000, STORAGE_CLASSES: 1}, 0, id="claims"),
         pytest.param(small.ports, {APP_GROUPS: 1, PODS: 60}, 0, id="ports"),
         pytest.param(small.all_different, {APP_GROUPS: 1, PODS: 1000}, 0, id="all-different"),
+        pytest.param(small.flood, {PODS: 5040}, 0, id="flood"),
     ],
 )
 async def test_an_act_makes_what_it_says(
     act: Act, made: dict[Resource[Any], int], writes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"GROUPS": 20, "CHANGES": 5, "PAUSE": 0.0}.items():
+    for name, value in {"GROUPS": 20, "CHANGES": 5, "PAUSE": 0.0, "FLOOD_PACE": 0.0}.items():
         monkeypatch.setattr(small, name, value)
     stored = Stored()
     nodes = [Node(metadata=ObjectMeta(name="n1"))]
