@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from berth.kube.connection import ConnectionConfigError, load_connection
+from berth.kube.kubeconfig_files import KubeconfigFiles
 from tests.support.kubeconfigs import config, connect, forget_environment, written
 
 CERTIFICATES = Path(__file__).resolve().parents[3] / "data" / "client-certificate"
@@ -96,6 +97,19 @@ class TestSeveral:
         made = await load_connection(kubeconfig=":".join(files))
         assert await made.headers() == {"authorization": "Bearer t"}
         assert len(made.ssl_context().get_ca_certs()) == 1
+
+
+def test_tokens_that_were_renewed_are_saved_in_their_file(tmp_path: Path) -> None:
+    """As kubectl does with those of OpenID Connect: the provider may not take the one before again."""
+    provider = {"name": "oidc", "config": {"refresh-token": "old"}}
+    paths = [written(tmp_path / name, config(name=name, user={"auth-provider": provider})) for name in ("a", "b")]
+    files = KubeconfigFiles(":".join(paths))
+    files.entries("users")["b"]["auth-provider"]["config"]["refresh-token"] = "new"
+    files.save_changes()
+    assert [
+        KubeconfigFiles(path).entries("users")[name]["auth-provider"]["config"]["refresh-token"]
+        for path, name in zip(paths, "ab", strict=True)
+    ] == ["old", "new"]
 
 
 async def test_a_token_file_counts_before_a_token(tmp_path: Path) -> None:
