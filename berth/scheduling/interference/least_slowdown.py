@@ -137,14 +137,18 @@ class LeastSlowdown:
         return search.found()
 
     def pairing_of_many(
-        self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int]
+        self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int], *, improve: bool = True
     ) -> Assignment | None:
-        """Return a good pairing within a bound of work; None where the pods do not fit, or seem not to."""
+        """Return a good pairing within a bound of work; None where the pods do not fit, or seem not to.
+
+        Without `improve` each pod is where it added least when its turn came, the largest first, and nobody moves then.
+        """
         search = LocalSearch(self._neighbours(pods, sizes, capacities), capacities)
         for pod in sorted(range(len(pods)), key=lambda pod: -sizes[pod]):
             if search.add(pod) is None:
                 return None
-        search.improve()
+        if improve:
+            search.improve()
         return search.found()
 
     def added_harm(

@@ -84,10 +84,18 @@ class NodeCosts:
         kind = alike(kind)
         return 0.0 if kind in self._pairings else effort(kind)
 
-    def at_random(self, kind: Kind) -> float:
-        """Return the expected harm of a kind's pods if nobody pinned them: more than `cost` as a rule, and quicker."""
-        pods = [each.workload for each in kind.residents]
-        return self._judge.unpinned(pods, max(1, len(kind.layout.capacities))) if pods else 0.0
+    def at_most(self, kind: Kind) -> float:
+        """Return `cost` where it is known, otherwise that of a pairing that is made quickly: no less, as a rule.
+
+        Of more than `EXACT` pods neither need be the best pairing.
+        """
+        kind = alike(kind)
+        if kind not in self._pairings and kind.layout.pinned:
+            pods, sizes = [each.workload for each in kind.residents], [each.size for each in kind.residents]
+            found = self._judge.pairing_of_many(pods, sizes, kind.layout.capacities, improve=False)
+            if found is not None:
+                return found.cost
+        return self._known(kind).cost
 
     def added(
         self,

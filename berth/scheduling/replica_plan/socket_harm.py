@@ -26,8 +26,8 @@ DEAREST: Final = 2 * harm(2.0)
 class SocketHarm:
     """What several pods add together on a node of a kind, by the best pairing that its pods have then.
 
-    Once the effort for a plan is used up, pods are judged as if nobody pinned them: that is dearer, so that what is
-    known to be good is kept. So is what was said: a plan is searched for in several books, each of which asks anew.
+    Once the effort for a plan is used up, a pairing is no longer looked for but made quickly: that is dearer, so that
+    what is known to be good is kept. So is what was said: a plan is searched for in several books, each of which asks anew.
     """
 
     def __init__(self, costs: NodeCosts, kinds: Sequence[Kind], residents: Sequence[Resident], price: float) -> None:
@@ -47,7 +47,7 @@ class SocketHarm:
         now = self._kinds[kind]
         then = Kind(now.layout, tuple(sorted((*now.residents, *(self._residents[number] for number in pods)))))
         if self._left < 0:
-            return self._costs.at_random(then) - self._costs.at_random(now)
+            return self._costs.at_most(then) - self._costs.at_most(now)
         self._left -= self._costs.takes(then) + self._costs.takes(now)
         return self._costs.cost(then) - self._costs.cost(now)
 

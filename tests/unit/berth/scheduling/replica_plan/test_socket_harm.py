@@ -5,16 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from berth.api.interference import InterferenceClass
 from berth.api.labels import LABEL_INTERFERENCE_CLASS
 from berth.kube.objects import Pod
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import Decision, Outcome
+from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.node_costs import NodeCosts
 from berth.scheduling.interference.policy import InterferencePolicy
-from berth.scheduling.interference.residents import Kind
+from berth.scheduling.interference.residents import Kind, Layout, Resident
+from berth.scheduling.interference.slowdown import SlowdownModel, Workload
 from berth.scheduling.replica_plan import question as asking
 from berth.scheduling.replica_plan import socket_harm
+from berth.scheduling.replica_plan.socket_harm import SocketHarm
 from berth.scheduling.replicas.sharing import Sharing
 from tests.support import builders
 from tests.support.placement import Lab, chain, group_object, member, where, zoned
@@ -139,16 +145,32 @@ def test_work_is_bounded_and_a_plan_is_made_all_the_same(monkeypatch: pytest.Mon
     assert by_node(outcome, "DDAA") == ["AD", "AD"]
 
 
-def test_what_was_said_is_said_again_when_the_work_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket_harm, "EFFORT", 0.0)
-    state = lab(1, 2).cache.state
-    costs, kind = state.socket_choice.costs(), state.sockets.kind_of("n0")
-    residents = [each for pod in pods("DAA", "012") if (each := state.resident(state.info(pod).template, ""))]
-    harm = socket_harm.SocketHarm(costs, [kind], residents, 1.0)
-    two, three = (Kind(kind.layout, tuple(sorted(residents[:count]))) for count in (2, 3))
-    assert harm(0, (0, 1)) == costs.cost(two) != costs.at_random(two)
-    assert harm(0, (0, 1, 2)) == costs.at_random(three)
-    assert harm(0, (0, 1)) == costs.cost(two)
+RESIDENTS = [Resident(Workload("", letter), 1000) for letter in InterferenceClass]
+NUMBERS = st.integers(0, len(RESIDENTS) - 1)
+
+
+@given(
+    st.lists(NUMBERS, max_size=3), st.lists(NUMBERS, min_size=2, max_size=4), st.integers(1, 8), st.integers(1000, 9000)
+)
+def test_what_is_not_worked_out_any_more_counts_no_less(
+    there: list[int], coming: list[int], sockets: int, room: int
+) -> None:
+    costs = NodeCosts(LeastSlowdown(SlowdownModel(), [each.workload for each in RESIDENTS]))
+    now = Kind(Layout((room,) * sockets, pinned=True), tuple(sorted(RESIDENTS[number] for number in there)))
+    harm, late = (SocketHarm(costs, [now], RESIDENTS, 10.0) for _ in range(2))
+    costs.cost(now)  # as it is since the pods were judged one by one
+    late._left = -1.0
+    assert late(0, tuple(sorted(coming))) >= harm(0, tuple(sorted(coming))) - 1e-9
+
+
+def test_what_was_said_once_is_said_again_when_the_work_is_done() -> None:
+    costs = NodeCosts(LeastSlowdown(SlowdownModel(), [each.workload for each in RESIDENTS]))
+    harm = SocketHarm(costs, [Kind(Layout((2000,) * 2, pinned=True), ())], RESIDENTS, 10.0)
+    pods = (1, 2, 3, 3)
+    said = harm(0, pods)
+    harm._left = -1.0
+    costs._pairings.clear()
+    assert harm(0, pods) == said
 
 
 def test_pods_that_are_there_count_beside_those_of_the_plan() -> None:
