@@ -16,8 +16,8 @@ from berth.scheduling.interference.assignment import Assignment
 from berth.scheduling.interference.socket_costs import Company, SocketCosts
 
 Floats = npt.NDArray[np.float64]
-WORK: Final = 1 << 21
-"""Figures that may be weighed for one assignment: about 30 ms."""
+WORK: Final = 3 << 19
+"""Figures that may be weighed for one assignment: about 50 ms."""
 _TRY: Final = 1 << 12
 """What a look counts beside the figures that are weighed."""
 _ROUNDING: Final = 1e-9
