@@ -64,5 +64,5 @@ def test_one_move_is_made_by_processes_that_are_killed_after_each_write(
         ):
             eventually(stand.outcomes, accept=lambda found: found == ["Confirmed"], timeout=60, what="gain")
             stand.wait_settled("c")
-        assert stand.least == 1
+        assert stand.least() == 1
         assert max(stand.serving) == 2

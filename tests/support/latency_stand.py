@@ -220,11 +220,10 @@ class LatencyStand:
         wanted = (sorted(places), list[str](), len(places))
         eventually(look, accept=lambda found: found == wanted, timeout=timeout, what=f"pods on {places}")
 
-    @property
-    def least(self) -> int:
-        """Fewest ready pods at once since there were any."""
-        first = next((at for at, number in enumerate(self.serving) if number), 0)
-        return min(self.serving[first:], default=0)
+    def least(self, replicas: int = 1) -> int:
+        """Fewest ready pods at once since there were so many."""
+        first = self.serving.index(replicas)
+        return min(self.serving[first:])
 
     # Playing the rest
 
