@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import socket
 import struct
+from collections import Counter
 from typing import Any, Final, NamedTuple
 
+import structlog
 from aiohttp import web
 
 from berth.runtime.proxy.body import Body, BodyError
@@ -18,10 +20,14 @@ from berth.runtime.proxy.response_reader import Head
 from berth.runtime.proxy.tunnel import tunnel
 from berth.runtime.proxy.upstream import Address, Failure, UpstreamConnection, UpstreamError, UpstreamPool
 
+log = structlog.get_logger(__name__)
+
 IDEMPOTENT: Final = frozenset(("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"))
 """Methods that do no more when they are done twice (RFC 9110, 9.2.2)."""
 MOST_STALE: Final = 2
 """Kept connections that may prove to be closed before a request counts as failed."""
+MOST_UNSENT: Final = 4
+"""Attempts to connect that a request may have: with a node all of its pods go at once."""
 CONTINUE_SECONDS: Final = 1.0
 """Seconds after which a body is sent to an application that has not asked for it (RFC 9110, 10.1.1)."""
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -47,7 +53,7 @@ class Forwarding:
         """
         body = Body(exchange.request)
         websocket = _asks_for_websocket(exchange.request)
-        stale = 0
+        failures: Counter[Failure] = Counter()
         while True:
             address = exchange.choose(exchange.failed)
             if address is None:
@@ -65,17 +71,15 @@ class Forwarding:
                 return await self.refuse(exchange, 408 if "nothing" in str(error) else 400, str(error))
             except UpstreamError as error:
                 exchange.failure = error.failure
-                if error.failure is Failure.STALE:
-                    stale += 1
-                else:
+                failures[error.failure] += 1
+                if error.failure is not Failure.STALE:
                     exchange.failed.append(address)
                     self._pool.forget(address)
                     exchange.on_failure(address, error)
-                again = _repeatable(exchange, body) or error.failure is Failure.CONNECT
-                if again and error.failure is not Failure.TIMEOUT and len(exchange.failed) < 2 and stale <= MOST_STALE:
+                if _again(error.failure, failures, repeatable=_repeatable(exchange, body)):
                     continue
-                status = 504 if error.failure is Failure.TIMEOUT else 502
-                return await self.refuse(exchange, status, f"the application did not answer: {error}")
+                log.debug("a request was not answered", failure=error.failure, error=str(error))
+                return await self.refuse(exchange, *_UNANSWERED.get(error.failure, _UNANSWERED[Failure.CUT]))
             exchange.address, exchange.failure = address, ""
             exchange.on_answer(address)
             return await self._relay(exchange, answered)
@@ -84,7 +88,7 @@ class Forwarding:
         """Answer a request here."""
         request, exchange.status = exchange.request, status
         body = f"{text}\n".encode()
-        lasting = request.keep_alive and not self.ending and not request.can_read_body and status < 500
+        lasting = self._lasting(request) and status < 500
         head = response_head(
             status,
             _REASONS.get(status, b""),
@@ -95,6 +99,10 @@ class Forwarding:
         )
         await request.writer.write(head if request.method == "HEAD" else head + body)
         return Sent(status, lasting=lasting)
+
+    def _lasting(self, request: web.BaseRequest) -> bool:
+        """Whether another request may come by the client's connection; those of HTTP/1.0 are not kept."""
+        return request.version >= (1, 1) and request.keep_alive and not self.ending and not request.can_read_body
 
     def _head(self, exchange: Exchange, body: Body, *, websocket: bool) -> bytes:
         request = exchange.request
@@ -148,8 +156,11 @@ class Forwarding:
             return await self._relay_body(exchange, connection, answer)
         except UpstreamError as error:
             # The client must not take a part for the whole.
-            exchange.failure = error.failure
-            exchange.on_failure(connection.address, error)
+            if sending is not None and sending.done() and isinstance(sending.exception(), BodyError):
+                exchange.failure = "client"  # the connection was ended for that
+            else:
+                exchange.failure = error.failure
+                exchange.on_failure(connection.address, error)
             _reset(request)
             return Sent(answer.status, lasting=False)
         finally:
@@ -164,12 +175,12 @@ class Forwarding:
         bodyless = request.method == "HEAD" or answer.status in (204, 304)
         chunked = not bodyless and answer.length is None and request.version >= (1, 1)
         unbounded = not bodyless and answer.length is None and not chunked
-        lasting = request.keep_alive and not self.ending and not request.can_read_body and not unbounded
+        lasting = self._lasting(request) and not unbounded
         head = response_head(
             answer.status,
             answer.reason,
             answer.fields,
-            length=answer.length,
+            length=answer.length if answer.status != 204 else None,
             chunked=chunked,
             close=not lasting,
         )
@@ -270,6 +281,27 @@ async def _end(task: asyncio.Task[Any] | None) -> None:
     if task is not None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+_UNANSWERED: Final = {
+    Failure.CONNECT: (503, "nobody answers"),
+    Failure.CUT: (502, "the application did not answer"),
+    Failure.TIMEOUT: (504, "the application took too long"),
+}
+"""Status and text for a failure; what is behind, and why it failed, is no business of a client."""
+
+
+def _again(failure: Failure, failures: Counter[Failure], *, repeatable: bool) -> bool:
+    """Whether a request may be sent once more, given how often what has happened; `failure` is the last."""
+    match failure:
+        case Failure.CONNECT:
+            return failures[failure] < MOST_UNSENT
+        case Failure.STALE:
+            return repeatable and failures[failure] <= MOST_STALE
+        case Failure.TIMEOUT:
+            return False
+        case _:
+            return repeatable and failures[Failure.CUT] + failures[Failure.MALFORMED] < 2
 
 
 def _repeatable(exchange: Exchange, body: Body) -> bool:

@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+from berth.runtime.proxy import body
 from berth.runtime.proxy.body import REMEMBERED_BYTES
 from berth.runtime.proxy.upstream import Address
 from tests.support.proxying import Script, Visit, answering, application, body_of, get, proxy, status_of
@@ -48,6 +49,18 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
             b"HTTP/1.1 200 \r\nX: \xe9\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nContent-Length: 0\r\n"
             b"Connection: close\r\n\r\n",
             id="fields and reason as they came",
+        ),
+        pytest.param(
+            get(),
+            b"HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n",
+            b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n",
+            id="204 has no length",
+        ),
+        pytest.param(
+            b"GET / HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\n\r\n",
+            OK,
+            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi",
+            id="a connection of HTTP/1.0 is not kept",
         ),
         pytest.param(
             b"GET / HTTP/1.0\r\nHost: h\r\n\r\n",
@@ -96,17 +109,17 @@ BODIES = [
 async def read_body(visit: Visit, head: bytes) -> bytes:
     if b"Content-Length: " in head:
         return await visit.reader.readexactly(int(head.split(b"Content-Length: ")[1].split(b"\r\n")[0]))
-    body = b""
+    whole = b""
     while size := int((await visit.reader.readline()).split(b";")[0], 16):
-        body += await visit.reader.readexactly(size)
+        whole += await visit.reader.readexactly(size)
         await visit.reader.readline()
     await visit.reader.readline()
-    return body
+    return whole
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "GET", "DELETE"])
-@pytest.mark.parametrize(("framing", "sent", "body"), BODIES)
-async def test_bodies_go_to_the_application(method: str, framing: str, sent: bytes, body: bytes) -> None:
+@pytest.mark.parametrize(("framing", "sent", "whole"), BODIES)
+async def test_bodies_go_to_the_application(method: str, framing: str, sent: bytes, whole: bytes) -> None:
     got: list[bytes] = []
 
     async def script(visit: Visit) -> None:
@@ -115,7 +128,7 @@ async def test_bodies_go_to_the_application(method: str, framing: str, sent: byt
 
     async with application(script) as app, proxy(app.address) as under_test:
         assert body_of(await under_test.ask(get("/", framing, method=method) + sent)) == b"hi"
-    assert got == [body]
+    assert got == [whole]
 
 
 async def test_both_ways_at_once_without_waiting_for_an_end() -> None:
@@ -256,6 +269,50 @@ async def test_a_second_attempt_only_where_it_does_no_harm(broken: Script, metho
         assert status_of(await under_test.ask(get(method=method))) == status
         assert good.visits == (status == 200)
         assert len(under_test.failures) == 1
+
+
+def nobody() -> Address:
+    """An address at which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        return Address("127.0.0.1", held.getsockname()[1])
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_several_pods_may_be_gone_at_once(method: str) -> None:
+    """As those of a node that fails; nothing was sent to any of them."""
+    async with application(answering(OK)) as app, proxy(nobody(), nobody(), nobody(), app.address) as under_test:
+        assert status_of(await under_test.ask(get(method=method))) == 200
+
+
+@pytest.mark.parametrize("broken", [pytest.param(None, id="nobody listens"), *BROKEN])
+async def test_clients_are_told_nothing_of_what_is_behind(broken: Script | None) -> None:
+    async with application(broken or answering(OK)) as app:
+        address = app.address if broken else nobody()
+        async with proxy(address) as under_test:
+            answer = await under_test.ask(get(method="POST"))
+            assert status_of(answer) == (502 if broken else 503)
+            assert not any(text in answer for text in (b"127.0.0.1", str(address.port).encode(), b"rubbish", b"xxx"))
+
+
+async def test_a_client_that_stops_within_its_upload_is_no_failure_of_the_application(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The application has begun its answer, and waits for the rest."""
+    monkeypatch.setattr(body, "SILENT_SECONDS", 0.2)
+
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        await visit.say(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
+        await visit.reader.read()
+
+    async with application(script) as app, proxy(app.address) as under_test, under_test.client() as (reader, writer):
+        writer.write(get("/", "Transfer-Encoding: chunked", method="PUT") + b"1\r\na\r\n")
+        await reader.readuntil(b"1\r\na\r\n")
+        async with asyncio.timeout(10):
+            while not under_test.done:
+                await asyncio.sleep(0.01)
+        assert under_test.failures == []
+        assert under_test.done[0].failure == "client"
 
 
 async def test_two_attempts_and_no_more() -> None:
