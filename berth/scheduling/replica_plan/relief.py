@@ -135,10 +135,8 @@ class Relief:
         """Forget the fewest of these, from the first on, with which a budget is not exceeded; else all of them."""
         enough, short = 0, 0
         while enough < len(going) and self._shared.exceeds(name):
-            short, enough = enough, min(max(1, 2 * enough), len(going))
+            short, enough = enough, max(1, 2 * enough)
             self._forget(going[short:enough])
-        if self._shared.exceeds(name):
-            return going
         now = enough
         while enough - short > 1:
             middle = (enough + short) // 2
@@ -157,7 +155,7 @@ class Relief:
             self._cache.forget(decision.pod)
 
     def _assume(self, decisions: Sequence[Decision]) -> None:
-        for decision in reversed(decisions):
+        for decision in decisions:
             self._cache.assume(decision.pod, decision.node)
 
     def _lost(self, decisions: Sequence[Decision], gone: Collection[str]) -> list[Decision]:

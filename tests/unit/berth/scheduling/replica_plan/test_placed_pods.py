@@ -76,6 +76,7 @@ def test_of_preferred_affinity_those_that_no_placed_pod_meets(pods: list[Pod], u
             [owner("c", "n0", app="a"), other("n0"), owner("d", "n1")], [1, 0, 0, 0], id="but for one that stays"
         ),
         pytest.param([owner("c", "n0"), owner("a", "n0", app="a")], [1, 0, 0, 0], id="and states the same"),
+        pytest.param([owner("c", "n0", app="a"), owner("a", "n0", app="a")], [1, 0, 0, 0], id="as one that stays does"),
     ],
 )
 def test_a_pod_that_is_replaced_meets_nobody(pods: list[Pod], unmet: list[int]) -> None:

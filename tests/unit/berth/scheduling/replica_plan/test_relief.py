@@ -251,6 +251,7 @@ def given_up(
         specs: of pods by name.
     """
     stage = lab() if links else Lab([zoned("n1", "z1", "r1", cpu=64), zoned("n3", "z3", "r2", cpu=64)])
+    stage.cache.update_node(zoned("n4", "z4", "r2", cpu=64))
     group = stage.group(group_object("shop", *chain("a", "b", minBandwidth=str(CALL)), *chain("d")))
     pods = [
         member(name, name[0], spec={"nodeSelector": {ZONE: PLACES[node]}, **(specs or {}).get(name, {})})
@@ -287,7 +288,7 @@ def given_up(
 
 ZONE = "topology.kubernetes.io/zone"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PLACES = {"n1": "z1", "n3": "z3"}
+PLACES = {"n1": "z1", "n3": "z3", "n4": "z4"}
 ONE, OTHER = BudgetName(node="n1"), BudgetName(node="n3")
 
 
@@ -304,17 +305,32 @@ def most(count: int, *names: str) -> Callable[[Here], int]:
     return lambda here: count - len(here & {*names})
 
 
-def test_pods_that_were_given_up_before_are_not_taken_back_for_another_budget() -> None:
+@pytest.mark.parametrize("free", range(10))
+def test_as_few_as_will_do_are_given_up(free: int) -> None:
+    names = [f"a{number}" for number in range(9)]
+    found = given_up(dict.fromkeys(names, "n1") | {"b0": "n3"}, {ONE: most(free, *names)})
+    assert found == (names[free:], {*names[:free], "b0"})
+
+
+B = {"appgroup.diktyo.x-k8s.io.workload": "b"}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param({"affinity": {"podAffinity": {REQUIRED: [builders.pod_term(ZONE, B)]}}}, id="affinity"),
+        pytest.param({"topologySpreadConstraints": [builders.spread(ZONE, B, maxSkew=9)]}, id="spread"),
+    ],
+)
+def test_pods_that_were_given_up_before_are_not_taken_back_for_another_budget(rule: dict[str, Any]) -> None:
     """More are given up than will do, and then some of them are taken back."""
     nodes = {"b0": "n1", "b1": "n1", "a1": "n3", "b2": "n3", "b3": "n3", "a0": "n3"}
-    near = {REQUIRED: [builders.pod_term(ZONE, {"appgroup.diktyo.x-k8s.io.workload": "b"})]}
-    with_others = {"a1": {"affinity": {"podAffinity": near}}}
     budgets = {
         ONE: most(1, "b0", "b1"),
         # a1 goes because it may have been admitted for the sake of b1, and only then is it exceeded.
         OTHER: lambda here: 9 if "a1" in here else -len(here & {"a0", "b2", "b3"}),
     }
-    assert given_up(nodes, budgets, specs=with_others) == (["b1", "a1", "b2", "b3", "a0"], {"b0"})
+    assert given_up(nodes, budgets, specs={"a1": rule}) == (["b1", "a1", "b2", "b3", "a0"], {"b0"})
 
 
 @pytest.mark.parametrize(
@@ -351,13 +367,14 @@ def test_of_a_link_that_is_there_no_more_nobody_is_given_up(links: bool) -> None
     assert found == ([], {"a0", "b0"})
 
 
-@pytest.mark.parametrize("links", [False, True], ids=["a node's budget", "a link's"])
-def test_of_a_node_that_is_there_no_more_nobody_is_given_up(links: bool) -> None:
-    nodes = {"a0": "n1", "b0": "n3", "a1": "n3"}
-    budgets = {known_link(): lambda here: -1} if links else {ONE: most(0, "a0")}
-    gone, staying = given_up(nodes, budgets, links=links, deleted="n3")
-    assert gone == ([] if links else ["a0"])
-    assert staying == nodes.keys() - {*gone}
+def test_for_a_budget_of_a_node_nobody_goes_whose_node_is_no_more() -> None:
+    found = given_up({"a0": "n1", "b0": "n3", "a1": "n3"}, {ONE: most(0, "a0")}, deleted="n3")
+    assert found == (["a0"], {"a1", "b0"})
+
+
+def test_for_a_budget_of_a_link_nobody_goes_whose_node_is_no_more() -> None:
+    nodes = {"a0": "n1", "b0": "n3", "b1": "n4"}
+    assert given_up(nodes, {known_link(): lambda here: -1}, links=True, deleted="n4") == (["a0", "b0"], {"b1"})
 
 
 def test_where_nothing_helps_all_that_might_are_given_up() -> None:

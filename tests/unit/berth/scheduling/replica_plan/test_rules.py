@@ -243,6 +243,13 @@ def test_node_policies_say_which_nodes_count(policies: dict[str, str], eligible:
 
 
 @pytest.mark.parametrize("when", ["DoNotSchedule", "ScheduleAnyway"])
+def test_pods_of_a_workload_that_state_one_constraint_have_one_rule(when: str) -> None:
+    spec = {"topologySpreadConstraints": [builders.spread(ZONE, A, whenUnsatisfiable=when)]}
+    pods = [member(f"a{cpu}", "a", labels=A, cpu=cpu, spec=spec) for cpu in ("1", "2")]
+    assert [(list(rule.subjects), list(rule.selects)) for rule in own(lab(), *pods)] == [([0, 1], [0, 1])]
+
+
+@pytest.mark.parametrize("when", ["DoNotSchedule", "ScheduleAnyway"])
 def test_a_constraint_that_asks_for_more_than_a_label_counts_those_that_have_it_all(when: str) -> None:
     expressions = [{"key": "tier", "operator": "Exists"}]
     selector = {"matchLabels": A, "matchExpressions": expressions}
