@@ -27,7 +27,8 @@ class SocketHarm:
     """What several pods add together on a node of a kind, by the best pairing that its pods have then.
 
     Once the effort for a plan is used up, a pairing is no longer looked for but made quickly: that is dearer, so that
-    what is known to be good is kept. So is what was said: a plan is searched for in several books, each of which asks anew.
+    what is known to be good is kept. So is what was said: a plan is searched for in several books, each of which asks
+    anew.
     """
 
     def __init__(self, costs: NodeCosts, kinds: Sequence[Kind], residents: Sequence[Resident], price: float) -> None:
