@@ -30,6 +30,8 @@ from tests.support.placing import (
 from tests.support.stepped_clock import SteppedClock
 
 WAIT_SECONDS = 4
+BEYOND_2038 = 15 * 366 * 86_400
+"""Seconds: 32 bits hold none of the times that follow."""
 
 
 @pytest.fixture(scope="module")
@@ -265,7 +267,7 @@ def test_a_wall_clock_that_is_wrong_and_steps(own_cluster: LocalCluster, tmp_pat
         def renewal_day() -> str:
             return str(stage.api.request("GET", lease)["spec"]["renewTime"])[:10]
 
-        for number, step in enumerate((86_400, -86_400)):
+        for number, step in enumerate((86_400, -86_400, BEYOND_2038, -BEYOND_2038)):
             renewed = renewal_day()
             stage.apply(chain("web", "missing", name=f"shop-{number}"))
             begun = time.monotonic()
