@@ -97,7 +97,10 @@ def backwards(clock: Clock, nodes: int = 100, pods: int = 1000) -> Case:
 
 
 def spread_anew(clock: Clock, nodes: int = 300, replicas: int = 300, constraints: int = 255) -> Case:
-    """Replicas that must be spread over the hosts by as many constraints as they may state."""
+    """Replicas that must be spread over the hosts by hundreds of constraints.
+
+    API servers store one of each key; manifests may have any.
+    """
     cache, group = cluster(clock, nodes, layered(2), {}, cpu=1)
     made = [make_pod("w0", number, {}) for number in range(replicas)]
     stated = [

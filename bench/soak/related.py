@@ -52,28 +52,8 @@ async def backwards(tenant: Tenant) -> None:
     await tenant.create_all(PODS, bodies)
 
 
-async def spread_constraints(tenant: Tenant) -> None:
-    """200 replicas that must be spread over the hosts by hundreds of constraints."""
-    await tenant.create(APP_GROUPS, app_group("constraints", {"a": {"b": {}}, "b": {}}))
-    constraints = [
-        {
-            "maxSkew": 1000,
-            "topologyKey": HOST,
-            "whenUnsatisfiable": "DoNotSchedule",
-            "labelSelector": {"matchExpressions": [{"key": "part", "operator": "NotIn", "values": [f"x{at}"]}]},
-        }
-        for at in range(RULES)
-    ]
-    bodies = [
-        pod(f"constraints-{n}", group="constraints", workload="a", topologySpreadConstraints=constraints)
-        for n in range(200)
-    ]
-    await tenant.create_all(PODS, [*bodies, pod("constraints-b", group="constraints", workload="b")])
-
-
 RELATED_ACTS: Final[Sequence[Callable[[Tenant], Awaitable[None]]]] = (
     topology_keys,
     everybody,
     backwards,
-    spread_constraints,
 )

@@ -26,7 +26,6 @@ ETCD_LIMIT = 1_500_000
         pytest.param(related.topology_keys, {APP_GROUPS: 1, PODS: 60}, id="keys"),
         pytest.param(related.everybody, {PODS: 20}, id="everybody"),
         pytest.param(related.backwards, {APP_GROUPS: 1, PODS: 400}, id="chain"),
-        pytest.param(related.spread_constraints, {APP_GROUPS: 1, PODS: 201}, id="constraints"),
     ],
 )
 async def test_an_act_makes_what_it_says(act: Act, made: dict[Resource[Any], int]) -> None:
