@@ -12,12 +12,12 @@ from typing import Any
 import psutil
 
 from bench.live.availability import judged
-from bench.live.workload import application
+from bench.live.workload import application, services
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.objects import Node
 from berth.kube.reflector import Reflector
-from berth.kube.resources import APP_GROUPS, NAMESPACES, PODS
+from berth.kube.resources import APP_GROUPS, NAMESPACES, PODS, SERVICES
 from berth.network.costs import NetworkCosts
 from hack.harness.observe import PodLog, judge, percentiles
 
@@ -95,13 +95,15 @@ class Cpu:
 
 
 async def create_all(client: ApiClient, namespace: str, *, scheduler: str, groups: int, replicas: int) -> int:
-    """Create the applications' AppGroups, then all pods; returns the number of pods."""
+    """Create the applications' AppGroups, Services of several replicas, then all pods; returns the number of pods."""
     await client.create(NAMESPACES, {"metadata": {"name": namespace}})
     applications = [
         application(f"{namespace}-{number:04d}", scheduler=scheduler, replicas=replicas) for number in range(groups)
     ]
     await _in_parallel([lambda g=group: client.create(APP_GROUPS, g, namespace=namespace) for group, _ in applications])
     pods = [pod for _, members in applications for pod in members]
+    called = services(pods) if replicas > 1 else []
+    await _in_parallel([lambda s=service: client.create(SERVICES, s, namespace=namespace) for service in called])
     await _in_parallel([lambda p=pod: client.create(PODS, p, namespace=namespace) for pod in pods])
     return len(pods)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,20 @@ def application(name: str, *, scheduler: str, replicas: int = 1) -> tuple[dict[s
             metadata = {"name": pod_name, "labels": labels}
             pods.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
     return group, pods
+
+
+def services(pods: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Services by which the workloads of applications are called, any replica alike: one for each workload."""
+    workloads = {tuple(pod["metadata"]["labels"][key] for key in (GROUP_LABEL, WORKLOAD_LABEL)) for pod in pods}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": f"{group}-{workload}"},
+            "spec": {"selector": {GROUP_LABEL: group, WORKLOAD_LABEL: workload}, "ports": [{"port": 80}]},
+        }
+        for group, workload in sorted(workloads)
+    ]
 
 
 def _rules(own: dict[str, str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from bench.live.workload import application
+from bench.live.workload import application, services
 
 GROUP = "appgroup.diktyo.x-k8s.io"
 WORKLOAD = "appgroup.diktyo.x-k8s.io.workload"
@@ -41,3 +41,12 @@ def test_replicas_avoid_their_own_workload_of_their_own_application_and_no_limit
         (spread,) = spec["topologySpreadConstraints"]
         assert (spread["whenUnsatisfiable"], spread["topologyKey"]) == ("ScheduleAnyway", "topology.kubernetes.io/zone")
         assert spread["labelSelector"] == own
+
+
+def test_each_workload_of_an_application_has_a_service_that_selects_its_replicas() -> None:
+    group, pods = application("app", scheduler="s", replicas=3)
+    made = services(pods)
+    assert len(made) == len(group["spec"]["workloads"]) == 11
+    for service in made:
+        selector = service["spec"]["selector"].items()
+        assert sum(selector <= pod["metadata"]["labels"].items() for pod in pods) == 3
