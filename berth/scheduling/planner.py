@@ -56,6 +56,10 @@ NOBODY: Mapping[str, int] = {}
 """No pod, by uid."""
 
 
+MAX_PLANS = 3
+"""How often a plan in counts is made at the most while others take the room that it was made with."""
+
+
 class Planner:
     """Plans one queue entry after another against one cache, for one profile."""
 
@@ -282,22 +286,23 @@ class Planner:
     def _place_in_counts(
         self, planner: ReplicaPlanner, joint: JointPlan, candidates: Sequence[Candidate], since: int
     ) -> Generator[None, None, tuple[list[Pod], list[Decision], list[Failure]]]:
-        """Plan in counts, and once more if others took room meanwhile that the plan was made with.
+        """Plan in counts, and anew if others took room meanwhile that the plan was made with.
 
         One by one, its pods would go away from those that they call. Returns pods that the plan has no node for,
         decisions whose node a filter rejects, and pods that no node took any more.
         """
         first, budget = len(joint.settled), joint.budget
-        rest, held = yield from planner.place(joint, candidates)
-        if not held or budget.pauses == since or budget.over:
-            return rest, held, []
-        self.forget(joint.settled[first:])
-        del joint.settled[first:]
-        pods = [candidate.info.pod for candidate in candidates]
-        able, failures = yield from self._filtered.candidates(joint, pods, in_counts=True)
-        if failures and not joint.partial:
-            return [], [], failures
-        rest, held = yield from planner.place(joint, able)
+        pods, failures = [candidate.info.pod for candidate in candidates], list[Failure]()
+        for attempt in range(1, MAX_PLANS + 1):
+            rest, held = yield from planner.place(joint, candidates)
+            if not held or attempt == MAX_PLANS or budget.pauses == since or budget.over:
+                break
+            self.forget(joint.settled[first:])
+            del joint.settled[first:]
+            since = budget.pauses
+            candidates, failures = yield from self._filtered.candidates(joint, pods, in_counts=True)
+            if failures and not joint.partial:
+                return [], [], failures
         return rest, held, failures
 
     def _plan(

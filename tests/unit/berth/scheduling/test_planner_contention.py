@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from berth.kube.objects import Service
+from berth.scheduling.configuration import GangSettings, Profile
 from berth.scheduling.decision import Outcome
 from tests.support.placement import Clock, Lab, chain, group_object, lone, member, where, zoned
 
@@ -26,7 +27,7 @@ def service(app: str, **spec: Any) -> Service:
 def placed(meanwhile: Callable[[Lab, int], None]) -> tuple[Lab, Outcome, int]:
     """Plan three workloads of three pods, calls inside a node alone; `meanwhile` has others' turns, numbered from 1."""
     nodes = [zoned(f"n{number}", f"z{number % 2 + 1}", cpu=4) for number in range(6)]
-    lab = Lab(nodes, clock=Clock(tick=TICK))
+    lab = Lab(nodes, clock=Clock(tick=TICK), profile=Profile(gang=GangSettings(planning_seconds=60)))
     group = lab.group(group_object("shop", *chain(*WORKLOADS), numMembers=9))
     for name in WORKLOADS:
         lab.cache.update_service(service(name, internalTrafficPolicy="Local"))
@@ -63,14 +64,16 @@ def test_there_are_turns_in_which_others_may_take_room() -> None:
 
 
 @pytest.mark.parametrize("turn", range(1, TURNS + 1))
-def test_a_plan_whose_room_was_taken_is_made_anew(turn: int) -> None:
+@pytest.mark.parametrize("again", [0, TURNS], ids=["once", "twice"])
+def test_a_plan_whose_room_was_taken_is_made_anew(turn: int, again: int) -> None:
     """Else its pods would go one by one to where there is room, away from those that they call."""
     nodes = list(where(ALONE).values())
-    fullest = max(nodes, key=nodes.count)
+    taken = {turn: [max(nodes, key=nodes.count)], turn + again: [f"n{number}" for number in range(4)]}
 
     def take(lab: Lab, now: int) -> None:
-        if now == turn:
-            lab.place_alone(lone("other", cpu="3", spec={"nodeSelector": {"kubernetes.io/hostname": fullest}}))
+        for node in taken.get(now, ()):
+            hostname = {"kubernetes.io/hostname": node}
+            lab.place_alone(lone(f"{node}-{now}", cpu="3", spec={"nodeSelector": hostname}))
 
     lab, outcome, _ = placed(take)
     assert outcome.complete
