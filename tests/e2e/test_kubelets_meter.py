@@ -77,7 +77,7 @@ def test_a_user_on_a_far_node_is_measured(deployed: LocalCluster, namespace: str
     assert 1000 * seconds / count == pytest.approx(MILLISECONDS, rel=0.1)
 
 
-def test_the_pod_ends_in_time_and_the_meter_last(deployed: LocalCluster, namespace: str) -> None:
+def test_the_pod_ends_when_it_is_told_to(deployed: LocalCluster, namespace: str) -> None:
     deployed.kubectl("-n", namespace, "scale", "deployment/web", "--replicas=0")
 
     def pods() -> list[Any]:
