@@ -112,9 +112,9 @@ class RouterAgent:
         try:
             await self._endpoints.synced.wait()
             self._take_pods()
-            await self._server.start()
             if self._admin is not None:
                 await self._admin.start()
+            await self._server.start()  # the last, since it makes the router ready
             log.info(
                 "routing",
                 service=self._settings.service,
