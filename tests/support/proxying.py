@@ -101,6 +101,18 @@ def answering(answer: bytes) -> Script:
     return script
 
 
+async def read_body(visit: Visit, head: bytes) -> bytes:
+    """The body of the request that visits, given its head."""
+    if b"Content-Length: " in head:
+        return await visit.reader.readexactly(int(head.split(b"Content-Length: ")[1].split(b"\r\n")[0]))
+    whole = b""
+    while size := int((await visit.reader.readline()).split(b";")[0], 16):
+        whole += await visit.reader.readexactly(size)
+        await visit.reader.readline()
+    await visit.reader.readline()
+    return whole
+
+
 @dataclass
 class Proxy:
     """A proxy under test."""
