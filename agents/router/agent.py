@@ -55,7 +55,7 @@ class RouterAgent:
         self._steering = Steering(settings.steer_url, settings.node, time.monotonic)
         self._pool = UpstreamPool()
         self._forwarding = Forwarding(self._pool)
-        self._measuring = Measuring(settings, self._knowledge)
+        self._measuring = Measuring(settings, self._knowledge, context.client)
         routing = Routing(
             self._forwarding,
             self._balancer,

@@ -11,8 +11,10 @@ from aiohttp import web
 from agents.router.knowledge import Knowledge
 from agents.router.settings import RouterSettings
 from berth.api.latency_exchange import Instructions
+from berth.kube.client import ApiClient
 from berth.runtime.measuring.kernel import AcceptedConnection
-from berth.runtime.measuring.reporter import Reporter, ReportServer
+from berth.runtime.measuring.published import PublishedServer
+from berth.runtime.measuring.reporter import Reporter, ReportServer, Server
 from berth.runtime.measuring.reports import Reports
 from berth.runtime.measuring.users import UserTable
 from berth.runtime.proxy.identity import address_of
@@ -21,16 +23,24 @@ from berth.runtime.proxy.identity import address_of
 class Measuring:
     """Keeps the newest round trips of users and tells them while it runs."""
 
-    def __init__(self, settings: RouterSettings, knowledge: Knowledge) -> None:
-        """Prepare; without a controller nothing is measured, since users have no names."""
+    def __init__(self, settings: RouterSettings, knowledge: Knowledge, client: ApiClient | None = None) -> None:
+        """Prepare; without a controller nothing is measured, since users have no names.
+
+        Args:
+            settings: the router's.
+            knowledge: where what the controller says is kept.
+            client: reads where the controller is, if the settings do not say it.
+        """
         self._knowledge = knowledge
         self._users = UserTable(settings.users)
         self._reports = Reports(self._users, policy=settings.policy)
         self._connections: WeakKeyDictionary[asyncio.BaseTransport, AcceptedConnection] = WeakKeyDictionary()
-        self._reporter: Reporter | None = None
+        server: Server | None = None
         if settings.controller is not None:
             server = ReportServer(settings.controller, settings.token_file, settings.ca_file)
-            self._reporter = Reporter(server, self._reports, self._instructed)
+        elif settings.controller_namespace is not None and client is not None:
+            server = PublishedServer(client, settings.controller_namespace, settings.token_file)
+        self._reporter = Reporter(server, self._reports, self._instructed) if server else None
 
     async def run(self) -> None:
         """Tell until cancelled."""

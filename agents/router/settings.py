@@ -38,11 +38,13 @@ class RouterSettings(ComponentSettings):
     access_log: bool = False
     """Log each request, without anything that says who asked or for what."""
     controller: str | None = None
-    """URL of the latency controller, such as https://berth-latency.berth-system:9474; unset: users are not known."""
+    """URL of the latency controller, such as https://berth-latency.example:8443; unset: see the next."""
+    controller_namespace: str | None = None
+    """Namespace whose ConfigMap says where the controller is; unset: users are not known."""
     token_file: Path = Path("/var/run/secrets/berth.dev/token")
     """File with the pod's token for it, of the audience latency.berth.dev."""
     ca_file: Path | None = None
-    """File with the certificates to trust for it; unset: the system's."""
+    """File with the certificates to trust for --router-controller; unset: the system's."""
     users: int = Field(default=10_000, ge=5, le=1_000_000)
     """Users that are remembered at a time at most."""
     steer_service: str = ""
