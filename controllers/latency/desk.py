@@ -1,4 +1,4 @@
-"""What meters and node agents say, put where it belongs; and what they are told to do. No I/O but waiting."""
+"""What meters, routers and node agents say, put where it belongs; and what they are told to do. No I/O but waiting."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from berth.api import latency_exchange as exchange
-from berth.api.latencypolicy import Exploration, LatencyPolicy
+from berth.api.latencypolicy import Exploration, LatencyPolicy, MeasurementSource
+from berth.kube.objects import Pod
 from berth.kube.owners import owner_of
 from controllers.latency.callers import Caller
 from controllers.latency.observations import Observations
@@ -53,15 +54,19 @@ class FrontDesk:
         self._told = told
 
     def round_trips(self, caller: Caller, message: exchange.RoundTrips, *, new: bool) -> exchange.Instructions:
-        """Take in a meter's report, unless it was told before; of a pod of no policy, nothing is wanted."""
+        """Take in a report, unless it was told before; of a pod of no policy, nothing is wanted.
+
+        A meter's policy is that of its pod's workload; a router names one of its own namespace.
+        """
         pod = self._workloads.pod(caller.namespace, caller.pod, caller.uid)
-        keys = self._policies.of(owner_of(pod)) if pod is not None else frozenset()
-        policy = self._policies.get(next(iter(keys))) if len(keys) == 1 else None
-        if pod is None or policy is None:
+        policy = self._named(caller, message.policy) if message.policy else self._policy_of(pod)
+        if policy is None:
             return exchange.Instructions()
-        if new and message.users and pod.spec.node_name:
-            place = self._places.place_of(pod.spec.node_name, policy.spec.sharing)
-            self._observations.served(policy.key, place, message.users, datetime.now(UTC))
+        node = caller.node if message.policy or pod is None else pod.spec.node_name
+        if new and message.users and node:
+            source = MeasurementSource.ROUTER if message.policy else MeasurementSource.METER
+            place = self._places.place_of(node, policy.spec.sharing)
+            self._observations.served(policy.key, place, message.users, datetime.now(UTC), source=source)
             self._told(policy.key)
         return self._instructions(policy)
 
@@ -83,6 +88,15 @@ class FrontDesk:
     async def orders(self, node: str) -> exchange.ProbeOrders:
         """Return what a node's agent is to measure, once there is anything, or after a while without any."""
         return exchange.ProbeOrders(await self._orders.wait(node, exchange.PROBES_WAIT))
+
+    def _policy_of(self, pod: Pod | None) -> LatencyPolicy | None:
+        """The policy of a pod's workload, where there is exactly one."""
+        keys = self._policies.of(owner_of(pod)) if pod is not None else frozenset()
+        return self._policies.get(next(iter(keys))) if len(keys) == 1 else None
+
+    def _named(self, caller: Caller, name: str) -> LatencyPolicy | None:
+        """The policy that a router names: of its own namespace, whose pods may hear what its meters may."""
+        return self._policies.get(f"{caller.namespace}/{name}")
 
     def _instructions(self, policy: LatencyPolicy) -> exchange.Instructions:
         identity = policy.spec.users.identity

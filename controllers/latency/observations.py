@@ -36,20 +36,28 @@ class Observations:
         """Begin without any."""
         self._policies: dict[str, _Observed] = {}
 
-    def served(self, policy: str, place: str, users: Sequence[UserRoundTrips], now: datetime) -> None:
-        """Take in what a meter tells.
+    def served(
+        self,
+        policy: str,
+        place: str,
+        users: Sequence[UserRoundTrips],
+        now: datetime,
+        source: MeasurementSource = MeasurementSource.METER,
+    ) -> None:
+        """Take in what a meter or a router tells.
 
         Args:
             policy: whose users they are.
             place: where they were served: a node, or what shares its measurements.
             users: users of whom there is news.
             now: when it was told; ages are before that.
+            source: which of the two it was.
         """
         if not users:
             return
         observed = self._policies.setdefault(policy, _Observed())
         newest = sorted(users, key=lambda user: user.age)[:LENGTH]
-        window = observed.windows.setdefault((place, MeasurementSource.METER), Window())
+        window = observed.windows.setdefault((place, source), Window())
         taken = [(_time(user, now), value) for user in newest for value in user.microseconds]
         for time, value in sorted(taken)[-LENGTH:]:
             window.add(value, time)

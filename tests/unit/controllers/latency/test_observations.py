@@ -13,7 +13,7 @@ from controllers.latency.observations import PROBED_USERS, Observations
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 POLICY = "shop/web"
 PLACES = {"a": ["a"], "zone z": ["b", "c"]}
-METER, PROBE, _ = MeasurementSource
+METER, PROBE, ROUTER = MeasurementSource
 
 
 def told(*microseconds: int, age: float = 0.0, user: str = "u", address: str = "") -> UserRoundTrips:
@@ -36,6 +36,13 @@ def test_a_place_tells_for_each_of_its_nodes_and_meters_come_first() -> None:
         ("b", "Probe", 9_000, 1),
         ("c", "Probe", 9_000, 1),
     ]
+
+
+def test_what_routers_and_meters_tell_of_a_node_is_kept_apart() -> None:
+    observations = Observations()
+    observations.served(POLICY, "a", [told(20_000)], NOW, source=ROUTER)
+    observations.served(POLICY, "a", [told(30_000)], NOW)
+    assert found(observations) == [("a", "Meter", 30_000, 1), ("a", "Router", 20_000, 1)]
 
 
 def test_users_count_as_one_the_newest_round_trips_first() -> None:
