@@ -14,8 +14,9 @@ from berth.api.latency_exchange import Instructions
 from berth.kube.client import ApiClient
 from berth.kube.connection import ConnectionConfigError, load_connection
 from berth.runtime.component import ComponentContext, run_together
+from berth.runtime.measuring.calls import ReportServer, Server
 from berth.runtime.measuring.published import PublishedServer
-from berth.runtime.measuring.reporter import Reporter, ReportServer, Server
+from berth.runtime.measuring.reporter import Reporter
 from berth.runtime.measuring.reports import Reports
 from berth.runtime.measuring.users import UserTable
 from berth.runtime.proxy.forwarding import Forwarding

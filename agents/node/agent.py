@@ -8,7 +8,9 @@ from agents.node.bandwidth.duty import BandwidthDuty
 from agents.node.probing.duty import ProbingDuty
 from agents.node.settings import NodeSettings
 from agents.node.throughput.duty import ThroughputDuty
+from agents.node.users.duty import UserDuty
 from berth.runtime.component import ComponentContext, run_together
+from berth.runtime.measuring.published import PublishedServer
 
 
 class NodeAgent:
@@ -21,8 +23,15 @@ class NodeAgent:
         node = settings.name or socket.gethostname().lower()
         self._bandwidth = BandwidthDuty(context.client, settings, node)
         self._throughput = ThroughputDuty(settings, lambda: self._probing.addresses)
-        self._probing = ProbingDuty(context, settings, node, self._bandwidth.report, self._throughput.found)
+        server = None
+        if settings.latency_token_file is not None:
+            server = PublishedServer(context.client, settings.namespace, settings.latency_token_file)
+        self._users = UserDuty(server)
+        self._probing = ProbingDuty(
+            context, settings, node, self._bandwidth.report, self._throughput.found, self._users.found
+        )
 
     async def run(self) -> None:
         """Work until cancelled."""
-        await run_together(self._bandwidth.run(), self._probing.run(), self._throughput.run())
+        users = self._users.run(self._probing.measure_user)
+        await run_together(self._bandwidth.run(), self._probing.run(), self._throughput.run(), users)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import ClassVar, Final
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from agents.node.probing.prober import USER_RATE
 from agents.node.probing.responder import DEFAULT_PORT
 from agents.node.probing.rounds import paced_seconds
 from agents.node.probing.sampling import DEFAULT_PEERS
@@ -40,6 +42,11 @@ class NodeSettings(ComponentSettings):
     """Seconds from one round of probes to the next, give or take a tenth."""
     rate: float = Field(default=20.0, ge=1.0, le=1000.0)
     """Probes a second at most, whatever the number of peers; a round, of five probes a peer, must fit into a minute."""
+    latency_token_file: Path | None = None
+    """File with the pod's token for the latency controller, of the audience latency.berth.dev; unset: it measures no
+    round trips to users."""
+    user_rate: float = Field(default=USER_RATE, ge=1.0, le=1000.0)
+    """Probes a second to users at most."""
     interface: str = Field(default="", max_length=MAX_INTERFACE)
     """Network interface that leads to other nodes; empty: that of the default route."""
     bandwidth: str | None = None

@@ -12,9 +12,10 @@ from agents.router.knowledge import Knowledge
 from agents.router.settings import RouterSettings
 from berth.api.latency_exchange import Instructions
 from berth.kube.client import ApiClient
+from berth.runtime.measuring.calls import ReportServer, Server
 from berth.runtime.measuring.kernel import AcceptedConnection
 from berth.runtime.measuring.published import PublishedServer
-from berth.runtime.measuring.reporter import Reporter, ReportServer, Server
+from berth.runtime.measuring.reporter import Reporter
 from berth.runtime.measuring.reports import Reports
 from berth.runtime.measuring.users import UserTable
 from berth.runtime.proxy.identity import address_of

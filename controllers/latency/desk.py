@@ -85,9 +85,9 @@ class FrontDesk:
             self._observations.probed(policy.key, place, answer.microseconds, datetime.now(UTC))
             self._told(policy.key)
 
-    async def orders(self, node: str) -> exchange.ProbeOrders:
-        """Return what a node's agent is to measure, once there is anything, or after a while without any."""
-        return exchange.ProbeOrders(await self._orders.wait(node, exchange.PROBES_WAIT))
+    async def orders(self, node: str, *, wait: bool) -> exchange.ProbeOrders:
+        """Return what a node's agent is to measure, if it is to wait once there is anything, or after a while."""
+        return exchange.ProbeOrders(await self._orders.wait(node, exchange.PROBES_WAIT if wait else 0.0))
 
     def _policy_of(self, pod: Pod | None) -> LatencyPolicy | None:
         """The policy of a pod's workload, where there is exactly one."""

@@ -41,8 +41,13 @@ class Desk(Protocol):
     def answers(self, node: str, message: exchange.ProbeAnswers) -> None:
         """Take in what an agent has measured."""
 
-    async def orders(self, node: str) -> exchange.ProbeOrders:
-        """Return what an agent is to measure, once there is anything, or after a while without any."""
+    async def orders(self, node: str, *, wait: bool) -> exchange.ProbeOrders:
+        """Return what an agent is to measure.
+
+        Args:
+            node: the agent's.
+            wait: whether to wait for a while until there is anything.
+        """
 
 
 class Endpoint:
@@ -86,7 +91,7 @@ class Endpoint:
         return _answer(self._desk.round_trips(caller, message, new=new))
 
     async def probes(self, request: web.Request) -> web.Response:
-        """A node agent answers, and waits for orders."""
+        """A node agent answers, or waits for orders."""
         caller = await self._caller(request)
         if not self._desk.is_agent(caller) or not caller.node:
             metrics.MESSAGES.labels("forbidden").inc()
@@ -94,7 +99,7 @@ class Endpoint:
         message = await _read(request, _ANSWERS)
         metrics.MESSAGES.labels("probes").inc()
         self._desk.answers(caller.node, message)
-        return _answer(await self._desk.orders(caller.node))
+        return _answer(await self._desk.orders(caller.node, wait=not message.answers))
 
     async def _caller(self, request: web.Request) -> Caller:
         """Who speaks; the body is not read before that is known."""

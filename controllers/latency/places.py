@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from berth.api.labels import LABEL_ZONE
 from berth.api.latencypolicy import Sharing
-from controllers.latency.addresses import Network, ProbeRange
+from berth.network.probe_range import Network, ProbeRange
 from controllers.latency.objects import NetworkNode
 
 

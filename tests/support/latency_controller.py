@@ -13,7 +13,17 @@ from pathlib import Path
 import msgspec
 from aiohttp import web
 
-from berth.api.latency_exchange import ROUND_TRIPS_PATH, Identity, Instructions, RoundTrips
+from berth.api.latency_exchange import (
+    PROBES_PATH,
+    ROUND_TRIPS_PATH,
+    Identity,
+    Instructions,
+    ProbeAnswer,
+    ProbeAnswers,
+    ProbeOrder,
+    ProbeOrders,
+    RoundTrips,
+)
 
 CERTIFICATE = Path(__file__).resolve().parents[1] / "data" / "server-certificate"
 KEY = b"a key of 32 bytes, as random go."
@@ -36,6 +46,12 @@ class LatencyController:
         """what they showed"""
         self.port = 0
         """where it listens on 127.0.0.1"""
+        self.answers: list[ProbeAnswer] = []
+        """all that node agents told"""
+        self.orders: asyncio.Queue[tuple[ProbeOrder, ...]] = asyncio.Queue()
+        """what they are told, one at a time"""
+        self.refusals = 0
+        """messages of node agents that are refused from now on"""
         self._news = asyncio.Condition()
         self.says(Instructions(interval=0.5))
 
@@ -53,6 +69,25 @@ class LatencyController:
         async with asyncio.timeout(30), self._news:
             await self._news.wait_for(lambda: len(self.messages) > number)
         return self.messages[number]
+
+    async def answered(self, count: int) -> list[ProbeAnswer]:
+        """What agents told, once there are so many answers."""
+        async with asyncio.timeout(30), self._news:
+            await self._news.wait_for(lambda: len(self.answers) >= count)
+        return self.answers
+
+    async def probes(self, request: web.Request) -> web.Response:
+        """Take a message of a node agent."""
+        message = msgspec.json.decode(await request.read(), type=ProbeAnswers)
+        if self.refusals:
+            self.refusals -= 1
+            return web.Response(status=503)
+        async with self._news:
+            self.tokens.append(request.headers.get("Authorization", ""))
+            self.answers += message.answers
+            self._news.notify_all()
+        orders = () if message.answers else await self.orders.get()
+        return web.Response(body=msgspec.json.encode(ProbeOrders(orders)))
 
     async def handle(self, request: web.Request) -> web.Response:
         """Take a message."""
@@ -79,7 +114,8 @@ async def latency_controller(port: int = 0, certificate: Path = CERTIFICATE) -> 
     controller = LatencyController()
     app = web.Application(client_max_size=2**22)
     app.router.add_post(ROUND_TRIPS_PATH, controller.handle)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    app.router.add_post(PROBES_PATH, controller.probes)
+    runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
     await runner.setup()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate / "server.crt", certificate / "server.key")

@@ -21,6 +21,7 @@ from agents.node.probing.report import MeasuredThroughput, Moment, status_of
 from agents.node.probing.report_writer import ReportWriter
 from agents.node.probing.rounds import Round, Target
 from agents.node.probing.sampling import NodePlace, choose_peers
+from agents.node.probing.user_probes import FoundUser, UserTarget
 from agents.node.settings import NodeSettings
 from berth.api.probereport import BandwidthReport
 from berth.kube.client import TRANSPORT_ERRORS
@@ -49,6 +50,7 @@ class ProbingDuty:
         node: str,
         bandwidth: Callable[[], BandwidthReport | None],
         throughput: Callable[[], Mapping[str, MeasuredThroughput]],
+        user_found: Callable[[FoundUser], None],
     ) -> None:
         """Prepare without I/O.
 
@@ -58,6 +60,7 @@ class ProbingDuty:
             node: name of the node.
             bandwidth: says what is reported of the node's link.
             throughput: says what was found of peers, by name.
+            user_found: called with what came of each user.
         """
         self.addresses: Mapping[str, str] = {}
         """Addresses of the peers, by name."""
@@ -82,6 +85,7 @@ class ProbingDuty:
             "port": settings.port,
             "interval": settings.interval,
             "rate": settings.rate,
+            "user-rate": settings.user_rate,
         }
         self._process = ProberProcess(
             [f"--{name}={value}" for name, value in options.items()],
@@ -90,6 +94,7 @@ class ProbingDuty:
             peers=settings.peers,
             measured=self._measured,
             restarted=metrics.RESTARTS.inc,
+            found=user_found,
         )
         # While the API server is away the peers known last are measured; another agent would not know any.
         context.watch_without_restart("endpointslices", self._endpoints)
@@ -99,6 +104,10 @@ class ProbingDuty:
         """Work until cancelled."""
         self._last_round = time.monotonic()
         await run_together(self._endpoints.run(), self._follow_agents(), self._process.run(), self._report())
+
+    def measure_user(self, target: UserTarget) -> bool:
+        """Have a user measured once; returns whether anybody can."""
+        return self._process.ask(target)
 
     def _health(self) -> str | None:
         silent = time.monotonic() - self._last_round

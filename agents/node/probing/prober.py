@@ -18,32 +18,55 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from agents.node.probing.messages import Order, decode_order, encode_round
+from agents.node.probing.messages import Order, decode_input, encode_found, encode_round
 from agents.node.probing.responder import Responder
 from agents.node.probing.rounds import Prober, Target
+from agents.node.probing.user_probes import FoundUser, UserProbes
 
 JITTER: Final = 0.1
 """Share of the interval by which a round comes earlier or later, so that the agents' rounds do not fall together."""
 PORT_TAKEN: Final = 3
 """Exit status when the responder cannot listen."""
+USER_RATE: Final = 10.0
+"""Probes a second to users at most, where nothing else is said."""
 _PR_SET_PDEATHSIG: Final = 1
 
 
 class _Orders:
-    """The newest order, read from standard input by a thread."""
+    """The newest order, read from standard input by a thread, which hands users on to be measured."""
 
-    def __init__(self) -> None:
+    def __init__(self, users: UserProbes) -> None:
+        self._users = users
         self._newest = Order(())
         self._given = threading.Event()
 
     def read(self) -> None:
         for line in sys.stdin.buffer:
-            self._newest = decode_order(line)
-            self._given.set()
+            given = decode_input(line)
+            if isinstance(given, Order):
+                self._newest = given
+                self._given.set()
+            else:
+                self._users.ask(given)
 
     def wait(self) -> Order:
         self._given.wait()
         return self._newest
+
+
+class _Answers:
+    """Standard output, a line at a time from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def write(self, line: bytes) -> None:
+        with self._lock:
+            sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+
+    def found(self, found: FoundUser) -> None:
+        self.write(encode_found(found))
 
 
 def pause(interval: float, elapsed: float) -> float:
@@ -63,6 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--interval", type=float, required=True)
     parser.add_argument("--rate", type=float, required=True)
+    parser.add_argument("--user-rate", type=float, default=USER_RATE)
     options = parser.parse_args(arguments)
     # With the thread that started it, which is the agent's main one. What is refused leaves the end of standard input.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
@@ -71,15 +95,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         sys.stderr.write(f"responder: {options.address or '*'} port {options.port}: {error.strerror}\n")
         return PORT_TAKEN
-    orders = _Orders()
+    answers = _Answers()
+    orders = _Orders(UserProbes(answers.found, rate=options.user_rate))
     for loop in (responder.serve, orders.read):
         threading.Thread(target=_end_with, args=(loop,), daemon=True).start()
     prober = Prober(Target("", options.address or "127.0.0.1", responder.port), rate=options.rate)
     while True:
         order = orders.wait()
         start = time.monotonic()
-        sys.stdout.buffer.write(encode_round(prober.run(order.targets)))
-        sys.stdout.buffer.flush()
+        answers.write(encode_round(prober.run(order.targets)))
         time.sleep(pause(options.interval, time.monotonic() - start))
 
 

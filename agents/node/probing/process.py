@@ -12,8 +12,9 @@ from typing import Final, cast
 
 import structlog
 
-from agents.node.probing.messages import Order, decode_round, encode_order
+from agents.node.probing.messages import Order, decode_output, encode_order, encode_user
 from agents.node.probing.rounds import Round, longest_round
+from agents.node.probing.user_probes import FoundUser, UserTarget
 
 log = structlog.get_logger()
 
@@ -35,6 +36,7 @@ class ProberProcess:
         peers: int,
         measured: Callable[[Round], None],
         restarted: Callable[[], None],
+        found: Callable[[FoundUser], None] = lambda _found: None,
         command: Sequence[str] = (sys.executable, "-m", "agents.node.probing.prober"),
         pauses: tuple[float, float] = RESTART_SECONDS,
         stall: float = STALL_SECONDS,
@@ -48,6 +50,7 @@ class ProberProcess:
             peers: most that an order has.
             measured: called with every round.
             restarted: called each time a process has ended by itself or hung.
+            found: called with what came of each user.
             command: what to start.
             pauses: least and greatest seconds before a new start.
             stall: seconds beyond the interval and the longest round after which a silent process hangs.
@@ -57,6 +60,7 @@ class ProberProcess:
         """Seconds without a word after which a process is ended."""
         self._measured = measured
         self._restarted = restarted
+        self._found = found
         self._pauses = pauses
         self._order = Order(())
         self._process: Process | None = None
@@ -65,7 +69,14 @@ class ProberProcess:
         """Have this order followed from the next round on, also by a process that is started later."""
         self._order = order
         if self._process is not None:
-            _write(self._process, order)
+            _write(self._process, encode_order(order))
+
+    def ask(self, target: UserTarget) -> bool:
+        """Have a user measured once; returns whether there is a process to do it."""
+        if self._process is None:
+            return False
+        _write(self._process, encode_user(target))
+        return True
 
     async def run(self) -> None:
         """Keep a process running until cancelled."""
@@ -83,22 +94,28 @@ class ProberProcess:
         process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, stdout=PIPE, limit=1 << 20)
         self._process = process
         rounds, lines = 0, cast(StreamReader, process.stdout)
+        loop = asyncio.get_running_loop()
         try:
-            _write(process, self._order)
+            _write(process, encode_order(self._order))
+            due = loop.time() + self.silence
             while True:
                 try:
                     # Not asyncio.wait_for: that of Python 3.11 swallows a cancellation that meets what it waits for.
-                    async with asyncio.timeout(self.silence):
+                    async with asyncio.timeout_at(due):
                         line = await lines.readline()
                     if not line:
                         return rounds, f"exit status {await process.wait()}"
-                    measured = decode_round(line)
+                    measured = decode_output(line)
                 except TimeoutError:
                     return rounds, f"silent for {self.silence:g} s"
                 except (ValueError, TypeError, KeyError) as error:  # also a line that is too long
                     return rounds, f"said what is no round: {error!r}"
+                if isinstance(measured, FoundUser):
+                    self._found(measured)
+                    continue
                 self._measured(measured)
                 rounds += 1
+                due = loop.time() + self.silence
         finally:
             self._process = None
             with contextlib.suppress(ProcessLookupError):
@@ -106,7 +123,7 @@ class ProberProcess:
             await asyncio.shield(process.wait())
 
 
-def _write(process: Process, order: Order) -> None:
+def _write(process: Process, line: bytes) -> None:
     # A process that has just died is noticed where its rounds are read.
     with contextlib.suppress(ConnectionError, RuntimeError):
-        cast(StreamWriter, process.stdin).write(encode_order(order))
+        cast(StreamWriter, process.stdin).write(line)

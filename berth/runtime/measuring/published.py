@@ -8,11 +8,11 @@ from berth.api.latency_exchange import CONFIGMAP, CONFIGMAP_CA, CONFIGMAP_URL, S
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.resources import CONFIGMAPS
-from berth.runtime.measuring.reporter import Endpoint
+from berth.runtime.measuring.calls import Endpoint
 
 
 class PublishedServer:
-    """The one that leads; for a :class:`~berth.runtime.measuring.reporter.Reporter`."""
+    """The one that leads; for a :class:`~berth.runtime.measuring.calls.ControllerCalls`."""
 
     def __init__(self, client: ApiClient, namespace: str, token_file: Path) -> None:
         """Prepare.

@@ -79,7 +79,7 @@ async def running(server: ApiServer, port: int, *, interval: float = 0.5) -> Asy
     async with ApiClient(server.connection()) as client:
         recorder = EventRecorder(client, controller="berth.dev/test", instance="i", gives_way_to=Precedence())
         context = ComponentContext(server.connection(), client, recorder, checks, identity="i")
-        duty = ProbingDuty(context, settings, "n1", lambda: LINK, lambda: TESTED)
+        duty = ProbingDuty(context, settings, "n1", lambda: LINK, lambda: TESTED, lambda _found: None)
         work = asyncio.create_task(duty.run())
         try:
             yield duty, checks

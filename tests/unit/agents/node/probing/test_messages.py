@@ -6,8 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.node.probing.messages import Order, decode_order, decode_round, encode_order, encode_round
+from agents.node.probing.messages import (
+    Order,
+    decode_input,
+    decode_order,
+    decode_output,
+    decode_round,
+    encode_found,
+    encode_order,
+    encode_round,
+    encode_user,
+)
 from agents.node.probing.rounds import Round, Target
+from agents.node.probing.user_probes import FoundUser, UserTarget
 from agents.node.probing.window import Method, Sample
 
 ROUND_TRIPS = st.none() | st.integers(min_value=1, max_value=10**9)
@@ -26,6 +37,23 @@ def test_orders(order: Order) -> None:
     line = encode_order(order)
     assert line.index(b"\n") == len(line) - 1
     assert decode_order(line) == order
+
+
+@given(order=st.builds(Order, st.lists(TARGETS, max_size=4).map(tuple)), user=st.builds(UserTarget, TEXTS, TEXTS))
+def test_orders_and_users_are_told_apart(order: Order, user: UserTarget) -> None:
+    assert decode_input(encode_order(order)) == order
+    assert decode_input(encode_user(user)) == user
+
+
+@given(
+    measured=ROUNDS,
+    found=st.builds(
+        FoundUser, TEXTS, st.lists(st.integers(min_value=1, max_value=10**9), max_size=4).map(tuple), TEXTS
+    ),
+)
+def test_rounds_and_users_are_told_apart(measured: Round, found: FoundUser) -> None:
+    assert decode_output(encode_round(measured)) == measured
+    assert decode_output(encode_found(found)) == found
 
 
 @given(measured=ROUNDS)

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from agents.node.probing.messages import Order, decode_round, encode_order
+from agents.node.probing.messages import Order, decode_output, decode_round, encode_order, encode_user
 from agents.node.probing.prober import JITTER, PORT_TAKEN, pause
 from agents.node.probing.rounds import Target
+from agents.node.probing.user_probes import FoundUser, UserTarget
 from tests.support.probing import running_responder
 
 OPTIONS = ("--address=127.0.0.1", "--port=0", "--interval=0.05", "--rate=10000")
@@ -53,6 +54,19 @@ def test_orders_are_followed_from_the_next_round_on() -> None:
         assert names_of_next_round(process) == {"a"}
         give(process, Target("a", "127.0.0.1", peer.port), Target("b", "127.0.0.1", peer.port))
         assert any(names_of_next_round(process) == {"a", "b"} for _ in range(100))
+
+
+def test_users_are_measured_beside_the_rounds() -> None:
+    with prober() as process:
+        give(process)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(encode_user(UserTarget("7", "127.0.0.1", 3)))
+        process.stdin.flush()
+        found = next(line for line in map(decode_output, process.stdout) if isinstance(line, FoundUser))
+        assert decode_output(process.stdout.readline())
+    assert found.id == "7"
+    assert bool(found.refused) != (len(found.microseconds) == 3)
 
 
 def test_it_answers_and_probes_itself() -> None:
@@ -152,8 +166,9 @@ def test_its_clock_goes_on_while_the_machine_sleeps() -> None:
 
 def test_it_imports_little() -> None:
     """Each node runs one: what it does not import, no node has in memory."""
-    code = "import sys, agents.node.probing.prober; print(*{name.partition('.')[0] for name in sys.modules})"
+    code = "import sys, agents.node.probing.prober; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
-    assert not {"aiohttp", "asyncio", "ssl", "berth", "kopf", "kubernetes_asyncio", "numpy", "pydantic", "typer"} & set(
-        loaded
-    )
+    large = {"aiohttp", "asyncio", "ssl", "kopf", "kubernetes_asyncio", "msgspec", "numpy", "pydantic", "typer"}
+    assert not large & {name.partition(".")[0] for name in loaded}
+    ours = {name for name in loaded if name.startswith("berth.")}
+    assert ours == {"berth.runtime", "berth.runtime.listening", "berth.runtime.tcp_info"}

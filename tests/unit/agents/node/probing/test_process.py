@@ -14,12 +14,29 @@ import pytest
 from agents.node.probing.messages import Order
 from agents.node.probing.process import ProberProcess
 from agents.node.probing.rounds import Round, Target
+from agents.node.probing.user_probes import FoundUser, UserTarget
 
 ROUND = """print('{"self":[],"samples":{"n":[]}}', flush=True)"""
 PID = """
 import os, sys
 print('{"self":[%d],"samples":{}}' % os.getpid(), flush=True)
 sys.stdin.read()
+"""
+USER = """USER = '{"found":["7",[20],""]}'"""
+USERS = f"""
+import sys
+{USER}
+{ROUND}
+for line in sys.stdin:
+    if line.startswith('{{"user"'):
+        print(USER, flush=True)
+"""
+CHATTERING = f"""
+import time
+{USER}
+while True:
+    print(USER, flush=True)
+    time.sleep(0.05)
 """
 ECHO = """
 import json, sys
@@ -33,6 +50,7 @@ class Kept:
 
     def __init__(self, program: str, *, stall: float = 60.0) -> None:
         self.rounds: list[Round] = []
+        self.users: list[FoundUser] = []
         self.restarts = 0
         self.told = asyncio.Event()
         self.process = ProberProcess(
@@ -42,6 +60,7 @@ class Kept:
             peers=0,
             measured=self._measured,
             restarted=self._restarted,
+            found=self._found,
             command=(sys.executable, "-c", program),
             pauses=(0.0, 0.0),
             stall=stall,
@@ -49,6 +68,10 @@ class Kept:
 
     def _measured(self, measured: Round) -> None:
         self.rounds.append(measured)
+        self.told.set()
+
+    def _found(self, user: FoundUser) -> None:
+        self.users.append(user)
         self.told.set()
 
     def _restarted(self) -> None:
@@ -99,6 +122,27 @@ async def test_another_is_started(program: str, stall: float) -> None:
 def test_no_round_is_so_long_that_its_process_seems_to_hang(peers: int, rate: float, least: float) -> None:
     process = ProberProcess([], interval=5.0, rate=rate, peers=peers, measured=print, restarted=print)
     assert process.silence >= least
+
+
+async def test_users_are_handed_on_and_what_came_of_them_arrives() -> None:
+    kept = Kept(USERS)
+
+    def reached(kept: Kept) -> bool:
+        if len(kept.rounds) == 1 and not kept.users:
+            assert kept.process.ask(UserTarget("7", "192.0.2.1", 3))
+        return bool(kept.users)
+
+    await kept.until(reached)
+    assert kept.users[0] == FoundUser("7", (20,))
+    assert kept.restarts == 0
+
+
+async def test_a_process_that_only_measures_users_hangs_all_the_same() -> None:
+    await Kept(CHATTERING, stall=0.5).until(lambda kept: kept.restarts >= 1)
+
+
+async def test_nobody_measures_users_before_there_is_a_process() -> None:
+    assert not Kept(ROUND).process.ask(UserTarget("7", "192.0.2.1", 3))
 
 
 async def test_rounds_arrive() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from berth.api.latency_exchange import CONFIGMAP, CONFIGMAP_CA, CONFIGMAP_URL, SERVER_NAME
 from berth.kube.client import ApiClient
+from berth.runtime.measuring.calls import Endpoint
 from berth.runtime.measuring.published import PublishedServer
-from berth.runtime.measuring.reporter import Endpoint
 from tests.support.api_server import Answer, ApiServer, api_server, refusal
 
 TOKEN = Path("/token")

@@ -8,12 +8,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.api.latency_exchange import MAX_USERS, Identity, IdentitySource, Instructions
-from berth.runtime.measuring.reporter import PAUSES, Endpoint, Reporter, ReportServer, backoff
+from berth.api.latency_exchange import MAX_USERS, ROUND_TRIPS_PATH, Identity, IdentitySource, Instructions
+from berth.runtime.measuring.calls import PAUSES, ControllerCalls, Endpoint, ReportServer, backoff, open_session
+from berth.runtime.measuring.reporter import Reporter
 from berth.runtime.measuring.reports import Reports
 from berth.runtime.measuring.users import UserTable
 from tests.support.latency_controller import CERTIFICATE, KEY, LatencyController, instructions, latency_controller
@@ -42,6 +44,11 @@ class Stand:
         found = self.table.seen(user, asyncio.get_running_loop().time())
         for value in microseconds:
             self.table.record(found, value, asyncio.get_running_loop().time())
+
+    async def call(self) -> bytes:
+        """Send one message by itself."""
+        async with open_session() as session:
+            return await ControllerCalls(self.server, session).post(ROUND_TRIPS_PATH, b"{}", bytes, seconds=30, most=99)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -165,7 +172,7 @@ async def test_unusable_files_are_waited_for(
     else:
         file.write_bytes(content)
     with pytest.raises((OSError, ValueError)):
-        stand.reporter._credentials(await stand.server.endpoint(again=False))
+        await stand.call()
     async with stand.running():
         file.write_bytes(right)
         await controller.message(0)
@@ -174,10 +181,8 @@ async def test_unusable_files_are_waited_for(
 
 async def test_nobody_else_is_told(controller: LatencyController, tmp_path: Path) -> None:
     stand = Stand(tmp_path, controller.url.replace("127.0.0.1", "localhost"))  # a name that the certificate has not
-    async with stand.running():
-        while stand.reporter._trusted is None:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0)
+    with pytest.raises(aiohttp.ClientConnectorCertificateError):
+        await stand.call()
     assert controller.messages == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controllers.latency.addresses import ProbeRange
+from berth.network.probe_range import ProbeRange
 from controllers.latency.settings import networks_of
 
 

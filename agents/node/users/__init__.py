@@ -1,0 +1,1 @@
+"""Round trips from the node to users, measured when the latency controller asks for them."""

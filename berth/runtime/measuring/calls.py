@@ -1,0 +1,164 @@
+"""One message to the latency controller and its answer: where it is, whom to trust, and by which token to speak."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+import aiohttp
+
+from berth.api.text import one_line
+
+T = TypeVar("T")
+
+PAUSES: Final = (1.0, 60.0)
+"""Seconds after the first message that failed and, doubled each time, after the last; by chance down to half of it."""
+MAX_TOKEN: Final = 16_384
+"""Longest token, in characters."""
+
+
+class Endpoint(NamedTuple):
+    """One server."""
+
+    url: str
+    """up to the path"""
+    certificates: bytes
+    """in PEM, what to trust; empty: what the system trusts"""
+    server_name: str | None
+    """name in its certificate; None: that of the URL"""
+
+
+class Server(Protocol):
+    """Says where the controller is."""
+
+    @property
+    def token_file(self) -> Path:
+        """File with the pod's token for :data:`berth.api.latency_exchange.AUDIENCE`, which is renewed."""
+
+    async def endpoint(self, *, again: bool) -> Endpoint:
+        """Return where.
+
+        Args:
+            again: whether what was said last does not answer.
+
+        Raises:
+            OSError, aiohttp.ClientError, ValueError: it is not known.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ReportServer:
+    """A stated one. The file of certificates is read for each message: it may be renewed."""
+
+    url: str
+    """up to the path, such as https://berth-latency.berth-system:8443"""
+    token_file: Path
+    """holds the pod's token"""
+    ca_file: Path | None = None
+    """certificates to trust; None: those of the system"""
+
+    async def endpoint(self, *, again: bool) -> Endpoint:  # noqa: ARG002 - it is always the same
+        """Return it."""
+        if self.ca_file is None:
+            return Endpoint(self.url, b"", None)
+        certificates = await asyncio.to_thread(self.ca_file.read_bytes)
+        if not certificates.strip():
+            raise ValueError(f"{self.ca_file} is empty")  # which would stand for those of the system
+        return Endpoint(self.url, certificates, None)
+
+
+def open_session() -> aiohttp.ClientSession:
+    """Return a session for :class:`ControllerCalls`, to be entered."""
+    return aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
+
+
+class ControllerCalls:
+    """Sends messages, one at a time."""
+
+    def __init__(self, server: Server, session: aiohttp.ClientSession) -> None:
+        """Prepare without I/O.
+
+        Args:
+            server: says where the controller is.
+            session: that of :func:`open_session`.
+        """
+        self._server = server
+        self._session = session
+        self._trusted: tuple[bytes, ssl.SSLContext] | None = None
+        self._failed = False
+
+    async def post(self, path: str, message: bytes, decode: Callable[[bytes], T], *, seconds: float, most: int) -> T:
+        """Return the answer to a message.
+
+        Args:
+            path: that of the kind of message.
+            message: as JSON.
+            decode: reads an answer; raises ValueError if it is none.
+            seconds: how long the message and its answer may take.
+            most: bytes of an answer at most.
+
+        Raises:
+            aiohttp.ClientError, OSError, ValueError: there was none, or it was no good one.
+        """
+        again, self._failed = self._failed, True
+        endpoint = await self._server.endpoint(again=again)
+        token, context = await asyncio.to_thread(self._credentials, endpoint)
+        async with self._session.post(
+            endpoint.url.rstrip("/") + path,
+            data=message,
+            headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+            ssl=context,
+            server_hostname=endpoint.server_name,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=seconds),
+        ) as response:
+            if response.status != 200:
+                raise ValueError(f"status {response.status}")
+            body = bytearray()
+            async for part in response.content.iter_any():
+                body += part
+                if len(body) > most:
+                    raise ValueError(f"the answer has more than {most} bytes")
+        answer = decode(bytes(body))
+        self._failed = False
+        return answer
+
+    def _credentials(self, endpoint: Endpoint) -> tuple[str, ssl.SSLContext]:
+        """Read the token, and the certificates where they are others than before."""
+        token = _token(self._server.token_file)
+        if self._trusted is None or self._trusted[0] != endpoint.certificates:
+            text = endpoint.certificates.decode("ascii", errors="replace") or None
+            context = ssl.create_default_context(cadata=text)
+            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+            self._trusted = endpoint.certificates, context
+        return token, self._trusted[1]
+
+
+def _token(path: Path) -> str:
+    """Return the token of a file; what is wrong with it is said without it."""
+    with path.open("rb") as file:
+        token = file.read(MAX_TOKEN + 1).strip()
+    if not 0 < len(token) <= MAX_TOKEN or not all(0x20 < byte < 0x7F for byte in token):
+        raise ValueError(f"{path} holds no token")
+    return token.decode()
+
+
+def backoff(failures: int, pauses: tuple[float, float], chance: float) -> float:
+    """Return the seconds to wait after so many failures in a row, 1 or more.
+
+    Args:
+        failures: how many.
+        pauses: greatest seconds after the first and after the last.
+        chance: from 0 to 1, so that those who failed together do not come again together.
+    """
+    first, last = pauses
+    return min(last, first * 2.0 ** min(failures - 1, 32)) * (0.5 + chance / 2)
+
+
+def told(error: Exception) -> str:
+    """Return what became of a message, for people."""
+    return one_line(f"{type(error).__name__}: {error}", 300)

@@ -1,0 +1,98 @@
+"""Orders come and answers go: a real HTTPS server in the latency controller's place, also one that fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from agents.node.probing.user_probes import FoundUser, UserTarget
+from agents.node.users.duty import UserDuty
+from berth.api.latency_exchange import ProbeAnswer, ProbeOrder
+from berth.runtime.measuring.calls import ReportServer
+from tests.support.latency_controller import CERTIFICATE, LatencyController, latency_controller
+
+ORDERS = tuple(ProbeOrder(str(number), f"192.0.2.{number}") for number in range(1, 4))
+
+
+@pytest.fixture
+async def controller() -> AsyncIterator[LatencyController]:
+    async with latency_controller() as found:
+        yield found
+
+
+class Stand:
+    """A duty whose users are all as far as they are told to be."""
+
+    def __init__(self, url: str, directory: Path) -> None:
+        token = directory / "token"
+        token.write_text("node\n")
+        server = ReportServer(url, token, CERTIFICATE / "server.crt")
+        self.duty = UserDuty(server, pauses=(0.01, 0.05))
+        self.asked: list[UserTarget] = []
+        self.runs = True
+
+    def ask(self, target: UserTarget) -> bool:
+        self.asked.append(target)
+        if self.runs:
+            asyncio.get_running_loop().call_soon(self.duty.found, FoundUser(target.id, (20_000,)))
+        return self.runs
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.duty.run(self.ask))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            assert task.cancelled()
+
+
+@pytest.fixture
+def stand(controller: LatencyController, tmp_path: Path) -> Stand:
+    return Stand(controller.url, tmp_path)
+
+
+async def test_orders_are_followed_and_answered(controller: LatencyController, stand: Stand) -> None:
+    controller.orders.put_nowait(ORDERS)
+    async with stand.running():
+        answers = await controller.answered(len(ORDERS))
+    assert answers == [ProbeAnswer(order.id, (20_000,)) for order in ORDERS]
+    assert [target.address for target in stand.asked] == [order.address for order in ORDERS]
+    assert set(controller.tokens) == {"Bearer node"}
+
+
+async def test_orders_are_followed_while_answers_are_told(controller: LatencyController, stand: Stand) -> None:
+    async with stand.running():
+        for count, order in enumerate(ORDERS, start=1):
+            controller.orders.put_nowait((order,))
+            await controller.answered(count)
+    assert [answer.id for answer in controller.answers] == [order.id for order in ORDERS]
+
+
+async def test_nothing_is_lost_while_the_controller_refuses(controller: LatencyController, stand: Stand) -> None:
+    controller.refusals = 3
+    controller.orders.put_nowait(ORDERS)
+    async with stand.running():
+        await controller.answered(len(ORDERS))
+    assert {answer.id for answer in controller.answers} == {order.id for order in ORDERS}
+
+
+async def test_what_is_refused_is_told(controller: LatencyController, stand: Stand) -> None:
+    stand.runs = False
+    controller.orders.put_nowait((ProbeOrder("1", "127.0.0.1"), ProbeOrder("2", "192.0.2.1")))
+    async with stand.running():
+        answers = await controller.answered(2)
+    assert answers == [
+        ProbeAnswer("1", refused="a special address"),
+        ProbeAnswer("2", refused="the prober does not run"),
+    ]
+
+
+async def test_without_a_controller_there_is_nothing_to_do() -> None:
+    async with asyncio.timeout(5):
+        await UserDuty(None).run(lambda _target: True)
