@@ -6,7 +6,6 @@ Left out: latency between real nodes; one machine says whether the figures arriv
 from __future__ import annotations
 
 import errno
-import functools
 import os
 import signal
 import socket
@@ -20,24 +19,16 @@ import pytest
 from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
+from tests.support.addresses import own_address
 
 ZONES = {"pa-1": "a", "pa-2": "a", "pb-1": "b", "pc-1": "c"}
 PORTS = {node: port for port, node in enumerate(ZONES, 9480)}
 REPORTS = "/apis/berth.dev/v1alpha1/probereports"
 
 
-@functools.cache
-def address() -> str:
-    """This machine's own address: EndpointSlices hold none of loopback."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unsent:
-        unsent.connect(("192.0.2.1", 9))
-        found: str = unsent.getsockname()[0]
-        return found
-
-
 def start(cluster: LocalCluster, node: str, namespace: str, directory: Path) -> ControllerProcess:
     # Without --no-leader-elect: agents need no Lease, all of them work.
-    options = {"name": node, "namespace": namespace, "address": address(), "port": PORTS[node], "interval": 0.5}
+    options = {"name": node, "namespace": namespace, "address": own_address(), "port": PORTS[node], "interval": 0.5}
     options["bandwidth"] = "10G"
     arguments = [f"--node-{name}={value}" for name, value in options.items()]
     return ControllerProcess.start(["node"], kubeconfig=cluster.kubeconfig, directory=directory, arguments=arguments)
@@ -53,7 +44,7 @@ def plane(module_cluster: Any) -> LocalCluster:
         api.request("POST", "/api/v1/nodes", {"metadata": {"name": node, "labels": labels}})
     api.request("POST", "/api/v1/namespaces", {"metadata": {"name": "probing"}})
     for node, zone in ZONES.items():
-        endpoint = {"addresses": [address()], "nodeName": node, "zone": zone, "conditions": {"ready": True}}
+        endpoint = {"addresses": [own_address()], "nodeName": node, "zone": zone, "conditions": {"ready": True}}
         item = {
             "metadata": {"name": node, "labels": {"kubernetes.io/service-name": "berth-node"}},
             "addressType": "IPv4",
@@ -172,7 +163,7 @@ def test_a_killed_agent_leaves_no_prober_behind(agents: dict[str, ControllerProc
 
     def refused() -> bool:
         with socket.socket() as nobody_listens:
-            return nobody_listens.connect_ex((address(), PORTS["pa-2"])) == errno.ECONNREFUSED
+            return nobody_listens.connect_ex((own_address(), PORTS["pa-2"])) == errno.ECONNREFUSED
 
     # The last of its threads takes the port along, some time after the first has gone.
     eventually(refused, what="closed port")

@@ -71,13 +71,16 @@ class SharedApi(Api):
 class LatencyStand:
     """A stage with a Deployment ``web`` and a LatencyPolicy of the same name."""
 
-    def __init__(self, cluster: LocalCluster, far: Mapping[str, float], *, system: str = "default") -> None:
+    def __init__(
+        self, cluster: LocalCluster, far: Mapping[str, float], *, system: str = "default", agents: bool = True
+    ) -> None:
         """Make the nodes.
 
         Args:
             cluster: with kube-controller-manager and KWOK.
             far: how far users are from each node, in milliseconds; the first node is where pods go that nobody moves.
             system: namespace of the controller.
+            agents: whether node agents are played.
         """
         self.stage = Stage(cluster)
         self.api = self.stage.api = SharedApi(self.stage.api)
@@ -98,6 +101,7 @@ class LatencyStand:
         self.serving: list[int] = []
         """how many ready pods stayed, after each change of one"""
         self._system = system
+        self._plays_agents = agents
         self.stage.nodes(*far)
         self._tokens: dict[str, str] = {}
         self._stop = threading.Event()
@@ -233,7 +237,7 @@ class LatencyStand:
             pods: Reflector[Pod] = Reflector(client, PODS, namespace=self.stage.name)
             pods.add_handler(lambda *_: self._count(pods.objects.values()))
             agents = [asyncio.create_task(pods.run())]
-            agents += [asyncio.create_task(self._agent(session, node)) for node in self.far]
+            agents += [asyncio.create_task(self._agent(session, node)) for node in self.far if self._plays_agents]
             number = 0
             while not self._stop.is_set():
                 number += 1
@@ -311,7 +315,7 @@ class LatencyStand:
             return await answer.read()
 
     async def _agent(self, session: aiohttp.ClientSession, node: str) -> None:
-        token = await asyncio.to_thread(self._agent_token, node)
+        token = await asyncio.to_thread(self.agent_token, node)
         answers: tuple[exchange.ProbeAnswer, ...] = ()
         while True:
             try:
@@ -326,7 +330,8 @@ class LatencyStand:
             trips = (round(far * 1000),) * 3 if far is not None else ()
             answers = tuple(exchange.ProbeAnswer(order.id, trips) for order in orders)
 
-    def _agent_token(self, node: str) -> str:
+    def agent_token(self, node: str) -> str:
+        """Return the token of a node agent's pod on a node."""
         account = f"/api/v1/namespaces/{self._system}/serviceaccounts"
         with suppress(ApiError):
             self.api.request("POST", account, {"metadata": {"name": "berth-node"}})
