@@ -21,6 +21,11 @@ UNREPEATABLE_SECONDS: Final = 1.0
 """The same for requests that cannot be sent again where the server happens to close it at that moment."""
 SILENT_MILLISECONDS: Final = 3000
 """How long what was sent may be unacknowledged before the kernel gives the connection up: the node may be gone."""
+SLOW_MILLISECONDS: Final = 60_000
+"""The same once more was sent than an application that does not read has room for: the kernel gives up a connection
+whose other side takes nothing for so long, too, and an application may take its time."""
+ROOM_BYTES: Final = 32_768
+"""Bytes of a body for which every application has room: half of the window that connections begin with."""
 MOST_IDLE: Final = 256
 """Connections without a request that are kept for one address."""
 BUFFERED_BYTES: Final = 262_144
@@ -150,6 +155,8 @@ class UpstreamConnection(asyncio.Protocol):
         self._raw: list[bytes] | None = None
         self._problem: UpstreamError | None = None
         self._heard = self._paused = False
+        self._body_bytes = 0
+        self._patience = SILENT_MILLISECONDS
         self._news: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
 
@@ -182,6 +189,8 @@ class UpstreamConnection(asyncio.Protocol):
         """Send the head of a request, with what of its body is there."""
         self._reader = reader = ResponseReader(method)
         self._heard = False
+        self._body_bytes = 0
+        self._set_patience(SILENT_MILLISECONDS)
         if upgrade:
             reader.expect_upgrade()
         if self._transport is not None:
@@ -195,6 +204,9 @@ class UpstreamConnection(asyncio.Protocol):
         """
         if self._transport is None or self._problem is not None:
             raise self._problem or UpstreamError(Failure.CUT, "the connection has ended")
+        self._body_bytes += len(data)
+        if self._body_bytes > ROOM_BYTES:
+            self._set_patience(SLOW_MILLISECONDS)
         self._transport.write(data)
         if self._writable is not None:
             await self._writable
@@ -258,7 +270,7 @@ class UpstreamConnection(asyncio.Protocol):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 2)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENT_MILLISECONDS)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, self._patience)
 
     def data_received(self, data: bytes) -> None:
         """Read on; what nobody has asked for ends the connection."""
@@ -310,6 +322,15 @@ class UpstreamConnection(asyncio.Protocol):
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
         self._writable = None
+
+    def _set_patience(self, milliseconds: int) -> None:
+        if milliseconds == self._patience or self._transport is None:
+            return
+        self._patience = milliseconds
+        with contextlib.suppress(OSError):
+            self._transport.get_extra_info("socket").setsockopt(
+                socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds
+            )
 
     def _fail(self, failure: Failure, text: str) -> None:
         if self._problem is None:

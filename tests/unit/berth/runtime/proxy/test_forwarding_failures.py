@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from berth.runtime.proxy import body
+from berth.runtime.proxy import body, upstream
 from berth.runtime.proxy.body import REMEMBERED_BYTES
 from berth.runtime.proxy.upstream import Address
 from tests.support.proxying import Script, Visit, answering, application, body_of, get, proxy, read_body, status_of
@@ -131,6 +131,36 @@ async def test_a_client_that_stops_within_its_upload_is_no_failure_of_the_applic
                 await asyncio.sleep(0.01)
         assert under_test.failures == []
         assert under_test.done[0].failure == "client"
+
+
+async def test_an_application_may_take_its_time_over_an_upload(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it reads nothing its window is shut, and the kernel asks again and again whether it still is."""
+    monkeypatch.setattr(upstream, "SILENT_MILLISECONDS", 100)
+    size, ready = 16 * 2**20, asyncio.Event()
+
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        visit.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await ready.wait()
+        visit.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        await visit.reader.readexactly(size)
+        await visit.say(OK)
+
+    async with application(script) as app, proxy(app.address) as under_test:
+        asking = asyncio.create_task(under_test.ask(get("/", f"Content-Length: {size}", method="POST") + b"x" * size))
+        async with asyncio.timeout(20):
+            while not asking.done() and max(map(probes, under_test.pool._all), default=0) < 3:
+                await asyncio.sleep(0.01)
+        ready.set()
+        assert status_of(await asking) == 200
+        assert under_test.failures == []
+
+
+def probes(connection: upstream.UpstreamConnection) -> int:
+    """How often the kernel has asked since it last heard of room (tcpi_backoff)."""
+    assert connection._transport is not None
+    told: bytes = connection._transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)
+    return told[4]
 
 
 async def test_two_attempts_and_no_more() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import pytest
 
@@ -98,6 +99,40 @@ async def test_one_that_speaks_unasked_is_closed() -> None:
         await ask(pool, first)
         async with asyncio.timeout(10):
             await first.ended
+        await pool.close()
+
+
+@pytest.mark.parametrize(
+    ("size", "milliseconds"),
+    [
+        pytest.param(upstream.ROOM_BYTES, upstream.SILENT_MILLISECONDS, id="there is room for it"),
+        pytest.param(upstream.ROOM_BYTES + 1, upstream.SLOW_MILLISECONDS, id="there may be none"),
+    ],
+)
+async def test_a_long_body_has_more_time_and_the_next_request_as_little(size: int, milliseconds: int) -> None:
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        await visit.reader.readexactly(size)
+        await visit.say(OK)
+        await answering(OK)(visit)
+
+    def patience() -> int:
+        assert connection._transport is not None
+        accepted: socket.socket = connection._transport.get_extra_info("socket")
+        return accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+
+    pool = UpstreamPool()
+    async with application(script) as app:
+        connection = await pool.acquire(app.address, repeatable=True)
+        connection.begin(b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % size, method="PUT")
+        assert patience() == upstream.SILENT_MILLISECONDS
+        await connection.write(b"x" * size)
+        assert patience() == milliseconds
+        await connection.answer()
+        assert await connection.read() == b"hi"
+        connection.begin(ASK, method="GET")
+        assert patience() == upstream.SILENT_MILLISECONDS
+        await connection.answer()
         await pool.close()
 
 
