@@ -72,9 +72,9 @@ class Forwarding:
             except UpstreamError as error:
                 exchange.failure = error.failure
                 failures[error.failure] += 1
+                self._pool.forget(address)  # where one connection proves to be closed the others may be as well
                 if error.failure is not Failure.STALE:
                     exchange.failed.append(address)
-                    self._pool.forget(address)
                     exchange.on_failure(address, error)
                 if _again(error.failure, failures, repeatable=_repeatable(exchange, body)):
                     continue
@@ -262,8 +262,10 @@ async def _sent_or_answered(connection: UpstreamConnection, sending: asyncio.Tas
         BodyError: the client does not send what it has promised.
     """
     answer = asyncio.ensure_future(connection.answer())
-    await asyncio.wait((sending, answer), return_when=asyncio.FIRST_COMPLETED)
-    await _end(answer)
+    try:
+        await asyncio.wait((sending, answer), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await _end(answer)
     if sending.done() and isinstance(sending.exception(), BodyError):
         sending.result()  # any other failure is that of the connection, which says more itself
 

@@ -306,7 +306,10 @@ class UpstreamConnection(asyncio.Protocol):
                     raise MalformedAnswerError(f"the connection broke: {error}")
                 reader.end()
             except MalformedAnswerError as problem:
-                self._fail(Failure.STALE if self.used and not self._heard else Failure.CUT, str(problem))
+                # A server that closes it says so; of a node that is gone nothing comes (ETIMEDOUT, EHOSTUNREACH).
+                closed = error is None or isinstance(error, ConnectionError)
+                stale = closed and self.used and not self._heard
+                self._fail(Failure.STALE if stale else Failure.CUT, str(problem))
         if not self.ended.done():
             self.ended.set_result(None)
         self._tell()

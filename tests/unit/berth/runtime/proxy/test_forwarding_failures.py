@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 
 import pytest
@@ -205,7 +206,7 @@ async def test_a_body_is_sent_again_while_it_is_remembered(size: int, status: in
     assert got == [size] * (status == 200)
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("times", [1, 2, 8])
 async def test_a_kept_connection_that_proves_closed_is_no_failure(times: int) -> None:
     """A server may close a connection that it keeps just as the next request is on its way."""
 
@@ -222,6 +223,32 @@ async def test_a_kept_connection_that_proves_closed_is_no_failure(times: int) ->
         assert await asyncio.gather(*(under_test.ask(get()) for _ in range(times)))
         assert status_of(await under_test.ask(get())) == 200
         assert under_test.failures == []
+
+
+@pytest.mark.parametrize("error", [TimeoutError(110, "timed out"), OSError(113, "no route to host")], ids=repr)
+async def test_a_kept_connection_to_a_node_that_is_gone_is_a_failure(error: OSError) -> None:
+    """It was not closed: what is kept besides leads nowhere either, and each attempt would take seconds."""
+
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        await visit.say(OK)
+        await visit.head()
+        await visit.reader.read()
+
+    async with (
+        application(script) as bad,
+        application(answering(OK)) as good,
+        proxy(bad.address, good.address) as under_test,
+    ):
+        assert status_of(await under_test.ask(get())) == 200
+        asking = asyncio.create_task(under_test.ask(get()))
+        while len(bad.heads) < 2:
+            await asyncio.sleep(0.01)
+        [connection] = under_test.pool._all
+        assert connection._transport is not None
+        connection._transport._fatal_error(error)  # type: ignore[attr-defined]
+        assert status_of(await asking) == 200
+        assert (under_test.failures, good.visits) == (["cut"], 1)
 
 
 async def test_an_application_that_takes_too_long() -> None:
@@ -261,6 +288,23 @@ async def test_a_client_that_leaves_takes_its_request_along() -> None:
                 await asyncio.sleep(0.01)
         async with asyncio.timeout(10):
             await gone.wait()
+
+
+async def test_nothing_is_logged_of_a_client_that_leaves_within_its_upload(caplog: pytest.LogCaptureFixture) -> None:
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        await visit.reader.read()
+
+    async with application(script) as app, proxy(app.address) as under_test:
+        async with under_test.client() as (_, writer):
+            writer.write(get("/", "Content-Length: 9", method="PUT") + b"abc")
+            while not app.heads:
+                await asyncio.sleep(0.01)
+        async with asyncio.timeout(10):
+            while not under_test.done:
+                await asyncio.sleep(0.01)
+    gc.collect()  # a task whose end nobody has looked at speaks when it goes
+    assert caplog.records == []
 
 
 async def test_an_upload_that_is_cut_never_looks_whole() -> None:
