@@ -96,10 +96,12 @@ class Balancer:
         self._troubles.pop(address, None)
 
     def failed(self, address: Address) -> None:
-        """Note that a pod does not."""
-        trouble = self._troubles.get(address)
+        """Note that a pod does not. Requests that were under way together fail together, and count once."""
+        now, trouble = self._clock(), self._troubles.get(address)
+        if trouble is not None and now < trouble.until:
+            return
         failures = trouble.failures if trouble else 0
-        until = self._clock() + min(FIRST_PAUSE * 2.0**failures, LONGEST_PAUSE)
+        until = now + min(FIRST_PAUSE * 2.0**failures, LONGEST_PAUSE)
         if any(backend.address == address for backend in self.backends):
             self._troubles[address] = _Trouble(min(failures + 1, 16), until)
 

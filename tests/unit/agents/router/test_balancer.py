@@ -110,13 +110,22 @@ def test_a_pod_in_trouble_is_left_alone_and_then_tried_again() -> None:
     assert not made.in_trouble(pod(1).address), "an answer makes it a first one again"
 
 
+def test_requests_that_fail_together_are_one_failure() -> None:
+    clock = Clock()
+    made = balancer(*THREE, clock=clock)
+    for _ in range(32):  # all that were under way when the pod went
+        made.failed(pod(1).address)
+    clock.now += FIRST_PAUSE
+    assert not made.in_trouble(pod(1).address)
+
+
 @given(failures=st.integers(min_value=1, max_value=2000))
 def test_no_pause_is_longer_than_the_longest(failures: int) -> None:
     clock = Clock()
     made = balancer(*THREE, clock=clock)
     for _ in range(failures):
         made.failed(pod(1).address)
-    clock.now += LONGEST_PAUSE
+        clock.now += LONGEST_PAUSE
     assert not made.in_trouble(pod(1).address)
 
 
