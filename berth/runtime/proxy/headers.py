@@ -53,6 +53,11 @@ def listed(fields: Fields, name: bytes) -> list[bytes]:
     return [item for value in values for member in value.split(b",") if (item := member.strip().lower())]
 
 
+def known_as(name: bytes) -> bytes:
+    """Return the name in lower case, as many applications know it: to CGI and WSGI ``_`` and ``-`` are the same."""
+    return name.lower().replace(b"_", b"-")
+
+
 def end_to_end(fields: Fields) -> list[tuple[bytes, bytes]]:
     """Return the fields that are meant for whoever is at the other end."""
     fields = list(fields)
@@ -117,10 +122,12 @@ def request_head(
     if sum(len(name) + len(value) + 4 for name, value in fields) > MAX_HEAD_BYTES:
         raise BadRequestError(431, "the header fields are too large")
     target, authority = target_of(method, raw_path)
+    if listed(fields, b"transfer-encoding") not in ([], [b"chunked"]):
+        raise BadRequestError(501, "no Transfer-Encoding but chunked is known here")
     via = [value for name, value in fields if name.lower() == b"via"]
     if sum(value.count(b",") + 1 for value in via) >= MAX_VIA:
         raise BadRequestError(508, "the request has passed too many proxies")
-    kept = [(name, value) for name, value in end_to_end(fields) if name.lower() not in without]
+    kept = [(name, value) for name, value in end_to_end(fields) if known_as(name) not in without]
     host = next((value for name, value in kept if name.lower() == b"host"), b"")
     if authority is not None:
         host = authority
@@ -131,7 +138,7 @@ def request_head(
         *(
             (name, value)
             for name, value in kept
-            if name.lower() not in (b"host", b"via") and name.lower() not in FORWARDED
+            if name.lower() not in (b"host", b"via") and known_as(name) not in FORWARDED
         ),
         *told,
         (b"Via", passed),
