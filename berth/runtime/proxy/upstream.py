@@ -72,6 +72,7 @@ class UpstreamPool:
         """Prepare; a connection is made when a request finds none that is free."""
         self._free: dict[Address, deque[UpstreamConnection]] = {}
         self._all: set[UpstreamConnection] = set()
+        self._clearing: asyncio.TimerHandle | None = None
 
     async def acquire(self, address: Address, *, repeatable: bool) -> UpstreamConnection:
         """Return a connection for one request.
@@ -95,16 +96,17 @@ class UpstreamPool:
 
     def release(self, connection: UpstreamConnection) -> None:
         """Take a connection back; one that takes no further request is closed."""
-        free = self._free.setdefault(connection.address, deque())
-        if not connection.reusable or len(free) >= MOST_IDLE:
+        if not connection.reusable:
             connection.abort()
             return
-        oldest = time.monotonic() - KEEP_ALIVE_SECONDS
-        while free and free[0].free_since < oldest:
-            free.popleft().abort()
+        free = self._free.setdefault(connection.address, deque())
+        if len(free) >= MOST_IDLE:
+            connection.abort()
+            return
         connection.free_since = time.monotonic()
         connection.used = True
         free.append(connection)
+        self._clear_later()
 
     def forget(self, address: Address) -> None:
         """Close the connections to an address that are free: nobody is there any more."""
@@ -113,11 +115,28 @@ class UpstreamPool:
 
     async def close(self) -> None:
         """Close all connections."""
+        if self._clearing is not None:
+            self._clearing.cancel()
         self._free.clear()
         connections = list(self._all)
         for connection in connections:
             connection.abort()
         await asyncio.gather(*(connection.ended for connection in connections))
+
+    def _clear_later(self) -> None:
+        if self._clearing is None and self._free:
+            self._clearing = asyncio.get_running_loop().call_later(KEEP_ALIVE_SECONDS, self._clear)
+
+    def _clear(self) -> None:
+        """Close what has been free for too long; an address that nobody asks any more is forgotten."""
+        self._clearing = None
+        oldest = time.monotonic() - KEEP_ALIVE_SECONDS
+        for address, free in list(self._free.items()):
+            while free and free[0].free_since <= oldest:
+                free.popleft().abort()
+            if not free:
+                del self._free[address]
+        self._clear_later()
 
     async def _connect(self, address: Address) -> UpstreamConnection:
         try:
@@ -155,7 +174,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._raw: list[bytes] | None = None
         self._problem: UpstreamError | None = None
         self._heard = self._paused = False
-        self._body_bytes = 0
+        self._body_bytes = self._waiting = 0
         self._patience = SILENT_MILLISECONDS
         self._news: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
@@ -189,7 +208,7 @@ class UpstreamConnection(asyncio.Protocol):
         """Send the head of a request, with what of its body is there."""
         self._reader = reader = ResponseReader(method)
         self._heard = False
-        self._body_bytes = 0
+        self._body_bytes = self._waiting = 0
         self._set_patience(SILENT_MILLISECONDS)
         if upgrade:
             reader.expect_upgrade()
@@ -276,7 +295,6 @@ class UpstreamConnection(asyncio.Protocol):
         """Read on; what nobody has asked for ends the connection."""
         if self._raw is not None:
             self._raw.append(data)
-            waiting = sum(map(len, self._raw))
         elif self._reader is None or (self._reader.complete and not self._reader.upgraded):
             self._fail(Failure.MALFORMED, "it says what nobody has asked for")
             self.abort()
@@ -289,8 +307,8 @@ class UpstreamConnection(asyncio.Protocol):
                 self._fail(Failure.MALFORMED, str(error))
                 self.abort()
                 return
-            waiting = sum(map(len, self._reader.chunks))
-        if waiting > BUFFERED_BYTES and self._transport is not None and not self._paused:
+        self._waiting += len(data)
+        if self._waiting > BUFFERED_BYTES and self._transport is not None and not self._paused:
             self._paused = True
             self._transport.pause_reading()
         self._tell()
@@ -344,6 +362,8 @@ class UpstreamConnection(asyncio.Protocol):
             self._news.set_result(None)
 
     def _resume(self) -> None:
+        """Read on: all that has come was taken."""
+        self._waiting = 0
         if self._paused and self._transport is not None:
             self._paused = False
             self._transport.resume_reading()

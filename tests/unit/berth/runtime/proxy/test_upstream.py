@@ -147,6 +147,25 @@ async def test_forgotten_addresses_have_no_connections() -> None:
         await pool.close()
 
 
+@pytest.mark.parametrize("forgotten", [False, True], ids=["nobody asks", "the pod goes while it answers"])
+async def test_what_is_not_needed_any_more_is_closed_and_forgotten(
+    forgotten: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An application need not close connections, and addresses of pods come and go."""
+    monkeypatch.setattr(upstream, "KEEP_ALIVE_SECONDS", 0.05)
+    pool = UpstreamPool()
+    async with application(answering(OK)) as app:
+        first, second = [await pool.acquire(app.address, repeatable=True) for _ in range(2)]
+        if forgotten:
+            pool.forget(app.address)
+        await ask(pool, first)
+        await ask(pool, second)
+        async with asyncio.timeout(10):
+            await asyncio.gather(first.ended, second.ended)
+        assert (pool._free, pool._all) == ({}, set())
+        await pool.close()
+
+
 async def test_no_more_than_some_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upstream, "MOST_IDLE", 2)
     pool = UpstreamPool()
