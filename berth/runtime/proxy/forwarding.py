@@ -198,7 +198,7 @@ class Forwarding:
             await writer.write(_chunk(part) if chunked else part)
         if chunked:
             await writer.write(b"0\r\n\r\n")
-        return Sent(answer.status, lasting=lasting)
+        return Sent(answer.status, lasting=lasting and not self.ending)
 
 
 _REASONS: Final = {

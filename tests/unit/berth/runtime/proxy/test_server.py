@@ -119,6 +119,24 @@ async def test_the_end_waits_for_what_is_under_way_body_and_all() -> None:
             await stopping
 
 
+async def test_the_end_waits_for_no_connection_whose_answer_began_before() -> None:
+    rest = asyncio.Event()
+
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        await visit.say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh")
+        await rest.wait()
+        await visit.say(b"i")
+
+    async with application(script) as app, proxy(app.address) as under_test, under_test.client() as (reader, writer):
+        writer.write(get(last=False))
+        await reader.readuntil(b"\r\n\r\nh")
+        under_test.forwarding.ending = True
+        rest.set()
+        async with asyncio.timeout(10):
+            assert await reader.read() == b"i"
+
+
 async def test_what_takes_too_long_at_the_end_is_cut() -> None:
     async def script(visit: Visit) -> None:
         await visit.head()
