@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 import structlog
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestHandler
 
 from berth.runtime.listening import listen
@@ -28,6 +30,18 @@ MAX_FIELD_BYTES: Final = 16_384
 """Bytes of one header field, and of the request line, at most."""
 MAX_FIELDS: Final = 100
 """Header fields of a request at most."""
+
+
+def _without_clients(record: logging.LogRecord) -> bool:
+    """Keep faults of ours, without the client's address; what clients do wrong is theirs, and quotes what they sent."""
+    error = record.exc_info[1] if record.exc_info else None
+    record.args = tuple("a client" for _ in record.args or ())
+    return not isinstance(error, (HttpProcessingError, ConnectionError))
+
+
+_LOGGER: Final = logging.getLogger(__name__)
+"""What aiohttp's server logs by."""
+_LOGGER.addFilter(_without_clients)
 
 
 class ProxyPortError(ValueError):
@@ -72,6 +86,7 @@ class ProxyServer:
             self._answer,
             handler_cancellation=True,
             access_log=None,
+            logger=_LOGGER,
             auto_decompress=False,
             keepalive_timeout=KEEP_ALIVE_SECONDS,
             max_line_size=MAX_FIELD_BYTES,

@@ -44,6 +44,28 @@ async def test_requests_that_never_reach_the_application(asked: bytes, status: i
         assert app.heads == []
 
 
+async def test_mistakes_of_clients_are_not_logged_and_those_of_ours_without_who_asked(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def handle(_: web.BaseRequest) -> web.StreamResponse:
+        raise LookupError("ours")
+
+    caplog.set_level(0)
+    server = ProxyServer(handle, host="127.0.0.1", port=0)
+    await server.start()
+    try:
+        for asked, status in ((b"GET /private HTTP/1.1\r\nHost: h\r\nA\x00: b\r\n\r\n", 400), (get("/private"), 500)):
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(asked)
+            assert status_of(await reader.read()) == status
+            writer.close()
+    finally:
+        await server.stop(seconds=0)
+    told = [record for record in caplog.records if record.exc_info]
+    assert [record.exc_info[0] for record in told if record.exc_info] == [LookupError]
+    assert not any(secret in caplog.text for secret in ("127.0.0.1", "private"))
+
+
 @pytest.mark.parametrize("client", ["127.0.0.1", "::1"])
 async def test_all_addresses_have_one_port_and_a_user_one_address(client: str) -> None:
     seen: list[str] = []
