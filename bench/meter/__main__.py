@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import psutil
 
-from bench.meter.load import load
+from bench.load import load
 from hack.harness.processes import ControllerProcess
 
 REQUEST = b"GET /cart?id=7 HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: bench\r\nAccept: */*\r\nX-User: %d\r\n\r\n"
@@ -43,7 +43,7 @@ def places() -> Iterator[tuple[int, int, psutil.Process]]:
     """An application and a meter before it: the ports of both, and the meter's process."""
     with (
         tempfile.TemporaryDirectory() as directory,
-        subprocess.Popen([sys.executable, "-m", "bench.meter.load"], stdout=subprocess.PIPE) as application,
+        subprocess.Popen([sys.executable, "-m", "bench.load"], stdout=subprocess.PIPE) as application,
     ):
         try:
             assert application.stdout is not None

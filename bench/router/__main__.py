@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import psutil
 
-from bench.router.failover import failover
-from bench.router.load import load
+from bench.load import load
+from bench.router.failover import REQUEST, failover
 
 NGINX = """
 daemon off; worker_processes 1; pid {directory}/pid; error_log {directory}/error;
@@ -83,6 +83,8 @@ def nginx(binary: str, application: int) -> Iterator[Place]:
         with subprocess.Popen([binary, "-p", directory, "-c", str(config)], stderr=subprocess.DEVNULL) as process:
             try:
                 while not (workers := psutil.Process(process.pid).children()):
+                    if process.poll() is not None:
+                        raise SystemExit(f"nginx does not start: {(Path(directory) / 'error').read_text()}")
                     time.sleep(0.05)
                 yield Place(port, workers[0])
             finally:
@@ -92,7 +94,7 @@ def nginx(binary: str, application: int) -> Iterator[Place]:
 def block(place: Place, count: int, connections: int) -> Block:
     """Send requests."""
     used = sum(place.process.cpu_times()[:2])
-    seconds, took = asyncio.run(load(place.port, count, connections))
+    seconds, took = asyncio.run(load(place.port, [REQUEST] * count, connections))
     used = sum(place.process.cpu_times()[:2]) - used
     sent = len(seconds)
     return Block(1e3 * seconds[sent // 2], 1e3 * seconds[sent * 99 // 100], sent / took, 1e6 * used / sent)
@@ -129,7 +131,7 @@ def main() -> None:
     print("| connections | by | p50 / p99 ms | added | requests/s | us of processor time |")
     print("|---|---|---|---|---|---|")
     with ExitStack() as stack:
-        application = stack.enter_context(program("bench.router.load"))
+        application = stack.enter_context(program("bench.load"))
         places = {"direct": application}
         if options.nginx:
             places["nginx"] = stack.enter_context(nginx(options.nginx, application.port))

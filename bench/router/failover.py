@@ -9,8 +9,10 @@ import sys
 import time
 from typing import NamedTuple
 
-from bench.router.load import ANSWER, REQUEST
+from bench.load import ANSWER
 
+REQUEST = b"GET /cart?id=7 HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: bench\r\nAccept: */*\r\nX-User: ann\r\n\r\n"
+"""What is asked; the user belongs to the first pod."""
 USERS = 8
 """Users who ask all the time, each by a connection of its own."""
 BEFORE_SECONDS, AFTER_SECONDS = 0.3, 0.7
@@ -68,7 +70,7 @@ def failover(deaths: int) -> str:
     """Kill so many pods, each with a router of its own before it and another pod; a line of Markdown."""
     found = []
     for _ in range(deaths):
-        command = [sys.executable, "-m", "bench.router.load"]
+        command = [sys.executable, "-m", "bench.load"]
         with (
             subprocess.Popen(command, stdout=subprocess.PIPE) as near,
             subprocess.Popen(command, stdout=subprocess.PIPE) as other,

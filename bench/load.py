@@ -1,4 +1,4 @@
-"""An application that answers at once, and clients that ask again as soon as they are answered."""
+"""``python -m bench.load``: an application that answers at once. And clients, which ask again when answered."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\
 
 
 class Application(asyncio.Protocol):
-    """Answers every request, which has no body."""
+    """Answers every request, which has no body and comes in one piece."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Answer; a request comes in one piece here."""
+        """Answer."""
         if data.endswith(b"\r\n\r\n"):
             self._transport.write(ANSWER)
 
@@ -29,8 +29,9 @@ class Client(asyncio.Protocol):
         """Prepare; the requests are taken from the end of the list, which others may share."""
         self._requests = requests
         self._sent = 0.0
+        self._come = b""
         self.seconds: list[float] = []
-        """what each request took"""
+        """what each took"""
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """done once there are no more requests"""
 
@@ -40,28 +41,33 @@ class Client(asyncio.Protocol):
         self._next()
 
     def data_received(self, data: bytes) -> None:
-        """Note the time of an answer and send the next request."""
-        if data.endswith(b"\r\n\r\nok"):
+        """Note how long an answer took, and go on; it may come in pieces."""
+        self._come += data
+        if not self._come.endswith(b"\r\n\r\nok"):
+            return
+        if self._come.startswith(b"HTTP/1.1 200"):
             self.seconds.append(time.perf_counter() - self._sent)
             self._next()
+        else:
+            self.done.set_exception(ConnectionError(f"answered {self._come[:40]!r}"))
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End."""
+        """Tell if it was too early."""
         if not self.done.done():
             self.done.set_exception(error or ConnectionError("the connection ended"))
 
     def _next(self) -> None:
         if not self._requests:
-            if not self.done.done():
-                self.done.set_result(None)
+            self.done.set_result(None)
             self._transport.close()
             return
+        self._come = b""
         self._sent = time.perf_counter()
         self._transport.write(self._requests.pop())
 
 
 async def load(port: int, requests: list[bytes], connections: int) -> tuple[list[float], float]:
-    """Send requests over so many connections: seconds that each took, in order, and those that all took."""
+    """Send requests over so many connections: what each took in seconds, in order, and what all took."""
     loop, left = asyncio.get_running_loop(), list(reversed(requests))
     begun = time.perf_counter()
     made = [await loop.create_connection(lambda: Client(left), "127.0.0.1", port) for _ in range(connections)]
@@ -71,7 +77,7 @@ async def load(port: int, requests: list[bytes], connections: int) -> tuple[list
 
 async def serve() -> None:
     """Run the application; its port is told on standard output."""
-    server = await asyncio.get_running_loop().create_server(Application, "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(Application, "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
