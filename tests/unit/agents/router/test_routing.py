@@ -42,6 +42,7 @@ class Router:
     balancer: Balancer
     knowledge: Knowledge
     steering: Steering
+    measuring: Measuring
 
     async def ask(self, data: bytes) -> bytes:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.server.port)
@@ -53,19 +54,19 @@ class Router:
 
 
 @asynccontextmanager
-async def router(*backends: Backend, access_log: bool = False) -> AsyncIterator[Router]:
+async def router(*backends: Backend, access_log: bool = False, users: int = 10_000) -> AsyncIterator[Router]:
     knowledge = Knowledge(KEY, BY_HEADER)
     balancer, pool = Balancer(time.monotonic), UpstreamPool()
     balancer.replace(backends)
     steering = Steering("http://{address}:8000", "a", time.monotonic)
-    measuring = Measuring(RouterSettings(), knowledge)
+    measuring = Measuring(RouterSettings(users=users), knowledge)
     routing = Routing(
         Forwarding(pool), balancer, steering, knowledge, measuring, answer_seconds=5.0, access_log=access_log
     )
     server = ProxyServer(routing.handle, host="127.0.0.1", port=0)
     await server.start()
     try:
-        yield Router(server, balancer, knowledge, steering)
+        yield Router(server, balancer, knowledge, steering, measuring)
     finally:
         await server.stop(seconds=0)
         await pool.close()
@@ -202,11 +203,12 @@ async def test_without_pods_clients_are_told_to_come_again() -> None:
     assert count("berth_router_requests_total", route="none", status="5xx") == before + 1
 
 
-async def test_ten_thousand_users_that_were_made_up_are_served_and_forgotten() -> None:
-    async with two_nodes() as (_, _, pods), router(*pods) as under_test:
+async def test_made_up_users_are_served_and_no_more_of_them_kept_than_is_set() -> None:
+    async with two_nodes() as (_, _, pods), router(*pods, users=100) as under_test:
         reader, writer = await asyncio.open_connection("127.0.0.1", under_test.server.port)
         for number in range(300):
             writer.write(get("/", f"X-User: {number}" + "x" * 4000, last=False))
             assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
             await reader.readexactly(1)
         writer.close()
+        assert 0 < len(under_test.measuring._users) <= 100
