@@ -280,12 +280,12 @@ async def test_who_does_not_come_any_more_is_forgotten(stand: Stand, monkeypatch
     assert len(stand.table) == 0
 
 
-async def test_the_application_that_is_gone_is_told_as_502() -> None:
+async def test_an_application_that_is_gone_is_told_as_503() -> None:
     async with application(answering(OK)) as app:
         pass
     async with metering(app) as stand, stand.client() as client:
         client.writer.write(get("/"))
         answer = await client.reader.read()
-    assert status_of(answer) == 502
-    assert b"the application did not answer" in answer
+    assert status_of(answer) == 503
+    assert b"nobody answers" in answer
     assert len(stand.table) == 1  # the user is there all the same
