@@ -14,7 +14,7 @@ from berth.api.latencypolicy import MAX_MICROSECONDS
 from berth.runtime.measuring.client_clock import ClientClock
 
 NEWCOMERS: Final = 0.2
-"""Share of the places that is for users who have not come back yet."""
+"""Share of the places that is for users who have not come back yet, whoever else is there."""
 COME_BACK_SECONDS: Final = 1.0
 """Seconds after the first request of a user from which on another makes the user a known one."""
 KEPT_SECONDS: Final = 60.0
@@ -57,9 +57,9 @@ class UserTable:
     """Users by name.
 
     Whoever makes up identities gets none of those who are there out of it: newcomers have a share of the places to
-    themselves, in which they push out each other. A user who comes back is a known one. Of these the one who has been
-    silent longest gives way, and nobody who was there within :data:`KEPT_SECONDS`: while all were, newcomers stay
-    newcomers. (A segmented LRU cache whose protected part has a least age.)
+    themselves, and what known users leave of the others, and push out each other. A user who comes back is a known one.
+    Of these the one who has been silent longest gives way, and nobody who was there within :data:`KEPT_SECONDS`: while
+    all were, newcomers stay newcomers. (A segmented LRU cache whose protected part has a least age.)
     """
 
     def __init__(self, places: int = 10_000, *, age: float = 300.0) -> None:
@@ -71,8 +71,8 @@ class UserTable:
         """
         self._new: OrderedDict[str, User] = OrderedDict()
         self._known: OrderedDict[str, User] = OrderedDict()
-        self._most_new = max(1, int(places * NEWCOMERS))
-        self._most_known = places - self._most_new
+        self._places = places
+        self._most_known = places - max(1, int(places * NEWCOMERS))
         self._age = age
         self.changes = 0
         """round trips that were recorded since the start"""
@@ -125,7 +125,7 @@ class UserTable:
         user = self._new.get(name)
         if user is None:
             self.forget_old(now)
-            if len(self._new) >= self._most_new:
+            if len(self) >= self._places:
                 self._new.popitem(last=False)
                 self.pushed_out += 1
             user = self._new[name] = User(name, now, now)

@@ -73,12 +73,32 @@ def test_a_flood_of_newcomers_pushes_out_newcomers_alone() -> None:
     assert table.pushed_out == 998
 
 
+def test_newcomers_have_the_places_that_nobody_else_needs() -> None:
+    table = UserTable(10)
+    for time in (0.0, 5.0):  # those who are answered for long come back in the same order each time
+        for number in range(8):
+            table.seen(str(number), time)
+    table.seen("new", 5.0)
+    assert (names(table), table.pushed_out) == ([*"01234567", "new"], 0)
+
+
+def test_who_becomes_known_takes_a_place_from_the_newcomers() -> None:
+    table = UserTable(10)
+    for number in range(10):
+        table.seen(str(number), 0.0)
+    table.seen("9", 1.0)
+    table.seen("new", 1.0)
+    assert names(table) == ["9", *"12345678", "new"]
+
+
 def test_a_newcomer_who_repeats_at_once_is_not_known() -> None:
     table = UserTable(5)
     for user in "abc":
         table.seen(user, 0.0)
         table.seen(user, 0.9)
-    assert names(table) == ["c"]
+    for user in "defgh":
+        table.seen(user, 0.9)
+    assert names(table) == [*"defgh"]
 
 
 @pytest.mark.parametrize(
