@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import aiohttp
@@ -81,11 +82,10 @@ class Reporter:
                 if failures:
                     log.info("the latency controller is told again", failures=failures)
                 failures = 0
-                if not more:
-                    await self._until_next()
+                await self._until_next(more=more)
 
     async def _exchange(self, calls: ControllerCalls) -> bool:
-        """Send one message and follow its answer; True if there is more to tell at once."""
+        """Send one message and follow its answer; True if there is more to tell."""
         instructions = self.instructions
         self._hurry.clear()
         message = self._reports.message(
@@ -105,10 +105,23 @@ class Reporter:
         self._instructed(self.instructions, key)
         return len(message.users) == MAX_USERS and self._reports.waiting
 
-    async def _until_next(self) -> None:
-        await asyncio.sleep(min(self._least, self.instructions.interval))
-        try:
-            async with asyncio.timeout(max(0.0, self.instructions.interval - self._least)):
+    async def _until_next(self, *, more: bool) -> None:
+        for_certain, unless_hurried = waits_after(self.instructions, more=more, least=self._least)
+        await asyncio.sleep(for_certain)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(unless_hurried):
                 await self._hurry.wait()
-        except TimeoutError:
-            pass
+
+
+def waits_after(instructions: Instructions, *, more: bool, least: float) -> tuple[float, float]:
+    """Return how long to wait after a message: seconds for certain, and further ones until there is a new user.
+
+    Args:
+        instructions: those of the answer; without a policy nobody wants to hear of a new user.
+        more: whether there is more to tell than the message had room for.
+        least: seconds from one message to the next at least.
+    """
+    interval = instructions.interval
+    if not instructions.policy:
+        return interval, 0.0
+    return min(least, interval), 0.0 if more else max(0.0, interval - least)

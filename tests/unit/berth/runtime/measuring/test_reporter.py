@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from berth.api.latency_exchange import MAX_USERS, ROUND_TRIPS_PATH, Identity, IdentitySource, Instructions
 from berth.runtime.measuring.calls import PAUSES, ControllerCalls, Endpoint, ReportServer, backoff, open_session
-from berth.runtime.measuring.reporter import Reporter
+from berth.runtime.measuring.reporter import Reporter, waits_after
 from berth.runtime.measuring.reports import Reports
 from berth.runtime.measuring.users import UserTable
 from tests.support.latency_controller import CERTIFICATE, KEY, LatencyController, instructions, latency_controller
@@ -95,7 +95,20 @@ async def test_a_new_user_is_told_at_once(controller: LatencyController, stand: 
     assert len(message.users) == 1
 
 
-async def test_many_users_are_told_without_a_pause(controller: LatencyController, stand: Stand) -> None:
+@pytest.mark.parametrize(
+    ("said", "more", "waits"),
+    [
+        pytest.param(instructions(interval=5.0), False, (1.0, 4.0), id="somebody new may come"),
+        pytest.param(instructions(interval=5.0), True, (1.0, 0.0), id="a flood makes no flood of messages"),
+        pytest.param(instructions(interval=0.5), False, (0.5, 0.0), id="more often"),
+        pytest.param(Instructions(interval=5.0), False, (5.0, 0.0), id="nobody wants to hear who is new"),
+    ],
+)
+def test_what_is_waited_for(said: Instructions, more: bool, waits: tuple[float, float]) -> None:
+    assert waits_after(said, more=more, least=1.0) == waits
+
+
+async def test_many_users_are_told_before_the_next_interval(controller: LatencyController, stand: Stand) -> None:
     controller.says(instructions(interval=300.0))
     for number in range(MAX_USERS + 5):
         stand.measured(20, user=str(number))
