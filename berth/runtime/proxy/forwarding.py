@@ -51,6 +51,13 @@ class Forwarding:
         Returns:
             The answer, which is written already.
         """
+        try:
+            return await self._forward(exchange)
+        except (asyncio.CancelledError, ConnectionError):
+            exchange.failure = exchange.failure or "client"  # who has gone
+            raise
+
+    async def _forward(self, exchange: Exchange) -> web.StreamResponse:
         body = Body(exchange.request)
         websocket = _asks_for_websocket(exchange.request)
         failures: Counter[Failure] = Counter()

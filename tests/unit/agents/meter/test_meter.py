@@ -101,6 +101,10 @@ def rejected(reason: str) -> float:
     return REGISTRY.get_sample_value("berth_meter_timestamps_rejected_total", {"reason": reason}) or 0.0
 
 
+def outcomes(outcome: str) -> float:
+    return REGISTRY.get_sample_value("berth_meter_requests_total", {"outcome": outcome}) or 0.0
+
+
 def stated(seconds: float = 0.0) -> str:
     """What a client says whose clock is so far ahead."""
     return f"{1000 * (time.time() + seconds):.3f}"
@@ -267,6 +271,28 @@ async def test_who_is_answered_for_long_is_seen_all_the_while() -> None:
         last = user.last
         stand.meter.look()
         assert user.last == last
+
+
+async def test_who_goes_away_was_not_answered() -> None:
+    before = outcomes("client"), outcomes("answered")
+    asked, gone = asyncio.Event(), asyncio.Event()
+
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        asked.set()
+        try:
+            await visit.reader.read()
+        finally:
+            gone.set()
+
+    async with application(script) as app, metering(app) as stand:
+        async with stand.client() as client:
+            client.writer.write(get("/"))
+            await asked.wait()
+        await gone.wait()
+        while stand.server.connections:
+            await asyncio.sleep(0)
+    assert (outcomes("client"), outcomes("answered")) == (before[0] + 1, before[1])
 
 
 async def test_who_does_not_come_any_more_is_forgotten(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
