@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -32,9 +32,22 @@ _KERNEL, _STATED = ROUND_TRIPS.labels("kernel"), ROUND_TRIPS.labels("timestamp")
 class _UnderWay:
     """A request that is being answered."""
 
-    identity: str
-    connection: AcceptedConnection
+    request: web.BaseRequest
     address: str
+    connection: _Connection
+    user: str
+    """name"""
+
+
+@dataclass(slots=True, eq=False)
+class _Connection:
+    """A connection that requests come by."""
+
+    kernel: AcceptedConnection
+    clock: ClientClock = field(default_factory=ClientClock)
+    """how the clock of the client goes that states its time"""
+    clock_of: User | None = None
+    """whose client that is"""
 
 
 class Meter:
@@ -71,7 +84,7 @@ class Meter:
         self._timestamp_header = timestamp_header
         self._answer_seconds = answer_seconds
         self._came = came
-        self._connections: WeakKeyDictionary[asyncio.BaseTransport, AcceptedConnection] = WeakKeyDictionary()
+        self._connections: WeakKeyDictionary[asyncio.BaseTransport, _Connection] = WeakKeyDictionary()
         self._under_way: set[_UnderWay] = set()
         # Not the machine's clock itself, which may be set: then all clients would seem to be nearer or further.
         self._since_1970 = time.time() - time.monotonic()
@@ -80,10 +93,14 @@ class Meter:
         """Tell users from each other as a policy says; True if they have other names now, and none is remembered."""
         if not instructions.policy or (key, instructions.identity) == (self._key, self._identity):
             return False
-        if instructions.identity != self._identity:
-            self._under_way.clear()
         self._key, self._identity = key, instructions.identity
         self._table.clear()
+        # Those that are answered for hours are not asked again, and a router's had a mark that nobody could read.
+        for each in tuple(self._under_way):
+            if self._routed(each.request):
+                self._under_way.discard(each)
+            else:
+                each.user = self._name(each.request, each.address)
         return True
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -109,7 +126,7 @@ class Meter:
         """Measure those who are being answered, which takes hours for some; and forget who has gone."""
         now = time.monotonic()
         for each in self._under_way:
-            user = self._seen(each.identity, each.address, now)
+            user = self._seen(each.user, each.address, now)
             self._by_kernel(user, each.connection, now)
         self._table.forget_old(now)
         USERS.set(len(self._table))
@@ -120,39 +137,45 @@ class Meter:
         transport = request.transport
         if transport is None:
             return None
-        mark = request.headers.get(MARK_HEADER)
-        if mark is not None and marked_user(self._key, mark) is not None:
+        if self._routed(request):
             ROUTED.inc()
             return None
         connection = self._connections.get(transport)
         if connection is None:
-            connection = self._connections[transport] = AcceptedConnection(transport.get_extra_info("socket"))
+            kernel = AcceptedConnection(transport.get_extra_info("socket"))
+            connection = self._connections[transport] = _Connection(kernel)
         address = address_of(request)
-        identity = identity_of(request, self._identity, address=address)
+        under_way = _UnderWay(request, address, connection, self._name(request, address))
         now = time.monotonic()
-        user = self._seen(identity, address, now)
+        user = self._seen(under_way.user, address, now)
         found = self._by_kernel(user, connection, now)
         if self._timestamp_header and (stated := request.headers.get(self._timestamp_header)) is not None:
-            self._by_statement(user, stated, found, now)
-        under_way = _UnderWay(identity, connection, address)
+            self._by_statement(user, connection, stated, found, now)
         self._under_way.add(under_way)
         return under_way
 
-    def _seen(self, identity: str, address: str, now: float) -> User:
-        user = self._table.seen(hash_identity(self._key, identity), now, address=address)
+    def _routed(self, request: web.BaseRequest) -> bool:
+        mark = request.headers.get(MARK_HEADER)
+        return mark is not None and marked_user(self._key, mark) is not None
+
+    def _name(self, request: web.BaseRequest, address: str) -> str:
+        return hash_identity(self._key, identity_of(request, self._identity, address=address))
+
+    def _seen(self, name: str, address: str, now: float) -> User:
+        user = self._table.seen(name, now, address=address)
         if user.first == now:
             self._came()
         return user
 
-    def _by_kernel(self, user: User, connection: AcceptedConnection, now: float) -> int | None:
-        found = connection.round_trip()
+    def _by_kernel(self, user: User, connection: _Connection, now: float) -> int | None:
+        found = connection.kernel.round_trip()
         if found is None or not self._table.record(user, found, now):
             return None
         _KERNEL.observe(found / 1e6)
         return found
 
-    def _by_statement(self, user: User, stated: str, kernel: int | None, now: float) -> None:
-        found = self._stated(user, stated, kernel, now)
+    def _by_statement(self, user: User, connection: _Connection, stated: str, kernel: int | None, now: float) -> None:
+        found = self._stated(user, connection, stated, kernel, now)
         if isinstance(found, int) and not self._table.record(user, found, now):
             found = Rejection.ABSURD
         if isinstance(found, Rejection):
@@ -160,13 +183,19 @@ class Meter:
         elif found is not None:
             _STATED.observe(found / 1e6)
 
-    def _stated(self, user: User, stated: str, kernel: int | None, now: float) -> int | Rejection | None:
-        """Follow a client's clock where the kernel has a round trip, and take its word where it has none."""
+    def _stated(
+        self, user: User, connection: _Connection, stated: str, kernel: int | None, now: float
+    ) -> int | Rejection | None:
+        """Follow a client's clock where the kernel has a round trip, and take its word where it has none.
+
+        Users of one name may have several clients, and a proxy's connection several users.
+        """
         apart = seconds_since(stated, self._since_1970 + now)
         if isinstance(apart, Rejection):
             return apart
-        clock = user.clock = user.clock or ClientClock()
+        if connection.clock_of is not user:
+            connection.clock, connection.clock_of = ClientClock(), user
         if kernel is None:
-            return clock.round_trip(apart, now)
-        clock.calibrate(apart, kernel, now)
+            return connection.clock.round_trip(apart, now)
+        connection.clock.calibrate(apart, kernel, now)
         return None

@@ -11,7 +11,6 @@ from typing import Final
 
 from berth.api.latency_exchange import MAX_SAMPLES
 from berth.api.latencypolicy import MAX_MICROSECONDS
-from berth.runtime.measuring.client_clock import ClientClock
 
 NEWCOMERS: Final = 0.2
 """Share of the places that is for users who have not come back yet, whoever else is there."""
@@ -41,8 +40,6 @@ class User:
     """round trips that were measured, those dropped since among them"""
     told: int = 0
     """how many of them the controller has been told of, or are too old for it"""
-    clock: ClientClock | None = None
-    """how the clock of a client goes that states its time"""
     change: int = 0
     """number of the table's last change that is about this user"""
 

@@ -233,8 +233,9 @@ async def test_stated_times_that_are_not_believed(stand: Stand, text: str, reaso
 async def test_a_client_that_gets_further_shows_by_its_own_clock(stand: Stand, ahead: float) -> None:
     async with stand.client() as client:
         await client.ask(f"X-Timestamp: {stated(ahead)}")
-    [user] = stand.table
-    found = stand.meter._stated(user, stated(ahead - 0.1), None, time.monotonic())
+        [user] = stand.table
+        [connection] = stand.meter._connections.values()
+        found = stand.meter._stated(user, connection, stated(ahead - 0.1), None, time.monotonic())
     assert isinstance(found, int)
     assert 190_000 <= found < 60_000_000
 
@@ -244,8 +245,9 @@ async def test_a_client_that_states_an_absurd_time_later_is_not_believed(stand: 
     async with stand.client() as client:
         await client.ask(f"X-Timestamp: {stated()}")
         [user] = stand.table
-        stand.meter._by_statement(user, stated(-40.0), None, time.monotonic())
-        stand.meter._by_statement(user, stated(40.0), None, time.monotonic())
+        [connection] = stand.meter._connections.values()
+        for seconds in (-40.0, 40.0):
+            stand.meter._by_statement(user, connection, stated(seconds), None, time.monotonic())
     assert (rejected("absurd"), rejected("negative")) == (before[0] + 1, before[1] + 1)
     assert user.count == 1
 
@@ -273,6 +275,35 @@ async def test_who_is_answered_for_long_is_seen_all_the_while() -> None:
         assert user.last == last
 
 
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        pytest.param(["X-User: alice"], {hash_identity(KEY, "alice")}, id="by the policy's identity"),
+        pytest.param([], {hash_identity(KEY, "127.0.0.1")}, id="by the address"),
+        pytest.param(
+            [f"{MARK_HEADER}: {mark_of(KEY, hash_identity(KEY, 'alice'))}", "X-User: alice"], set(), id="of a router"
+        ),
+    ],
+)
+@pytest.mark.parametrize("identity", [pytest.param(None, id="key"), pytest.param(HEADER, id="key and identity")])
+async def test_who_was_there_before_the_policy_is_measured_as_it_says(
+    identity: Identity | None, fields: list[str], found: set[str]
+) -> None:
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        await visit.say(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab")
+        await asyncio.Event().wait()
+
+    async with application(script) as app, metering(app) as stand, stand.client() as client:
+        client.writer.write(get("/", *fields))
+        await client.reader.readuntil(b"ab")
+        assert len(stand.table) == 1
+        stand.follow(identity or Identity())
+        stand.meter.look()
+        expected = found if identity or not found else {hash_identity(KEY, "127.0.0.1")}
+        assert set(stand.users) == expected
+
+
 async def test_who_goes_away_was_not_answered() -> None:
     before = outcomes("client"), outcomes("answered")
     asked, gone = asyncio.Event(), asyncio.Event()
@@ -293,6 +324,30 @@ async def test_who_goes_away_was_not_answered() -> None:
         while stand.server.connections:
             await asyncio.sleep(0)
     assert (outcomes("client"), outcomes("answered")) == (before[0] + 1, before[1])
+
+
+@pytest.mark.parametrize("ahead", [5.0, -5.0])
+async def test_clients_of_one_name_have_clocks_of_their_own(stand: Stand, ahead: float) -> None:
+    async with stand.client() as right, stand.client() as wrong:
+        for client, seconds in ((right, 0.0), (wrong, ahead)):
+            await client.ask(f"X-Timestamp: {stated(seconds)}")
+        [user] = stand.table
+        first, second = stand.meter._connections.values()
+        for connection, seconds in ((first, 0.0), (second, ahead)):
+            now = time.monotonic()
+            found = stand.meter._stated(user, connection, stated(seconds - 0.1), None, now)
+            assert isinstance(found, int)
+            assert 190_000 <= found < 4_000_000
+
+
+async def test_a_connection_of_several_users_says_nothing_of_anothers_clock(stand: Stand) -> None:
+    stand.follow()
+    async with stand.client() as client:
+        await client.ask("X-User: alice", f"X-Timestamp: {stated()}")
+        await client.ask("X-User: bob")
+    [connection] = stand.meter._connections.values()
+    bob = stand.users[hash_identity(KEY, "bob")]
+    assert stand.meter._stated(bob, connection, stated(-0.1), None, time.monotonic()) is None
 
 
 async def test_who_does_not_come_any_more_is_forgotten(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
