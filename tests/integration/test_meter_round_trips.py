@@ -173,11 +173,11 @@ def test_the_round_trip_is_right_within_a_tenth(stand: Stand, milliseconds: floa
 
 def test_a_user_who_comes_nearer_is_seen_at_once(stand: Stand) -> None:
     stand.link.take(100.0)
-    stand.user("nearer", times=3)
-    stand.link.take(20.0)
     before = stand.measured()
-    stand.user("nearer too", times=3)
-    assert max(stand.new(before)) / 1000 == pytest.approx(20.0, rel=0.1)
+    stand.moving_user("nearer", 20.0, times=10, stated=False)
+    found = stand.new(before)
+    assert max(found) / 1000 == pytest.approx(100.0, rel=0.1)
+    assert statistics.median(found[-3:]) / 1000 == pytest.approx(20.0, rel=0.1)
 
 
 def test_a_user_far_away_with_a_wrong_clock_is_measured_by_the_kernel(stand: Stand) -> None:
