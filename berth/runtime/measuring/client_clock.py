@@ -23,6 +23,8 @@ WINDOW_SECONDS: Final = 60.0
 """Seconds of whose offsets the least counts; clocks drift apart by some 20 microseconds a second."""
 VALID_SECONDS: Final = 120.0
 """Seconds after which an offset is not used any more."""
+SET_SECONDS: Final = 1.0
+"""Seconds beyond the least from which on an offset is that of a clock that was set, and not of waiting."""
 _NUMBER: Final = re.compile(r"[0-9]{1,16}(\.[0-9]{1,9})?", re.ASCII)
 
 
@@ -71,7 +73,10 @@ class ClientClock:
         if now - self._began >= WINDOW_SECONDS / 2:
             self._before = self._least if now - self._began < WINDOW_SECONDS else math.inf
             self._least, self._began = math.inf, now
-        self._least = min(self._least, apart - round_trip / 2e6)
+        offset = apart - round_trip / 2e6
+        if offset - min(self._least, self._before) > SET_SECONDS:
+            self._least = self._before = math.inf
+        self._least = min(self._least, offset)
         self._noted = now
 
     def round_trip(self, apart: float, now: float) -> int | Rejection | None:

@@ -101,6 +101,15 @@ def test_clocks_that_drift_apart_are_followed(later: float, expected: int) -> No
     assert clock.round_trip(0.010, later) == expected
 
 
+@pytest.mark.parametrize("seconds", [-3600.0, -2.0, 2.0, 3600.0])
+def test_a_clock_that_is_set_is_followed_with_the_next_round_trip_of_the_kernel(seconds: float) -> None:
+    clock = ClientClock()
+    clock.calibrate(5.010, 20_000, 0.0)
+    clock.calibrate(5.010, 20_000, 40.0)  # in another window
+    clock.calibrate(5.010 + seconds, 20_000, 41.0)
+    assert clock.round_trip(5.015 + seconds, 42.0) == pytest.approx(30_000, abs=2)
+
+
 def test_no_request_comes_before_it_was_sent() -> None:
     clock = ClientClock()
     clock.calibrate(0.010, 20_000, 0.0)
