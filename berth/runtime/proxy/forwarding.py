@@ -54,7 +54,8 @@ class Forwarding:
         try:
             return await self._forward(exchange)
         except (asyncio.CancelledError, ConnectionError):
-            exchange.failure = exchange.failure or "client"  # who has gone
+            if exchange.status != 101:  # which either side ends
+                exchange.failure = exchange.failure or "client"
             raise
 
     async def _forward(self, exchange: Exchange) -> web.StreamResponse:

@@ -304,26 +304,42 @@ async def test_who_was_there_before_the_policy_is_measured_as_it_says(
         assert set(stand.users) == expected
 
 
-async def test_who_goes_away_was_not_answered() -> None:
-    before = outcomes("client"), outcomes("answered")
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        pytest.param(b"", "client", id="before the answer"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab", "client", id="within it"),
+        pytest.param(
+            b"HTTP/1.1 101 S\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nab",
+            "answered",
+            id="from a WebSocket, which either side ends",
+        ),
+    ],
+)
+async def test_who_goes_away(answer: bytes, outcome: str) -> None:
     asked, gone = asyncio.Event(), asyncio.Event()
 
     async def script(visit: Visit) -> None:
         await visit.head()
+        await visit.say(answer)
         asked.set()
         try:
             await visit.reader.read()
         finally:
             gone.set()
 
+    before = outcomes("client"), outcomes("answered")
     async with application(script) as app, metering(app) as stand:
         async with stand.client() as client:
-            client.writer.write(get("/"))
+            client.writer.write(get("/", "Upgrade: websocket", "Connection: Upgrade", last=False))
             await asked.wait()
+            if answer:
+                await client.reader.readuntil(b"ab")
         await gone.wait()
         while stand.server.connections:
             await asyncio.sleep(0)
-    assert (outcomes("client"), outcomes("answered")) == (before[0] + 1, before[1])
+    counted = outcomes("client") - before[0], outcomes("answered") - before[1]
+    assert counted == ((1, 0) if outcome == "client" else (0, 1))
 
 
 @pytest.mark.parametrize("ahead", [5.0, -5.0])
