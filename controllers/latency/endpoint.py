@@ -16,7 +16,7 @@ from berth.kube.client import TRANSPORT_ERRORS
 from berth.kube.errors import ApiError
 from controllers.latency import metrics
 from controllers.latency.callers import Caller, Callers, TooManyError
-from controllers.latency.intake import NAMESPACE_BURST, NAMESPACE_RATE, POD_BURST, POD_RATE, Rate, Sequences
+from controllers.latency.intake import Intake, Sequences
 
 log = structlog.get_logger(__name__)
 
@@ -57,8 +57,7 @@ class Endpoint:
         """Prepare."""
         self._desk = desk
         self._callers = callers
-        self._pods = Rate(POD_RATE, POD_BURST, clock)
-        self._namespaces = Rate(NAMESPACE_RATE, NAMESPACE_BURST, clock)
+        self._intake = Intake(clock)
         self._sequences = Sequences()
 
     async def start(self, host: str, port: int, context: ssl.SSLContext) -> tuple[web.AppRunner, int]:
@@ -114,7 +113,7 @@ class Endpoint:
         if caller is None:
             metrics.MESSAGES.labels("unauthorized").inc()
             raise web.HTTPUnauthorized(text=f"a token is needed that is bound to a pod, for {exchange.AUDIENCE}\n")
-        if not (self._pods.allows(caller.uid) and self._namespaces.allows(caller.namespace)):
+        if not self._intake.allows(caller, agent=self._desk.is_agent(caller)):
             metrics.MESSAGES.labels("too_many").inc()
             raise _later(web.HTTPTooManyRequests, 1)
         return caller

@@ -8,12 +8,14 @@ from typing import Final
 
 from cachetools import LRUCache
 
+from controllers.latency.callers import Caller
+
 POD_RATE: Final = 2.0
 """Messages a second of one pod, on average; a meter has one every five seconds, and more when new users come."""
 POD_BURST: Final = 20.0
 """Messages of one pod at once."""
 NAMESPACE_RATE: Final = 100.0
-"""Messages a second of one namespace, on average."""
+"""Messages a second of the meters and routers of one namespace, on average."""
 NAMESPACE_BURST: Final = 400.0
 """Messages of one namespace at once."""
 MOST_KEPT: Final = 20_000
@@ -48,6 +50,23 @@ class Rate:
             return False
         bucket.tokens -= 1
         return True
+
+
+class Intake:
+    """Who may have one more message read now."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Begin; `clock` tells seconds of a monotonic clock."""
+        self._pods = Rate(POD_RATE, POD_BURST, clock)
+        self._namespaces = Rate(NAMESPACE_RATE, NAMESPACE_BURST, clock)
+
+    def allows(self, caller: Caller, *, agent: bool) -> bool:
+        """Return whether a message may be read, and count it if so.
+
+        Node agents are all of one namespace, and as many as nodes: 5000 that ask every half a minute are more than a
+        namespace may have. Each counts for itself.
+        """
+        return self._pods.allows(caller.uid) and (agent or self._namespaces.allows(caller.namespace))
 
 
 class Sequences:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controllers.latency.intake import Rate, Sequences
+from berth.api.latency_exchange import PROBES_WAIT
+from controllers.latency.callers import Caller
+from controllers.latency.intake import NAMESPACE_BURST, POD_BURST, Intake, Rate, Sequences
 from tests.support.placement import Clock
 
 
@@ -17,6 +19,32 @@ def test_so_many_at_once_then_so_many_a_second_for_each() -> None:
     assert [rate.allows("a") for _ in range(3)] == [True, True, False]
     clock.advance(3600.0)
     assert [rate.allows("a") for _ in range(4)] == [True, True, True, False]
+
+
+def of(number: int, namespace: str = "shop") -> Caller:
+    return Caller(namespace, "default", f"p{number}", f"u{number}", "a")
+
+
+def test_agents_of_five_thousand_nodes_are_heard_whenever_they_ask() -> None:
+    clock = Clock()
+    intake = Intake(clock)
+    for _ in range(3):
+        assert all(intake.allows(of(node, "berth-system"), agent=True) for node in range(5000))
+        clock.advance(PROBES_WAIT)
+
+
+@pytest.mark.parametrize(
+    ("pods", "agent", "heard"),
+    [
+        pytest.param(1, False, POD_BURST, id="one pod"),
+        pytest.param(1, True, POD_BURST, id="one agent"),
+        pytest.param(100, False, NAMESPACE_BURST, id="the pods of a namespace together"),
+    ],
+)
+def test_who_says_too_much_is_not_heard(pods: int, agent: bool, heard: float) -> None:
+    intake = Intake(Clock())
+    assert sum(intake.allows(of(number % pods), agent=agent) for number in range(100 * pods)) == heard
+    assert intake.allows(of(0, "elsewhere")._replace(uid="other"), agent=False), "others are"
 
 
 @pytest.mark.parametrize(
