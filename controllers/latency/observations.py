@@ -7,7 +7,7 @@ taken that a window has room for, and of the users the last few addresses alone 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -58,7 +58,7 @@ class Observations:
         observed = self._policies.setdefault(policy, _Observed())
         newest = sorted(users, key=lambda user: user.age)[:LENGTH]
         window = observed.windows.setdefault((place, source), Window())
-        taken = [(_time(user, now), value) for user in newest for value in user.microseconds]
+        taken = [(_time(user, now), value) for user in newest for value in user.microseconds[-LENGTH:]]
         for time, value in sorted(taken)[-LENGTH:]:
             window.add(value, time)
         heard = _time(newest[0], now)
@@ -70,13 +70,13 @@ class Observations:
         while len(observed.addresses) > PROBED_USERS:
             observed.addresses.popitem(last=False)
 
-    def probed(self, policy: str, place: str, microseconds: Iterable[int], now: datetime) -> None:
+    def probed(self, policy: str, place: str, microseconds: Sequence[int], now: datetime) -> None:
         """Take in what an agent has measured; of a policy of which no user was heard, nothing."""
         observed = self._policies.get(policy)
         if observed is None:
             return
         window = observed.windows.setdefault((place, MeasurementSource.PROBE), Window())
-        for value in microseconds:
+        for value in microseconds[-LENGTH:]:
             window.add(value, now)
 
     def addresses(self, policy: str) -> list[str]:

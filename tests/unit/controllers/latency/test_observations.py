@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from berth.api.latency_exchange import MAX_USERS, UserRoundTrips
 from berth.api.latencypolicy import MeasurementSource
+from berth.scheduling.latency.window import LENGTH
 from controllers.latency.observations import PROBED_USERS, Observations
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -79,6 +81,30 @@ def test_of_a_flood_of_users_the_last_few_addresses_are_kept() -> None:
         users = [told(20_000, user=f"u{at}", address=f"203.0.113.{message}") for at in range(MAX_USERS)]
         observations.served(POLICY, "a", users, NOW)
     assert observations.addresses(POLICY) == [f"203.0.113.{message}" for message in range(10 - PROBED_USERS, 10)]
+
+
+class Counted(tuple[int, ...]):
+    """Round trips that count how many of them are read."""
+
+    read = 0
+
+    def __iter__(self) -> Iterator[int]:
+        for value in super().__iter__():
+            Counted.read += 1
+            yield value
+
+
+@pytest.mark.parametrize("source", [METER, PROBE])
+def test_of_a_flood_of_round_trips_the_last_alone_are_read(source: MeasurementSource) -> None:
+    observations, flood = Observations(), Counted([20_000] * 5_000)
+    observations.served(POLICY, "a", [told(20_000)], NOW)
+    Counted.read = 0
+    if source is METER:
+        observations.served(POLICY, "a", [UserRoundTrips("u", flood)], NOW)
+    else:
+        observations.probed(POLICY, "a", flood, NOW)
+    assert Counted.read <= LENGTH
+    assert ("a", source.value, 20_000, LENGTH) in found(observations)
 
 
 def test_what_is_too_long_for_an_address_is_not_kept() -> None:
