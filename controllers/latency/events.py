@@ -29,7 +29,7 @@ def move_news(regarding: Reference, before: Sequence[Move], after: Sequence[Move
 
 
 def eviction_refused(regarding: Reference, pod: str, why: str) -> Note:
-    """Warning, about the policy: a PodDisruptionBudget keeps a pod that should go; it is tried again."""
+    """Warning, about the policy: a pod that should go may not be evicted; it is tried again."""
     return Note(regarding, "EvictionRefused", f"{pod} cannot be evicted, it is tried again: {why}", _ACTION, True)
 
 

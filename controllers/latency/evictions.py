@@ -1,4 +1,7 @@
-"""Evicts pods through the eviction API; what a PodDisruptionBudget refuses is tried again, later each time."""
+"""Evicts pods through the eviction API; what is refused is tried again, later each time.
+
+A PodDisruptionBudget refuses with 429, several budgets on one pod with 500, and an admission webhook with 403.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ FIRST_DELAY: Final = 5.0
 """Seconds until an eviction is tried again that was refused; twice as many each time."""
 LONGEST_DELAY: Final = 60.0
 """Seconds at most."""
+REFUSED: Final = frozenset({403, 429, 500})
+"""Statuses of an eviction that is refused; others are trouble on the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,7 @@ class Evictions:
         except ApiError as error:
             if error.not_found or error.conflict:
                 return None  # gone, or another pod by now: the watch tells
-            if error.status != 429:
+            if error.status not in REFUSED:
                 raise
             metrics.REFUSED.inc()
             delay = min(LONGEST_DELAY, before.delay * 2 if before is not None else FIRST_DELAY)

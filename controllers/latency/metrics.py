@@ -17,7 +17,9 @@ RECONCILE_SECONDS = Histogram(
 MESSAGES = Counter("berth_latency_messages_total", "Messages of meters, routers and node agents.", ["kind"])
 MOVES = Counter("berth_latency_moves_total", "Moves of pods that have begun, or come to a further step.", ["outcome"])
 EVICTED = Counter("berth_latency_evicted_pods_total", "Pods that were evicted.")
-REFUSED = Counter("berth_latency_evictions_refused_total", "Evictions that a PodDisruptionBudget has refused.")
+REFUSED = Counter(
+    "berth_latency_evictions_refused_total", "Evictions that were refused, mostly by a PodDisruptionBudget."
+)
 PROBES = Counter("berth_latency_probes_ordered_total", "Addresses that nodes were told to probe.")
 BEYOND = Gauge("berth_latency_policies_beyond_limits", "LatencyPolicies whose pods are beyond a limit.")
 

@@ -89,17 +89,31 @@ def test_users_who_do_not_answer_agents_are_brought_near_by_pods_that_explore(li
 
 
 @pytest.mark.usefixtures("controller")
-def test_a_budget_that_forbids_the_eviction_is_told_and_obeyed_until_it_allows_it(lively: LocalCluster) -> None:
+@pytest.mark.parametrize(
+    ("budgets", "text"),
+    [
+        pytest.param({"web": {"maxUnavailable": 0}}, "disruption budget", id="one that allows none"),
+        pytest.param(
+            {"web": {"maxUnavailable": 1}, "other": {"maxUnavailable": 1}},
+            "more than one PodDisruptionBudget",
+            id="two for one pod",
+        ),
+    ],
+)
+def test_budgets_that_forbid_the_eviction_are_told_and_obeyed_until_they_allow_it(
+    lively: LocalCluster, budgets: dict[str, dict[str, int]], text: str
+) -> None:
     with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
-        stand.budget(maxUnavailable=0)
+        for name, budget in budgets.items():
+            stand.budget(name, **budget)
         stand.deploy()
         stand.want(**LIMITS)
         eventually(stand.reasons, accept=lambda found: found.get("Moving") == "EvictionRefused", what="refusal")
-        assert "disruption budget" in stand.message("Moving")
+        assert text in stand.message("Moving")
         assert stand.places() == ["a", "b"]
         assert "web-" in stand.stage.wait_event("web", "EvictionRefused")
-        path = f"/apis/policy/v1/namespaces/{stand.stage.name}/poddisruptionbudgets/web"
-        stand.api.request("DELETE", path)
+        for name in budgets:
+            stand.api.request("DELETE", f"/apis/policy/v1/namespaces/{stand.stage.name}/poddisruptionbudgets/{name}")
         stand.wait_settled("b")
         assert stand.least() == 1
 

@@ -165,9 +165,9 @@ class LatencyStand:
         path = f"{self.path()}/status?fieldManager={MANAGER}&force=true"
         self.api.request("PATCH", path, body, content_type="application/apply-patch+yaml")
 
-    def budget(self, **spec: Any) -> None:
+    def budget(self, name: str = "web", **spec: Any) -> None:
         """Create a PodDisruptionBudget for the pods."""
-        body = {"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": {"app": "web"}}} | spec}
+        body = {"metadata": {"name": name}, "spec": {"selector": {"matchLabels": {"app": "web"}}} | spec}
         self.api.request("POST", f"/apis/policy/v1/namespaces/{self.stage.name}/poddisruptionbudgets", body)
 
     def delete(self) -> None:
