@@ -244,6 +244,20 @@ class LatencyPolicySpec(ApiModel):
 class LatencyPolicy(ApiObject):
     """How near a workload has to be to its users, and what is done for it."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                {
+                    # The number of replicas that is remembered is that of the workload whose pod moves.
+                    "rule": "!has(oldSelf.status) || !has(oldSelf.status.surge) || "
+                    "self.spec.targetRef.name == oldSelf.spec.targetRef.name",
+                    "message": "a pod of the workload is moving; wait until status.surge is gone, or delete the policy "
+                    "and create another",
+                }
+            ]
+        }
+    )
+
     api_version: str = Field(default=API_VERSION, description=rules.API_VERSION_DESCRIPTION)
     kind: str = Field(default=KIND, description=rules.KIND_DESCRIPTION)
     spec: LatencyPolicySpec = Field(description="What is wanted.")

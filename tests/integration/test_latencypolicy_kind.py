@@ -86,6 +86,18 @@ def test_refused(kubectl: Kubectl, spec: dict[str, Any], text: str) -> None:
         kubectl.apply(policy(**spec))
 
 
+def test_a_policy_keeps_its_workload_while_a_pod_of_it_moves(kubectl: Kubectl) -> None:
+    kubectl.apply(policy(**LIMITS))
+    kubectl.apply(policy(targetRef={"name": "misspelt"}, **LIMITS))
+    kubectl.apply(policy(**LIMITS))
+    set_status(kubectl, policy(**LIMITS) | {"status": {"surge": {"replicas": 1, "previous": 1, "wanted": 2}}})
+    with pytest.raises(Exception, match="a pod of the workload is moving"):
+        kubectl.apply(policy(targetRef={"name": "other"}, **LIMITS))
+    kubectl.apply(policy(hardMaxLatency=90))
+    set_status(kubectl, policy(**LIMITS) | {"status": {"state": "SoftValid"}})
+    kubectl.apply(policy(targetRef={"name": "other"}, **LIMITS))
+
+
 def test_its_columns_say_whether_it_works(kubectl: Kubectl) -> None:
     condition = {"status": "True", "lastTransitionTime": TIME, "message": "words"}
     kubectl.apply(policy(**LIMITS))
