@@ -6,8 +6,8 @@
         ...
         proxy.wait_hits(rule, 3)
 
-Everything passes through unchanged, watches as streams, unless a rule matches. A rule matches requests by method and
-path, bindings by default, and is used up after ``times`` requests. ``Fault.HOLD`` keeps requests back until
+Everything passes through unchanged, watches as streams, unless a rule matches. A rule matches requests by method,
+path and body, bindings by default, and is used up after ``times`` requests. ``Fault.HOLD`` keeps requests back until
 :meth:`FaultProxy.release`. Every binding that came by is kept in :attr:`FaultProxy.bindings` with what became of it.
 
 The proxy runs in a thread with an event loop of its own, so that plain test functions can use it.
@@ -75,6 +75,8 @@ class Rule:
     """HTTP method"""
     path: str = BINDINGS
     """regular expression of the whole path"""
+    body: str = ""
+    """regular expression that is looked for in the body"""
     times: int | None = None
     """requests that it meets; None for all"""
     status: int = 500
@@ -86,10 +88,12 @@ class Rule:
     released: asyncio.Event = field(default_factory=asyncio.Event)
     """set when held requests may go on"""
 
-    def matches(self, method: str, path: str) -> bool:
+    def matches(self, method: str, path: str, body: bytes) -> bool:
         """Whether it meets this request."""
         left = self.times is None or self.hits < self.times
-        return left and method == self.method and re.fullmatch(self.path, path) is not None
+        if not left or method != self.method or not re.fullmatch(self.path, path):
+            return False
+        return not self.body or re.search(self.body.encode(), body, re.DOTALL) is not None
 
 
 @dataclass(frozen=True)
@@ -210,7 +214,7 @@ class FaultProxy:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()
-        rule = next((rule for rule in self._rules if rule.matches(request.method, request.path)), None)
+        rule = next((rule for rule in self._rules if rule.matches(request.method, request.path, body)), None)
         if rule is None:
             return await self._forward(request, body, None)
         rule.hits += 1
