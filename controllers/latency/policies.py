@@ -75,7 +75,10 @@ class Policies:
         self._take(raw)
 
     def last(self, key: str) -> LatencyPolicy | None:
-        """Return a policy that is gone, as it was known last; None once it was forgotten."""
+        """Return a policy that is gone, as it was known last; None once it was forgotten.
+
+        Another of its name may have taken its place.
+        """
         return self._last.get(key)
 
     def forget(self, key: str) -> None:
@@ -86,7 +89,7 @@ class Policies:
         """A policy is gone, or cannot be read any more."""
         known = self._known.pop(key, None)
         if known is not None:
-            self._last[key] = known.policy
+            self._last.setdefault(key, known.policy)
             keys = self._of_target[known.target]
             keys.discard(key)
             if not keys:
@@ -105,6 +108,8 @@ class Policies:
             return None
         self.remove(key)
         self._known[key] = known
-        self._last.pop(key, None)
+        last = self._last.get(key)
+        if last is not None and last.metadata.uid == known.policy.metadata.uid:
+            del self._last[key]
         self._of_target.setdefault(known.target, set()).add(key)
         return None

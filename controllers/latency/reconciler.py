@@ -126,9 +126,12 @@ class Reconciler:
         """
         with metrics.RECONCILE_SECONDS.time():
             policy = self._policies.get(key)
-            if policy is None:
-                await self._gone(key)
-                return False
+            if policy is None or self._policies.last(key) is not None:
+                if not await self._gone(key):
+                    self._queue.add(key, delay=CONFLICT_DELAY)
+                    return True
+                if policy is None:
+                    return False
             try:
                 await self._reconcile(key, policy)
             except ApiError as error:
@@ -277,19 +280,22 @@ class Reconciler:
                     metrics.PROBES.inc(len(nodes) * len(addresses))
                     self._queue.add(key, delay=PATIENCE if addresses else SOON)
 
-    async def _gone(self, key: str) -> None:
-        """A policy is gone: what it raised is let down again."""
+    async def _gone(self, key: str) -> bool:
+        """A policy is gone: what it raised is let down again; returns False if that has to be tried again."""
         policy = self._policies.last(key)
         surge = policy.status.surge if policy is not None else None
         deployment = self._workloads.deployment(target_of(policy)) if policy is not None else None
         if surge is not None and deployment is not None:
-            await self._scaler.scale(deployment, surge.wanted, surge.replicas)
+            raised = self._scaler.replicas(deployment) == surge.wanted
+            if raised and not await self._scaler.scale(deployment, surge.wanted, surge.replicas):
+                return False
         self._policies.forget(key)
         self._observations.forget(key)
         self._orders.forget(key)
         self._evictions.forget(key)
         self._wrote.pop(key, None)
         metrics.forget(key)
+        return True
 
     def _news(self, policy: LatencyPolicy, status: LatencyPolicyStatus, updates: list[ConditionUpdate]) -> list[Note]:
         reference = _reference(policy)

@@ -65,3 +65,21 @@ def test_one_move_is_made_by_processes_that_are_killed_after_each_write(cluster:
             stand.wait_settled("c")
         assert stand.least() == 1
         assert max(stand.serving) == 2
+
+
+@pytest.mark.parametrize("replaced", [pytest.param(False, id="deleted"), pytest.param(True, id="replaced by another")])
+def test_what_a_policy_raised_is_let_down_when_it_goes_although_the_deployment_has_just_changed(
+    cluster: LocalCluster, tmp_path: Path, replaced: bool
+) -> None:
+    with LatencyStand(cluster, {"a": 120, "c": 20}) as stand, FaultProxy(cluster, directory=tmp_path) as proxy:
+        stand.budget(maxUnavailable=0)
+        stand.deploy()
+        stand.want(hardMaxLatency=80)
+        with ControllerProcess.start(["latency"], kubeconfig=proxy.kubeconfig, directory=tmp_path, arguments=ARGUMENTS):
+            eventually(stand.outcomes, accept=lambda found: found == ["Evicting"], timeout=60, what="a move that waits")
+            rule = proxy.add(Fault.ANSWER, status=409, times=2, **SCALE)
+            stand.delete()
+            if replaced:
+                stand.want(hardMaxLatency=80, moves={"dryRun": True})
+            eventually(stand.replicas, accept=lambda found: found == 1, what="replicas")
+        assert rule.hits == 2
