@@ -62,7 +62,7 @@ class Observations:
         for time, value in sorted(taken)[-LENGTH:]:
             window.add(value, time)
         heard = _time(newest[0], now)
-        observed.heard = max(heard, observed.heard or heard)
+        observed.heard = max(heard, self.heard(policy, now) or heard)
         for user in reversed(newest):
             if 0 < len(user.address) <= MAX_ADDRESS:
                 observed.addresses[user.address] = None
@@ -84,10 +84,11 @@ class Observations:
         observed = self._policies.get(policy)
         return list(observed.addresses) if observed is not None else []
 
-    def heard(self, policy: str) -> datetime | None:
-        """Return when a user was last heard of; None: not since this process began."""
+    def heard(self, policy: str, now: datetime) -> datetime | None:
+        """Return when a user was last heard of; None: not since this process began, or since a clock was set back."""
         observed = self._policies.get(policy)
-        return observed.heard if observed is not None else None
+        heard = observed.heard if observed is not None else None
+        return heard if heard is not None and heard <= now else None
 
     def measurements(self, policy: str, places: Mapping[str, Sequence[str]], now: datetime) -> list[Measurement]:
         """Return what windows say of nodes, what meters say first.
@@ -95,7 +96,8 @@ class Observations:
         Args:
             policy: whose users.
             places: nodes by place.
-            now: the time. Windows of places that are not there any more are let go.
+            now: the time. Windows of places that are not there any more, and what a clock said that was set back
+                since, are let go.
         """
         observed = self._policies.get(policy)
         if observed is None:
@@ -103,7 +105,7 @@ class Observations:
         found: list[Measurement] = []
         for place, source in sorted(observed.windows):
             said = observed.windows[place, source].measurement(place, source, now)
-            if said is None or place not in places:
+            if said is None or place not in places or said.time > now:
                 del observed.windows[place, source]
             else:
                 found += [said._replace(node=node) for node in places[place]]

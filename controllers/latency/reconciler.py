@@ -8,6 +8,7 @@ again, as often as it takes, until it is seen to be done.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -33,6 +34,7 @@ from berth.kube.resources import LATENCY_POLICIES
 from berth.runtime.workqueue import WorkQueue
 from berth.scheduling.latency import knowledge, measuring, moves
 from berth.scheduling.latency.decision import decide
+from berth.scheduling.latency.set_back import as_of
 from berth.scheduling.latency.situation import Action, Evict, Pod, Probe, View
 from controllers.latency import conditions, events, metrics
 from controllers.latency.candidates import Candidates
@@ -115,8 +117,8 @@ class Reconciler:
         self._orders = orders
         self._evictions = evictions
         self._scaler = Scaler(client)
-        self._interval = timedelta(seconds=status_interval)
-        self._wrote: dict[str, datetime] = {}
+        self._interval = status_interval
+        self._wrote: dict[str, float] = {}
 
     async def reconcile(self, key: str) -> bool:
         """Bring a policy up to date and return whether it exists.
@@ -151,11 +153,11 @@ class Reconciler:
         if decided.look_again is not None:
             self._queue.add(key, delay=max(SOON, (decided.look_again - now).total_seconds()))
         if status.to_api() != policy.status.to_api():
-            due = self._wrote.setdefault(key, now) + self._interval
-            if now < due and _without_figures(status) == _without_figures(policy.status):
-                self._queue.add(key, delay=(due - now).total_seconds())
+            left = self._wrote.setdefault(key, monotonic()) + self._interval - monotonic()
+            if left > 0 and _without_figures(status) == _without_figures(policy.status):
+                self._queue.add(key, delay=left)
             else:
-                await self._write(key, policy, status, now)
+                await self._write(key, policy, status)
                 metrics.count_moves(policy.status.moves, status.moves)
                 for note in (*decided.notes, *self._news(policy, status, decided.updates)):
                     self._recorder.record(note)
@@ -166,20 +168,21 @@ class Reconciler:
         deployment = self._workloads.deployment(target)
         obstacle = self._workloads.obstacle(policy, self._policies)
         if obstacle is not None or deployment is None:
-            status = _given_up(policy.status)
+            status = _given_up(as_of(policy.status, now))
             found = self._scaling(status, deployment, now) if deployment is not None else Scaling(None)
             status = status.model_copy(update={"surge": found.surge})
             return _Decided(status, conditions.obstructed(obstacle) if obstacle else [], scaling=found)
         spec = _carried_out(policy.spec)
         replicas = self._scaler.replicas(deployment)
-        heard, expiry = self._observations.heard(key), timedelta(seconds=spec.users.expiry_seconds)
-        served = _last_served(policy.status, heard)
+        heard, expiry = self._observations.heard(key, now), timedelta(seconds=spec.users.expiry_seconds)
+        status = as_of(policy.status, now)
+        served = _last_served(status, heard)
         # Whether there are users is in the status; whom to probe is not, and is told within seconds.
         view = self._view(
             policy, replicas, active=heard is not None and now - heard <= expiry, users=now - served <= expiry
         )
         said = self._observations.measurements(key, self._places.nodes_by_place(spec.sharing), now)
-        status = knowledge.observe(policy.status, spec, said)
+        status = knowledge.observe(status, spec, said)
         if self._orders.silent(key):
             status = measuring.unreachable(status, now)
         decision = decide(status, spec, view, now)
@@ -226,7 +229,7 @@ class Reconciler:
         settled = surge is not None and (len(staying) > surge.replicas + going or now - last >= SETTLED_AFTER)
         return scaling(surge, going, self._scaler.replicas(deployment), settled=settled)
 
-    async def _write(self, key: str, policy: LatencyPolicy, status: LatencyPolicyStatus, now: datetime) -> None:
+    async def _write(self, key: str, policy: LatencyPolicy, status: LatencyPolicyStatus) -> None:
         metadata = policy.metadata
         body = {
             "apiVersion": API_VERSION,
@@ -248,7 +251,7 @@ class Reconciler:
             namespace=metadata.namespace,
             subresource="status",
         )
-        self._wrote[key] = now
+        self._wrote[key] = monotonic()
         self._policies.written(msgspec.json.decode(answer))
 
     async def _act(self, key: str, policy: LatencyPolicy, decided: _Decided) -> None:

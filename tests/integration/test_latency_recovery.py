@@ -7,6 +7,7 @@ by their Lease (test_kube_lease.py).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.faults import Fault, FaultProxy
 from tests.support.latency_stand import LatencyStand
+from tests.support.stepped_clock import SteppedClock
 
 STATUS = {"method": "PATCH", "path": r"/apis/berth.dev/v1alpha1/namespaces/[^/]+/latencypolicies/[^/]+/status"}
 SCALE = {"method": "PATCH", "path": r"/apis/apps/v1/namespaces/[^/]+/deployments/[^/]+/scale"}
@@ -83,3 +85,24 @@ def test_what_a_policy_raised_is_let_down_when_it_goes_although_the_deployment_h
                 stand.want(hardMaxLatency=80, moves={"dryRun": True})
             eventually(stand.replicas, accept=lambda found: found == 1, what="replicas")
         assert rule.hits == 2
+
+
+def test_after_a_clock_was_set_back_by_an_hour_what_users_have_counts_at_once(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    clock = SteppedClock(tmp_path / "clock", seconds=3600)
+    with LatencyStand(cluster, {"a": 20}) as stand:
+        stand.deploy()
+        # Neither agents nor moves, whose times in the status would have it written anew.
+        stand.want(hardMaxLatency=80, exploration=[])
+        arguments = [*ARGUMENTS, "--latency-status-interval", "1"]
+        start = partial(
+            ControllerProcess.start, ["latency"], kubeconfig=cluster.kubeconfig, directory=tmp_path, arguments=arguments
+        )
+        with start() as process:  # makes the certificate, which is not to be had with a clock that is stepped
+            process.wait_until(lambda: list(process.records("listening")), what="the certificate")
+        with start(environment=clock.environment):
+            eventually(lambda: stand.status().p50, accept=lambda found: found == "20.0 ms", timeout=60, what="20 ms")
+            clock.step(0)
+            stand.far[stand.stage.node("a")] = 60
+            eventually(lambda: stand.status().p50, accept=lambda found: found == "60.0 ms", what="60 ms")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -47,9 +48,7 @@ class Desk:
         )
 
     def known(self, sharing: Sharing = Sharing.NODE) -> list[tuple[str, int]]:
-        now = self.observations.heard("shop/web")
-        if now is None:
-            return []
+        now = datetime.now(UTC)
         places = self.places.nodes_by_place(sharing)
         return [(each.node, each.p50) for each in self.observations.measurements("shop/web", places, now)]
 

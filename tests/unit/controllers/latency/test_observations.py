@@ -52,7 +52,7 @@ def test_users_count_as_one_the_newest_round_trips_first() -> None:
     users = [told(10_000, age=20 - at, user=f"u{at}") for at in range(10)] + [told(*[50_000] * 15, user="last")]
     observations.served(POLICY, "a", users, NOW)
     assert found(observations) == [("a", "Meter", 50_000, 15)]
-    assert observations.heard(POLICY) == NOW
+    assert observations.heard(POLICY, NOW) == NOW
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,16 @@ def test_agents_tell_of_policies_alone_that_users_were_heard_of() -> None:
     observations.served(POLICY, "a", [told(20_000)], NOW)
     observations.forget(POLICY)
     assert found(observations) == []
-    assert observations.heard(POLICY) is None
+    assert observations.heard(POLICY, NOW) is None
+
+
+def test_what_was_told_before_a_clock_was_set_back_counts_no_more() -> None:
+    observations, before = Observations(), NOW - timedelta(hours=1)
+    observations.served(POLICY, "a", [told(20_000)], NOW)
+    assert (found(observations, before), observations.heard(POLICY, before)) == ([], None)
+    observations.served(POLICY, "a", [told(60_000)], before)
+    assert found(observations, before) == [("a", "Meter", 60_000, 1)]
+    assert observations.heard(POLICY, before) == before
 
 
 def test_what_was_told_of_a_node_that_is_gone_is_let_go() -> None:
