@@ -8,8 +8,9 @@ which slot". A selector is then matched once per group, and the counts become nu
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -111,14 +112,18 @@ class PodIndex:
 
     def matching(self, namespace: str, selector: Selector) -> Iterator[PodGroup]:
         """The groups of a namespace that a selector selects."""
-        for group in self._candidates(namespace, selector):
+        for group in chain.from_iterable(self._candidates(namespace, selector)):
             self._looked_at += 1
             if selector.matches(group.labels):
                 yield group
 
-    def table(self, selectors: int = 1) -> GroupTable | None:
-        """All groups as a table for so many selectors, once what is looked at makes it worth while; else None."""
-        if self._table is None and self._looked_at + (selectors - 1) * self._all > OFTEN * self._all:
+    def candidates(self, namespace: str, selector: Selector) -> int:
+        """How many groups :meth:`matching` looks at."""
+        return sum(map(len, self._candidates(namespace, selector)))
+
+    def table(self, more: int = 0) -> GroupTable | None:
+        """All groups as a table, once looks at groups, and so `more`, make it worth while; else None."""
+        if self._table is None and self._looked_at + more > OFTEN * self._all:
             self._table = GroupTable({name: groups.values() for name, groups in self._groups.items()})
         return self._table
 
@@ -177,8 +182,8 @@ class PodIndex:
         """Claims in use on a node, with the number of their pods there."""
         return self._node_claims.get(slot, {})
 
-    def _candidates(self, namespace: str, selector: Selector) -> Iterable[PodGroup]:
-        """Groups that may match: those with the label that the fewest carry, where the selector names labels.
+    def _candidates(self, namespace: str, selector: Selector) -> Sequence[Collection[PodGroup]]:
+        """Groups that may match, in parts: those with the label that the fewest carry, where the selector names labels.
 
         Pods with labels of their own, as in a StatefulSet, are a group each; looking at all of
         them would make a selector as slow as there are pods.
@@ -195,7 +200,7 @@ class PodIndex:
                 total = sum(map(len, found))
                 if total < size:
                     fewest, size = found, total
-        return (group for carriers in fewest for group in carriers)
+        return fewest
 
     def _count_group(self, template: PodTemplateInfo, slot: int, sign: int, *, terminating: bool) -> None:
         self.forget_table()

@@ -166,7 +166,9 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
 
 def count_selected(terms: tuple[AffinityTerm, ...], state: ClusterState) -> NDArray[np.int64]:
     """int64[N]: pods on each node that every term selects."""
-    table = state.pods.table(len(terms))
+    first, others = terms[:1], len(terms) - 1
+    asked = sum(state.pods.candidates(name, terms[0].selector) for name in _namespaces(first, state)) if others else 0
+    table = state.pods.table(others * asked)
     if table is None:
         return state.pods.count(_selected_by_all(terms, state), state.size)
     chosen = table.matching([term.selector for term in terms])
@@ -181,10 +183,16 @@ def count_selected(terms: tuple[AffinityTerm, ...], state: ClusterState) -> NDAr
 
 def _selected_by_all(terms: tuple[AffinityTerm, ...], state: ClusterState) -> Iterator[PodGroup]:
     """Groups of pods that every term selects."""
+    for namespace in _namespaces(terms, state):
+        for group in state.pods.matching(namespace, terms[0].selector):
+            if all(term.selector.matches(group.labels) for term in terms[1:]):
+                yield group
+
+
+def _namespaces(terms: tuple[AffinityTerm, ...], state: ClusterState) -> Iterator[str]:
+    """Namespaces that every term selects."""
     named = next((term.namespaces for term in terms if term.namespace_selector.nothing), None)
     for namespace in state.pods.namespaces() if named is None else named:
         labels = state.namespace_labels(namespace)
         if all(term.selects_namespace(namespace, labels) for term in terms):
-            for group in state.pods.matching(namespace, terms[0].selector):
-                if all(term.selector.matches(group.labels) for term in terms[1:]):
-                    yield group
+            yield namespace
