@@ -34,7 +34,7 @@ from berth.scheduling.interference.socket_costs import SocketCosts
 REMEMBERED: Final = 16_384
 """Groups of pods, and workloads, whose harm is remembered: pods that come and go make others without end."""
 COMPANIES: Final = 32
-"""Workloads that are on one node together, of which what they cost on sockets is remembered, 0.5 MB each at most."""
+"""Workloads that are on one node together, of which what they cost on sockets is remembered, about 2 MB each."""
 MANY: Final = 8
 """Pods from which on their harm is summed up as an array."""
 _RATHER_ALONE: Final = 1 - 1e-7

@@ -18,8 +18,10 @@ from berth.scheduling.interference.slowdown import harms
 Floats = npt.NDArray[np.float64]
 Numbers = tuple[int, ...]
 """Numbers of the pods on a socket, one a pod, ascending; pods with one number are the same to each other."""
-REMEMBERED: Final = 1 << 16
-"""Costs that are remembered, 0.5 MB; those of one company in any case."""
+REMEMBERED: Final = 1 << 18
+"""Figures that are remembered, about 2 MB; those of one company in any case."""
+_BESIDE: Final = 256
+"""What a company takes beside its figures, in their unit: of few kinds of pods there are many small ones."""
 
 
 class Company:
@@ -85,7 +87,7 @@ class SocketCosts:
         self._alone = alone
         self._excess = np.zeros((1 + len(alone), 1 + len(alone)))
         self._excess[1:, 1:] = excess
-        self._known: LRUCache[Numbers, Company] = LRUCache(max(1, REMEMBERED // self._excess.size))
+        self._known: LRUCache[Numbers, Company] = LRUCache(max(1, REMEMBERED // (self._excess.size + _BESIDE)))
 
     def of(self, pods: Numbers) -> Company:
         """Return what some pods cost together."""

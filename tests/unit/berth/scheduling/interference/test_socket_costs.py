@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from itertools import combinations_with_replacement
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -62,11 +65,27 @@ def test_a_company_is_weighed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert weighed == [(0, 1), (0, 1, 1)]
 
 
-@pytest.mark.parametrize("remembered", [0, 200], ids=["less than one company", "three companies"])
+@pytest.mark.parametrize("remembered", [0, 960], ids=["less than one company", "three companies"])
 def test_what_is_remembered_is_bounded(remembered: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket_costs, "REMEMBERED", remembered)
     known = costs()
     for number in range(len(PODS)):
         for more in range(4):
             assert known.of((number,) * (1 + more)).one_more[0] == expected([number] * (1 + more))
-    assert len(known._known) == max(1, remembered // 64)
+    assert len(known._known) == max(1, remembered // 320)
+
+
+@pytest.mark.parametrize(("kinds", "most"), [(3, 20), (7, 5)])
+def test_companies_of_few_kinds_take_no_more_memory(kinds: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not figures is most of them: 4096 companies of three kinds took twelve times as much."""
+    monkeypatch.setattr(socket_costs, "REMEMBERED", 1 << 16)
+    known = SocketCosts(np.full((kinds, kinds), 0.1), np.ones(kinds))
+    tracemalloc.start()
+    try:
+        for size in range(1, most + 1):
+            for company in combinations_with_replacement(range(kinds), size):
+                known.of(company).without(company[0])
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 1.5 * 8 * socket_costs.REMEMBERED
