@@ -146,8 +146,9 @@ def help_of(*arguments: str) -> str:
 def test_help_names_every_component_and_option() -> None:
     text = help_of()
     assert (
-        "any of appgroup, broken, latency, networktopology, node, pinning, placement, probe, socketstatus, twin" in text
-    )
+        "any of appgroup, broken, latency, meter, networktopology, node, pinning, placement, probe, router, "
+        "socketstatus, twin"
+    ) in text
     for name in ("networktopology", "placement", "probe", "twin"):
         assert f"options of {name}:" in text
     assert "options of appgroup" not in text  # it has none

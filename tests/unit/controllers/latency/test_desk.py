@@ -100,7 +100,7 @@ async def test_an_agent_answers_for_its_node_or_zone() -> None:
     made = Desk(sharing="Zone")
     made.desk.round_trips(METER, TOLD, new=True)
     made.orders.ask("shop/web", ["b"], ["203.0.113.7"])
-    [order] = (await made.desk.orders("b")).orders
+    [order] = (await made.desk.orders("b", wait=True)).orders
     made.desk.answers("a", exchange.ProbeAnswers((exchange.ProbeAnswer(order.id, (1,)),)))
     made.desk.answers("b", exchange.ProbeAnswers((exchange.ProbeAnswer(order.id, (9_000,)),)))
     assert made.known(Sharing.ZONE) == [("a", 20_000), ("b", 20_000), ("a", 9_000), ("b", 9_000)]

@@ -41,8 +41,9 @@ def test_the_examples_plan_out_of_the_box() -> None:
     result = run("-f", str(EXAMPLES), "-o", "json")
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
+    # Other schedulers place the pod with the meter, and a router on each node.
     assert document["summary"] | {"nodesUsed": 1} == {
-        "pods": 42, "placed": 42, "notPlaced": 0, "nodes": 24, "nodesUsed": 1, "ignoredPods": 0,
+        "pods": 42, "placed": 42, "notPlaced": 0, "nodes": 24, "nodesUsed": 1, "ignoredPods": 1 + 24,
     }  # fmt: skip
     assert [group["placed"] for group in document["appGroups"]] == [31, 11]
     assert all(group["meanEdgeCost"] < 2 for group in document["appGroups"])

@@ -184,9 +184,10 @@ def test_whole_surrogate_pairs_are_text() -> None:
     assert document.data["spec"]["nodeName"] == "\N{GRINNING FACE}"
 
 
-def test_json_that_is_no_yaml_has_no_lines() -> None:
-    [document] = documents(HEAD + '{"nodeName": "\x7f"}}')
-    assert str(document.problem(("spec",), "odd")).startswith("m.yaml: Pod ?: spec: odd")
+@pytest.mark.parametrize("text", [r"\ud83d\ude00", "\x7f"], ids=["an escaped emoji", "a control character"])
+def test_json_that_is_no_yaml_has_lines_all_the_same(text: str) -> None:
+    [document] = documents(f'\n{HEAD}{{"nodeName": "{text}"}}}}')
+    assert str(document.problem(("spec",), "odd")) == "m.yaml:2: Pod ?: spec: odd"
 
 
 def test_aliases_are_written_out() -> None:
