@@ -98,10 +98,13 @@ class Reporter:
             seconds=ANSWER_SECONDS,
             most=MAX_BYTES,
         )
-        self._reports.arrived()
         REPORTS.labels("answered").inc()
-        TOLD.inc(sum(len(user.microseconds) for user in message.users))
         TELLING.set(bool(self.instructions.policy))
+        if self.instructions.policy:
+            self._reports.arrived()
+            TOLD.inc(sum(len(user.microseconds) for user in message.users))
+        else:  # who has just begun may not know of it yet, and has taken in nothing
+            self._reports.start_anew()
         self._instructed(self.instructions, key)
         return len(message.users) == MAX_USERS and self._reports.waiting
 

@@ -78,7 +78,10 @@ class Reports:
         self._under_way = None
 
     def start_anew(self) -> None:
-        """Forget what is under way, as after a change of the names that users have; its number is not used again."""
+        """Forget what is under way; its number is not used again, and what is in it may be told in another message.
+
+        As after a change of the names that users have, or when it has been heard by somebody who wanted nothing.
+        """
         self._under_way = None
 
     def _news(self) -> list[_Told]:

@@ -153,6 +153,22 @@ async def test_a_message_without_an_answer_is_repeated(
     assert stand.instructed[-1][1] == KEY
 
 
+async def test_what_a_controller_hears_that_knows_of_no_policy_yet_is_told_again(
+    controller: LatencyController, stand: Stand
+) -> None:
+    controller.says(instructions())
+    async with stand.running():
+        await controller.message(0)
+        controller.says(Instructions(interval=0.5))
+        stand.measured(20)
+        unheard = await controller.message(1)
+        empty = await controller.message(2)
+        controller.says(instructions())
+        again = [(await controller.message(number)).users for number in (3, 4, 5)]
+    assert [len(unheard.users), len(empty.users)] == [1, 0]
+    assert [user.microseconds for users in again for user in users] == [(20,)]
+
+
 async def test_a_token_that_was_renewed_is_shown(controller: LatencyController, stand: Stand) -> None:
     async with stand.running():
         await controller.message(0)
