@@ -1,7 +1,8 @@
 """UserLatency (score, cost): how far a pod's users are from a node, where a LatencyPolicy is about its workload.
 
-While the latency controller awaits a pod on a node, that node costs nothing and all others as much as anything may: the
-pod is the one that the controller has asked for. A node that nobody has measured costs as much as the dearest that is.
+While the latency controller awaits a pod on a node, and until one is on its way there, that node costs nothing and all
+others as much as anything may: the pod is the one that the controller has asked for. A node that nobody has measured
+costs as much as the dearest that is.
 """
 
 from __future__ import annotations
@@ -43,16 +44,25 @@ class UserLatency(CostPlugin):
         """Cost of the round trip to users, 1 for 0.1 ms, as network costs that were measured."""
         table = cycle.cluster.user_latency
         known = table.of(owner_of(cycle.pod.pod)) if len(table) else None
-        if known is None or not (known.costs or known.targets):
+        if known is None:
             return None
         index = cycle.cluster.node_index
         costs: Floats
-        if known.targets:
+        awaited = [index[node] for node in known.targets if node in index and not _is_there(cycle, node)]
+        if awaited:
             costs = np.full(cycle.cluster.size, ELSEWHERE)
-            costs[[index[node] for node in known.targets if node in index]] = 0.0
+            costs[awaited] = 0.0
             return costs
+        if not known.costs:
+            return None
         costs = np.full(cycle.cluster.size, max(known.costs.values()))
         for node, cost in known.costs.items():
             if node in index:
                 costs[index[node]] = cost
         return costs
+
+
+def _is_there(cycle: CycleState, node: str) -> bool:
+    """Whether a pod of the workload is on a node, or on its way: then none is awaited there any more."""
+    group, there = cycle.pod.template.group_key, cycle.cluster.pods_on(node)
+    return any(record.template.group_key == group and not record.terminating for record in there)

@@ -14,10 +14,10 @@ TIME = "2026-01-31T12:00:00Z"
 
 
 def policy(far: dict[str, float], *, awaited: str = "", outcome: str = "Creating", name: str = "web") -> CustomObject:
-    """Policy on the Deployment web, with milliseconds by node."""
+    """Policy on the Deployment web, with milliseconds by node; `awaited` are names of nodes."""
     nodes = [{"node": node, "p50Microseconds": round(value * 1000), "time": TIME} for node, value in far.items()]
-    move = {"pod": "p", "sourceNode": "n", "targetNode": awaited, "reason": "Nearer", "outcome": outcome}
-    status: dict[str, Any] = {"nodes": nodes, "moves": [move | {"startTime": TIME}] if awaited else []}
+    move = {"pod": "p", "sourceNode": "n", "reason": "Nearer", "outcome": outcome, "startTime": TIME}
+    status: dict[str, Any] = {"nodes": nodes, "moves": [move | {"targetNode": node} for node in awaited.split()]}
     metadata = {"name": name, "namespace": "default", "uid": name}
     spec = {"targetRef": {"name": "web"}, "objective": "Minimum"}
     return CustomObject.of({"metadata": metadata, "spec": spec, "status": status})
@@ -55,6 +55,14 @@ def lab(*policies: CustomObject, **weights: float) -> Lab:
 def test_where_one_more_pod_goes(policies: list[CustomObject], node: str) -> None:
     [decision] = lab(*policies).place_alone(of_web(lone("p", cpu="1"))).decisions
     assert decision.node == node
+
+
+def test_where_the_pod_that_was_awaited_has_come_no_further_one_is_drawn() -> None:
+    made = Lab([zoned("a"), zoned("b", cpu="64"), zoned("c")])
+    assert made.cache.state.user_latency.update(policy({"a": 20, "b": 90, "c": 90}, awaited="b c")) is None
+    pods = [of_web(lone(f"p{number}", cpu="1")) for number in range(3)]
+    decisions = [decision for pod in pods for decision in made.place_alone(pod).decisions]
+    assert [decision.node for decision in decisions] == ["b", "c", "a"]
 
 
 def test_other_workloads_do_not_mind() -> None:
