@@ -75,7 +75,7 @@ def test_explain_says_what_is_on_a_node(shell: subprocess.CompletedProcess[str])
 
 @pytest.mark.timeout(600)
 def test_the_demo_of_pinning_shows_a_socket_for_each(tmp_path: Path) -> None:
-    require_real_nodes(tmp_path)
+    require_real_nodes(tmp_path.parent)  # it has a directory of its own
     assert f"{PINNING}\n" in blocks("sh")
     try:
         shown = subprocess.run(
