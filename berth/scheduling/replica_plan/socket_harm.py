@@ -48,7 +48,7 @@ class SocketHarm:
         now = self._kinds[kind]
         then = Kind(now.layout, tuple(sorted((*now.residents, *(self._residents[number] for number in pods)))))
         if self._left < 0:
-            # Pods that are there are paired all the same, once a kind: made quickly, that would seem dear, and more cheap.
+            # Pods that are there are paired all the same, once a kind: made quickly, that seems dear, and more cheap.
             return self._costs.at_most(then) - self._costs.cost(now)
         self._left -= self._costs.takes(then) + self._costs.takes(now)
         return self._costs.cost(then) - self._costs.cost(now)
