@@ -6,6 +6,7 @@ import asyncio
 import time
 from weakref import WeakKeyDictionary
 
+import msgspec
 from aiohttp import web
 
 from agents.router.knowledge import Knowledge
@@ -73,6 +74,10 @@ class Measuring:
 
     def _instructed(self, instructions: Instructions, key: bytes) -> None:
         known = self._knowledge
+        if not instructions.policy:
+            # A controller that has just begun may not know of it yet. Where there is none nobody has a node either.
+            known.instructions = msgspec.structs.replace(known.instructions, steer={})
+            return
         if (key, instructions.identity) != (known.key, known.instructions.identity):
             # The same users have other names from here on.
             self._users.clear()

@@ -12,7 +12,7 @@ from aiohttp import web
 from agents.router.knowledge import Knowledge
 from agents.router.measuring import Measuring
 from agents.router.settings import RouterSettings
-from berth.api.latency_exchange import Identity, IdentitySource, hash_identity
+from berth.api.latency_exchange import Identity, IdentitySource, Instructions, hash_identity
 from berth.runtime.proxy.server import ProxyServer
 from tests.support.latency_controller import CERTIFICATE, KEY, LatencyController, instructions, latency_controller
 from tests.support.proxying import get
@@ -92,6 +92,20 @@ async def test_with_another_key_users_begin_anew(tmp_path: Path) -> None:
                 number += 1
             message = await controller.message(number)
     assert [user.user for user in message.users] == [hash_identity(other, "bob")], "ann's old name is not told any more"
+
+
+async def test_a_controller_that_has_just_begun_takes_nobody_from_his_node(tmp_path: Path) -> None:
+    """It may know of no policy yet; users keep their names, and nobody is sent away meanwhile."""
+    identity = Identity(IdentitySource.HEADER, "X-User")
+    async with latency_controller() as controller:
+        controller.says(instructions(identity=identity, steer={"u": "b"}))
+        async with measuring(controller, tmp_path) as (knowledge, _):
+            await heard(knowledge, KEY)
+            controller.says(Instructions(interval=0.5))
+            async with asyncio.timeout(30):
+                while knowledge.instructions.steer:
+                    await asyncio.sleep(0.01)
+            assert (knowledge.key, knowledge.instructions.identity) == (KEY, identity)
 
 
 async def test_a_controller_that_is_away_changes_nothing(tmp_path: Path) -> None:
