@@ -123,7 +123,10 @@ class ControllerCalls:
                 body += part
                 if len(body) > most:
                     raise ValueError(f"the answer has more than {most} bytes")
-        answer = decode(bytes(body))
+        try:
+            answer = decode(bytes(body))
+        except RecursionError:
+            raise ValueError("the answer is nested too deep") from None
         self._failed = False
         return answer
 

@@ -26,7 +26,7 @@ def decode_instructions(body: bytes) -> tuple[Instructions, bytes]:
     try:
         found = msgspec.json.decode(body, type=Instructions)
         key = base64.b64decode(found.key, validate=True)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError) as error:
         raise ValueError(f"the answer is none: {error}") from None
     if found.policy and len(key) < LEAST_KEY:
         raise ValueError(f"the key has {len(key)} bytes, at least {LEAST_KEY} are needed")

@@ -124,6 +124,7 @@ REFUSALS = [
     pytest.param(lambda c: c.says(b"", status=401), id="not known"),
     pytest.param(lambda c: c.says(b"", status=307), id="sent elsewhere"),
     pytest.param(lambda c: c.says(b"<html>"), id="a page"),
+    pytest.param(lambda c: c.says(b'{"x": ' + b"[" * 100_000), id="nested without end"),
     pytest.param(lambda c: c.says(b" " * (2**20 + 1)), id="without end"),
 ]
 
