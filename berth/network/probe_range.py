@@ -44,7 +44,9 @@ class ProbeRange:
         if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
             address = found.ipv4_mapped
         special = address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified
-        if special or address.is_reserved or address in _METADATA:
+        # No user's address names a link, and one that does is equal to no other (fd00:ec2::254%eth0).
+        linked = isinstance(address, IPv6Address) and address.scope_id is not None
+        if special or linked or address.is_reserved or address in _METADATA:
             return "a special address"
         if any(address in network for network in self._never):
             return "a network that is never probed"

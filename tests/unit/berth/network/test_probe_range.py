@@ -11,7 +11,7 @@ from controllers.latency.settings import networks_of
 @pytest.fixture
 def allowed() -> ProbeRange:
     made = ProbeRange(networks_of("10.96.0.0/12, fd01::/108"))
-    made.node("n1", ["10.244.1.0/24", "192.168.7.11", "fd00:10:244::/64", "n1.example"])
+    made.node("n1", ["10.244.1.0/24", "192.168.7.11", "fd00:10:244::/64", "fd00:10:244:1::11", "n1.example"])
     return made
 
 
@@ -26,11 +26,14 @@ def allowed() -> ProbeRange:
         pytest.param("fd00:10:244::9", "an address of the cluster", id="a pod with IPv6"),
         pytest.param("192.168.7.11", "an address of the cluster", id="a node"),
         pytest.param("::ffff:192.168.7.11", "an address of the cluster", id="a node, as IPv6"),
+        pytest.param("fd00:10:244:1::11", "an address of the cluster", id="a node with IPv6"),
+        pytest.param("fd00:10:244:1::11%eth0", "a special address", id="a node with IPv6, with its link"),
         pytest.param("10.96.0.1", "a network that is never probed", id="a Service"),
         pytest.param("fd01::1", "a network that is never probed", id="a Service with IPv6"),
         pytest.param("169.254.169.254", "a special address", id="metadata"),
         pytest.param("::ffff:169.254.169.254", "a special address", id="metadata, as IPv6"),
         pytest.param("fd00:ec2::254", "a special address", id="metadata of AWS with IPv6"),
+        pytest.param("fd00:ec2::254%eth0", "a special address", id="metadata of AWS with IPv6, with its link"),
         pytest.param("168.63.129.16", "a special address", id="metadata of Azure"),
         pytest.param("fe80::1", "a special address", id="link-local"),
         pytest.param("fe80::1%eth0", "a special address", id="link-local, with its link"),
