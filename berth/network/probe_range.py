@@ -7,6 +7,7 @@ among the addresses of its own that are named here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
@@ -25,14 +26,19 @@ class ProbeRange:
         """Begin; `never` are networks that are left out whatever nodes there are."""
         self._never = tuple(never)
         self._nodes: dict[str, tuple[Network, ...]] = {}
+        # Nodes may share one; by their lengths each is found at once, however many there are.
+        self._networks: Counter[Network] = Counter()
+        self._lengths: Counter[tuple[int, int]] = Counter()
 
     def node(self, name: str, networks: Iterable[str]) -> None:
         """A node has these networks of pods, and addresses; none: it is gone."""
         found = tuple(network for text in networks if (network := _network(text)) is not None)
+        for network in found:
+            self._count(network, 1)
+        for network in self._nodes.pop(name, ()):
+            self._count(network, -1)
         if found:
             self._nodes[name] = found
-        else:
-            self._nodes.pop(name, None)
 
     def refusal(self, text: str) -> str | None:
         """Return why an address is not probed; None if it may be."""
@@ -50,9 +56,20 @@ class ProbeRange:
             return "a special address"
         if any(address in network for network in self._never):
             return "a network that is never probed"
-        if any(address in network for networks in self._nodes.values() for network in networks):
+        number, kind = int(address), IPv4Network if address.version == 4 else IPv6Network
+        lengths = (length for version, length in self._lengths if version == address.version)
+        if any(kind((number, length), strict=False) in self._networks for length in lengths):
             return "an address of the cluster"
         return None
+
+    def _count(self, network: Network, change: int) -> None:
+        length = network.version, network.prefixlen
+        self._networks[network] += change
+        self._lengths[length] += change
+        if not self._networks[network]:
+            del self._networks[network]
+        if not self._lengths[length]:
+            del self._lengths[length]
 
 
 def _network(text: str) -> Network | None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address, ip_network
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from berth.network.probe_range import ProbeRange
 from controllers.latency.settings import networks_of
@@ -57,3 +61,18 @@ def test_what_was_a_node_may_be_a_user() -> None:
     assert made.refusal("192.168.7.11")
     made.node("n1", [])
     assert made.refusal("192.168.7.11") is None
+
+
+NETWORKS = ["10.1.0.0/24", "10.1.0.0/16", "10.1.0.7", "10.2.0.0/24", "fd01::/64", "fd01::7", "fd00::/8", "nonsense"]
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.lists(st.sampled_from(NETWORKS), max_size=4)), max_size=12))
+def test_addresses_are_those_of_the_nodes_that_are_there(changes: list[tuple[str, list[str]]]) -> None:
+    made, nodes = ProbeRange([]), dict[str, list[str]]()
+    for name, networks in changes:
+        made.node(name, networks)
+        nodes[name] = networks
+    there = [ip_network(text) for networks in nodes.values() for text in networks if text != "nonsense"]
+    for text in ("10.1.0.7", "10.1.0.8", "10.1.9.9", "10.2.0.1", "10.3.0.1", "fd01::7", "fd01::8", "fd02::1"):
+        inside = any(ip_address(text) in network for network in there)
+        assert (made.refusal(text) is not None) is inside
