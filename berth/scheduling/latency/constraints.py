@@ -34,7 +34,7 @@ def _within(pod: Pod, here: NodeStatus, free: list[NodeStatus], situation: Situa
 
 def _unknown(pod: Pod, here: NodeStatus, free: list[NodeStatus], situation: Situation) -> Wish | None:
     """A node that nobody has measured, unless agents are just about to."""
-    unknown = next((there for there in free if there.state is NodeState.UNKNOWN), None)
+    unknown = next(iter(situation.unmeasured(free)), None)
     if unknown is None or situation.awaiting or not situation.may(Exploration.MIGRATE):
         return None
     message = f"{_complaint(here, situation)}; no better node is known, and {unknown.node} is not measured"

@@ -46,7 +46,7 @@ def observe(
 
     What a meter says counts in any case; what probes and the router say is not taken while the meter's is no more
     than half a minute older. Older ones than what is known change nothing. A status keeps 256 nodes: those
-    heard of last.
+    where users were served or that are remembered as bad, and of the others the nearest.
     """
     limits, nodes, changed = Limits.of(spec), by_name(status), False
     for measurement in measurements:
@@ -113,9 +113,13 @@ def _aged(known: NodeStatus) -> NodeStatus:
 
 
 def _bounded(nodes: Mapping[str, NodeStatus]) -> tuple[NodeStatus, ...]:
-    found = nodes.values()
     if len(nodes) <= MAX_NODES:
-        return tuple(found)
-    return tuple(
-        sorted(found, key=lambda known: (known.time is None, known.time and -known.time.timestamp()))[:MAX_NODES]
-    )
+        return tuple(nodes.values())
+    kept = {known.node for known in sorted(nodes.values(), key=_dispensable)[:MAX_NODES]}
+    return tuple(known for known in nodes.values() if known.node in kept)
+
+
+def _dispensable(known: NodeStatus) -> tuple[bool, int]:
+    """The more, the later: agents tell the others again."""
+    needed = known.rejections > 0 or known.source is MeasurementSource.METER
+    return not needed, known.p50_microseconds or 0

@@ -18,7 +18,7 @@ def find(situation: Situation) -> Wish | Steer | None:
     if not pods or situation.awaiting:
         return None
     pod, here = pods[0]
-    unknown = [there for there in free if there.state is NodeState.UNKNOWN]
+    unknown = situation.unmeasured(free)
     known = sorted((there for there in free if there.state is not NodeState.UNKNOWN), key=far)
     if situation.may(Exploration.STEER):
         contenders = unknown or _contenders(here, known, situation)

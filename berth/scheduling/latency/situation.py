@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from berth.api.latencypolicy import Exploration, LatencyPolicySpec, NodeState, NodeStatus
+from berth.api.latencypolicy import MAX_NODES, Exploration, LatencyPolicySpec, NodeState, NodeStatus
 from berth.scheduling.latency.knowledge import is_rejected
 
 
@@ -130,6 +130,16 @@ class Situation(NamedTuple):
         occupied = {pod.node for pod in self.view.pods}
         names = (name for name in self.view.candidates if name not in occupied)
         return [self.known(name) for name in names if not is_rejected(self.nodes.get(name), self.now)]
+
+    def unmeasured(self, free: Sequence[NodeStatus]) -> list[NodeStatus]:
+        """Return nodes of `free` that nobody has measured; none of those that a full status has no place for.
+
+        They were measured and are farther, or there are too many to have pods go to each.
+        """
+        full = len(self.nodes) >= MAX_NODES
+        return [
+            there for there in free if there.state is NodeState.UNKNOWN and not (full and there.node not in self.nodes)
+        ]
 
     def may(self, exploration: Exploration) -> bool:
         """Return whether nodes may become known that way."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.api.latencypolicy import MAX_MOVES, LatencyPolicySpec, LatencyPolicyStatus, Move, Outcome
+from berth.api.latencypolicy import MAX_MOVES, MAX_NODES, LatencyPolicySpec, LatencyPolicyStatus, Move, Outcome
 from berth.scheduling.latency import moves
 from berth.scheduling.latency.decision import decide
 from berth.scheduling.latency.knowledge import observe
@@ -358,3 +358,21 @@ def test_one_pod_with_minimum_is_on_the_nearest_when_agents_tell_the_truth() -> 
     world.run(30)
     assert world.places == ["c"]
     assert moves.open_moves(world.status) == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "near", "moves"),
+    [
+        pytest.param({"objective": "Minimum"}, 20, 1, id="the minimum"),
+        pytest.param({"hard": 80}, 20, 1, id="limits, one node is within"),
+        pytest.param({"hard": 80}, 99, 0, id="limits, no node is within"),
+    ],
+)
+def test_of_more_nodes_than_a_status_keeps_the_nearest_is_found_and_none_explored(
+    fields: dict[str, object], near: float, moves: int
+) -> None:
+    far = {f"n{number}": 100.0 for number in range(MAX_NODES + 40)} | {"last": near}
+    world = World(policy(exploration=["ReverseProbe", "Migrate"], **fields), far, told=far)
+    world.run(90)
+    assert len(world.created) == moves
+    assert world.places == (["last"] if moves else ["n0"])

@@ -91,9 +91,12 @@ def test_each_rejection_lasts_twice_as_long_up_to_a_day() -> None:
     assert not is_rejected(None, NOW)
 
 
-def test_a_status_keeps_the_nodes_heard_of_last() -> None:
-    status = observe(EMPTY, SPEC, [measured(f"n{number}", 20, number) for number in range(MAX_NODES + 5)])
-    assert {known.node for known in status.nodes} == {f"n{number}" for number in range(5, MAX_NODES + 5)}
+def test_a_full_status_keeps_nodes_with_users_those_remembered_as_bad_and_of_others_the_nearest() -> None:
+    status = observe(reject(EMPTY, "bad", NOW), SPEC, [measured("here", 900)])
+    many = [measured(f"n{number}", 500 - number, number, PROBE) for number in range(MAX_NODES)]
+    status = observe(status, SPEC, many)
+    assert [known.node for known in status.nodes] == ["bad", "here", *(f"n{at}" for at in range(2, MAX_NODES))]
+    assert observe(status, SPEC, many[2:][::-1]).nodes == status.nodes, "in the same order"
 
 
 def test_a_status_reads_as_it_was_written() -> None:
