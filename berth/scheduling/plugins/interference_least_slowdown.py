@@ -55,7 +55,7 @@ class InterferenceLeastSlowdown(ScorePlugin):
     def normalized(self, cycle: CycleState, feasible: Bools) -> Floats | None:
         """The same, worked out for each kind of node."""
         points = self._spread(cycle, feasible, _points)
-        return None if points is None else np.multiply(points, feasible, out=points)
+        return None if points is None else percentages(points, feasible)
 
     def joint_cost(self, cycle: CycleState, feasible: Bools) -> Floats | None:
         """The weighted harm beside the pods that are there."""

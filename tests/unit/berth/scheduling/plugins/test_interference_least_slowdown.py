@@ -58,6 +58,20 @@ def test_the_cost_is_the_weighted_harm_of_the_best_pairing() -> None:
     assert values == [pytest.approx(10 * (D_BESIDE_D - alone)), pytest.approx(10 * alone)]
 
 
+def test_nodes_that_are_not_feasible_have_no_points() -> None:
+    """Nor are they looked at, so that nobody knows what the pod would cost there."""
+    found = lab("n1", "n2")
+    put(found, "n2", "D")
+    pod = classed("p", "D", cpu="8")
+    found.cache.update_node(builders.node("n2", cpu="4"))
+    cycle, result = found.planner._judge(pod, None, found.costs)
+    points = InterferenceLeastSlowdown.of(found.profile).normalized(cycle, result.mask)
+    assert points is not None
+    assert [bool(feasible) for feasible in result.mask] == [True, False]
+    assert points[0] > 0
+    assert points[1] == 0
+
+
 def test_a_profile_says_what_a_slowdown_costs() -> None:
     weights = {"interference": 3.0}
     one = lab("n1", profile=Profile.model_validate({"interference": ASKED, "weights": weights}))
