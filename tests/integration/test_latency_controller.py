@@ -190,8 +190,12 @@ def test_the_placement_controller_puts_the_new_pod_where_it_is_awaited(lively: L
         placement.wait_ready()
         with LatencyStand(lively, {"a": 120, "b": 60, "c": 20}) as stand:
             stand.places_pods = False
+            for name in ("b", "c"):  # whom the first pod would be as welcome to
+                stand.stage.change_node(name, {"spec": {"unschedulable": True}})
             stand.deploy()
             stand.wait_settled("a")
+            for name in ("b", "c"):
+                stand.stage.change_node(name, {"spec": {"unschedulable": False}})
             stand.want(**LIMITS)
             stand.wait_settled("c")
             eventually(stand.outcomes, accept=lambda found: found == ["Confirmed"], what="gain")
