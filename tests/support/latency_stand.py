@@ -12,6 +12,7 @@ import asyncio
 import json
 import ssl
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -40,6 +41,9 @@ USER = "203.0.113.7"
 """Address of the user, of a network for examples."""
 TURN = 0.2
 """Seconds between two turns of the thread."""
+START_SECONDS = 5.0
+"""Seconds until a pod has a node that takes a moved one's place while there is one too many: elsewhere images and probes
+take that long, and a ReplicaSet deletes the pod that is not ready."""
 
 
 def token_of(api: Api, pod: dict[str, Any], *, audience: str = exchange.AUDIENCE) -> str:
@@ -104,6 +108,7 @@ class LatencyStand:
         self._plays_agents = agents
         self.stage.nodes(*far)
         self._tokens: dict[str, str] = {}
+        self._waiting: dict[str, float] = {}
         self._stop = threading.Event()
         self._deployments = f"/apis/apps/v1/namespaces/{self.stage.name}/deployments"
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="world", daemon=True)
@@ -251,8 +256,12 @@ class LatencyStand:
             await asyncio.gather(*agents, return_exceptions=True)
 
     def _moves(self) -> tuple[Move, ...]:
+        return self._found_status().moves
+
+    def _found_status(self) -> LatencyPolicyStatus:
+        """The status; that of no policy is empty."""
         code, _, body = self.api.raw("GET", self.path())
-        return LatencyPolicyStatus.model_validate(json.loads(body).get("status", {})).moves if code == 200 else ()
+        return LatencyPolicyStatus.model_validate(json.loads(body).get("status", {}) if code == 200 else {})
 
     def _count(self, pods: Iterable[Pod]) -> None:
         ready = [pod for pod in pods if pod.metadata.deletion_timestamp is None and is_ready(pod)]
@@ -265,8 +274,12 @@ class LatencyStand:
             if pod["spec"].get("nodeName") or "deletionTimestamp" in pod["metadata"]:
                 continue
             with suppress(ApiError):
-                targets = [move.target_node for move in self._moves() if move.outcome == "Creating"]
+                status = self._found_status()
+                targets = [move.target_node for move in status.moves if move.outcome == "Creating"]
                 wanted = [node for node in targets if node not in taken]
+                since = self._waiting.setdefault(pod["metadata"]["uid"], time.monotonic())
+                if status.surge is not None and not wanted and time.monotonic() < since + START_SECONDS:
+                    continue
                 node = next(iter(wanted or self.far))
                 path = f"/api/v1/namespaces/{self.stage.name}/pods/{name}/binding"
                 target = {"apiVersion": "v1", "kind": "Node", "name": node}
