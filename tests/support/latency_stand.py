@@ -42,8 +42,8 @@ USER = "203.0.113.7"
 TURN = 0.2
 """Seconds between two turns of the thread."""
 START_SECONDS = 5.0
-"""Seconds until a pod has a node that takes a moved one's place while there is one too many: elsewhere images and probes
-take that long, and a ReplicaSet deletes the pod that is not ready."""
+"""Seconds without a node for a pod that takes a moved one's place, while there is one too many: elsewhere images and
+probes take that long, and a ReplicaSet deletes the pod that is not ready."""
 
 
 def token_of(api: Api, pod: dict[str, Any], *, audience: str = exchange.AUDIENCE) -> str:
