@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -16,8 +15,9 @@ from agents.node.probing.user_probes import FoundUser, UserTarget
 from agents.node.users.ledger import Ledger
 from agents.node.users.metrics import USERS
 from berth.api.latency_exchange import PROBES_PATH, PROBES_WAIT, ProbeAnswers, ProbeOrders
+from berth.kube.backoff import backoff
 from berth.runtime.component import run_together
-from berth.runtime.measuring.calls import ControllerCalls, Server, backoff, open_session, told
+from berth.runtime.measuring.calls import ControllerCalls, Server, open_session, told
 
 log = structlog.get_logger(__name__)
 
@@ -76,7 +76,7 @@ class UserDuty:
                 await exchange()
             except (aiohttp.ClientError, OSError, ValueError) as error:
                 failures += 1
-                pause = backoff(failures, self._pauses, random.random())  # noqa: S311 - no secret
+                pause = backoff(failures - 1, base=self._pauses[0], cap=self._pauses[1])
                 tell = log.info if failures == 1 else log.debug
                 tell(failed, error=told(error), failures=failures, pause=round(pause, 1))
                 await asyncio.sleep(pause)

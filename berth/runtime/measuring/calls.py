@@ -16,7 +16,7 @@ from berth.api.text import one_line
 T = TypeVar("T")
 
 PAUSES: Final = (1.0, 60.0)
-"""Seconds after the first message that failed and, doubled each time, after the last; by chance down to half of it."""
+"""Seconds after the first message that failed and, doubled each time, after the last; by chance down to a tenth."""
 MAX_TOKEN: Final = 16_384
 """Longest token, in characters."""
 
@@ -148,18 +148,6 @@ def _token(path: Path) -> str:
     if not 0 < len(token) <= MAX_TOKEN or not all(0x20 < byte < 0x7F for byte in token):
         raise ValueError(f"{path} holds no token")
     return token.decode()
-
-
-def backoff(failures: int, pauses: tuple[float, float], chance: float) -> float:
-    """Return the seconds to wait after so many failures in a row, 1 or more.
-
-    Args:
-        failures: how many.
-        pauses: greatest seconds after the first and after the last.
-        chance: from 0 to 1, so that those who failed together do not come again together.
-    """
-    first, last = pauses
-    return min(last, first * 2.0 ** min(failures - 1, 32)) * (0.5 + chance / 2)
 
 
 def told(error: Exception) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,7 +13,8 @@ import msgspec
 import structlog
 
 from berth.api.latency_exchange import MAX_USERS, ROUND_TRIPS_PATH, Instructions
-from berth.runtime.measuring.calls import PAUSES, ControllerCalls, Server, backoff, open_session, told
+from berth.kube.backoff import backoff
+from berth.runtime.measuring.calls import PAUSES, ControllerCalls, Server, open_session, told
 from berth.runtime.measuring.instructions import MAX_BYTES, decode_instructions
 from berth.runtime.measuring.metrics import REPORTS, TELLING, TOLD
 from berth.runtime.measuring.reports import Reports
@@ -74,7 +74,7 @@ class Reporter:
                 except (aiohttp.ClientError, OSError, ValueError) as error:
                     failures += 1
                     REPORTS.labels("failed").inc()
-                    pause = backoff(failures, self._pauses, random.random())  # noqa: S311 - no secret
+                    pause = backoff(failures - 1, base=self._pauses[0], cap=self._pauses[1])
                     tell = log.warning if failures == 1 else log.debug
                     tell("the latency controller was not told", error=told(error), failures=failures, pause=pause)
                     await asyncio.sleep(pause)

@@ -10,11 +10,9 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from berth.api.latency_exchange import MAX_USERS, ROUND_TRIPS_PATH, Identity, IdentitySource, Instructions
-from berth.runtime.measuring.calls import PAUSES, ControllerCalls, Endpoint, ReportServer, backoff, open_session
+from berth.runtime.measuring.calls import ControllerCalls, Endpoint, ReportServer, open_session
 from berth.runtime.measuring.reporter import Reporter, waits_after
 from berth.runtime.measuring.reports import Reports
 from berth.runtime.measuring.users import UserTable
@@ -259,10 +257,3 @@ async def test_a_controller_that_comes_later_is_told_all_that_is_kept(tmp_path: 
         controller.says(instructions())
         message = await controller.message(1)
     assert message.users[0].microseconds == tuple(range(6, 21))
-
-
-@given(failures=st.integers(1, 10_000), chance=st.floats(0.0, 1.0))
-def test_backoff_is_bounded_and_grows(failures: int, chance: float) -> None:
-    first, last = PAUSES
-    assert first / 2 <= backoff(failures, PAUSES, chance) <= last
-    assert backoff(failures, PAUSES, chance) <= backoff(failures + 1, PAUSES, chance)
