@@ -69,6 +69,12 @@ def restarts_of_agents(cluster: LocalCluster) -> dict[str, int]:
     return {name: count for name, count in restarts(cluster).items() if name.startswith("berth-node-")}
 
 
+def stay_near(stage: Stage) -> bool:
+    """Whether the zones whose nodes stay are near each other."""
+    costs = zone_costs(stage)
+    return max(costs.get(pair, FAR) for pair in STAYING) < FAR
+
+
 def test_without_an_api_server_agents_go_on_and_afterwards_everything_does(stage: Stage) -> None:
     cluster = stage.cluster
     eventually(lambda: all_near(stage), what="costs of an idle network", timeout=240.0)
@@ -91,7 +97,8 @@ def test_without_an_api_server_agents_go_on_and_afterwards_everything_does(stage
     again = {name: after[name] - count for name, count in before.items() if after[name] != count}
     assert not [name for name in again if name.startswith("berth-node-")]
     assert max(again.values(), default=0) <= 1, again
-    assert all_near(stage)
+    assert len(zone_costs(stage)) == len(NODES) * (len(NODES) - 1), "all costs are known"
+    eventually(lambda: all_near(stage), what="costs of an idle network", timeout=240.0)
 
 
 def test_an_agent_that_is_killed_begins_again_and_moves_no_cost(stage: Stage) -> None:
@@ -155,16 +162,25 @@ def clock_ahead(cluster: LocalCluster, node: str, seconds: float) -> Iterator[No
 @pytest.mark.usefixtures("gone")
 def test_an_agent_whose_clock_is_wrong_is_named_and_moves_no_cost(stage: Stage) -> None:
     """That of the one node that still measures with node-1. Another pod, its first report, and words are paced."""
+    unknown = []
+
+    def source_available() -> dict[str, Any]:
+        costs = zone_costs(stage)
+        if not costs.keys() >= STAYING:
+            unknown.append(costs)
+        return condition(topology(stage), "SourceAvailable")
+
     with clock_ahead(stage.cluster, "node-2", AHEAD):
         source = eventually(
-            lambda: condition(topology(stage), "SourceAvailable"),
+            source_available,
             accept=lambda found: "node-2 probed more than a minute from now" in found["message"],
             what="measurements of the future",
             timeout=180.0,
         )
         assert (source["status"], source["reason"]) == ("True", "SomeMeasurementsUnusable")
-        costs = zone_costs(stage)
-        assert max(costs[pair] for pair in STAYING) < FAR
+        assert unknown == []
+        # Those of a window of 90 s, in which the machine may have been too busy to measure anything else.
+        eventually(lambda: stay_near(stage), what="costs that node-1 measures", timeout=240.0)
 
 
 def test_a_node_that_is_gone_has_no_costs_and_no_pods_and_the_others_have(stage: Stage, gone: str) -> None:
@@ -180,14 +196,15 @@ def test_a_node_that_is_gone_has_no_costs_and_no_pods_and_the_others_have(stage:
         }
 
     eventually(answered, accept=lambda left: not left, what=f"reports without answers of {gone}", timeout=150.0)
-    assert max(zone_costs(stage)[pair] for pair in STAYING) < FAR
+    assert zone_costs(stage).keys() >= STAYING
+    eventually(lambda: stay_near(stage), what="costs of those that stay", timeout=240.0)
     assert {taint["key"] for taint in get(cluster, f"/api/v1/nodes/{gone}")["spec"]["taints"]} >= {
         "node.kubernetes.io/unreachable"
     }
     assert [place_application(stage, f"without-{number}") for number in range(2)] == ["local-b", "local-b"]
     grow_old(cluster, gone)
     eventually(lambda: set(zone_costs(stage)), accept=STAYING.__eq__, what="costs of two zones", timeout=90.0)
-    assert max(zone_costs(stage).values()) < FAR
+    eventually(lambda: stay_near(stage), what="costs of those that stay", timeout=240.0)
     complete = eventually(
         lambda: condition(topology(stage), "Complete"),
         accept=lambda found: found["reason"] == "MissingCosts",

@@ -26,6 +26,7 @@ from hack.localcluster.kubelets import packages
 from hack.localcluster.kubelets.network import enter
 from tests.support.berth_nodes import (
     CONTROLLERS,
+    DELAY_MILLISECONDS,
     NAMESPACE,
     NODES,
     all_near,
@@ -46,7 +47,6 @@ PAGE = REPOSITORY / "docs" / "operations" / "node-agent.md"
 HOST = "node-1"
 """Node that Prometheus runs on: pods reach it there, and it them."""
 PORT = 9090
-MILLISECONDS = 25
 TOLERANCE = 40
 """Difference of costs of moments that differ by half a minute, on a busy machine: 4 ms."""
 ACCOUNT = ("monitoring", "prometheus")
@@ -220,7 +220,7 @@ def test_costs_from_prometheus_are_those_of_the_reports(stage: Stage) -> None:
     assert (source["reason"], source["message"]) == ("PrometheusRead", "Prometheus (netperf)")
     eventually(lambda: all_near(stage, "scraped"), what="costs from Prometheus")
     assert topology(stage, "scraped")["status"]["source"] == "prometheus"
-    with delayed(stage.cluster, "node-3", MILLISECONDS):
+    with delayed(stage.cluster, "node-3", DELAY_MILLISECONDS):
         for name in ("net", "scraped"):
             eventually(
                 lambda name=name: far_zones(stage, name) == {"local-c"}, what=f"a delay in {name}", timeout=120.0

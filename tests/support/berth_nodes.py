@@ -25,8 +25,11 @@ HOLDING = {
     "imagePullPolicy": "Never",
     "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
 }
-FAR = 200
-"""Cost that 20 ms have: less than the delay, and two hundred times what a link between namespaces costs."""
+DELAY_MILLISECONDS = 80
+"""What tests delay a node by."""
+FAR = 500
+"""Cost that 50 ms have: less than the delay, more than what the kernel measures between namespaces while a responder
+waits for a processor. An acknowledgement is then held back for up to 40 ms."""
 
 
 def roll_out(cluster: LocalCluster) -> None:
