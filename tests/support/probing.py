@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +26,38 @@ def running_responder(address: str = "127.0.0.1", port: int = 0) -> Iterator[Res
     finally:
         responder.close()
         thread.join(10)
+
+
+_SERVE = """
+from agents.node.probing.responder import Responder
+responder = Responder("127.0.0.1", 0)
+print(responder.port, flush=True)
+responder.serve()
+"""
+
+
+@contextmanager
+def responder_process() -> Iterator[tuple[int, int]]:
+    """Port and process of a responder that can be stopped."""
+    with subprocess.Popen([sys.executable, "-c", _SERVE], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield int(process.stdout.readline()), process.pid
+        finally:
+            process.kill()
+
+
+@contextmanager
+def stopped(process: int, seconds: float) -> Iterator[None]:
+    """A child process gets no processor time from the begin on, for so long."""
+    os.kill(process, signal.SIGSTOP)
+    os.waitid(os.P_PID, process, os.WSTOPPED | os.WNOWAIT)
+    timer = threading.Timer(seconds, os.kill, (process, signal.SIGCONT))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.join()
 
 
 @contextmanager

@@ -16,6 +16,13 @@ from berth.runtime.tcp_info import last_round_trip, tcp_info
 
 PROBE_TIMEOUT: Final = 1.0
 """Seconds after which a probe is lost."""
+PROBES_IN_A_ROW: Final = 15
+"""Probes of one connection without a pause. Of bytes that come so, the peer's kernel acknowledges sixteen as they
+arrive, further ones when its program reads them or after 40 ms: a busy machine would look as far as another continent.
+"""
+PAUSE_SECONDS: Final = 1.0
+"""A pause after which it begins anew: one longer than the peer's retransmission timeout, which is 0.2 s and a round
+trip."""
 
 
 class RequestResponse:
@@ -42,6 +49,8 @@ class RequestResponse:
         self._timeout = timeout
         self._connection: socket.socket | None = None
         self._answers = 0
+        self._in_a_row = 0
+        self._last = 0.0
 
     @property
     def connected(self) -> bool:
@@ -52,7 +61,7 @@ class RequestResponse:
         """Return the round trip of one probe in microseconds; None if it was lost.
 
         A connection that the responder has closed, as one that restarts does, or on which it has said more than it was
-        asked is made anew.
+        asked is made anew. So is one whose next byte would not be acknowledged at once.
 
         Raises:
             ExhaustedError: there is no room for a connection.
@@ -78,10 +87,17 @@ class RequestResponse:
             self._connection = None
 
     def _exchange(self) -> int | None:
+        now = time.monotonic()
+        if now - self._last >= PAUSE_SECONDS:
+            self._in_a_row = 0
+        elif self._in_a_row >= PROBES_IN_A_ROW:
+            self.close()
+        self._last = now
         if self._connection is None:
             self._connection = socket.create_connection(self._target, self._timeout)
             self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._answers = 0
+            self._answers = self._in_a_row = 0
+        self._in_a_row += 1
         connection = self._connection
         before = tcp_info(connection)
         if before.received != self._answers:
