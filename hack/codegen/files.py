@@ -6,7 +6,7 @@ import difflib
 from pathlib import Path
 from typing import Final
 
-from hack.codegen import placement_configuration, policies, running
+from hack.codegen import injection, placement_configuration, policies, running
 from hack.codegen.crds import crd, manifest
 from hack.codegen.kinds import KINDS
 from hack.codegen.kinds_page import kinds_page
@@ -22,6 +22,7 @@ def generated_files() -> dict[str, str]:
     return {
         **{f"crds/{kind.group}_{kind.plural}.yaml": manifest(kind) for kind in KINDS},
         policies.PATH: policies.manifest(),
+        injection.PATH: injection.manifest(),
         "docs/reference/kinds.md": kinds_page([(kind, crd(kind)) for kind in KINDS]),
         "docs/reference/placement-configuration.md": placement_configuration.page(),
         RUNNING: running.with_options((ROOT / RUNNING).read_text(encoding="utf-8")),

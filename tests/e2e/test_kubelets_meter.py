@@ -1,7 +1,7 @@
 """The meter's example on real nodes: a sidecar that a kubelet starts, and a user on a node that is 40 ms away.
 
-Its differences from the example: the application is one that this image has, and the pod is in its node's network,
-where packets can be delayed.
+By hand, as the example has it, and put into the pod by its label. Its differences from the example: the application is
+one that this image has, and the pod is in its node's network, where packets can be delayed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
+from berth.api.labels import LABEL_METER, METER_ENABLED
 from hack.harness.cluster import REPOSITORY, eventually
 from hack.localcluster import LocalCluster
 from hack.localcluster.kubelets.network import enter
@@ -47,11 +48,30 @@ def example() -> dict[str, Any]:
     return deployment
 
 
-@pytest.fixture(scope="module")
-def namespace(deployed: LocalCluster) -> Iterator[str]:
-    name = "metered"
+def injected(cluster: LocalCluster) -> dict[str, Any]:
+    """The same without the sidecar, which its label asks for."""
+    cluster.kubectl("apply", "--server-side", "-k", str(REPOSITORY / "deploy" / "meter"))
+    deployment = example()
+    template = deployment["spec"]["template"]
+    template["metadata"]["labels"][LABEL_METER] = METER_ENABLED
+    del template["spec"]["initContainers"], template["spec"]["volumes"]
+    body = {"apiVersion": "v1", "kind": "Pod", "spec": template["spec"]}
+    body["metadata"] = {"generateName": "dry-", **template["metadata"]}
+
+    def in_force() -> bool:
+        answer = cluster.kubectl("create", "--dry-run=server", "-ojson", "-f", "-", input=json.dumps(body))
+        return "initContainers" in json.loads(answer.stdout)["spec"]
+
+    eventually(in_force, what="the policy in force", timeout=60.0)
+    return deployment
+
+
+@pytest.fixture(scope="module", params=["by-hand", "injected"])
+def namespace(deployed: LocalCluster, request: pytest.FixtureRequest) -> Iterator[str]:
+    name = f"metered-{request.param}"
+    deployment = example() if request.param == "by-hand" else injected(deployed)
     deployed.kubectl("create", "namespace", name)
-    deployed.kubectl("apply", "-n", name, "-f", "-", input=json.dumps(example()))
+    deployed.kubectl("apply", "-n", name, "-f", "-", input=json.dumps(deployment))
     deployed.kubectl("-n", name, "rollout", "status", "deployment/web", "--timeout=180s")
     yield name
     deployed.kubectl("delete", "namespace", name, "--wait=false")
