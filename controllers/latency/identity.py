@@ -26,9 +26,11 @@ from controllers.latency.certificate import KeyPair, is_usable, make_key_pair
 log = structlog.get_logger(__name__)
 
 SECRET: Final = "berth-latency"  # noqa: S105 - the name of the object
-"""Secret in the controller's namespace; delete it and restart the controller for new keys."""
+"""Secret in the controller's namespace; take its data away and restart the controller for new keys."""
 _CERTIFICATE, _KEY, _USERS = "tls.crt", "tls.key", "users.key"
 _KEY_BYTES: Final = 32
+_ATTEMPTS: Final = 3
+_FORBIDDEN: Final = 403
 
 
 class Identity(NamedTuple):
@@ -47,35 +49,31 @@ class Identity(NamedTuple):
 async def load_identity(client: ApiClient, namespace: str, now: datetime) -> Identity:
     """Return what the Secret has, or what was made and written there: of two that make one, the first counts.
 
+    A Secret that is empty is written to; one that is not there is created, where that is allowed.
+
     Raises:
         ApiError, aiohttp.ClientError, OSError: it can be neither read nor written.
+        RuntimeError: it is not there and may not be created, or others write it again and again.
     """
-    for final in (False, True):
-        try:
-            found = await client.get(SECRETS, SECRET, namespace=namespace)
-        except ApiError as error:
-            if not error.not_found:
-                raise
-            body = _secret(namespace, Identity(make_key_pair(now), secrets.token_bytes(_KEY_BYTES)))
-            try:
-                await client.create(SECRETS, body, namespace=namespace)
-            except ApiError as refused:
-                if not refused.conflict or final:
-                    raise
-            continue
-        identity = _read(found)
+    for _ in range(_ATTEMPTS):
+        found = await _get(client, namespace)
+        identity = _read(found) if found is not None else None
         if identity is not None and is_usable(identity.pair, now):
             return identity
-        log.warning("the certificate is not usable, another is made", secret=SECRET, namespace=namespace)
         users = identity.users_key if identity is not None else secrets.token_bytes(_KEY_BYTES)
-        body = _secret(namespace, Identity(make_key_pair(now), users))
-        body["metadata"]["resourceVersion"] = found["metadata"]["resourceVersion"]
-        await client.replace(SECRETS, SECRET, body, namespace=namespace)
-    found = await client.get(SECRETS, SECRET, namespace=namespace)
-    identity = _read(found)
-    if identity is None:
-        raise RuntimeError(f"Secret {namespace}/{SECRET} has no keys although they were just written; delete it")
-    return identity
+        made = _data(Identity(make_key_pair(now), users))
+        log.info("a certificate is made", secret=SECRET, namespace=namespace, instead=bool(found and found.get("data")))
+        try:
+            if found is None:
+                await client.create(SECRETS, _secret(namespace, made), namespace=namespace)
+            else:
+                await client.replace(SECRETS, SECRET, {**found, "data": made}, namespace=namespace)
+        except ApiError as refused:
+            if found is None and refused.status == _FORBIDDEN:
+                raise RuntimeError(f"Secret {namespace}/{SECRET} is not there; apply deploy/rbac") from refused
+            if not refused.conflict and not refused.not_found:
+                raise
+    raise RuntimeError(f"Secret {namespace}/{SECRET} has no keys although they were just written; delete it")
 
 
 async def publish(client: ApiClient, namespace: str, url: str, certificate: bytes) -> None:
@@ -89,14 +87,27 @@ async def publish(client: ApiClient, namespace: str, url: str, certificate: byte
     await client.apply(CONFIGMAPS, CONFIGMAP, body, field_manager=MANAGER, namespace=namespace)
 
 
-def _secret(namespace: str, identity: Identity) -> dict[str, Any]:
-    values = {_CERTIFICATE: identity.pair.certificate, _KEY: identity.pair.key, _USERS: identity.users_key}
+async def _get(client: ApiClient, namespace: str) -> dict[str, Any] | None:
+    try:
+        return await client.get(SECRETS, SECRET, namespace=namespace)
+    except ApiError as error:
+        if not error.not_found:
+            raise
+        return None
+
+
+def _secret(namespace: str, data: dict[str, str]) -> dict[str, Any]:
     return {
         "apiVersion": SECRETS.api_version,
         "kind": SECRETS.kind,
         "metadata": {"name": SECRET, "namespace": namespace},
-        "data": {name: base64.b64encode(value).decode() for name, value in values.items()},
+        "data": data,
     }
+
+
+def _data(identity: Identity) -> dict[str, str]:
+    values = {_CERTIFICATE: identity.pair.certificate, _KEY: identity.pair.key, _USERS: identity.users_key}
+    return {name: base64.b64encode(value).decode() for name, value in values.items()}
 
 
 def _read(secret: dict[str, Any]) -> Identity | None:

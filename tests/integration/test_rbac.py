@@ -158,6 +158,27 @@ def test_latency_may_move_a_pod_and_answer_meters_and_agents(secured: LocalClust
         assert _refused(process) == []
 
 
+def test_latency_writes_its_keys_and_applying_the_manifests_again_leaves_them(
+    secured: LocalCluster, start: Start
+) -> None:
+    api, path = secured.api(), f"/api/v1/namespaces/{NAMESPACE}"
+
+    def data() -> dict[str, dict[str, str]]:
+        return {kind: api.request("GET", f"{path}/{kind}/berth-latency").get("data", {}) for kind in KEPT}
+
+    process = start("latency")
+    written = eventually(
+        data, accept=lambda found: all(set(found[kind]) == KEPT[kind] for kind in KEPT), what="keys and address"
+    )
+    assert _refused(process) == []
+    secured.kubectl("apply", "--server-side", "-f", str(MANIFESTS))
+    assert data() == written
+    api.close()
+
+
+KEPT = {"secrets": {"tls.crt", "tls.key", "users.key"}, "configmaps": {"url", "ca.crt"}}
+"""What the latency controller writes into objects that the manifests have."""
+
 FORBIDDEN = [
     ("", "pods", "", "create"),
     ("", "pods", "", "update"),
@@ -227,6 +248,12 @@ def _may(cluster: LocalCluster, who: str, group: str, resource: str, subresource
 @pytest.mark.parametrize("name", CONTROLLERS)
 def test_what_no_controller_may_do(secured: LocalCluster, name: str) -> None:
     assert [item for item in FORBIDDEN if _may(secured, name, *item)] == []
+
+
+@pytest.mark.parametrize("name", CONTROLLERS)
+@pytest.mark.parametrize("kind", ["secrets", "configmaps"])
+def test_no_controller_creates_secrets_or_configmaps(secured: LocalCluster, name: str, kind: str) -> None:
+    assert not _may(secured, name, "", kind, "", "create", namespace=NAMESPACE)
 
 
 @pytest.mark.parametrize("item", ONLY, ids=lambda item: f"{item[3]} {'/'.join(filter(None, item[1:3]))}")
