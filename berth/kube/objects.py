@@ -243,6 +243,8 @@ class PodSpec(Struct):
     scheduling_gates: list[PodSchedulingGate] = []
     resource_claims: list[PodResourceClaim] = []
     scheduling_group: dict[str, Any] | None = None
+    omitted_entries: Int64 = 0
+    """no field of Kubernetes: how many entries of lists and maps a pod had that is kept without them"""
 
 
 class PodCondition(Struct):

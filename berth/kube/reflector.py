@@ -93,7 +93,7 @@ class Reflector(Generic[T]):
         # One pass over a line is half as fast again as finding the object first and then decoding it.
         event_type = msgspec.defstruct("WatchEvent", [("type", str), ("object", resource.type)], gc=False)
         self._event_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(event_type)
-        self._interning = PodInterning() if resource.type is Pod else None
+        self._interning = PodInterning() if issubclass(resource.type, Pod) else None
         self._handlers: list[Handler[T]] = []
         self._batch_handlers: list[Callable[[], None]] = []
         self._version = ""

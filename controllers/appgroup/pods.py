@@ -12,10 +12,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from berth.api.labels import membership
+from berth.api.labels import LABEL_APPGROUP, LABEL_WORKLOAD, membership
 from berth.kube.objects import ObjectMeta
 from berth.kube.resources import Resource
 from berth.network.groups import GroupKey
+
+_LABELS: Final = (LABEL_APPGROUP, LABEL_WORKLOAD)
 
 
 class GroupPodSpec(msgspec.Struct, gc=False, rename="camel"):
@@ -36,6 +38,12 @@ class GroupPod(msgspec.Struct, gc=False, rename="camel"):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: GroupPodSpec = msgspec.field(default_factory=GroupPodSpec)
     status: GroupPodStatus = msgspec.field(default_factory=GroupPodStatus)
+
+    def __post_init__(self) -> None:
+        """Let go of what no status depends on: a pod may have a hundred thousand labels."""
+        metadata = self.metadata
+        metadata.labels = {key: metadata.labels[key] for key in _LABELS if key in metadata.labels}
+        metadata.annotations, metadata.owner_references = {}, []
 
 
 GROUP_PODS: Final = Resource("", "v1", "pods", "Pod", GroupPod)

@@ -15,6 +15,7 @@ from berth.kube.resources import Resource
 from berth.runtime.component import ComponentContext, run_together
 from berth.runtime.workqueue import WorkQueue
 from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.large_pods import BOUNDED_PODS
 from controllers.latency.callers import Callers
 from controllers.latency.candidates import STORAGE, Candidates
 from controllers.latency.certificate import server_context
@@ -67,7 +68,7 @@ class LatencyController:
             (kinds.LATENCY_POLICIES, handlers.policy_changed),
             (DEPLOYMENTS, handlers.deployment_changed),
             (AUTOSCALERS, handlers.autoscaler_changed),
-            (kinds.PODS, handlers.pod_changed),
+            (BOUNDED_PODS, handlers.pod_changed),
             (NETWORK_NODES, handlers.node_changed),
             (kinds.NAMESPACES, candidates.namespace_changed),
             *((storage, candidates.storage_changed) for storage in STORAGE),

@@ -20,6 +20,7 @@ from berth.kube.resources import Resource
 from berth.network.groups import GroupKey, relaxed
 from berth.scheduling.cache.bandwidth_annotations import annotated_bandwidth
 from berth.scheduling.cache.cache import REJECTION_SECONDS, Cache
+from berth.scheduling.cache.large_pods import BOUNDED_PODS
 from berth.scheduling.cache.node_changes import node_settings
 from berth.scheduling.cache.pod_record import PodRecord
 from berth.scheduling.cache.volumes import StorageObject
@@ -93,7 +94,7 @@ class EventHandlers:
         handlers: list[tuple[Resource[Any], Handler[Any]]] = [
             (kinds.NODES, self.on_node),
             (kinds.NAMESPACES, self.on_namespace),
-            (kinds.PODS, self.on_pod),
+            (BOUNDED_PODS, self.on_pod),
             (kinds.SERVICES, self.on_service),
             (kinds.APP_GROUPS, self.on_group),
             (kinds.NETWORK_TOPOLOGIES, self.on_topology),

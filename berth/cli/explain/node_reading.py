@@ -23,6 +23,7 @@ from berth.kube.resources import (
     SERVICES,
     Resource,
 )
+from berth.scheduling.cache.large_pods import BOUNDED_PODS, BoundedPod, cut_down
 from berth.scheduling.cache.pod_templates import PodTemplateCache
 from berth.scheduling.cache.volumes import StorageObject, claim_keys
 from berth.scheduling.simulation.inputs import READ
@@ -89,7 +90,7 @@ async def read_node_facts(
 
 
 def _pod(item: dict[str, Any]) -> Pod:
-    return msgspec.convert(without_null_fields(item, Pod), Pod)
+    return msgspec.convert(without_null_fields(item, Pod), BoundedPod)
 
 
 def _bound(item: dict[str, Any]) -> str:
@@ -101,7 +102,8 @@ def _bound(item: dict[str, Any]) -> str:
 
 
 def _as_waiting(pod: Pod) -> Pod:
-    """A pod as if it had no node yet."""
+    """A pod as if it had no node yet, as the scheduler has it."""
+    cut_down(pod)
     pod.spec.node_name = ""
     return pod
 
@@ -110,7 +112,7 @@ async def _waiting(client: ApiClient, schedulers: Iterable[str], namespace: str 
     found: list[Pod] = []
     for scheduler in schedulers:
         selector = f"spec.nodeName=,status.phase=Pending,spec.schedulerName={scheduler}"
-        found += await client.list_all(PODS, namespace=namespace, field_selector=selector)
+        found += await client.list_all(BOUNDED_PODS, namespace=namespace, field_selector=selector)
     return [pod for pod in found if pod.metadata.deletion_timestamp is None]
 
 
@@ -124,7 +126,7 @@ async def _members(client: ApiClient, names: Sequence[str]) -> list[Pod]:
     if not names:
         return []
     selector = f"{LABEL_APPGROUP} in ({','.join(names)})" if len(names) <= MAX_NAMED else LABEL_APPGROUP
-    return await client.list_all(PODS, label_selector=selector)
+    return await client.list_all(BOUNDED_PODS, label_selector=selector)
 
 
 async def _services(lists: OptionalLists, pods: Iterable[Pod]) -> list[Service]:
@@ -151,10 +153,10 @@ async def _neighbours(client: ApiClient, waiting: Sequence[Pod]) -> list[Pod]:
                 everywhere = everywhere or not term.namespace_selector.nothing
     selector = "spec.nodeName!="
     if everywhere or len(namespaces) > MAX_NAMED:
-        return await client.list_all(PODS, field_selector=selector)
+        return await client.list_all(BOUNDED_PODS, field_selector=selector)
     found: list[Pod] = []
     for namespace in sorted(namespaces):
-        found += await client.list_all(PODS, namespace=namespace, field_selector=selector)
+        found += await client.list_all(BOUNDED_PODS, namespace=namespace, field_selector=selector)
     return found
 
 

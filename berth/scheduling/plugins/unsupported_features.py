@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from berth.scheduling.cache.large_pods import MOST_ENTRIES
 from berth.scheduling.framework.plugin import FilterPlugin
 
 if TYPE_CHECKING:
@@ -42,6 +43,12 @@ class UnsupportedFeatures(FilterPlugin):
     def pre_filter(self, cycle: CycleState) -> str | None:
         """Names the fields."""
         info = cycle.pod
+        entries = info.pod.spec.omitted_entries
+        if entries:
+            return (
+                f"the pod has {entries} labels, annotations, selectors, ports, requests and the like, more than "
+                f"{MOST_ENTRIES}; use fewer"
+            )
         fields = unsupported_features(info.pod)
         if fields:
             return f"the pod uses fields that Berth does not implement: {', '.join(fields)}"

@@ -17,6 +17,7 @@ from berth.network.costs import NetworkCosts
 from berth.network.groups import Group, GroupKey
 from berth.scheduling.cache import ClusterState
 from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.large_pods import cut_down
 from berth.scheduling.cache.volumes import StorageObject
 from berth.scheduling.configuration import PlacementConfiguration
 from berth.scheduling.cycle import CycleListener, SchedulingCycle
@@ -191,6 +192,7 @@ class _Planner(CycleListener):
         return made
 
     def _update_pod(self, pod: Pod) -> None:
+        cut_down(pod)
         spec = pod.spec
         ours = self._configuration.profile_for(spec.scheduler_name) is not None
         if self._all_pods and not ours and not spec.node_name:

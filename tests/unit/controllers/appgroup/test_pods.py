@@ -136,3 +136,11 @@ def test_index_equals_a_recount(changes: list[GroupPod | tuple[str, str]]) -> No
             }
             assert {(facts.name, facts.node) for facts in index.of(GroupKey(namespace, group))} == expected
     assert len(index) == sum(1 for item in truth.values() if LABEL_APPGROUP in item.metadata.labels)
+
+
+def test_what_no_status_depends_on_is_not_kept() -> None:
+    many = {f"label-{number}": "x" for number in range(1000)}
+    labels = {LABEL_APPGROUP: "shop", LABEL_WORKLOAD: "web"}
+    metadata = ObjectMeta(name="web-1", labels=labels | many, annotations=many)
+    found = GroupPod(metadata=metadata)
+    assert (found.metadata.labels, found.metadata.annotations) == (labels, {})
