@@ -17,7 +17,6 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import aiohttp
-import msgspec
 import structlog
 
 from berth.kube.backoff import backoff as backoff
@@ -91,7 +90,6 @@ class ApiClient:
         self._before_write = before_write
         self._seconds = timeout
         self._retries = retries
-        self._encoder = msgspec.json.Encoder()
         self._page_factors: dict[str, int] = {}  # by path, of lists that have expired and not been read since
 
     async def __aenter__(self) -> Self:
@@ -370,7 +368,7 @@ class ApiClient:
             headers = await self.connection.headers()
             if request.body is not None:
                 headers["Content-Type"] = request.content_type
-            data = None if request.body is None else self._encoder.encode(request.body)
+            data = request.encoded()
             verb, plural = request.verb or request.method, request.resource.plural
             limit = self._before_write if request.method != "GET" else None
             seconds = self._seconds if limit is None else min(self._seconds, limit())

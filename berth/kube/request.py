@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from berth.kube.http_answer import LARGEST_BODY
 from berth.kube.resources import Resource
@@ -13,6 +16,8 @@ JSON_PATCH: Final = "application/json-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 JSON: Final = "application/json"
+_NOT_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""Characters that JSON has as they are, and YAML in a string does not: it refuses them, or reads line breaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,15 @@ class Request:
     """bytes of the answer at the most"""
     verb: str = ""
     """what the metrics call it; empty: as the method"""
+
+    def encoded(self) -> bytes | None:
+        """The body as JSON; of an apply as JSON that is the same in YAML, which the API server reads it as."""
+        if self.body is None:
+            return None
+        data = msgspec.json.encode(self.body)
+        if self.content_type != APPLY_PATCH:
+            return data
+        return _NOT_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", data.decode()).encode()
 
 
 def selection(label_selector: str | None, field_selector: str | None) -> dict[str, str]:

@@ -47,6 +47,27 @@ class TestVerbs:
                 answer = await client.apply(CONFIGMAPS, "a", body, field_manager=manager, namespace=namespace)
         assert msgspec.json.decode(answer)["data"] == {"k": "2"}
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            pytest.param("\x7f", id="DEL"),
+            pytest.param("\x80 \x9b31m \x9f", id="C1 control characters"),
+            pytest.param("a\x85b", id="NEL, a line break of YAML"),
+            pytest.param("a \u2028 b\u2029c", id="line and paragraph separators, too"),
+            pytest.param("\ufeffa\ufeff", id="byte order marks"),
+            pytest.param("\ufffe\uffff", id="no characters"),
+            pytest.param("a\r\n\tb \x00\x1b[31m", id="what JSON escapes itself"),
+            pytest.param('\\u0085 \\\x85 \\\\ " \U0001f6a2 \ue000', id="backslashes and emoji"),
+        ],
+    )
+    async def test_apply_writes_what_is_a_command_or_a_line_break_for_yaml(
+        self, cluster: LocalCluster, namespace: str, text: str
+    ) -> None:
+        async with client_of(cluster) as client:
+            body = config_map("a", k=text)
+            answer = await client.apply(CONFIGMAPS, "a", body, field_manager="berth-test", namespace=namespace)
+        assert msgspec.json.decode(answer)["data"] == {"k": text}
+
     async def test_list_with_selectors(self, cluster: LocalCluster, namespace: str) -> None:
         async with client_of(cluster) as client:
             for name, part in (("a", "x"), ("b", "y")):
