@@ -320,7 +320,7 @@ class ApiClient:
                 await self._renew(generation)
             if response.status != 200:
                 async with asyncio.timeout(self._seconds):
-                    words = await read_body(response, LARGEST_REFUSAL)
+                    words = await read_body(response.content, LARGEST_REFUSAL)
                 raise error_from_response(response.status, words, response.headers.get("Retry-After"))
             reader = Lines()
             async for chunk in response.content.iter_any():

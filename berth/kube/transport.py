@@ -77,7 +77,7 @@ class Transport:
             async with session.request(
                 method, self._url(path), params=params, data=body, headers=headers, timeout=timeout, **self._route()
             ) as response:
-                body = await read_body(response, largest)
+                body = await read_body(response.content, largest)
                 return HttpAnswer(response.status, body, response.headers.get("Retry-After"))
 
     async def watch(self, path: str, *, params: dict[str, str], silence_seconds: float) -> aiohttp.ClientResponse:
@@ -107,15 +107,15 @@ class Transport:
         return route
 
 
-async def read_body(response: aiohttp.ClientResponse, largest: int) -> bytes:
-    """Read the body of an answer of aiohttp.
+async def read_body(content: aiohttp.StreamReader, largest: int) -> bytes:
+    """Read the body of an answer of aiohttp to its end.
 
     Raises:
         TooLargeError: it has more bytes than that.
     """
     parts: list[bytes] = []
     size = 0
-    async for part in response.content.iter_any():
+    async for part in content.iter_any():
         size += len(part)
         if size > largest:
             raise TooLargeError(f"a body of more than {largest} bytes")

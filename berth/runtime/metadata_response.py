@@ -22,7 +22,10 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from berth.kube.decoding import at_any_depth
 from berth.kube.errors import retry_after_seconds
+from berth.kube.http_answer import LARGEST_BODY
+from berth.kube.lines import Lines
 from berth.kube.reflector import CHANGES
+from berth.kube.transport import read_body
 
 log = structlog.get_logger(__name__)
 
@@ -111,7 +114,8 @@ class MetadataResponse(aiohttp.ClientResponse):
         """Read the body as JSON, whatever type it states.
 
         Raises:
-            json.JSONDecodeError: it is none; kopf knows no other error, and would end with it.
+            json.JSONDecodeError: it is none; with any other error kopf ends.
+            TooLargeError: it is larger than any; kopf is to end.
         """
         return at_any_depth(_read, await self.read())
 
@@ -121,7 +125,7 @@ class MetadataResponse(aiohttp.ClientResponse):
 
 
 class _MetadataLines:
-    """A stream whose chunks are whole lines of JSON."""
+    """A stream whose chunks are whole lines of JSON; neither it as a whole nor one of them goes on without end."""
 
     def __init__(self, content: aiohttp.StreamReader) -> None:
         self._content = content
@@ -129,14 +133,14 @@ class _MetadataLines:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._content, name)
 
+    async def read(self) -> bytes:
+        return await read_body(self._content, LARGEST_BODY)
+
     async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
-        parts: list[bytes] = []
+        lines = Lines()
         async for chunk in self._content.iter_chunked(size):
-            *lines, rest = chunk.split(b"\n")
-            for line in lines:
-                yield at_any_depth(_reduced, b"".join((*parts, line))) + b"\n"
-                parts.clear()
-            parts.append(rest)
+            for line in lines.feed(chunk):
+                yield at_any_depth(_reduced, line) + b"\n"
 
 
 def _read(body: bytes) -> Any:

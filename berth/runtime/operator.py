@@ -33,6 +33,7 @@ from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.connection import Connection, ConnectionConfigError
 from berth.kube.errors import ApiError
 from berth.kube.history import went_back
+from berth.kube.http_answer import TooLargeError
 from berth.kube.metrics import WATCH_AGE, WATCH_EVENTS
 from berth.kube.page_size import PAGE_GROWTH
 from berth.kube.resources import Resource
@@ -230,6 +231,9 @@ class Operator:
         settings.watching.inactivity_timeout = SILENT_SECONDS
         try:
             await kopf.operator(registry=registry, settings=settings, clusterwide=True, stop_flag=stop)
+        except TooLargeError:
+            self._pages.clear()
+            raise
         finally:
             stop.set()  # kopf waits for it in a thread of the loop's executor, without which the loop cannot close
 

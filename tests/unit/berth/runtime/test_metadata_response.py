@@ -9,7 +9,10 @@ import aiohttp
 import pytest
 from kopf._cogs.clients.errors import APIError, check_response
 
+from berth.kube import lines
 from berth.kube.decoding import MAX_DEPTH
+from berth.kube.http_answer import TooLargeError
+from berth.runtime import metadata_response
 from berth.runtime.metadata_response import MetadataResponse
 from tests.support.api_server import Answer, api_server
 
@@ -154,6 +157,29 @@ async def test_every_line_of_a_watch_is_read_at_any_depth(size: int) -> None:
             assert answer.content.at_eof()
     assert [read[0], *read[2:]] == [PLAIN, b"", b"<html>", PLAIN, b""]
     assert json.loads(read[1]) == CUT
+
+
+@pytest.mark.parametrize("status", [200, 503], ids=["a list", "a refusal"])
+async def test_an_answer_without_end_is_refused(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would take all memory, within the time that kopf has for it."""
+    monkeypatch.setattr(metadata_response, "LARGEST_BODY", 100)
+    page = as_json({**PAGE, "items": [OBJECT]})
+    with api_server(lambda _: Answer(status, page)) as server:
+        async with aiohttp.ClientSession(response_class=MetadataResponse) as session, session.get(server.url) as answer:
+            with pytest.raises(TooLargeError, match="a body of more than 100 bytes"):
+                await (answer.json() if status == 200 else check_response(answer))
+
+
+async def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would take all memory, and no silence would tell."""
+    monkeypatch.setattr(lines, "LARGEST_LINE", 100)
+    whole = as_json({"type": "ADDED", "object": OBJECT})
+    with api_server(lambda _: Answer(200, whole + b"\n" + b"x" * 101)) as server:
+        async with aiohttp.ClientSession(response_class=MetadataResponse) as session, session.get(server.url) as answer:
+            chunks = answer.content.iter_chunked(len(whole) + 1)
+            assert json.loads(await anext(chunks))["object"] == {"metadata": KEY}
+            with pytest.raises(ValueError, match="a line of more than 100 bytes"):
+                await anext(chunks)
 
 
 @pytest.mark.parametrize(

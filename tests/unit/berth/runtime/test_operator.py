@@ -22,6 +22,7 @@ from berth.kube.connection import Connection, load_connection
 from berth.kube.events import EventRecorder
 from berth.kube.precedence import Precedence
 from berth.kube.resources import APP_GROUPS, NETWORK_TOPOLOGIES, Resource
+from berth.runtime import metadata_response
 from berth.runtime import operator as operator_module
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
@@ -218,6 +219,28 @@ async def test_a_list_that_expires_between_pages_is_read_in_larger_ones(tmp_path
 
     _, asked = await followed_until(LIST_PAGE + 3, tmp_path, answer)
     assert asked == [LIST_PAGE] * 2 + [4 * LIST_PAGE] * 2
+
+
+async def test_pages_that_have_grown_too_large_to_be_read_are_small_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else no later list of these objects would be read."""
+    monkeypatch.setattr(metadata_response, "LARGEST_BODY", 20_000)
+    first: list[int] = []
+
+    def answer(request: Request) -> Answer:
+        url = URL(request.path)
+        if url.path.endswith(APP_GROUPS.plural) and request.headers["user-agent"] == AGENT:
+            if "continue" not in url.query:
+                first.append(int(url.query["limit"]))
+            elif len(first) == 1:
+                return refusal(410, "Expired")
+            if len(first) == 2:
+                return Answer(200, b" " * 20_001)
+        return appgroups_in_pages(request)
+
+    await followed_until(LIST_PAGE + 3, tmp_path, answer)
+    assert first == [LIST_PAGE, 4 * LIST_PAGE, LIST_PAGE]
 
 
 async def test_a_watch_that_was_broken_off_is_listed_anew_where_the_server_has_gone_back(tmp_path: Path) -> None:
