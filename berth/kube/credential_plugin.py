@@ -22,8 +22,11 @@ from berth.kube.decoding import without_nulls
 
 PLUGIN_SECONDS = 180.0
 """Seconds for an answer: as long as such programs themselves wait for somebody to log in."""
+LARGEST_ANSWER = 2**20
+"""Bytes of an answer: a token has thousands, a certificate with its chain some ten thousand."""
+_CHUNK = 2**16
 _SHOWN = 2000
-"""Characters of a plugin's last words that are told."""
+"""Bytes of a plugin's last words that are told."""
 
 
 class CredentialPlugin:
@@ -63,7 +66,7 @@ class CredentialPlugin:
         code, said, words = await self._answer()
         name = self._command[0]
         if code != 0:
-            text = words.decode(errors="replace").strip()[-_SHOWN:]
+            text = words.decode(errors="replace").strip()
             raise ConfigException(f"exec: {name} ended with {code}{': ' if text else ''}{text}")
         try:
             answer = json.loads(said)
@@ -92,7 +95,8 @@ class CredentialPlugin:
         )
         try:
             async with asyncio.timeout(PLUGIN_SECONDS):
-                said, words = await process.communicate()
+                said, words = await asyncio.gather(_answer_of(process, self._command[0]), _last_words(process))
+                await process.wait()
         except TimeoutError as error:
             raise ConfigException(f"exec: {self._command[0]} gave no answer within {PLUGIN_SECONDS:g} s") from error
         finally:
@@ -103,4 +107,21 @@ class CredentialPlugin:
                     else:  # with its children, who may hold its pipes
                         os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()
-        return process.returncode, said, words or b""
+        return process.returncode, said, words
+
+
+async def _answer_of(process: asyncio.subprocess.Process, name: str) -> bytes:
+    pipe, said = process.stdout, bytearray()
+    assert pipe is not None
+    while part := await pipe.read(_CHUNK):
+        said += part
+        if len(said) > LARGEST_ANSWER:
+            raise ConfigException(f"exec: {name} prints more than {LARGEST_ANSWER} bytes, which is no ExecCredential")
+    return bytes(said)
+
+
+async def _last_words(process: asyncio.subprocess.Process) -> bytes:
+    words = b""
+    while process.stderr is not None and (part := await process.stderr.read(_CHUNK)):
+        words = (words + part)[-_SHOWN:]
+    return words

@@ -57,6 +57,25 @@ async def test_one_that_gives_no_answer_is_ended_and_told(tmp_path: Path, monkey
     os.close(reader)
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("while True: print('x' * 10_000)", id="while it goes on"),
+        pytest.param("print('x' * 2_000_000); import sys; sys.stdout.close()", id="and ends by itself"),
+    ],
+)
+async def test_one_that_does_not_stop_talking_is_ended_and_told(tmp_path: Path, code: str) -> None:
+    """It would take all memory long before its time is over."""
+    with pytest.raises(ConnectionConfigError, match=r"prints more than 1048576 bytes, which is no ExecCredential"):
+        await run(tmp_path, code)
+
+
+async def test_of_what_one_says_beside_its_answer_the_last_is_told(tmp_path: Path) -> None:
+    code = "import sys; sys.stderr.write('x' * 3_000_000 + 'log in first'); sys.exit(1)"
+    with pytest.raises(ConnectionConfigError, match=r"ended with 1: x{1988}log in first;"):
+        await run(tmp_path, code)
+
+
 async def test_one_that_is_not_waited_for_any_more_is_ended(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
