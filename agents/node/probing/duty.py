@@ -155,7 +155,7 @@ class ProbingDuty:
                 bandwidth=self._bandwidth(),
                 throughput=self._throughput(),
             )
-            if not publication.due(status, now.boot):
+            if not publication.due(status, now.boot, settling=self._measurements.settling(now.boot)):
                 continue
             publication.tried(now.boot)
             try:

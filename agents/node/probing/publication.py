@@ -33,8 +33,17 @@ class Publication:
         self._written: ProbeReportStatus | None = None
         self._tried: float | None = None
 
-    def due(self, status: ProbeReportStatus, now: float) -> bool:
-        """Return whether a status should be written now, ``now`` in seconds since the machine started."""
+    def due(self, status: ProbeReportStatus, now: float, *, settling: bool = False) -> bool:
+        """Return whether a status should be written now.
+
+        Args:
+            status: what there is to say.
+            now: seconds since the machine started.
+            settling: whether peers are measured and nothing can be said of any yet; it will be soon, and one without
+                them would keep them waiting.
+        """
+        if settling:
+            return False
         if self._tried is None:
             # An empty report says nothing that its absence does not.
             return bool(status.peers or (status.bandwidth and status.bandwidth.samples))

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 import pytest
 from icmplib import ICMPSocketError, NameLookupError
 
+from agents.node import boot_clock
 from agents.node.probing.exhaustion import exhausted
 from agents.node.probing.icmp import Icmp
-from agents.node.probing.measurements import Measurements
+from agents.node.probing.measurements import LONGEST_WAIT, Measurements
 from agents.node.probing.rounds import Prober, Target
 from tests.support.probing import free_port, running_responder
 
@@ -52,7 +53,7 @@ def test_a_round_without_descriptors_is_disturbed_and_no_loss(monkeypatch: pytes
         with no_descriptors():
             assert not measurements.add(prober.run(targets))
         assert measurements.rounds_dropped == 1
-        [found] = measurements.peers(0.0)
+        [found] = measurements.peers(boot_clock.now() + LONGEST_WAIT)
         assert (found.node, found.figures.loss) == ("a", 0.0)
         assert measurements.add(prober.run(targets)), "it goes on with the next one"
 

@@ -78,6 +78,16 @@ def test_the_first_report_is_written_at_once_if_it_says_anything() -> None:
 
 
 @pytest.mark.parametrize(
+    "publication", [Publication(), published(status(peer()), 0.0)], ids=["the first", "after a sleep"]
+)
+def test_none_is_written_while_nothing_can_be_said_of_any_peer(publication: Publication) -> None:
+    """One of the link alone would keep what is said of peers, a moment later, waiting."""
+    found = status().model_copy(update={"bandwidth": link()})
+    assert publication.due(found, 2 * HEARTBEAT_SECONDS)
+    assert not publication.due(found, 2 * HEARTBEAT_SECONDS, settling=True)
+
+
+@pytest.mark.parametrize(
     ("seconds", "after", "expected"),
     [
         pytest.param(WRITE_SECONDS - 1, status(peer(p90=1)), False, id="change, too soon"),
