@@ -16,7 +16,7 @@ import msgspec
 import structlog
 
 from berth.api.errors import InvalidObjectError
-from berth.api.labels import WEIGHTS_ALLOCATED
+from berth.api.labels import LABEL_SEGMENT, WEIGHTS_ALLOCATED
 from berth.api.networktopology import API_VERSION, KIND, NetworkTopology
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.custom_object import decoded
@@ -108,10 +108,16 @@ class AllocationWriter:
         self._known = {key: known for key, known in self._known.items() if key in objects}
         for key, obj in objects.items():
             known = await self._read(key, obj)
-            now = shown(known.budgets, usage)
+            now = shown(self._counted(known.budgets), usage)
             between = WRITE_SECONDS if known.says is None else seconds_between(known.budgets, known.says, now)
             if between is not None and self.cache.clock() - known.time >= between:
                 await self._write(obj, known, now)
+
+    def _counted(self, budgets: Usage) -> Usage:
+        """Those budgets that calls are counted for: what is taken of others is not known, and not 0."""
+        if self.cache.state.segments_count:
+            return budgets
+        return {pair: amount for pair, amount in budgets.items() if pair.topology_key != LABEL_SEGMENT}
 
     def _half_counted(self) -> bool:
         """Whether to wait for sums that are whole."""

@@ -21,17 +21,25 @@ class NodePlaces:
         self._version = -1
         self._many = False
 
-    def of(self, slot: int, version: int) -> Place:
-        """Where the node in a slot stands; without its segment while nodes are in more than MOST_PLACES.
+    def segments_count(self, version: int) -> bool:
+        """Whether nodes are told apart by their segments; not while they are in more than MOST_PLACES.
 
         Args:
-            slot: of a node.
             version: that of the nodes' labels.
         """
         if version != self._version:
             nodes = self._nodes.nodes[: self._nodes.count]
             self._version = version
             self._many = len({Place.of(node.metadata.labels) for node in nodes if node is not None}) > MOST_PLACES
+        return not self._many
+
+    def of(self, slot: int, version: int) -> Place:
+        """Where the node in a slot stands; without its segment where these do not count.
+
+        Args:
+            slot: of a node.
+            version: that of the nodes' labels.
+        """
         node = self._nodes.nodes[slot]
         place = Place() if node is None else Place.of(node.metadata.labels)
-        return replace(place, segment="") if self._many else place
+        return place if self.segments_count(version) else replace(place, segment="")

@@ -155,6 +155,11 @@ class ClusterState:
         """Where the node in a slot stands, as far as costs go by it."""
         return self._places.of(slot, self.static_version)
 
+    @property
+    def segments_count(self) -> bool:
+        """Whether places of nodes have segments; not where there are too many."""
+        return self._places.segments_count(self.static_version)
+
     # Nodes
 
     def update_node(self, node: Node) -> int:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.api.labels import LABEL_ZONE, WEIGHTS_ALLOCATED
+from berth.api.labels import LABEL_SEGMENT, LABEL_ZONE, WEIGHTS_ALLOCATED
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.objects import CustomObject, Service
@@ -118,6 +118,23 @@ def test_what_is_taken_follows_the_pods() -> None:
     world.cache.delete_pod(member("b1", "b", on="n2"))
     assert world.look(WRITE_SECONDS) == "0"
     assert world.server.writes == 3
+
+
+@pytest.mark.parametrize(("most", "told"), [(2, "100"), (1, None)], ids=["few places", "too many to count by"])
+def test_what_is_taken_between_segments_is_not_told_as_0_where_they_do_not_count(
+    most: int, told: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("berth.scheduling.cache.places.MOST_PLACES", most)
+    world = World(weight_set("UserDefined", segments={"s1>s2": {"networkCost": 5, "bandwidthCapacity": "1000"}}))
+    for name, segment in (("n1", "s1"), ("n2", "s2")):
+        world.cache.update_node(zoned(name, "z1", labels={LABEL_SEGMENT: segment}))
+    world.place("a1", "n1")
+    world.place("b1", "n2")
+    assert world.look() == told
+    monkeypatch.setattr("berth.scheduling.cache.places.MOST_PLACES", 2)
+    world.cache.update_node(zoned("n3", "z2"))
+    world.cache.delete_node(zoned("n3", "z2"))
+    assert world.look(WRITE_SECONDS) == "100"
 
 
 def test_our_own_writes_and_a_restart_are_no_reason_to_write() -> None:
