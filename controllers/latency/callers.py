@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -71,7 +72,8 @@ class Callers:
         if not token or len(token) > MAX_TOKEN:
             return None
         key = hashlib.sha256(token.encode(errors="surrogateescape")).digest()
-        if key in self._known:
+        # Not asked first whether it is there, as `get` does too: it may expire in between.
+        with suppress(KeyError):
             return self._known[key]
         task = self._asking.get(key)
         if task is None:
