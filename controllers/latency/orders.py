@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -40,8 +39,8 @@ class Orders:
     def __init__(self, clock: Callable[[], float]) -> None:
         """Begin without any; `clock` tells seconds of a monotonic clock."""
         self._clock = clock
-        self._waiting: dict[str, deque[ProbeOrder]] = {}
-        self._news: dict[str, asyncio.Event] = {}
+        self._waiting: dict[str, dict[str, ProbeOrder]] = {}
+        self._news: dict[str, set[asyncio.Event]] = {}
         self._sent: dict[str, _Sent] = {}
         self._rounds: dict[str, _Round] = {}
         self._numbers = itertools.count(1)
@@ -54,22 +53,33 @@ class Orders:
             order = ProbeOrder(id=str(next(self._numbers)), address=address)
             asked.ids.add(order.id)
             self._sent[order.id] = _Sent(policy, node)
-            self._waiting.setdefault(node, deque(maxlen=MOST_WAITING)).append(order)
-            if node in self._news:
-                self._news[node].set()
+            waiting = self._waiting.setdefault(node, {})
+            waiting[order.id] = order
+            if len(waiting) > MOST_WAITING:
+                del waiting[next(iter(waiting))]
+            for news in self._news.get(node, ()):
+                news.set()
 
     async def wait(self, node: str, seconds: float) -> tuple[ProbeOrder, ...]:
         """Return the orders for a node as soon as there are any; none after that time."""
         if not self._waiting.get(node):
-            news = self._news.setdefault(node, asyncio.Event())
-            news.clear()
-            try:
-                async with asyncio.timeout(seconds):
-                    await news.wait()
-            except TimeoutError:
-                return ()
-        orders = self._waiting.pop(node, ())
-        return tuple(order for order in orders if order.id in self._sent)
+            await self._wait(node, seconds)
+        return tuple(self._waiting.pop(node, {}).values())
+
+    async def _wait(self, node: str, seconds: float) -> None:
+        """Until there is news for a node, or that time is over; nothing is kept of a node whose agent does not come."""
+        news = asyncio.Event()
+        waiters = self._news.setdefault(node, set())
+        waiters.add(news)
+        try:
+            async with asyncio.timeout(seconds):
+                await news.wait()
+        except TimeoutError:
+            pass
+        finally:
+            waiters.discard(news)
+            if not waiters:
+                self._news.pop(node, None)
 
     def answer(self, node: str, answer: ProbeAnswer) -> str | None:
         """Take an answer in; returns the policy that it is for, None where nobody asked that node."""
@@ -97,4 +107,8 @@ class Orders:
         """What a policy has asked for is no longer awaited."""
         asked = self._rounds.pop(policy, None)
         for order in asked.ids if asked is not None else ():
-            del self._sent[order]
+            node = self._sent.pop(order).node
+            waiting = self._waiting.get(node, {})
+            waiting.pop(order, None)
+            if not waiting:
+                self._waiting.pop(node, None)

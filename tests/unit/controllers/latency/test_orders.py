@@ -86,3 +86,29 @@ def test_users_of_no_address_are_silent_at_once(orders: Orders) -> None:
     assert not orders.silent(POLICY)
     orders.ask(POLICY, ["a"], [])
     assert orders.silent(POLICY)
+
+
+async def test_nothing_is_kept_of_nodes_and_policies_that_are_gone(orders: Orders, clock: Clock) -> None:
+    for at in range(100):
+        node = f"n{at}"
+        assert await orders.wait(node, 0) == ()
+        orders.ask(f"shop/{at}", [node], ["203.0.113.7"])
+        orders.forget(f"shop/{at}")
+    assert [len(kept) for kept in (orders._waiting, orders._news, orders._sent, orders._rounds)] == [0, 0, 0, 0]
+
+
+async def test_one_that_goes_away_leaves_the_other_waiting_who_came_in_its_place(orders: Orders) -> None:
+    old, new = (asyncio.create_task(orders.wait("a", 60)) for _ in range(2))
+    await asyncio.sleep(0)
+    old.cancel()
+    await asyncio.wait({old})
+    orders.ask(POLICY, ["a"], ["203.0.113.7"])
+    assert len(await new) == 1
+
+
+async def test_two_that_wait_for_one_node_are_both_woken(orders: Orders) -> None:
+    waiting = [asyncio.create_task(orders.wait("a", 60)) for _ in range(2)]
+    await asyncio.sleep(0)
+    orders.ask(POLICY, ["a"], ["203.0.113.7"])
+    found = await asyncio.gather(*waiting)
+    assert sorted(len(each) for each in found) == [0, 1]
