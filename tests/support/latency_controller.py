@@ -52,6 +52,8 @@ class LatencyController:
         """what they are told, one at a time"""
         self.refusals = 0
         """messages of node agents that are refused from now on"""
+        self.retry_after = ""
+        """what refusals say in that header; empty: nothing"""
         self._news = asyncio.Condition()
         self.says(Instructions(interval=0.5))
 
@@ -81,7 +83,7 @@ class LatencyController:
         message = msgspec.json.decode(await request.read(), type=ProbeAnswers)
         if self.refusals:
             self.refusals -= 1
-            return web.Response(status=503)
+            return web.Response(status=503, headers=self._headers())
         async with self._news:
             self.tokens.append(request.headers.get("Authorization", ""))
             self.answers += message.answers
@@ -96,7 +98,10 @@ class LatencyController:
             self.tokens.append(request.headers.get("Authorization", ""))
             self.messages.append(message)
             self._news.notify_all()
-        return web.Response(status=self._status, body=self._body, headers={"Location": "/elsewhere"})
+        return web.Response(status=self._status, body=self._body, headers={"Location": "/elsewhere", **self._headers()})
+
+    def _headers(self) -> dict[str, str]:
+        return {"Retry-After": self.retry_after} if self.retry_after else {}
 
 
 def certificate_for(name: str, directory: Path) -> Path:

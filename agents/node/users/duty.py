@@ -15,9 +15,8 @@ from agents.node.probing.user_probes import FoundUser, UserTarget
 from agents.node.users.ledger import Ledger
 from agents.node.users.metrics import USERS
 from berth.api.latency_exchange import PROBES_PATH, PROBES_WAIT, ProbeAnswers, ProbeOrders
-from berth.kube.backoff import backoff
 from berth.runtime.component import run_together
-from berth.runtime.measuring.calls import ControllerCalls, Server, open_session, told
+from berth.runtime.measuring.calls import ControllerCalls, Server, open_session, pause_after, told
 
 log = structlog.get_logger(__name__)
 
@@ -76,7 +75,7 @@ class UserDuty:
                 await exchange()
             except (aiohttp.ClientError, OSError, ValueError) as error:
                 failures += 1
-                pause = backoff(failures - 1, base=self._pauses[0], cap=self._pauses[1])
+                pause = pause_after(error, failures, self._pauses)
                 tell = log.info if failures == 1 else log.debug
                 tell(failed, error=told(error), failures=failures, pause=round(pause, 1))
                 await asyncio.sleep(pause)

@@ -12,6 +12,8 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 import aiohttp
 
 from berth.api.text import one_line
+from berth.kube.backoff import backoff
+from berth.kube.errors import retry_after_seconds
 
 T = TypeVar("T")
 
@@ -71,6 +73,32 @@ class ReportServer:
         return Endpoint(self.url, certificates, None)
 
 
+class RefusedError(ValueError):
+    """The controller answered otherwise than with 200."""
+
+    def __init__(self, status: int, retry_after: float) -> None:
+        """Keep what it said.
+
+        Args:
+            status: of HTTP.
+            retry_after: seconds that it wants to be left alone for; 0: it does not say.
+        """
+        super().__init__(f"status {status}")
+        self.retry_after = retry_after
+
+
+def pause_after(error: Exception, failures: int, pauses: tuple[float, float]) -> float:
+    """Return how many seconds to wait after a message that failed, the last of so many: no less than it was asked to.
+
+    Args:
+        error: what became of it.
+        failures: from 1.
+        pauses: as :data:`PAUSES`.
+    """
+    asked = error.retry_after if isinstance(error, RefusedError) else 0.0
+    return max(asked, backoff(failures - 1, base=pauses[0], cap=pauses[1]))
+
+
 def open_session() -> aiohttp.ClientSession:
     """Return a session for :class:`ControllerCalls`, to be entered."""
     return aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
@@ -117,7 +145,7 @@ class ControllerCalls:
             timeout=aiohttp.ClientTimeout(total=seconds),
         ) as response:
             if response.status != 200:
-                raise ValueError(f"status {response.status}")
+                raise RefusedError(response.status, retry_after_seconds(response.headers.get("Retry-After")) or 0.0)
             body = bytearray()
             async for part in response.content.iter_any():
                 body += part

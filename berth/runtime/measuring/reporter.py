@@ -13,8 +13,7 @@ import msgspec
 import structlog
 
 from berth.api.latency_exchange import MAX_USERS, ROUND_TRIPS_PATH, Instructions
-from berth.kube.backoff import backoff
-from berth.runtime.measuring.calls import PAUSES, ControllerCalls, Server, open_session, told
+from berth.runtime.measuring.calls import PAUSES, ControllerCalls, Server, open_session, pause_after, told
 from berth.runtime.measuring.instructions import MAX_BYTES, decode_instructions
 from berth.runtime.measuring.metrics import REPORTS, TELLING, TOLD
 from berth.runtime.measuring.reports import Reports
@@ -74,7 +73,7 @@ class Reporter:
                 except (aiohttp.ClientError, OSError, ValueError) as error:
                     failures += 1
                     REPORTS.labels("failed").inc()
-                    pause = backoff(failures - 1, base=self._pauses[0], cap=self._pauses[1])
+                    pause = pause_after(error, failures, self._pauses)
                     tell = log.warning if failures == 1 else log.debug
                     tell("the latency controller was not told", error=told(error), failures=failures, pause=pause)
                     await asyncio.sleep(pause)

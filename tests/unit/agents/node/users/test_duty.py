@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from agents.node.probing.user_probes import FoundUser, UserTarget
 from agents.node.users.duty import UserDuty
@@ -80,6 +81,16 @@ async def test_nothing_is_lost_while_the_controller_refuses(controller: LatencyC
     async with stand.running():
         await controller.answered(len(ORDERS))
     assert {answer.id for answer in controller.answers} == {order.id for order in ORDERS}
+
+
+async def test_an_agent_that_is_told_to_come_later_does(controller: LatencyController, stand: Stand) -> None:
+    controller.refusals, controller.retry_after = 1, "7"
+    with capture_logs() as logs:
+        async with stand.running():
+            while not logs:
+                await asyncio.sleep(0.01)
+    assert logs[0]["event"] == "no orders to measure users"
+    assert logs[0]["pause"] == 7.0
 
 
 async def test_what_is_refused_is_told(controller: LatencyController, stand: Stand) -> None:

@@ -10,9 +10,18 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from berth.api.latency_exchange import MAX_USERS, ROUND_TRIPS_PATH, Identity, IdentitySource, Instructions
-from berth.runtime.measuring.calls import ControllerCalls, Endpoint, ReportServer, open_session
+from berth.runtime.measuring.calls import (
+    PAUSES,
+    ControllerCalls,
+    Endpoint,
+    RefusedError,
+    ReportServer,
+    open_session,
+    pause_after,
+)
 from berth.runtime.measuring.reporter import Reporter, waits_after
 from berth.runtime.measuring.reports import Reports
 from berth.runtime.measuring.users import UserTable
@@ -46,7 +55,9 @@ class Stand:
     async def call(self) -> bytes:
         """Send one message by itself."""
         async with open_session() as session:
-            return await ControllerCalls(self.server, session).post(ROUND_TRIPS_PATH, b"{}", bytes, seconds=30, most=99)
+            return await ControllerCalls(self.server, session).post(
+                ROUND_TRIPS_PATH, b'{"instance":"i","sequence":1}', bytes, seconds=30, most=99
+            )
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -150,6 +161,33 @@ async def test_a_message_without_an_answer_is_repeated(
     assert [user.microseconds for user in again.users] == [user.microseconds for user in failed.users]
     assert [user.microseconds for user in following.users] == [(30,)]
     assert stand.instructed[-1][1] == KEY
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"),
+    [
+        pytest.param("7", 7.0, id="seconds"),
+        pytest.param("86400", 60.0, id="a day"),
+        pytest.param("Wed, 21 Oct 2026 07:28:00 GMT", 0.0, id="a date"),
+        pytest.param("", 0.0, id="nothing"),
+    ],
+)
+async def test_who_is_told_to_come_later_does(
+    controller: LatencyController, stand: Stand, asked: str, seconds: float
+) -> None:
+    controller.says(b"", status=429)
+    controller.retry_after = asked
+    with pytest.raises(RefusedError) as refused:
+        await stand.call()
+    assert refused.value.retry_after == seconds
+    assert pause_after(refused.value, 1, PAUSES) >= seconds
+    with capture_logs() as logs:
+        async with stand.running():
+            while not logs:
+                await asyncio.sleep(0.01)
+    [pause] = [line["pause"] for line in logs if line["event"] == "the latency controller was not told"][:1]
+    assert pause >= seconds
+    assert pause <= max(seconds, 0.05)
 
 
 async def test_what_a_controller_hears_that_knows_of_no_policy_yet_is_told_again(
