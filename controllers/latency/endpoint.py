@@ -87,7 +87,8 @@ class Endpoint:
             raise web.HTTPBadRequest(text=text)
         new = self._sequences.is_new(caller.uid, message.instance, message.sequence)
         metrics.MESSAGES.labels("round_trips" if new else "again").inc()
-        return _answer(self._desk.round_trips(caller, message, new=new))
+        found = self._desk.round_trips(caller, message, new=new)
+        return _answer(msgspec.structs.replace(found, interval=self._intake.interval(caller.namespace)))
 
     async def probes(self, request: web.Request) -> web.Response:
         """A node agent answers, or waits for orders."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from cachetools import LRUCache
 
+from berth.api.latency_exchange import Instructions
 from controllers.latency.callers import Caller
 
 POD_RATE: Final = 2.0
@@ -18,6 +20,16 @@ NAMESPACE_RATE: Final = 100.0
 """Messages a second of the meters and routers of one namespace, on average."""
 NAMESPACE_BURST: Final = 400.0
 """Messages of one namespace at once."""
+INTERVAL: Final = Instructions().interval
+"""Seconds between messages of one meter or router, where those of its namespace are few."""
+LONGEST_INTERVAL: Final = 30.0
+"""Seconds at most, where they are many: what is older yields to what node agents measure."""
+MOST_NAMESPACES: Final = 1000
+"""Namespaces whose pods are counted, those that spoke last; in others the interval is the usual one."""
+MOST_SPEAKERS: Final = int(NAMESPACE_RATE * LONGEST_INTERVAL)
+"""Pods of a namespace that are counted: of more the interval is the longest one in any case."""
+REGULAR_SHARE: Final = 0.5
+"""Share of a namespace's rate for messages at intervals; the rest is for those that tell of a new user."""
 MOST_KEPT: Final = 20_000
 """Pods, and namespaces, that are remembered; those that spoke last."""
 
@@ -59,6 +71,8 @@ class Intake:
         """Begin; `clock` tells seconds of a monotonic clock."""
         self._pods = Rate(POD_RATE, POD_BURST, clock)
         self._namespaces = Rate(NAMESPACE_RATE, NAMESPACE_BURST, clock)
+        self._clock = clock
+        self._speakers: LRUCache[str, OrderedDict[str, float]] = LRUCache(MOST_NAMESPACES)
 
     def allows(self, caller: Caller, *, agent: bool) -> bool:
         """Return whether a message may be read, and count it if so.
@@ -66,7 +80,36 @@ class Intake:
         Node agents are all of one namespace, and as many as nodes: 5000 that ask every half a minute are more than a
         namespace may have. Each counts for itself.
         """
-        return self._pods.allows(caller.uid) and (agent or self._namespaces.allows(caller.namespace))
+        if not self._pods.allows(caller.uid):
+            return False
+        if agent:
+            return True
+        self._spoke(caller)
+        return self._namespaces.allows(caller.namespace)
+
+    def interval(self, namespace: str) -> float:
+        """Return the seconds between messages that a meter or router of a namespace is to keep to.
+
+        All of them together then have :data:`REGULAR_SHARE` of the rate, up to 1500 pods, and all of it up to 3000.
+        """
+        speakers = self._speakers.get(namespace)
+        if speakers is None:
+            return INTERVAL
+        before = self._clock() - 2 * LONGEST_INTERVAL
+        while speakers and next(iter(speakers.values())) < before:
+            speakers.popitem(last=False)
+        if not speakers:
+            del self._speakers[namespace]
+        return min(LONGEST_INTERVAL, max(INTERVAL, len(speakers) / (NAMESPACE_RATE * REGULAR_SHARE)))
+
+    def _spoke(self, caller: Caller) -> None:
+        speakers = self._speakers.get(caller.namespace)
+        if speakers is None:
+            speakers = self._speakers[caller.namespace] = OrderedDict()
+        speakers[caller.uid] = self._clock()
+        speakers.move_to_end(caller.uid)
+        if len(speakers) > MOST_SPEAKERS:
+            speakers.popitem(last=False)
 
 
 class Sequences:

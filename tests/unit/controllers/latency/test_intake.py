@@ -6,7 +6,7 @@ import pytest
 
 from berth.api.latency_exchange import PROBES_WAIT
 from controllers.latency.callers import Caller
-from controllers.latency.intake import NAMESPACE_BURST, POD_BURST, Intake, Rate, Sequences
+from controllers.latency.intake import INTERVAL, LONGEST_INTERVAL, NAMESPACE_BURST, POD_BURST, Intake, Rate, Sequences
 from tests.support.placement import Clock
 
 
@@ -45,6 +45,51 @@ def test_who_says_too_much_is_not_heard(pods: int, agent: bool, heard: float) ->
     intake = Intake(Clock())
     assert sum(intake.allows(of(number % pods), agent=agent) for number in range(100 * pods)) == heard
     assert intake.allows(of(0, "elsewhere")._replace(uid="other"), agent=False), "others are"
+
+
+@pytest.mark.parametrize(
+    ("pods", "seconds"),
+    [
+        pytest.param(1, 5.0, id="one"),
+        pytest.param(250, 5.0, id="as many as leave half of the rate to those in a hurry"),
+        pytest.param(1000, 20.0, id="four times as many"),
+        pytest.param(3000, 30.0, id="no more than so seldom"),
+    ],
+)
+def test_many_pods_of_a_namespace_are_asked_to_tell_less_often(pods: int, seconds: float) -> None:
+    clock = Clock()
+    intake = Intake(clock)
+
+    def heard() -> int:
+        """How many are, of all that tell once within the interval that they were told."""
+        found, pause = 0, intake.interval("shop") / pods
+        for number in range(pods):
+            found += intake.allows(of(number), agent=False)
+            clock.advance(pause)
+        return found
+
+    heard()
+    clock.advance(1.0)
+    assert intake.interval("shop") == pytest.approx(seconds)
+    assert intake.interval("elsewhere") == INTERVAL
+    assert [heard(), heard()] == [pods, pods]
+
+
+def test_pods_that_are_gone_do_not_count() -> None:
+    clock = Clock()
+    intake = Intake(clock)
+    for number in range(2000):
+        intake.allows(of(number), agent=False)
+    assert intake.interval("shop") > INTERVAL
+    clock.advance(2 * LONGEST_INTERVAL + 1)
+    assert intake.interval("shop") == INTERVAL
+    assert len(intake._speakers) == 0, "a namespace without any is not remembered"
+
+
+def test_node_agents_do_not_count() -> None:
+    intake = Intake(Clock())
+    assert all(intake.allows(of(number), agent=True) for number in range(2000))
+    assert intake.interval("shop") == INTERVAL
 
 
 @pytest.mark.parametrize(
