@@ -13,8 +13,13 @@ from grpclib.const import Cardinality, Handler, Status
 from grpclib.exceptions import GRPCError
 from grpclib.server import Server
 
-from agents.node.pinning.cri import LABEL_CONTAINER, LABEL_POD_UID
+from agents.node.pinning.cri import LABEL_CONTAINER, LABEL_POD_UID, RuntimeClient
 from agents.node.pinning.cri_messages import RUNNING, SERVICE, message
+
+PATIENCE = 60.0
+"""Seconds that an answer may take which comes, however busy the machine is."""
+HURRY = 0.05
+"""Seconds that are waited for one which does not."""
 
 
 @dataclass
@@ -78,6 +83,10 @@ class ScriptedRuntime:
         self.gate.set()
         await asyncio.gather(*self._updates, return_exceptions=True)
 
+    def says_nothing(self, method: str, request: Any) -> bool:
+        """Whether a call is never answered."""
+        return method in self.hangs or getattr(request, "container_id", "") in self.hangs_about
+
     def __mapping__(self) -> dict[str, Handler]:
         """Methods by path, as gRPC servers are asked for them."""
         return {
@@ -100,7 +109,7 @@ class ScriptedRuntime:
         async def serve(stream: Any) -> None:
             request = await stream.recv_message()
             self.asked.append(name)
-            if name in self.hangs or getattr(request, "container_id", "") in self.hangs_about:
+            if self.says_nothing(name, request):
                 await asyncio.Event().wait()
             if name in self.refuses:
                 raise self.refuses[name]
@@ -150,3 +159,16 @@ class ScriptedRuntime:
         if identity not in self.containers:
             raise GRPCError(Status.NOT_FOUND, f"container {identity} is not there")
         return self.containers[identity]
+
+
+class ScriptedClient(RuntimeClient):
+    """Knows which calls are never answered, and waits long for the others alone; one call at a time."""
+
+    def __init__(self, runtime: ScriptedRuntime, *, clock: Callable[[], float]) -> None:
+        """Ask a runtime; `clock` is in monotonic seconds."""
+        super().__init__(runtime.socket, clock=clock)
+        self._runtime = runtime
+
+    async def _call(self, method: str, request: Any, answer: str) -> Any:
+        self._timeout = HURRY if self._runtime.says_nothing(method, request) else PATIENCE
+        return await super()._call(method, request, answer)

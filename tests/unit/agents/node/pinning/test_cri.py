@@ -21,7 +21,7 @@ from agents.node.pinning.cri import (
     place_in,
 )
 from agents.node.pinning.cri_messages import SERVICE, Messages, message
-from tests.support.scripted_runtime import Known, ScriptedRuntime
+from tests.support.scripted_runtime import Known, ScriptedClient, ScriptedRuntime
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ async def test_one_that_says_nothing_about_a_container_is_asked_about_none_for_a
     now = 100.0
     runtime = ScriptedRuntime(tmp_path / "s.sock", {"c": Known("u", tmp_path, "/kubepods/c", 7)})
     await runtime.start()
-    client = RuntimeClient(tmp_path / "s.sock", timeout=0.2, clock=lambda: now)
+    client = ScriptedClient(runtime, clock=lambda: now)
     runtime.hangs = {"ContainerStatus"}
-    with pytest.raises(CriError, match=r"no answer within 0\.2 s"):
+    with pytest.raises(CriError, match="no answer within"):
         await client.place("c")
     runtime.hangs = set()
     now += FIRST_RETRY_SECONDS - 0.1
@@ -140,7 +140,7 @@ async def test_a_container_that_hangs_keeps_no_other_from_being_asked_about(tmp_
     known = {name: Known("u", tmp_path, f"/kubepods/{name}", 7) for name in ("c", "d")}
     runtime = ScriptedRuntime(tmp_path / "s.sock", known, hangs_about={"c"})
     await runtime.start()
-    client = RuntimeClient(tmp_path / "s.sock", timeout=0.2, clock=lambda: now)
+    client = ScriptedClient(runtime, clock=lambda: now)
     answered = []
     for _ in range(7):
         for name in ("c", "d"):
@@ -162,7 +162,7 @@ async def test_one_that_goes_on_saying_nothing_is_asked_ever_less_until_it_answe
     known = {f"c{number}": Known("u", tmp_path, "/kubepods/c", 7) for number in range(9)}
     runtime = ScriptedRuntime(tmp_path / "s.sock", known, hangs={"ContainerStatus"})
     await runtime.start()
-    client = RuntimeClient(tmp_path / "s.sock", timeout=0.05, clock=lambda: now)
+    client = ScriptedClient(runtime, clock=lambda: now)
 
     async def silence(name: str) -> float:
         nonlocal now
