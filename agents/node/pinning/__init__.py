@@ -1,7 +1,7 @@
 """CPU pinning: the containers of a node's pods get the CPUs of the socket that each pod is assigned to.
 
-Reads: the node's pods and its SocketStatus; WorkloadProfiles; sysfs; the kubelet's ``cpu_manager_state``; from the
-container runtime, which containers run and where their cgroups are.
+Reads: the node's pods and its SocketStatus; WorkloadProfiles; sysfs; the states of the
+kubelet's CPU and memory managers; from the container runtime, which containers run and where their cgroups are.
 
 Alone writes: cpusets of containers of pods with a class and an assignment, by the runtime or in their cgroups; the
 status of the SocketStatus of its node's name; the journal of what cpusets were.
