@@ -30,6 +30,8 @@ _LONGEST: Final = 2**17
 _MISSING: Final = "not there"
 _UNKNOWN: Final = -1
 """The kernel's number of a socket or die that firmware does not tell."""
+_GREATEST: Final = 2**31 - 1
+"""Numbers of sockets, dies and cores have so many bits in the kernel."""
 _UNITS: Final = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
@@ -90,10 +92,12 @@ class _Reader:
         return CpuReading(
             package=self._number(f"{topology}/physical_package_id", assumed, required=True),
             die=self._number(f"{topology}/die_id", "it is in the first die of its socket", required=False),
-            core=self._value(f"{topology}/core_id", int, "", required=False),
+            core=self._value(f"{topology}/core_id", _whole(_UNKNOWN, _GREATEST), "", required=False),
             siblings=self._siblings(topology),
             caches=tuple(self._caches(f"{directory}/cache")),
-            capacity=self._value(f"{directory}/cpu_capacity", int, "its speed is not compared", required=False),
+            capacity=self._value(
+                f"{directory}/cpu_capacity", _whole(0, _GREATEST), "its speed is not compared", required=False
+            ),
         )
 
     def _siblings(self, topology: str) -> frozenset[int] | None:
@@ -108,7 +112,7 @@ class _Reader:
             cache = f"{directory}/index{index}"
             if self._value(f"{cache}/type", str, "", required=False) == "Instruction":
                 continue
-            level = self._value(f"{cache}/level", int, assumed)
+            level = self._value(f"{cache}/level", _whole(1, 9), assumed)
             shared = self._value(f"{cache}/shared_cpu_list", parse_cpulist, assumed)
             size = self._value(f"{cache}/size", _size, "its size is not known", required=False)
             if level is not None and shared:
@@ -136,7 +140,7 @@ class _Reader:
         return frozenset(int(match[1]) for name in names if (match := re.fullmatch(rf"{prefix}([0-9]{{1,5}})", name)))
 
     def _number(self, file: str, assumed: str, *, required: bool) -> int | None:
-        found = self._value(file, int, assumed, required=required)
+        found = self._value(file, _whole(_UNKNOWN, _GREATEST), assumed, required=required)
         if found == _UNKNOWN:
             # Of dies that is ordinary: most architectures have none.
             if required:
@@ -158,21 +162,35 @@ class _Reader:
         except OSError as error:
             problem = (error.strerror or str(error)).lower()
         except ValueError as error:
-            problem = f"{text[:40]!r} is no whole number" if read is int else str(error)
+            problem = str(error)
         if assumed:
             self._assumptions.append(Assumption(file, problem, assumed))
         return None
 
 
+def _whole(least: int, greatest: int) -> Callable[[str], int]:
+    """Reader of a whole number within bounds."""
+
+    def read(text: str) -> int:
+        if re.fullmatch("-?[0-9]+", text, re.ASCII) is None:
+            raise ValueError(f"{text[:40]!r} is no whole number")
+        if len(text) > len(str(greatest)) or not least <= int(text) <= greatest:
+            raise ValueError(f"{text[:40]!r} is not between {least} and {greatest}")
+        return int(text)
+
+    return read
+
+
 def _size(text: str) -> int:
-    match = re.fullmatch("([0-9]{1,12})([KMG]?)", text, re.ASCII)
+    # A number of more digits would be beyond what the API server takes, which is 2^63.
+    match = re.fullmatch("([0-9]{1,9})([KMG]?)", text, re.ASCII)
     if match is None:
         raise ValueError(f"{text[:40]!r} is no size such as 32768K")
     return int(match[1]) * _UNITS[match[2]]
 
 
 def _memory(text: str) -> int:
-    match = re.search(r"MemTotal:\s+([0-9]{1,15}) kB", text, re.ASCII)
+    match = re.search(r"MemTotal:\s+([0-9]{1,12}) kB", text, re.ASCII)
     if match is None:
         raise ValueError("no line with MemTotal")
     return int(match[1]) * _UNITS["K"]

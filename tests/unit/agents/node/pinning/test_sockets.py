@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from agents.node.pinning.sockets import reports, socket_of, unknown
+from agents.node.topology.assembly import assemble
 from agents.node.topology.machine import Assumption, LastLevelCache, Machine, NumaNode
-from berth.api.socketstatus import MAX_CACHES, MAX_SOCKETS
-from tests.support.sysfs import MIB, uniform
+from agents.node.topology.sysfs import read_sysfs
+from berth.api.socketstatus import MAX_CACHES, MAX_SOCKETS, SocketReport
+from tests.support.sysfs import CPU, MIB, NODE, uniform, write_sysfs
 
 
 def test_a_server_with_two_sockets() -> None:
@@ -57,6 +61,57 @@ def test_what_is_not_known_or_of_several_is_left_out() -> None:
         "caches": [{"cpus": "0-1"}],
         "smtSiblings": [],
     }
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "shown", "expected"),
+    [
+        pytest.param(
+            f"{CPU}/cpu0/cache/index2/level",
+            "12",
+            lambda report: [cache.level for cache in report.caches],
+            [3],
+            id="a level that no cache has",
+        ),
+        pytest.param(
+            f"{CPU}/cpu0/cache/index2/level",
+            "-3",
+            lambda report: [cache.level for cache in report.caches],
+            [3],
+            id="a level below 1",
+        ),
+        pytest.param(
+            f"{CPU}/cpu0/cache/index2/size",
+            "999999999999G",
+            lambda report: report.caches[0].size_bytes,
+            None,
+            id="a cache that is larger than any",
+        ),
+        pytest.param(
+            f"{NODE}/node0/meminfo",
+            "Node 0 MemTotal: 999999999999999999 kB",
+            lambda report: report.memory_bytes,
+            None,
+            id="more memory than there can be",
+        ),
+    ],
+)
+def test_what_cannot_be_is_told_and_not_shown(
+    tmp_path: Path, file: str, text: str, shown: Callable[[SocketReport], object], expected: object
+) -> None:
+    """The API server would refuse the whole status for it."""
+    machine = assemble(read_sysfs(write_sysfs(tmp_path, uniform(cores=2), changes={file: text})))
+    (report,) = reports(machine)
+    assert shown(report) == expected
+    assert [item.file for item in machine.assumptions] == [file]
+
+
+@pytest.mark.parametrize("text", ["-7", "4294967295", "1_000"])
+def test_a_number_that_no_socket_has(tmp_path: Path, text: str) -> None:
+    file = f"{CPU}/cpu1/topology/physical_package_id"
+    machine = assemble(read_sysfs(write_sysfs(tmp_path, uniform(sockets=2, cores=2), changes={file: text})))
+    assert f"{file}: '{text}' is " in unknown(machine)
+    assert [report.socket for report in reports(machine)] == [0, 1]
 
 
 @pytest.mark.parametrize(
