@@ -211,6 +211,6 @@ def place_in(info: Mapping[str, str]) -> Place:
     """Return what the verbose part of a ContainerStatus says; containerd and CRI-O have it as JSON under ``info``."""
     try:
         found = msgspec.json.decode(info.get("info", "{}"), type=_Info)
-    except ValueError:
+    except (ValueError, RecursionError):
         return Place("", 0)
     return Place(found.runtime_spec.linux.cgroups_path, found.pid)

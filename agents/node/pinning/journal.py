@@ -28,6 +28,7 @@ _FILE: Final = "journal.json"
 _LOCK: Final = "lock"
 _VERSION: Final = 1
 _MAX_BYTES: Final = 2**23
+"""What is read of the file; no more is written."""
 _FORGET: Final = "remove it and start again the pods that are pinned: what CPUs they had is in no other place"
 
 
@@ -181,6 +182,8 @@ class Journal:
         if len(entries) > MAX_ENTRIES:
             raise JournalError(f"{file}: {len(entries)} containers are more than {MAX_ENTRIES}; pin fewer pods")
         text = msgspec.json.encode(_Document(_VERSION, self._boot, list(entries.values()), list(marks.values())))
+        if len(text) > _MAX_BYTES:
+            raise JournalError(f"{file}: {len(text)} bytes are more than {_MAX_BYTES}; pin fewer pods")
         beside = file.with_suffix(".new")
         try:
             with beside.open("wb") as stream:
@@ -207,7 +210,7 @@ def _read(file: Path) -> _Document | None:
             document = msgspec.json.decode(stream.read(_MAX_BYTES), type=_Document)
     except FileNotFoundError:
         return None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise JournalError(f"{file}: no journal ({error}); {_FORGET}") from error
     if document.version != _VERSION:
         raise JournalError(f"{file}: a journal of version {document.version}, not {_VERSION}; {_FORGET}")

@@ -35,6 +35,7 @@ from tests.support.scripted_runtime import Known, ScriptedClient, ScriptedRuntim
         pytest.param({"info": '{"pid": 7}'}, Place("", 7), id="without a specification"),
         pytest.param({"info": '{"runtimeSpec": {}}'}, Place("", 0), id="without a process"),
         pytest.param({"info": "no JSON"}, Place("", 0), id="no JSON"),
+        pytest.param({"info": '{"a":' + "[" * 100_000}, Place("", 0), id="nested without end"),
         pytest.param({"info": '{"pid": "seven"}'}, Place("", 0), id="of another type"),
         pytest.param({}, Place("", 0), id="nothing"),
     ],

@@ -123,12 +123,24 @@ def test_there_is_an_end_to_it(opened: Callable[[], Journal]) -> None:
     journal.add([entry(MAX_ENTRIES)])
 
 
+def test_what_could_not_be_read_again_is_not_written(opened: Callable[[], Journal]) -> None:
+    """Lists of CPUs are long where sockets have every other CPU of a large machine."""
+    long = ",".join(str(cpu) for cpu in range(0, 2**16, 2))
+    journal = opened()
+    journal.add(entry(number, long) for number in range(20))
+    with pytest.raises(JournalError, match=r"bytes are more than \d+; pin fewer pods"):
+        journal.add(entry(number, long) for number in range(20, 60))
+    journal.close()
+    assert len(opened().entries) == 20
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         pytest.param("", "no journal", id="empty"),
         pytest.param('{"version": 1, "boot": "first", "entries": [{', "no journal", id="cut off"),
         pytest.param('{"version": 1, "boot": "first"}', "no journal", id="without entries"),
+        pytest.param('{"x":' + "[" * 100_000, "no journal", id="nested without end"),
         pytest.param('{"version": 2, "boot": "first", "entries": []}', "version 2, not 1", id="of a later agent"),
     ],
 )
@@ -140,6 +152,23 @@ def test_what_is_no_journal_is_not_taken_for_an_empty_one(
     for _ in range(2):
         with pytest.raises(JournalError, match=rf"journal\.json: .*{problem}.*; remove it and start again the pods"):
             opened()
+
+
+def test_a_journal_that_ends_anywhere_is_none(opened: Callable[[], Journal], tmp_path: Path) -> None:
+    """Of a file system that has lost the end of it: what is left must not be taken for all that was pinned."""
+    journal = opened()
+    journal.add([entry(1), msgspec.structs.replace(entry(2), written="2")])
+    journal.mark(entry(1))
+    journal.close()
+    file = tmp_path / "journal" / "pinning" / "journal.json"
+    whole = file.read_bytes()
+    for length in range(len(whole)):
+        file.write_bytes(whole[:length])
+        with pytest.raises(JournalError, match="no journal"):
+            opened()
+    file.write_bytes(whole)
+    journal = opened()
+    assert (set(journal.entries), set(journal.marks)) == ({"c2"}, {"c1"})
 
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path, boot: Path) -> None:
