@@ -6,11 +6,12 @@ With a kernel, a runtime and an API server they are in tests/integration/test_pi
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from agents.node.pinning import cpuset
 from agents.node.pinning.containers import Containers
 from agents.node.pinning.cri import RuntimeClient
 from agents.node.pinning.hierarchy import Hierarchy, Version
@@ -181,6 +182,47 @@ async def test_a_container_that_ends_is_nobodys_fault(node: Node) -> None:
     assert cpus(other) == "0-3"
     left = [entry.pod for entry in node.journal.entries.values()]
     assert left == ["other"], "one that has ended is struck out, one that the runtime knows nothing of is not"
+
+
+@pytest.mark.parametrize("whole_pod", [True, False], ids=["with its pod", "alone"])
+@pytest.mark.parametrize("wanted", [True, False], ids=["when it is pinned", "when it is given back"])
+async def test_a_container_may_end_at_any_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: bool, whole_pod: bool
+) -> None:
+    """Its cgroup is gone just before a file of a cgroup is opened, whichever: nobody else minds."""
+    opened = last_of = 0
+    doomed = tmp_path
+
+    def ends(work: Callable[..., object]) -> Callable[..., object]:
+        def then(*arguments: object) -> object:
+            nonlocal opened
+            opened += 1
+            if opened == last_of:
+                shutil.rmtree(doomed)
+            return work(*arguments)
+
+        return then
+
+    while opened >= last_of:
+        last_of += 1
+        node = Node(tmp_path / f"{last_of}")
+        web, other = node.container("web"), node.container("other", "b")
+        doomed = web.parent if whole_pod else web
+        if not wanted:
+            await node.round(wish("web"), wish("other"))
+        opened = 0
+        with monkeypatch.context() as patched:
+            for name in ("_text", "_write"):
+                patched.setattr(cpuset, name, ends(getattr(cpuset, name)))
+            found = await node.round(wish("web", ONE if wanted else frozenset()), wish("other"))
+        assert (found.pods[1].pinned, cpus(other), found.foreign) == (True, "0-1", "")
+        if opened >= last_of:
+            found = await node.round(wish("web"), wish("other"))
+            assert (found.problem, found.pods[0].findings, cpus(other)) == ("", {}, "0-1")
+            await node.pinner.restore_all()
+            assert ([entry.pod for entry in node.journal.entries.values()], cpus(other)) == (["other"], "0-3")
+        node.journal.close()
+    assert last_of > 10, "files were opened"
 
 
 async def test_beside_another_agent_only_what_is_still_ours_is_given_back(node: Node) -> None:
