@@ -74,7 +74,7 @@ def test_every_agent_reports_all_other_nodes_as_its_own_account(deployed: LocalC
         }
 
     wanted = {name: set(NODES) - {name} for name in NODES}
-    eventually(measured, accept=lambda found: found == wanted, what="reports of all agents", timeout=90.0)
+    eventually(measured, accept=lambda found: found == wanted, what="reports of all agents", timeout=240.0)
     zones = {report["metadata"]["name"]: report["status"]["zone"] for report in get(deployed, REPORTS)}
     assert zones == NODES
 
