@@ -14,7 +14,6 @@ from controllers.networktopology.places import NodePlace, Places
 from controllers.networktopology.scale import COST_UNIT
 from controllers.networktopology.sources.base import ConfigMapData, Percentile, Published, Source
 from controllers.networktopology.sources.registry import SOURCES, read_without_following
-from controllers.networktopology.weights import weight_sets
 
 Labels = Mapping[str, str]
 _COMPUTED = (WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF)
@@ -51,5 +50,5 @@ def forecast(
     reading = read_without_following(topology, places, Published(configmaps, percentile, *measured), kinds=kinds)
     computation = compute(reading, places, cost_unit=cost_unit)
     # What else a manifest has is little, and need not be what an object can have.
-    fits = fitted(computation, {"metadata": {}, "spec": {"weights": stated}})
-    return {**document, "spec": {**spec, "weights": [*stated, *weight_sets(fits.sets)]}}
+    computed = fitted(computation, {"metadata": {}, "spec": {"weights": stated}}).weights
+    return {**document, "spec": {**spec, "weights": [*stated, *computed]}}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -23,8 +23,17 @@ MAX_BYTES: Final = 1_480_000
 _Step = tuple[dict[str, Costs], tuple[str, ...]]
 
 
-def fitted(computation: Computation, raw: Mapping[str, Any]) -> Computation:
-    """Return the computation with as many costs as there is room for, and what is left out.
+class Fitted(NamedTuple):
+    """What of a computation an object has room for."""
+
+    computation: Computation
+    """with as many costs, and what is left out"""
+    weights: list[dict[str, Any]]
+    """its sets, as the API has them"""
+
+
+def fitted(computation: Computation, raw: Mapping[str, Any]) -> Fitted:
+    """Return as much of the computation as there is room for.
 
     Args:
         computation: what was computed.
@@ -34,9 +43,13 @@ def fitted(computation: Computation, raw: Mapping[str, Any]) -> Computation:
     ours = ownership(raw["metadata"].get("managedFields", ())).names | computation.sets.keys()
     others = [item for item in spec.get("weights") or () if item["name"] not in ours]
     room = MAX_BYTES - _bytes({**raw, "spec": {**spec, "weights": others}})
-    steps = list(_steps(computation.sets))
-    sets, left_out = next((step for step in steps if _bytes(weight_sets(step[0])) <= room), steps[-1])
-    return replace(computation, sets=sets, left_out=left_out) if left_out else computation
+    # Where nothing fits, the last is what is left.
+    for step in _steps(computation.sets):
+        weights = weight_sets(step[0])
+        if _bytes(weights) <= room:
+            break
+    sets, left_out = step
+    return Fitted(replace(computation, sets=sets, left_out=left_out) if left_out else computation, weights)
 
 
 def _steps(sets: Mapping[str, Costs]) -> Iterator[_Step]:

@@ -39,7 +39,7 @@ from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import LatenciesByLevel, Reading, SourceState, TopologyKey
 from controllers.networktopology.sources.registry import Sources, choice_problems
 from controllers.networktopology.status import next_status
-from controllers.networktopology.weights import FIELD_MANAGER, needs_write, ownership, status_time, weight_sets
+from controllers.networktopology.weights import FIELD_MANAGER, needs_write, ownership, status_time
 
 log = structlog.get_logger(__name__)
 
@@ -183,7 +183,7 @@ class Reconciler:
                 await self._write_status(this, [update], data_time=status.data_time, source=status.source, paced=True)
             return
         # In a thread, as the computation: what there is room for is known once all of it is JSON.
-        computation = await asyncio.to_thread(fitted, await self._computed(basis, places), raw)
+        computation, wanted = await asyncio.to_thread(fitted, await self._computed(basis, places), raw)
         metrics.measure(
             key,
             measurements=len(reading.measurements),
@@ -197,7 +197,7 @@ class Reconciler:
         )
         computed = weights_computed(computation)
         try:
-            await self._write_weights(this, computation, computed, paced=basis.continuous)
+            await self._write_weights(this, wanted, computed, paced=basis.continuous)
         except ApiError as error:
             if error.not_found or error.conflict or error.retryable:
                 raise
@@ -232,10 +232,9 @@ class Reconciler:
             return await asyncio.to_thread(self._compute, basis, places)
 
     async def _write_weights(
-        self, this: _Pass, computation: Computation, computed: ConditionUpdate, *, paced: bool
+        self, this: _Pass, wanted: list[dict[str, Any]], computed: ConditionUpdate, *, paced: bool
     ) -> None:
         """Apply the computed sets if the object has others, and if so now where they are written at a pace."""
-        wanted = weight_sets(computation.sets)
         ours = ownership(this.metadata.get("managedFields", ()))
         owned = ours.names
         if not needs_write(this.weights, wanted, owned):

@@ -60,14 +60,14 @@ def test_what_is_least_missed_goes_first(
 ) -> None:
     """With room for just what is left, and some bytes for what stands between weight sets."""
     monkeypatch.setattr(subject, "MAX_BYTES", size(left) + 2)
-    found = fitted(Computation(sets, "ProbeReports", measured=True), RAW)
-    assert (found.sets, found.left_out) == (left, left_out)
+    found, weights = fitted(Computation(sets, "ProbeReports", measured=True), RAW)
+    assert (found.sets, found.left_out, weights) == (left, left_out, weight_sets(left))
 
 
 def test_sets_of_before_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "MAX_BYTES", size(MEASURED) + 2)
     raw = raw_topology(*RAW["spec"]["weights"], *weight_sets(MEASURED))
-    assert fitted(Computation(MEASURED, "ProbeReports", measured=True), raw).left_out == ()
+    assert fitted(Computation(MEASURED, "ProbeReports", measured=True), raw).computation.left_out == ()
 
 
 def test_a_set_that_is_to_go_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,24 +78,25 @@ def test_a_set_that_is_to_go_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> N
     empty = {**RAW, "metadata": {**RAW["metadata"], "managedFields": managed}}
     raw = {**empty, "spec": {**RAW["spec"], "weights": [*RAW["spec"]["weights"], *weight_sets(MEASURED)]}}
     monkeypatch.setattr(subject, "MAX_BYTES", size(stated, empty) + 2)
-    assert fitted(Computation(stated, "UserDefined", measured=False), raw).left_out == ()
+    assert fitted(Computation(stated, "UserDefined", measured=False), raw).computation.left_out == ()
 
 
 def test_what_others_have_in_the_object_takes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "MAX_BYTES", size(MEASURED) + 2)
     raw = {**RAW, "metadata": {**RAW["metadata"], "annotations": {"note": "n" * 100}}}
-    assert fitted(Computation(MEASURED, "ProbeReports", measured=True), raw).left_out == ("costs of segments",)
+    found, _ = fitted(Computation(MEASURED, "ProbeReports", measured=True), raw)
+    assert found.left_out == ("costs of segments",)
 
 
 def test_an_object_without_a_spec_has_room() -> None:
     computation = Computation(MEASURED, "ProbeReports", measured=True)
-    assert fitted(computation, {"metadata": {"name": "net"}}) is computation
+    assert fitted(computation, {"metadata": {"name": "net"}}).computation is computation
 
 
 @given(most=st.integers(0, 2 * size(MEASURED)))
 def test_it_fits_where_anything_may_be_left_out(most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subject, "MAX_BYTES", most)
-        found = fitted(Computation(MEASURED, "ProbeReports", measured=True), RAW)
+        found, _ = fitted(Computation(MEASURED, "ProbeReports", measured=True), RAW)
     least = {"Dijkstra": OF_REGIONS, "NetperfCosts": OF_REGIONS}
     assert size(found.sets) - 2 <= max(most, size(least))
