@@ -37,7 +37,8 @@ def policy_document(
     target = owner_key(policy.metadata.namespace, reference.kind, reference.name)
     here: dict[str, list[str]] = {}
     for pod in pods:
-        if owner_of(pod) == target and pod.spec.node_name and not pod.finished:
+        staying = not pod.finished and pod.metadata.deletion_timestamp is None
+        if owner_of(pod) == target and pod.spec.node_name and staying:
             here.setdefault(pod.spec.node_name, []).append(pod.metadata.name)
     known = by_name(status)
     names = {*known, *here, *(node.metadata.name for node in nodes)}

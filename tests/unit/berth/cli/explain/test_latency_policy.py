@@ -117,6 +117,13 @@ def test_all_nodes_the_best_first_with_the_pods_of_the_workload() -> None:
     ]
 
 
+def test_pods_that_end_are_left_out() -> None:
+    ending = web_pod("web-0", "near")
+    ending.metadata.deletion_timestamp = TIME
+    [row] = explained(policy(known("near", 20, NodeState.SOFT_VALID)), ending, web_pod("web-1", "near"))["nodes"]
+    assert row["pods"] == ["web-1"]
+
+
 MOVE = {
     "pod": "web-1",
     "sourceNode": "far",
