@@ -12,7 +12,7 @@ from agents.meter.meter import Meter
 from agents.meter.settings import END_SECONDS, MeterSettings, host_and_port
 from berth.api.latency_exchange import Instructions
 from berth.kube.client import ApiClient
-from berth.kube.connection import ConnectionConfigError, load_connection
+from berth.kube.connection import ConnectionConfigError
 from berth.runtime.component import ComponentContext, run_together
 from berth.runtime.measuring.calls import ReportServer, Server
 from berth.runtime.measuring.published import PublishedServer
@@ -41,6 +41,7 @@ class MeterAgent:
             ValueError: settings that do not go together.
         """
         self._settings = settings
+        self._connect = context.connect
         self._table = UserTable(settings.users, age=settings.expiry)
         self._reports = Reports(self._table, age=settings.expiry)
         self._pool = UpstreamPool()
@@ -103,7 +104,7 @@ class MeterAgent:
         elif settings.controller_namespace is not None:
             # Only who asks for it needs credentials: pods of applications often have none.
             try:
-                connection = await load_connection()
+                connection = await self._connect()
                 async with ApiClient(connection, user_agent="berth-meter") as client:
                     await self._report(PublishedServer(client, settings.controller_namespace, settings.token_file))
             except ConnectionConfigError as error:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, Protocol
 
 from berth.kube.client import ApiClient
-from berth.kube.connection import Connection
+from berth.kube.connection import Connection, load_connection
 from berth.kube.events import EventRecorder
 from berth.kube.reflector import Reflector
 from berth.runtime.health import Checks
@@ -33,6 +33,9 @@ class ComponentContext:
     """where to add health and readiness checks"""
     identity: str
     """unique name of this process"""
+    connect: Callable[[], Awaitable[Connection]] = load_connection
+    """finds the API server as the command line says, for a component that does not need one to work; raises
+    ConnectionConfigError"""
     standby: Callable[[], bool] = lambda: False
     """True while another process leads and this one waits"""
     operator: Operator = field(default_factory=Operator)

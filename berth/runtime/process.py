@@ -7,7 +7,7 @@ import os
 import secrets
 import signal
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -103,11 +103,8 @@ def _signals(stop: asyncio.Event) -> Iterator[None]:
 
 
 async def _run(components: Sequence[Selected], settings: RunSettings, stop: asyncio.Event) -> int:
-    if any(component.settings.asks_api_server for component in components):
-        kubeconfig = str(settings.kubeconfig) if settings.kubeconfig else None
-        connection = await load_connection(kubeconfig=kubeconfig, context=settings.context)
-    else:
-        connection = no_connection()
+    asks = any(component.settings.asks_api_server for component in components)
+    connection = await _connect(settings) if asks else no_connection()
     connection.ssl_context()  # unusable certificates are better told now than by every request
     identity = f"{os.environ.get('POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}"
     checks = Checks()
@@ -140,6 +137,11 @@ async def _run(components: Sequence[Selected], settings: RunSettings, stop: asyn
     finally:
         await server.stop()
     return 1 if failures else 0
+
+
+def _connect(settings: RunSettings) -> Awaitable[Connection]:
+    kubeconfig = str(settings.kubeconfig) if settings.kubeconfig else None
+    return load_connection(kubeconfig=kubeconfig, context=settings.context)
 
 
 @dataclass(slots=True)
@@ -186,6 +188,7 @@ class _Hosted:
             recorder=recorder,
             checks=checks,
             identity=identity,
+            connect=lambda: _connect(settings),
             standby=lambda: election is not None and not election.is_leader,
             operator=operator,
         )

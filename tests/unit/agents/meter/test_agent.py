@@ -10,9 +10,11 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+import yaml
 from aiohttp import web
 
 from berth.api.latency_exchange import Identity, IdentitySource, hash_identity
+from tests.support.api_server import ApiServer, api_server, refusal
 from tests.support.latency_controller import CERTIFICATE, KEY, instructions, latency_controller
 from tests.support.probe import QUIET, Running, berth
 from tests.support.proxying import Visit, answering, application, body_of, get, status_of
@@ -54,6 +56,34 @@ async def test_a_controller_that_cannot_be_looked_for_keeps_no_user_out(tmp_path
         await asyncio.to_thread(process.until, "the latency controller cannot be looked for")
         assert status_of(await ask(port, get("/"))) == 200
         assert await asyncio.to_thread(process.stop) == 0
+
+
+def kubeconfig(directory: Path, right: ApiServer, wrong: ApiServer, context: str | None) -> Path:
+    """A file that leads to the right server by its current context, or by one of that name."""
+    if context is None:
+        return Path(right.kubeconfig(directory))
+    path = Path(wrong.kubeconfig(directory))
+    document = yaml.safe_load(path.read_text())
+    document["clusters"].append({"name": "e", "cluster": {"server": right.url}})
+    document["contexts"].append({"name": context, "context": {"cluster": "e", "user": "u"}})
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+@pytest.mark.parametrize("context", [None, "elsewhere"], ids=["the current context", "another"])
+async def test_the_controller_is_looked_for_where_the_command_line_says(tmp_path: Path, context: str | None) -> None:
+    with (
+        api_server(lambda _: refusal(404, "NotFound")) as right,
+        api_server(lambda _: refusal(404, "NotFound")) as wrong,
+    ):
+        config = kubeconfig(tmp_path, right, wrong, context)
+        options = [f"--kubeconfig={config}", *([f"--context={context}"] if context else [])]
+        options += ["--meter-controller-namespace=berth-system", "--meter-linger=0"]
+        async with application(answering(OK)) as app, meter(tmp_path, app.address.port, *options) as (process, port):
+            assert await asyncio.to_thread(right.wait, lambda: right.count("GET") > 0, seconds=60.0)
+            assert status_of(await ask(port, get("/"))) == 200
+            assert await asyncio.to_thread(process.stop) == 0
+    assert wrong.requests == []
 
 
 async def test_streams_and_websockets_go_through_as_they_come(tmp_path: Path) -> None:
