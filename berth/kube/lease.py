@@ -18,7 +18,7 @@ import sys
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import structlog
@@ -74,6 +74,35 @@ class LeadershipLost(Exception):  # noqa: N818 - an outcome, named as Kubernetes
 
     The work that it protects was told to stop.
     """
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    holder_identity: str | None = None
+    lease_duration_seconds: Annotated[int, msgspec.Meta(le=2**31 - 1)] | None = None
+    lease_transitions: Annotated[int, msgspec.Meta(le=MAX_TRANSITIONS)] | None = None
+    acquire_time: str | None = None
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    resource_version: str
+
+
+class _Lease(msgspec.Struct):
+    """What is read of a Lease, to know one from whatever else something on the way may answer."""
+
+    kind: Literal["Lease"]
+    metadata: _Metadata
+    spec: _Spec | None = None
+
+
+def _lease_of(answer: dict[str, Any]) -> dict[str, Any]:
+    """The Lease as it stands, to be written back with all of its fields.
+
+    Raises:
+        ValueError: it is none.
+    """
+    msgspec.convert(answer, _Lease)
+    return {**answer, "spec": answer.get("spec") or {}}
 
 
 def _now() -> str:
@@ -169,7 +198,7 @@ class LeaseLock:
             raise LeadershipLost(f"lease {self._namespace}/{self._name} is held by {holder}")
 
     def _holder(self) -> str:
-        return str((self._lease or {}).get("spec", {}).get("holderIdentity") or "")
+        return "" if self._lease is None else self._lease["spec"].get("holderIdentity") or ""
 
     async def _try(self, *, renewing: bool = False) -> bool:
         """One attempt to take or renew the Lease; False when another holds it or the API server is in trouble."""
@@ -198,7 +227,7 @@ class LeaseLock:
             self._written, self._sent = True, boot_clock()
             self._remember(await self._client.create(LEASES, body, namespace=self._namespace))
             return True
-        spec = self._lease.get("spec") or {}
+        spec = self._lease["spec"]
         holder = self._holder()
         if holder and holder != self._identity:
             duration = float(spec.get("leaseDurationSeconds") or self._timing.duration)
@@ -217,11 +246,13 @@ class LeaseLock:
     async def _read(self) -> dict[str, Any] | None:
         """Read the Lease and note when its version was first seen; None if there is none."""
         try:
-            lease = await self._client.get(LEASES, self._name, namespace=self._namespace)
+            answer = await self._client.get(LEASES, self._name, namespace=self._namespace)
         except ApiError as error:
             if error.not_found:
                 return None
             raise
+        with readable(msgspec.json.encode(answer)):
+            lease = _lease_of(answer)
         version = lease["metadata"]["resourceVersion"]
         self._check_history(version)
         if version != self._observed_version:
@@ -248,10 +279,10 @@ class LeaseLock:
 
     def _remember(self, answer: bytes) -> None:
         with readable(answer):
-            lease = msgspec.json.decode(answer, type=dict[str, Any])
-            version = lease["metadata"]["resourceVersion"]
-            if lease["spec"]["holderIdentity"] != self._identity:
+            lease = _lease_of(msgspec.json.decode(answer, type=dict[str, Any]))
+            if lease["spec"].get("holderIdentity") != self._identity:
                 raise ValueError("not the Lease as it was written")
+        version = lease["metadata"]["resourceVersion"]
         self._check_history(version)
         self._lease = lease
         self._observed_version, self._observed_at = version, boot_clock()

@@ -71,8 +71,11 @@ class Resource(Generic[T]):
 
 
 def version_number(resource_version: str) -> int:
-    """Return a resourceVersion as a number to compare: versions of one resource grow (KEP-5504); -1 if it is none."""
-    return int(resource_version) if resource_version.isdecimal() else -1
+    """Return a resourceVersion as a number to compare: versions of one resource grow (KEP-5504); -1 if it is none.
+
+    One of more digits than 64 bits have is none: Python refuses to read thousands of them.
+    """
+    return int(resource_version) if resource_version.isdecimal() and len(resource_version) <= 20 else -1
 
 
 def _segment(text: str) -> str:

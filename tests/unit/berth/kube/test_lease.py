@@ -13,6 +13,8 @@ from berth.kube.client import ApiClient
 from berth.kube.lease import LeaseLock, LeaseTiming
 from tests.support.api_server import Answer, api_server, refusal
 
+LEASE = {"kind": "Lease", "metadata": {"name": "berth", "resourceVersion": "1"}, "spec": {"holderIdentity": "me"}}
+
 
 def test_defaults_are_those_of_kubernetes() -> None:
     timing = LeaseTiming()
@@ -70,8 +72,8 @@ def test_the_clock_is_not_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("answer", "taken"),
     [
-        pytest.param({"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "me"}}, True, id="as written"),
-        pytest.param({"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "you"}}, False, id="another's"),
+        pytest.param(LEASE, True, id="as written"),
+        pytest.param(LEASE | {"spec": {"holderIdentity": "you"}}, False, id="another's"),
         pytest.param({"kind": "LeaseList", "metadata": {"resourceVersion": "1"}, "items": []}, False, id="a list"),
         pytest.param({"login": "https://sso.example"}, False, id="JSON of something on the way"),
     ],
@@ -83,3 +85,35 @@ async def test_a_lease_is_taken_only_if_the_answer_says_so(answer: object, taken
         async with ApiClient(server.connection(), retries=0) as client:
             lock = LeaseLock(client, name="berth", namespace="ns", identity="me", timing=LeaseTiming())
             assert await lock._try() is taken
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param({**LEASE, "metadata": {"name": "berth"}}, id="no version"),
+        pytest.param({**LEASE, "metadata": {"name": "berth", "resourceVersion": 1}}, id="a version that is no text"),
+        pytest.param({**LEASE, "spec": []}, id="a list"),
+        pytest.param({**LEASE, "spec": {"holderIdentity": ["me"]}}, id="a holder that is none"),
+        pytest.param({**LEASE, "spec": {"leaseTransitions": "x"}}, id="transitions that are no number"),
+        pytest.param(
+            {**LEASE, "spec": {"holderIdentity": "you", "leaseDurationSeconds": "x"}}, id="a duration that is none"
+        ),
+        pytest.param({**LEASE, "kind": "PartialObjectMetadata", "spec": None}, id="a part of it"),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+async def test_an_odd_lease_is_an_attempt_that_failed(method: str, odd: object) -> None:
+    """Otherwise one odd answer of something on the way would end the leader, or have it take what another holds."""
+    with api_server(lambda request: Answer(200, odd if request.method == method else LEASE)) as server:
+        async with ApiClient(server.connection(), retries=0) as client:
+            lock = LeaseLock(client, name="berth", namespace="ns", identity="me", timing=LeaseTiming())
+            assert await lock._try() is False
+        assert server.count("PUT") == (method == "PUT")
+
+
+@pytest.mark.parametrize("spec", [{}, None, {"holderIdentity": None, "leaseTransitions": None}], ids=str)
+async def test_a_lease_without_a_holder_is_taken(spec: object) -> None:
+    with api_server(lambda request: Answer(200, LEASE | ({"spec": spec} if request.method == "GET" else {}))) as server:
+        async with ApiClient(server.connection(), retries=0) as client:
+            lock = LeaseLock(client, name="berth", namespace="ns", identity="me", timing=LeaseTiming())
+            assert await lock._try() is True

@@ -42,7 +42,8 @@ class Server:
         if body["metadata"].get("resourceVersion") != known:
             raise ApiError(status=409, reason="Conflict", message="changed")
         self.version += 1
-        self.lease = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self.version)}}
+        metadata = {**body["metadata"], "resourceVersion": str(self.version)}
+        self.lease = {**body, "kind": "Lease", "metadata": metadata}
         return json.dumps(self.lease).encode()
 
     async def take(self, call: Callable[[], Any], late: float, slow: float) -> Any:

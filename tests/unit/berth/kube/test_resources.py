@@ -73,6 +73,10 @@ def test_all_declared_resources_have_distinct_paths() -> None:
     assert len({resource.path() for resource in declared}) == len(declared)
 
 
-@pytest.mark.parametrize(("version", "number"), [("5", 5), ("", -1), ("later", -1), ("18446744073709551616", 2**64)])
+@pytest.mark.parametrize(
+    ("version", "number"),
+    [("5", 5), ("", -1), ("later", -1), ("18446744073709551616", 2**64), ("9" * 21, -1), ("9" * 5000, -1)],
+    ids=lambda value: str(value)[:21],
+)
 def test_versions_are_compared_as_numbers(version: str, number: int) -> None:
     assert version_number(version) == number
