@@ -224,6 +224,10 @@ class RuleReader:
         for terms, subjects in owners.items():
             selects, there = self._selected(terms), self._placed_selected(*terms)
             domains = {id(domain): domain for domain in (self._domain(term.topology_key) for term in terms)}
+            if there is not None:
+                # Where none of the keys is, kube-scheduler sees nobody: the first of its kind may come anywhere.
+                there *= np.any([domain >= 0 for domain in domains.values()], axis=0)
+                there = there if there.any() else None
             for number, domain in enumerate(domains.values()):
                 if number:
                     self._take()

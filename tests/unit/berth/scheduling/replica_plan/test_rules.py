@@ -105,15 +105,21 @@ def test_required_affinity_terms_of_a_pod_select_together() -> None:
     small = lab()
     both = {REQUIRED: [builders.pod_term(ZONE, {"app": "b"}), builders.pod_term(HOST, {"tier": "x"})]}
     near = {"affinity": {"podAffinity": both}}
+    small.see(member("on a node with one of the keys", "b", labels=B | {"tier": "x"}, on="n3"))
     found = own(small, a(**near), b(), member("bx", "b", labels=B | {"tier": "x"}))
     assert [(type(rule), list(rule.subjects), list(rule.selects)) for rule in found] == [(Affinity, [0], [2])] * 2
     assert found[0].domain.tolist() != found[1].domain.tolist()
+    assert all(isinstance(rule, Affinity) and rule.placed is not None for rule in found)
 
 
 def test_required_affinity_terms_by_one_key_are_one_rule() -> None:
     both = {REQUIRED: [builders.pod_term(ZONE, {"app": "b"}), builders.pod_term(ZONE, {"tier": "x"})]}
-    (rule,) = own(lab(), a(affinity={"podAffinity": both}), member("bx", "b", labels=B | {"tier": "x"}))
+    small = lab()
+    small.see(member("on a node without the key", "b", labels=B | {"tier": "x"}, on="n3"))
+    (rule,) = own(small, a(affinity={"podAffinity": both}), member("bx", "b", labels=B | {"tier": "x"}))
     assert (list(rule.subjects), list(rule.selects)) == ([0], [1])
+    assert isinstance(rule, Affinity)
+    assert rule.placed is None
 
 
 @pytest.mark.parametrize("kind", ["podAntiAffinity", "podAffinity"])
