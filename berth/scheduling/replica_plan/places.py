@@ -91,6 +91,8 @@ class Kinds:
     """int64[N], those of one location and zone have one number"""
     first: Ints
     """int64[kinds], a node of each kind"""
+    zone: Ints
+    """int64[kinds], what fails together with a node of each kind that has no pods: its zone, or nothing else"""
 
     @classmethod
     def of(cls, state: ClusterState, infrastructure: Infrastructure, places: Sequence[Place]) -> Kinds:
@@ -99,16 +101,23 @@ class Kinds:
         _, first, kind = np.unique(
             location * (zone.max(initial=0) + 2) + zone + 1, return_index=True, return_inverse=True
         )
+        fails = failure_zones(state)
         nodes = Nodes(
             free=np.zeros((state.size, 0), dtype=np.int64),
             location=location,
             location_cost=infrastructure.location_cost,
-            zone=failure_zones(state),
+            zone=fails,
             service_zone=zone_numbers(places),
         )
-        return cls(infrastructure, nodes, kind.reshape(-1), first)
+        alone = fails.max(initial=-1) + 1 + np.arange(len(first))
+        return cls(infrastructure, nodes, kind.reshape(-1), first, np.where(zone[first] < 0, alone, zone[first]))
 
-    def only(self, columns: Ints) -> Nodes:
-        """Some of the nodes, int64[K]."""
-        nodes = self.nodes
-        return replace(nodes, free=nodes.free[columns], location=nodes.location[columns], zone=nodes.zone[columns])
+    def one_of_each(self, homes: Ints) -> Nodes:
+        """A node of each kind that has no pods, and then those that have some, int64[H]."""
+        nodes, columns = self.nodes, np.append(self.first, homes)
+        return replace(
+            nodes,
+            free=nodes.free[columns],
+            location=nodes.location[columns],
+            zone=np.append(self.zone, nodes.zone[homes]),
+        )

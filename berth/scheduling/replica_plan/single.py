@@ -98,11 +98,12 @@ class SinglePods:
         replicas = sum(placed.get(pods.workload, {}).values())
         rules = RuleReader([pods], placed, state, self._defaults, gone).read_soft()
         homes = sorted({slot for counts in placed.values() for slot in counts})
-        # Rules tell nodes apart by whatever label they name.
-        columns = np.arange(state.size) if rules else np.append(kinds.first, np.array(homes, dtype=np.int64))
-        position = {slot: at for at, slot in enumerate(columns.tolist())}
+        nodes, position = kinds.nodes, {slot: slot for slot in homes}
+        if not rules:  # which tell nodes apart by whatever label they name
+            nodes = kinds.one_of_each(np.array(homes, dtype=np.int64))
+            position = {slot: at for at, slot in enumerate(homes, start=len(kinds.first))}
         problem = Problem(
-            nodes=kinds.only(columns),
+            nodes=nodes,
             workloads=[
                 Workload(
                     name=name,

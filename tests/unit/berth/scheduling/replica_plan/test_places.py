@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from berth.scheduling.replica_plan.places import Kinds, failure_zones, placed_replicas
 from tests.support import builders
 from tests.support.placement import Lab, chain, group_object, lone, member, zoned
@@ -54,6 +56,9 @@ def test_nodes_of_one_location_and_zone_are_alike() -> None:
     assert kinds.kind[3] == kinds.kind[4]
     assert len(set(kinds.kind.tolist())) == len(kinds.first) == 3
     assert kinds.kind[kinds.first].tolist() == [0, 1, 2]
-    few = kinds.only(kinds.first)
-    assert few.size == 3
-    assert few.location.tolist() == kinds.nodes.location[kinds.first].tolist()
+    few, homes = kinds.one_of_each(np.array([3, 1])), [*kinds.first.tolist(), 3, 1]
+    assert few.location.tolist() == kinds.nodes.location[homes].tolist()
+    # A node without a zone fails with no other, also where it stands for others.
+    zones = kinds.nodes.zone.tolist()
+    shared = [zones[home] if home < 3 else None for home in homes[:3]]
+    assert [zone if zone in zones else None for zone in few.zone.tolist()] == [*shared, zones[3], zones[1]]

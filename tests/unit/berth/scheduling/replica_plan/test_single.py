@@ -182,6 +182,16 @@ class TestObjective:
         assert [value for _, value, _ in options] == sorted(value for _, value, _ in options)
         assert (decision.strategy, decision.scale, decision.planned_with) == (REPLICAS, Scale.COST, 1)
 
+    def test_nodes_without_a_zone_fail_each_by_itself(self) -> None:
+        """Also those that are like one which has a replica."""
+        apart = {"topology.kubernetes.io/region": "r0"}
+        lab = Lab([*(builders.node(f"n{n}", labels=apart) for n in range(3)), zoned("n3", "z0", "r0")], costs=WIDE)
+        shop = lab.group(group_object("shop", *chain("a", "b")))
+        lab.see(member("a-old", "a", on="n0", cpu="100m"))
+        (decision,) = lab.place_alone(member("new", "a", cpu="100m"), shop).decisions
+        found = {item.node: item.terms.get("survival", 0.0) for item in (decision, *decision.runner_ups)}
+        assert found == {"n0": 6.0, "n1": 0.0, "n2": 0.0, "n3": 0.0}
+
     def test_what_must_be_survived_is_priced_as_in_the_joint_plan(self) -> None:
         """It is dearer than the load of endpoints that keep calls near."""
         lab = cluster("z0", "z0", "z1")
