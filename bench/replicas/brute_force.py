@@ -138,39 +138,49 @@ class _Search:
         self.followers = any(terms_of(item.pod, "podAffinity", REQUIRED) for item in made)
 
     def _meant(self, item: Workload) -> tuple[list[Any], list[Workload], list[Pod]]:
-        """Required affinity terms of a workload, and the workloads and the pods outside that all of them mean."""
+        """Required affinity terms of a workload, the workloads that all of them mean, and such pods that have a node.
+
+        Of these last, those outside, the workload's own, and none on nodes where nobody sees them: without any key.
+        """
         terms = list(terms_of(item.pod, "podAffinity", REQUIRED))
 
         def means(pod: Pod) -> bool:
             return all(term_selects(self.cluster, term, item.pod, pod) for term in terms)
 
+        def seen(pod: Pod) -> bool:
+            return any(term["topologyKey"] in self.cluster.nodes[pod.node].labels for term in terms)
+
+        own = [pod for pod in self.cluster.pods if pod.group == self.group and pod.workload == item.name]
         return (
             terms,
             [one for one in self.workloads if means(one.pod)],
-            [pod for pod in self.problem.others if means(pod)],
+            [pod for pod in (*self.problem.others, *own) if means(pod) and seen(pod)],
         )
 
     def _affinity(self, item: Workload) -> None:
         """Choices against required affinity to the own replicas, to pods that have a node, or to nobody."""
-        terms, meant, outside = self._meant(item)
+        terms, meant, before = self._meant(item)
         if meant not in ([], [item]):
             return
         for term in terms:
-            used = self.problem.by_domain(term["topologyKey"], item.counts) > 0
-            there = self._there(term, outside)
+            used = self.problem.by_domain(term["topologyKey"], item.new) > 0
+            there = self._there(term, before)
             # Pods that have a node came before: none of the replicas is the first of its kind where there are any.
-            lonely = (used & ~there).any(axis=1) if outside else (used.sum(axis=1) > 1) | (not meant)
-            bare = item.counts[:, self.problem.domains(term["topologyKey"]) < 0].any(axis=1)
+            lonely = (
+                (used & ~there).any(axis=1) if before else (used.sum(axis=1) > 1) | (used.any(axis=1) & (not meant))
+            )
+            bare = item.new[:, self.problem.domains(term["topologyKey"]) < 0].any(axis=1)
             item.alone[lonely | bare] = np.inf
 
     def _sole_affinity(self, item: Workload) -> None:
         """Choices against required affinity that a workload has to one other and to pods that have a node."""
-        terms, meant, outside = self._meant(item)
+        terms, meant, before = self._meant(item)
         if len(meant) != 1 or meant[0] is item:
             return
         for term in terms:
-            mine, theirs = (self.problem.by_domain(term["topologyKey"], one.counts) > 0 for one in (item, meant[0]))
-            missing = mine.astype(int) @ (~(theirs | self._there(term, outside))).astype(int).T > 0
+            key = term["topologyKey"]
+            mine, theirs = (self.problem.by_domain(key, counts) > 0 for counts in (item.new, meant[0].counts))
+            missing = mine.astype(int) @ (~(theirs | self._there(term, before))).astype(int).T > 0
             self._add(item, meant[0], np.where(missing, np.inf, 0.0))
 
     def _there(self, term: Any, pods: Sequence[Pod]) -> npt.NDArray[np.bool_]:

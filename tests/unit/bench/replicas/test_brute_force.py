@@ -144,6 +144,29 @@ def either(*apps: str) -> Manifest:
     return {"matchExpressions": [{"key": "app", "operator": "In", "values": list(apps)}]}
 
 
+def guest(on: str) -> Manifest:
+    """A pod outside the group that says it is of `web`."""
+    (found,) = placed({"group": ""}, web=[on])
+    return {**found, "metadata": {**found["metadata"], "name": "guest"}}
+
+
+@pytest.mark.parametrize(
+    ("before", "zones"),
+    [
+        pytest.param([node("bare"), guest("bare")], {"a1", "a2"}, id="one-outside-of-every-zone"),
+        pytest.param([node("bare"), *placed(web=["bare"])], {"a1", "a2"}, id="an-own-replica-outside-of-every-zone"),
+        pytest.param([*placed(web=["a1-1"]), guest("a2-1")], {"a1", "a2"}, id="in-both-zones"),
+        pytest.param([guest("a2-1")], {"a2"}, id="in-one-zone"),
+    ],
+)
+def test_who_is_near_is_asked_of_pods_that_come(before: list[Manifest], zones: set[str]) -> None:
+    """Those that have a node came before, whoever is near them now; on a node without the key nobody sees them."""
+    near = rule("podAffinity", "required", ZONE, matchLabels={"app": "web"})
+    _, nodes = solved(*before, spec=near, web=2) or (inf, {"web": []})
+    assert len(nodes["web"]) == 2
+    assert {name[:2] for name in nodes["web"]} <= zones
+
+
 @pytest.mark.parametrize(
     ("spec", "others"),
     [
