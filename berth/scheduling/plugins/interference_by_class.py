@@ -15,14 +15,14 @@ from berth.scheduling.framework.plugin import MAX_SCORE, ScorePlugin, percentage
 
 if TYPE_CHECKING:
     from berth.api.interference import InterferenceClass
+    from berth.scheduling.cache.kind_column import KindColumn
     from berth.scheduling.cache.sockets import Arrangement
     from berth.scheduling.configuration import Profile
     from berth.scheduling.framework.cycle_state import CycleState
     from berth.scheduling.framework.plugin import Bools, Floats
     from berth.scheduling.interference.policy import InterferencePolicy
 
-_REMEMBERED: Final = 16_384
-"""Scores by class and classes on sockets that are remembered."""
+_NONE: Final[Floats] = np.zeros(0)
 
 
 class ByClass(ScorePlugin):
@@ -36,7 +36,9 @@ class ByClass(ScorePlugin):
         """Take the profile's ``weights.interferenceScore`` and ``weights.interference``."""
         self.score_weight = score_weight
         self.cost_weight = cost_weight
-        self._known: dict[tuple[InterferenceClass, Arrangement], float] = {}
+        self._column: KindColumn[Arrangement] | None = None
+        self._numbering = 0
+        self._known: dict[InterferenceClass, Floats] = {}
 
     @classmethod
     def of(cls, profile: Profile) -> Self:
@@ -48,7 +50,7 @@ class ByClass(ScorePlugin):
     def judge(self, newcomer: InterferenceClass, arrangement: Arrangement) -> float:
         """How good a node is, 0 to 1, by the classes on each of its sockets and of pods that are on none."""
 
-    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:
+    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:  # noqa: ARG002 - known by kind of node
         """The choice's score in percent."""
         cluster = cycle.cluster
         if not cluster.sockets.active:
@@ -56,21 +58,20 @@ class ByClass(ScorePlugin):
         newcomer = cluster.resident(cycle.pod.template, owner_of(cycle.pod.pod))
         if newcomer is None:
             return None
-        column, letter = cluster.sockets.arrangements, newcomer.workload.interference_class
+        column = cluster.sockets.arrangements
         ids = column.ids(cluster.node_index, cluster.size)
-        by_kind = np.zeros(len(column.kinds))
-        for number in np.flatnonzero(np.bincount(ids[feasible], minlength=len(by_kind))).tolist():
-            by_kind[number] = MAX_SCORE * self._judged(letter, column.kinds[number])
-        return by_kind.take(ids)
+        return self._by_kind(newcomer.workload.interference_class, column).take(ids)
 
     def normalize_score(self, raw: Floats, feasible: Bools) -> Floats:
         """Raw values are from 0 to 100 already."""
         return percentages(raw, feasible)
 
-    def _judged(self, newcomer: InterferenceClass, arrangement: Arrangement) -> float:
-        key = newcomer, arrangement
-        if key not in self._known:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[key] = self.judge(newcomer, arrangement)
-        return self._known[key]
+    def _by_kind(self, newcomer: InterferenceClass, column: KindColumn[Arrangement]) -> Floats:
+        """float64[K], score in percent by kind of node; numbers of kinds hold until these are given anew."""
+        if column is not self._column or column.numbering != self._numbering:
+            self._column, self._numbering, self._known = column, column.numbering, {}
+        known = self._known.get(newcomer, _NONE)
+        if len(known) < len(column.kinds):
+            new = [MAX_SCORE * self.judge(newcomer, kind) for kind in column.kinds[len(known) :]]
+            known = self._known[newcomer] = np.append(known, new)
+        return known

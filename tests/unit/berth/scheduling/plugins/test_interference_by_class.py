@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain, combinations_with_replacement
+
 import pytest
 
 from berth.kube.objects import Pod
@@ -70,6 +72,46 @@ def test_a_score_of_0_costs_as_much_as_a_slowdown_that_counts_1(
     assert score is not None
     assert cost.tolist() == pytest.approx((10 * (100 - score) / 100).tolist())
     assert cost.argmin() == ("n1", "n2").index(node)
+
+
+@PLUGINS
+def test_nodes_that_are_alike_are_judged_once(plugin: type[ByClass], monkeypatch: pytest.MonkeyPatch) -> None:
+    found, judged = lab(plugin, ""), []
+    asked, judge = plugin.of(found.profile), plugin.judge
+    monkeypatch.setattr(plugin, "judge", lambda *given: judged.append(given) or judge(*given))
+
+    def look(letter: str) -> int:
+        before = len(judged)
+        cycle, result = found.planner._judge(classed("p", letter), None, found.costs)
+        asked.normalized(cycle, result.mask)
+        return len(judged) - before
+
+    first = look("A")
+    assert first <= 2, "nodes without pods, and those of which nothing is known"
+    assert (look("A"), look("D"), look("D")) == (0, first, 0)
+    found.cache.update_pod(classed("there", "C", on="n1", socket="0"))
+    assert (look("A"), look("A"), look("D")) == (1, 0, 1)
+
+
+@PLUGINS
+def test_it_says_the_same_however_long_it_has_been_asked(plugin: type[ByClass]) -> None:
+    """Kinds of nodes are numbered anew meanwhile, since most of them are of no node any more."""
+    found = lab(plugin, "A")
+    found.cache.update_node(builders.node("n2", cpu="64"))
+    asked, column = plugin.of(found.profile), found.cache.state.sockets.arrangements
+    for letters in chain.from_iterable(combinations_with_replacement("ABCD", count) for count in range(2, 6)):
+        there = [classed(f"q{at}", letter, on="n2", socket="0") for at, letter in enumerate(letters)]
+        for pod in there:
+            found.cache.update_pod(pod)
+        cycle, result = found.planner._judge(classed("p", "B"), None, found.costs)
+        assert result.mask.all()
+        said, anew = asked.normalized(cycle, result.mask), plugin.of(found.profile).normalized(cycle, result.mask)
+        assert said is not None
+        assert anew is not None
+        assert said.tolist() == anew.tolist()
+        for pod in there:
+            found.cache.delete_pod(pod)
+    assert column.numbering
 
 
 @PLUGINS
