@@ -69,28 +69,34 @@ def cheapest(pods: int, costs: Sequence[Floats]) -> Assignment | None:
         costs: for each socket float64[2**P], cost of each set of pods on it, infinite where they do not fit; bit p of a
             set's number stands for pod p.
     """
-    sets, everybody = _sets(pods), (1 << pods) - 1
+    sets, left = _sets(pods), (1 << pods) - 1
     # Whole numbers: sums of the same parts in another order are the same, and so is what is chosen of two alike.
-    whole = [
-        np.where(np.isfinite(cost), np.rint(np.clip(cost, -_DEAR, _DEAR) / _GRAIN), _NEVER).astype(np.int64)
-        for cost in costs
-    ]
-    steps = [np.where(np.arange(1 << pods) == 0, 0, _NEVER)]
-    for cost in whole:
+    distinct = {id(cost): _in_grains(cost) for cost in costs}
+    whole = [distinct[id(cost)] for cost in costs]
+    # What each set costs on the sockets before each. Those before the first take nobody, and those before the second
+    # are the first; what all together take of other sets than everybody is not asked.
+    steps = [np.where(np.arange(1 << pods) == 0, 0, _NEVER), *whole[:1]][: len(whole)]
+    for cost in whole[1:-1]:
         least = np.minimum.reduceat(steps[-1][sets.placed] + cost[sets.added], sets.begins)
         steps.append(np.where(least < _NEVER // 2, least, _NEVER))
-    if steps[-1][everybody] == _NEVER:
-        return None
     chosen: list[int] = []
-    for so_far, cost in zip(reversed(steps[:-1]), reversed(whole), strict=True):
-        begin, end = sets.begins[everybody], sets.begins[everybody] + (1 << everybody.bit_count())
+    for so_far, cost in zip(reversed(steps), reversed(whole), strict=True):
+        begin, end = sets.begins[left], sets.begins[left] + (1 << left.bit_count())
         at = begin + int(np.argmin(so_far[sets.placed[begin:end]] + cost[sets.added[begin:end]]))
         chosen.insert(0, int(sets.added[at]))
-        everybody = int(sets.placed[at])
+        left = int(sets.placed[at])
     total = sum(float(cost[group]) for cost, group in zip(costs, chosen, strict=True))
+    if left or total == inf:
+        return None
     return Assignment(total, tuple(members(group, pods) for group in chosen))
 
 
+def _in_grains(cost: Floats) -> Ints:
+    found: Ints = np.where(np.isfinite(cost), np.rint(np.clip(cost, -_DEAR, _DEAR) / _GRAIN), _NEVER).astype(np.int64)
+    return found
+
+
+@lru_cache(sum(1 << pods for pods in range(EXACT_PODS + 1)))
 def members(number: int, pods: int) -> tuple[int, ...]:
     """Return the pods of a set."""
     return tuple(pod for pod in range(pods) if number >> pod & 1)
