@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import combinations_with_replacement, product, repeat
 
 import numpy as np
 
@@ -14,6 +15,12 @@ from berth.network.link_budgets import PlacePair
 from berth.scheduling.configuration import Link, Profile
 from berth.scheduling.gang.exact import WIDEST
 from berth.scheduling.gang.links import LinkModel
+
+_Site = tuple[str, str]
+"""Region and zone, either of which may be empty."""
+_Pair = tuple[int, int]
+_Links = defaultdict[_Pair, list[int]]
+"""Numbers of links by pair of sites, or of locations"""
 
 
 def links_of(
@@ -27,26 +34,33 @@ def links_of(
         places: what the nodes' locations stand for.
         node_index: slot of each node.
     """
-    by_location: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     names, capacity = [link.name for link in profile.links], [_capacity(link) for link in profile.links]
+    # Locations of a region and zone have its links in common, and with segments there may be hundreds of them.
+    sites: dict[_Site, list[int]] = {}
+    for location, place in enumerate(places):
+        sites.setdefault((place.region, place.zone), []).append(location)
+    of_sites: _Links = defaultdict(list)
     for number, link in enumerate(profile.links):
         if link.zones:
-            _by_zones(number, link, places, by_location)
+            _by_zones(number, link, list(sites), of_sites)
+    of_segments: _Links = defaultdict(list)
     where: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-    for location, place in enumerate(places) if budgets else ():
-        where[LABEL_REGION, place.region].append(location)
-        where[LABEL_ZONE, place.zone].append(location)
+    for site, (region, zone) in enumerate(sites if budgets else ()):
+        where[LABEL_REGION, region].append(site)
+        where[LABEL_ZONE, zone].append(site)
+    for location, place in enumerate(places if budgets else ()):
         where[LABEL_SEGMENT, place.segment].append(location)
     for pair, amount in budgets.items():
+        inside = pair.topology_key == LABEL_SEGMENT
         used = {
             (min(here, there), max(here, there))
             for here in where.get((pair.topology_key, pair.first), ())
             for there in where.get((pair.topology_key, pair.second), ())
-            if pair.topology_key != LABEL_SEGMENT or places[here].shares_zone(places[there])
+            if not inside or places[here].shares_zone(places[there])
         }
         if used and pair.first and pair.second:
             for one in used:
-                by_location[one].append(len(names))
+                (of_segments if inside else of_sites)[one].append(len(names))
             names.append(str(pair))
             capacity.append(min(amount, WIDEST))
     if not names:
@@ -62,7 +76,7 @@ def links_of(
         names=tuple(names),
         capacity=amounts,
         free=amounts.copy(),
-        by_location={key: tuple(numbers) for key, numbers in by_location.items()},
+        by_location=_by_location(list(sites.values()), of_sites, of_segments),
         by_node={slot: tuple(numbers) for slot, numbers in by_node.items()},
     )
 
@@ -71,11 +85,21 @@ def _capacity(link: Link) -> int:
     return min(int(parse_quantity(link.capacity)), WIDEST)
 
 
-def _by_zones(
-    number: int, link: Link, places: Sequence[Place], by_location: defaultdict[tuple[int, int], list[int]]
-) -> None:
+def _by_zones(number: int, link: Link, sites: Sequence[_Site], of_sites: _Links) -> None:
     pairs = {(min(first, second), max(first, second)) for first, second in link.zones}
-    for row, origin in enumerate(places):
-        for column, other in enumerate(places[row:], start=row):
-            if (min(origin.zone, other.zone), max(origin.zone, other.zone)) in pairs:
-                by_location[row, column].append(number)
+    for row, (_, origin) in enumerate(sites):
+        for column, (_, other) in enumerate(sites[row:], start=row):
+            if (min(origin, other), max(origin, other)) in pairs:
+                of_sites[row, column].append(number)
+
+
+def _by_location(sites: Sequence[Sequence[int]], of_sites: _Links, of_segments: _Links) -> dict[_Pair, tuple[int, ...]]:
+    """Return the links of every pair of locations that has some, by the locations of each site."""
+    found: dict[_Pair, tuple[int, ...]] = {}
+    for (one, other), numbers in of_sites.items():
+        here, there = sites[one], sites[other]
+        pairs = combinations_with_replacement(here, 2) if one == other else product(here, there)
+        found.update(zip(pairs, repeat(tuple(numbers))))
+    for pair, numbers in of_segments.items():
+        found[pair] = tuple(sorted((*found.get(pair, ()), *numbers)))
+    return found

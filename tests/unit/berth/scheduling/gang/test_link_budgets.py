@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE
 from berth.network.costs import Place
-from berth.network.link_budgets import PlacePair
+from berth.network.link_budgets import PlacePair, pairs_between
 from berth.scheduling.configuration import Link, Profile
 from berth.scheduling.gang.link_budgets import links_of
 
@@ -52,6 +54,26 @@ def test_links_between_segments_are_those_inside_a_zone() -> None:
     assert links is not None
     assert links.names == ("s1-s2 (segment)",)
     assert {pair for pair in ((0, 1), (0, 2), (1, 2), (0, 3), (0, 0)) if links.between(*pair)} == {(0, 1)}
+
+
+ANYWHERE = st.builds(Place, *(st.sampled_from([*names, ""]) for names in (("r1", "r2"), ("z1", "z2"), ("s1", "s2"))))
+ANY_PAIR = st.one_of(
+    st.builds(PlacePair.of, st.just(key), st.sampled_from(names), st.sampled_from(names))
+    for key, names in ((LABEL_REGION, ("r1", "r2")), (LABEL_ZONE, ("z1", "z2")), (LABEL_SEGMENT, ("s1", "s2")))
+)
+
+
+@given(places=st.lists(ANYWHERE, unique=True), pairs=st.lists(ANY_PAIR, unique=True))
+def test_any_two_locations_use_the_budgets_of_their_pairs_of_places(
+    places: list[Place], pairs: list[PlacePair]
+) -> None:
+    links = links_of(Profile(), dict.fromkeys(pairs, 10**6), places, {})
+    for here, one in enumerate(places):
+        for there, other in enumerate(places):
+            used = {str(pair) for pair in pairs_between(one, other)} & {str(pair) for pair in pairs}
+            found = [] if links is None else [links.names[link] for link in links.between(here, there)]
+            assert len(found) == len(set(found))
+            assert set(found) == used
 
 
 @pytest.mark.parametrize("budgets", [{}, {PlacePair(LABEL_ZONE, "z1", "elsewhere"): 1}], ids=["none", "nobody's"])
