@@ -344,16 +344,21 @@ async def test_who_goes_away(answer: bytes, outcome: str) -> None:
 
 @pytest.mark.parametrize("ahead", [5.0, -5.0])
 async def test_clients_of_one_name_have_clocks_of_their_own(stand: Stand, ahead: float) -> None:
+    now = time.monotonic()
+
+    def said(seconds: float) -> str:
+        return f"{1000 * (stand.meter._since_1970 + now + seconds):.3f}"
+
     async with stand.client() as right, stand.client() as wrong:
-        for client, seconds in ((right, 0.0), (wrong, ahead)):
-            await client.ask(f"X-Timestamp: {stated(seconds)}")
+        for client in (right, wrong):
+            await client.ask()
         [user] = stand.table
-        first, second = stand.meter._connections.values()
-        for connection, seconds in ((first, 0.0), (second, ahead)):
-            now = time.monotonic()
-            found = stand.meter._stated(user, connection, stated(seconds - 0.1), None, now)
-            assert isinstance(found, int)
-            assert 190_000 <= found < 4_000_000
+        clients = tuple(zip(stand.meter._connections.values(), (0.0, ahead), strict=True))
+        for connection, seconds in clients:
+            assert stand.meter._stated(user, connection, said(seconds), 1000, now) is None
+        for connection, seconds in clients:
+            found = stand.meter._stated(user, connection, said(seconds - 0.1), None, now)
+            assert found == pytest.approx(201_000, abs=10)
 
 
 async def test_a_connection_of_several_users_says_nothing_of_anothers_clock(stand: Stand) -> None:
