@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
 import structlog
 
@@ -15,6 +14,7 @@ from berth.kube.client import ApiClient
 from berth.kube.connection import ConnectionConfigError
 from berth.runtime.component import ComponentContext, run_together
 from berth.runtime.measuring.calls import ReportServer, Server
+from berth.runtime.measuring.kernel import LOOK_SECONDS
 from berth.runtime.measuring.published import PublishedServer
 from berth.runtime.measuring.reporter import Reporter
 from berth.runtime.measuring.reports import Reports
@@ -24,9 +24,6 @@ from berth.runtime.proxy.server import ProxyServer
 from berth.runtime.proxy.upstream import UpstreamPool
 
 log = structlog.get_logger(__name__)
-
-LOOK_SECONDS: Final = 5.0
-"""Seconds from one look at requests that are being answered to the next."""
 
 
 class MeterAgent:

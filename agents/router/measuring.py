@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -11,15 +12,30 @@ from aiohttp import web
 
 from agents.router.knowledge import Knowledge
 from agents.router.settings import RouterSettings
-from berth.api.latency_exchange import Instructions
+from berth.api.latency_exchange import Instructions, hash_identity
 from berth.kube.client import ApiClient
+from berth.runtime.component import run_together
 from berth.runtime.measuring.calls import ReportServer, Server
-from berth.runtime.measuring.kernel import AcceptedConnection
+from berth.runtime.measuring.kernel import LOOK_SECONDS, AcceptedConnection
 from berth.runtime.measuring.published import PublishedServer
 from berth.runtime.measuring.reporter import Reporter
 from berth.runtime.measuring.reports import Reports
 from berth.runtime.measuring.users import UserTable
-from berth.runtime.proxy.identity import address_of
+from berth.runtime.proxy.identity import address_of, identity_of
+
+
+@dataclass(slots=True, eq=False)
+class UnderWay:
+    """A request that is being answered."""
+
+    request: web.BaseRequest
+    """the request"""
+    address: str
+    """where it came from"""
+    connection: AcceptedConnection | None
+    """that of the user; None where it is gone"""
+    user: str
+    """keyed hash of the user's identity; empty while nobody can be told from others"""
 
 
 class Measuring:
@@ -36,6 +52,7 @@ class Measuring:
         self._knowledge = knowledge
         self._users = UserTable(settings.users)
         self._reports = Reports(self._users, policy=settings.policy)
+        self._under_way: set[UnderWay] = set()
         self._connections: WeakKeyDictionary[asyncio.BaseTransport, AcceptedConnection] = WeakKeyDictionary()
         server: Server | None = None
         if settings.controller is not None:
@@ -45,32 +62,56 @@ class Measuring:
         self._reporter = Reporter(server, self._reports, self._instructed) if server else None
 
     async def run(self) -> None:
-        """Tell until cancelled."""
+        """Tell until cancelled, and look at requests that are being answered."""
         if self._reporter is None:
             await asyncio.Event().wait()
         else:
-            await self._reporter.run()
+            await run_together(self._reporter.run(), self._look())
 
-    def seen(self, name: str, request: web.BaseRequest) -> None:
-        """Note a request of a user, and the round trip where there is a new one.
+    def begin(self, request: web.BaseRequest) -> UnderWay:
+        """Note a request and the round trip to its user where there is a new one; :meth:`end` follows."""
+        address, transport = address_of(request), request.transport
+        connection = None
+        if transport is not None:
+            connection = self._connections.get(transport)
+            if connection is None:
+                connection = self._connections[transport] = AcceptedConnection(transport.get_extra_info("socket"))
+        under_way = UnderWay(request, address, connection, self._name(request, address))
+        self._under_way.add(under_way)
+        self._measure(under_way, time.monotonic())
+        return under_way
 
-        Args:
-            name: keyed hash of the user's identity.
-            request: the request.
-        """
-        transport = request.transport
-        if transport is None:
-            return
+    def end(self, under_way: UnderWay) -> None:
+        """A request is answered."""
+        self._under_way.discard(under_way)
+
+    def look(self) -> None:
+        """Measure those who are being answered, which takes hours for some."""
         now = time.monotonic()
-        user = self._users.seen(name, now, address=address_of(request))
-        connection = self._connections.get(transport)
-        if connection is None:
-            connection = self._connections[transport] = AcceptedConnection(transport.get_extra_info("socket"))
-        microseconds = connection.round_trip()
+        for each in self._under_way:
+            self._measure(each, now)
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self.look()
+
+    def _measure(self, under_way: UnderWay, now: float) -> None:
+        if not under_way.user or under_way.connection is None:
+            return
+        user = self._users.seen(under_way.user, now, address=under_way.address)
+        microseconds = under_way.connection.round_trip()
         if microseconds is not None:
             self._users.record(user, microseconds, now)
         if user.first == now and self._reporter is not None:
             self._reporter.hurry()
+
+    def _name(self, request: web.BaseRequest, address: str) -> str:
+        """The hash of who asks; empty while nobody can be told from others."""
+        known = self._knowledge
+        if not known.key:
+            return ""
+        return hash_identity(known.key, identity_of(request, known.instructions.identity, address=address))
 
     def _instructed(self, instructions: Instructions, key: bytes) -> None:
         known = self._knowledge
@@ -82,4 +123,7 @@ class Measuring:
             # The same users have other names from here on.
             self._users.clear()
             self._reports.start_anew()
-        known.key, known.instructions = key, instructions
+            known.key, known.instructions = key, instructions
+            for each in self._under_way:
+                each.user = self._name(each.request, each.address)
+        known.instructions = instructions

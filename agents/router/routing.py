@@ -13,11 +13,9 @@ from agents.router.balancer import Balancer, Choice
 from agents.router.knowledge import Knowledge
 from agents.router.measuring import Measuring
 from agents.router.steering import Steering
-from berth.api.latency_exchange import hash_identity
 from berth.runtime.proxy.exchange import Exchange
 from berth.runtime.proxy.forwarding import Forwarding
 from berth.runtime.proxy.headers import BadRequestError, target_of
-from berth.runtime.proxy.identity import address_of, identity_of
 from berth.runtime.proxy.mark import MARK_FIELD, MARK_HEADER, mark_of
 from berth.runtime.proxy.upstream import Address, Failure, UpstreamError
 
@@ -64,14 +62,19 @@ class Routing:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
+        under_way = self._measuring.begin(request)
+        try:
+            return await self._answer(request, under_way.user)
+        finally:
+            self._measuring.end(under_way)
+
+    async def _answer(self, request: web.BaseRequest, user: str) -> web.StreamResponse:
         begun = time.perf_counter()
-        user = self._user(request)
         exchange = Exchange(
             request, lambda _failed: None, PSEUDONYM, without=_OURS, answer_seconds=self._answer_seconds
         )
         visit = _Visit(exchange, self._balancer, self._knowledge.nodes.get(user) if user else None)
         if user:
-            self._measuring.seen(user, request)
             exchange.added = ((MARK_HEADER.encode(), mark_of(self._knowledge.key, user).encode()),)
         metrics.UNDER_WAY.inc()
         try:
@@ -85,13 +88,6 @@ class Routing:
             visit.leave()
             metrics.UNDER_WAY.dec()
             self._note(exchange, visit.route, user, time.perf_counter() - begun)
-
-    def _user(self, request: web.BaseRequest) -> str:
-        """The hash of who asks; empty while nobody can be told from others."""
-        known = self._knowledge
-        if not known.key:
-            return ""
-        return hash_identity(known.key, identity_of(request, known.instructions.identity, address=address_of(request)))
 
     def _elsewhere(self, request: web.BaseRequest, user: str) -> str | None:
         if not user or user not in self._knowledge.instructions.steer or request.headers.get("Upgrade"):

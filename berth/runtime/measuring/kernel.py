@@ -17,6 +17,8 @@ from typing import Final
 
 from berth.runtime.tcp_info import TcpInfo, last_round_trip, tcp_info
 
+LOOK_SECONDS: Final = 5.0
+"""Seconds from one look at connections whose requests are being answered to the next."""
 LONGER: Final = 1 / 3
 """Share of the least round trip by which another may exceed it."""
 LONGER_MICROSECONDS: Final = 20_000
