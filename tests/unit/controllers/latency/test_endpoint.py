@@ -1,0 +1,199 @@
+"""What the endpoint lets through to the desk, and how it answers the rest: over HTTPS, with a scripted API server.
+
+That a real API server's tokens are told from others is in tests/integration/test_latency_input.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+
+from berth.api import latency_exchange as exchange
+from berth.kube.client import ApiClient
+from controllers.latency.callers import AT_ONCE, Caller, Callers
+from controllers.latency.certificate import make_key_pair, server_context
+from controllers.latency.endpoint import MAX_BYTES, Endpoint
+from controllers.latency.intake import INTERVAL, POD_BURST
+from tests.support.api_server import Answer, Request, api_server, refusal
+from tests.support.placement import Clock
+
+TOLD = exchange.RoundTrips("i", 1, (exchange.UserRoundTrips("u", (20_000,)),))
+FOUND = exchange.ProbeAnswers((exchange.ProbeAnswer("1", (9_000,)),))
+ORDERS = exchange.ProbeOrders((exchange.ProbeOrder("2", "203.0.113.7"),))
+
+
+@dataclass
+class Desk:
+    """Keeps what it is told."""
+
+    told: list[tuple[str, bool]] = field(default_factory=list)
+    found: list[tuple[str, exchange.ProbeAnswers]] = field(default_factory=list)
+    waited: list[bool] = field(default_factory=list)
+
+    def round_trips(self, caller: Caller, message: exchange.RoundTrips, *, new: bool) -> exchange.Instructions:
+        self.told.append((caller.pod, new))
+        return exchange.Instructions(policy="web", key="a2V5")
+
+    def is_agent(self, caller: Caller) -> bool:
+        return caller.account == "berth-node"
+
+    def answers(self, node: str, message: exchange.ProbeAnswers) -> None:
+        self.found.append((node, message))
+
+    async def orders(self, node: str, *, wait: bool) -> exchange.ProbeOrders:
+        self.waited.append(wait)
+        return ORDERS
+
+
+def review(request: Request) -> Answer:
+    """Says whose a token is by the token: account, pod and node, with slashes."""
+    account, pod, node = json.loads(request.body)["spec"]["token"].split("/")
+    if account == "trouble":
+        return refusal(403, "Forbidden", "may not review tokens")
+    extra = {"pod-name": [pod], "pod-uid": [f"uid of {pod}"], **({"node-name": [node]} if node else {})}
+    user = {
+        "username": f"system:serviceaccount:shop:{account}",
+        "extra": {f"authentication.kubernetes.io/{key}": value for key, value in extra.items()},
+    }
+    known = account != "nobody"
+    return Answer(201, {"status": {"authenticated": known, "audiences": [exchange.AUDIENCE], "user": user}})
+
+
+@dataclass
+class Stand:
+    """An endpoint that listens."""
+
+    desk: Desk
+    clock: Clock
+    url: str
+    session: aiohttp.ClientSession
+    context: ssl.SSLContext
+
+    async def post(self, path: str, message: Any, token: str | None = "default/web-1/a") -> tuple[int, Any, Any]:
+        """Status, headers and body of the answer."""
+        body = message if isinstance(message, bytes) else msgspec.json.encode(message)
+        headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+        async with self.session.post(
+            self.url + path, data=body, headers=headers, ssl=self.context, server_hostname=exchange.SERVER_NAME
+        ) as answer:
+            return answer.status, answer.headers, await answer.read()
+
+
+@asynccontextmanager
+async def listening() -> AsyncIterator[Stand]:
+    pair = make_key_pair(datetime.now(UTC))
+    context = ssl.create_default_context(cadata=pair.certificate.decode())
+    desk, clock = Desk(), Clock()
+    with api_server(review) as server:
+        async with ApiClient(server.connection()) as client, aiohttp.ClientSession() as session:
+            endpoint = Endpoint(desk, Callers(client, clock), clock)
+            runner, port = await endpoint.start("127.0.0.1", 0, server_context(pair))
+            try:
+                yield Stand(desk, clock, f"https://127.0.0.1:{port}", session, context)
+            finally:
+                await runner.cleanup()
+
+
+@pytest.fixture
+async def stand() -> AsyncIterator[Stand]:
+    async with listening() as found:
+        yield found
+
+
+async def test_a_meter_is_heard_and_told_what_to_do(stand: Stand) -> None:
+    status, _, body = await stand.post(exchange.ROUND_TRIPS_PATH, TOLD)
+    assert status == 200
+    found = msgspec.json.decode(body, type=exchange.Instructions)
+    assert (found.policy, found.key, found.interval) == ("web", "a2V5", INTERVAL)
+    assert stand.desk.told == [("web-1", True)]
+
+
+async def test_a_message_that_comes_again_is_known_for_that(stand: Stand) -> None:
+    later = msgspec.structs.replace(TOLD, sequence=2)
+    for message in (TOLD, TOLD, later):
+        assert (await stand.post(exchange.ROUND_TRIPS_PATH, message))[0] == 200
+    assert [new for _, new in stand.desk.told] == [True, False, True]
+
+
+async def test_many_pods_are_asked_to_tell_less_often(stand: Stand) -> None:
+    for number in range(300):
+        status, _, body = await stand.post(exchange.ROUND_TRIPS_PATH, TOLD, f"default/web-{number}/a")
+        assert status == 200
+    assert msgspec.json.decode(body, type=exchange.Instructions).interval > INTERVAL
+
+
+@pytest.mark.parametrize(
+    ("message", "waited"),
+    [pytest.param(FOUND, False, id="it answers"), pytest.param(exchange.ProbeAnswers(), True, id="it asks")],
+)
+async def test_a_node_agent_answers_and_asks(stand: Stand, message: exchange.ProbeAnswers, waited: bool) -> None:
+    status, _, body = await stand.post(exchange.PROBES_PATH, message, "berth-node/agent-1/n1")
+    assert (status, msgspec.json.decode(body, type=exchange.ProbeOrders)) == (200, ORDERS)
+    assert (stand.desk.found, stand.desk.waited) == ([("n1", message)], [waited])
+
+
+MANY = msgspec.structs.replace(TOLD, users=TOLD.users * (exchange.MAX_USERS + 1))
+ROUND_TRIPS, PROBES = exchange.ROUND_TRIPS_PATH, exchange.PROBES_PATH
+
+
+@pytest.mark.parametrize(
+    ("path", "message", "token", "status", "words"),
+    [
+        pytest.param(ROUND_TRIPS, TOLD, None, 401, b"a token is needed", id="no token"),
+        pytest.param(ROUND_TRIPS, TOLD, "nobody/x/y", 401, b"a token is needed", id="a token that is not known"),
+        pytest.param(ROUND_TRIPS, TOLD, "trouble/x/y", 503, b"", id="nobody says whose it is"),
+        pytest.param(PROBES, FOUND, "default/web-1/a", 403, b"only node agents", id="a meter as an agent"),
+        pytest.param(PROBES, FOUND, "berth-node/agent/", 403, b"only node agents", id="an agent of no node"),
+        pytest.param(ROUND_TRIPS, b"{", "default/web-1/a", 400, b"", id="no message"),
+        pytest.param(ROUND_TRIPS, b"[" * 100_000, "default/web-1/a", 400, b"", id="nested without end"),
+        pytest.param(ROUND_TRIPS, b"\xff", "default/web-1/a", 400, b"", id="no text"),
+        pytest.param(ROUND_TRIPS, MANY, "default/web-1/a", 400, b"more than 1000 users", id="too many users"),
+        pytest.param(
+            ROUND_TRIPS,
+            msgspec.structs.replace(TOLD, instance="i" * (exchange.MAX_INSTANCE + 1)),
+            "default/web-1/a",
+            400,
+            b"more than 64 characters",
+            id="a long name",
+        ),
+        pytest.param(ROUND_TRIPS, b" " * (MAX_BYTES + 1), "default/web-1/a", 413, b"", id="without end"),
+        pytest.param("/", TOLD, "default/web-1/a", 404, b"", id="elsewhere"),
+    ],
+)
+async def test_what_is_not_let_through(
+    stand: Stand, path: str, message: Any, token: str | None, status: int, words: bytes
+) -> None:
+    answered, headers, body = await stand.post(path, message, token)
+    assert answered == status, body
+    assert words in body
+    assert ("Retry-After" in headers) == (status == 503)
+    assert (stand.desk.told, stand.desk.found) == ([], [])
+
+
+async def test_who_says_too_much_is_asked_to_come_later(stand: Stand) -> None:
+    for number in range(round(POD_BURST)):
+        message = msgspec.structs.replace(TOLD, sequence=number)
+        assert (await stand.post(ROUND_TRIPS, message))[0] == 200
+    status, headers, _ = await stand.post(ROUND_TRIPS, TOLD)
+    assert (status, headers["Retry-After"]) == (429, "1")
+    assert len(stand.desk.told) == POD_BURST
+    assert (await stand.post(ROUND_TRIPS, TOLD, "default/web-2/a"))[0] == 200, "another pod is heard"
+    stand.clock.advance(1.0)
+    assert (await stand.post(ROUND_TRIPS, TOLD))[0] == 200
+
+
+async def test_many_new_tokens_at_once_are_all_looked_up(stand: Stand) -> None:
+    count = 3 * AT_ONCE
+    found = await asyncio.gather(*(stand.post(ROUND_TRIPS, TOLD, f"default/web-{at}/a") for at in range(count)))
+    assert {status for status, _, _ in found} == {200}
+    assert {pod for pod, _ in stand.desk.told} == {f"web-{at}" for at in range(count)}
