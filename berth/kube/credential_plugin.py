@@ -112,8 +112,7 @@ class CredentialPlugin:
 
 async def _answer_of(process: asyncio.subprocess.Process, name: str) -> bytes:
     pipe, said = process.stdout, bytearray()
-    assert pipe is not None
-    while part := await pipe.read(_CHUNK):
+    while pipe is not None and (part := await pipe.read(_CHUNK)):
         said += part
         if len(said) > LARGEST_ANSWER:
             raise ConfigException(f"exec: {name} prints more than {LARGEST_ANSWER} bytes, which is no ExecCredential")
