@@ -33,6 +33,7 @@ class CustomObject(Struct):
 
     def __post_init__(self) -> None:
         """Let go of the line that the object was read from: its managedFields may be larger than all the rest."""
+        self.metadata = self.metadata.bounded()
         self.spec, self.status = _kept(self.spec), _kept(self.status)
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Protocol
+from typing import Annotated, Final, Protocol
 
 import msgspec
 
@@ -10,6 +10,10 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """A whole number as Kubernetes has them: a larger one can be written in a manifest, and is refused with its field."""
 Amount = str | Int64 | float
 """resource.Quantity as it stands: text, or a number that nobody put in quotes."""
+
+
+MOST_ENTRIES: Final = 2048
+"""Entries of lists and maps of one object that are kept: it may have a hundred thousand, and each takes 150 bytes."""
 
 
 class Named(Protocol):
@@ -50,6 +54,12 @@ class ObjectMeta(Struct):
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     owner_references: list[OwnerReference] = []
+
+    def bounded(self) -> ObjectMeta:
+        """Itself, or without labels, annotations and owners where these are more than `MOST_ENTRIES`."""
+        if len(self.labels) + len(self.annotations) + len(self.owner_references) <= MOST_ENTRIES:
+            return self
+        return msgspec.structs.replace(self, labels={}, annotations={}, owner_references=[])
 
 
 class HasMetadata(Protocol):

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from berth.kube.custom_object import CustomObject as CustomObject
-from berth.kube.meta import Amount, Int64, Struct
+from berth.kube.meta import MOST_ENTRIES, Amount, Int64, Struct
 from berth.kube.meta import LabelSelector as LabelSelector
 from berth.kube.meta import LabelSelectorRequirement as LabelSelectorRequirement
 from berth.kube.meta import NodeSelector as NodeSelector
@@ -349,3 +349,9 @@ class Service(Struct):
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: ServiceSpec = msgspec.field(default_factory=ServiceSpec)
+
+    def __post_init__(self) -> None:
+        """Let go of what is too much; no pod that is placed has the labels of a selector that is."""
+        self.metadata = self.metadata.bounded()
+        if len(self.spec.selector) > MOST_ENTRIES:
+            self.spec.selector = {}

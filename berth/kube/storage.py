@@ -6,6 +6,15 @@ import msgspec
 
 from berth.kube.meta import Amount, Int64, LabelSelector, NodeSelector, ObjectMeta, ResourceRequirements, Struct
 
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+"""Annotation on a claim: provision its volume where this node can reach it."""
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+"""Annotation on a claim: its binding is complete."""
+CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+"""Annotation on a claim: its storage class, as it was stated once."""
+
+_OF_CLAIMS = (SELECTED_NODE, BIND_COMPLETED, CLASS_ANNOTATION)
+
 
 class VolumeNodeAffinity(Struct):
     """corev1.VolumeNodeAffinity."""
@@ -79,6 +88,12 @@ class PersistentVolumeClaim(Struct):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: PersistentVolumeClaimSpec = msgspec.field(default_factory=PersistentVolumeClaimSpec)
     status: PersistentVolumeClaimStatus = msgspec.field(default_factory=PersistentVolumeClaimStatus)
+
+    def __post_init__(self) -> None:
+        """Let go of labels and annotations that nobody looks at: anybody may make claims with thousands of them."""
+        self.metadata.labels = {}
+        known = self.metadata.annotations
+        self.metadata.annotations = {name: known[name] for name in _OF_CLAIMS if name in known}
 
 
 class TopologySelectorLabelRequirement(Struct):

@@ -12,16 +12,15 @@ from functools import cache
 from itertools import islice
 from typing import Any, Final
 
+import msgspec
 from msgspec import inspect
 
-from berth.kube.meta import Amount, ResourceRequirements
-from berth.kube.objects import Container, ObjectMeta, Pod, PodSpec, PodStatus
+from berth.kube.meta import MOST_ENTRIES, Amount, ResourceRequirements
+from berth.kube.objects import Container, Pod, PodSpec, PodStatus
 from berth.kube.resources import PODS, Resource
 from berth.scheduling.cache.requests import pod_requests
 from berth.scheduling.cache.units import CPU
 
-MOST_ENTRIES: Final = 2048
-"""Entries of all lists and maps of one pod that are kept."""
 _FIRST: Final = (CPU, "memory", "ephemeral-storage")
 """Requests that are kept of a pod that has too many even of these."""
 _KEPT_CONDITIONS: Final = frozenset(("PodScheduled",))
@@ -43,15 +42,7 @@ def cut_down(pod: Pod) -> None:
         requests = _requests(pod)
     except ValueError:
         requests = {}
-    pod.metadata = ObjectMeta(
-        name=meta.name,
-        namespace=meta.namespace,
-        uid=meta.uid,
-        resource_version=meta.resource_version,
-        generation=meta.generation,
-        creation_timestamp=meta.creation_timestamp,
-        deletion_timestamp=meta.deletion_timestamp,
-    )
+    pod.metadata = msgspec.structs.replace(meta, labels={}, annotations={}, owner_references=[])
     pod.spec = PodSpec(
         node_name=spec.node_name,
         scheduler_name=spec.scheduler_name,

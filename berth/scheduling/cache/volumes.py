@@ -15,6 +15,9 @@ from berth.kube.objects import (
     StorageClass,
     VolumeAttachment,
 )
+from berth.kube.storage import BIND_COMPLETED as BIND_COMPLETED
+from berth.kube.storage import CLASS_ANNOTATION as CLASS_ANNOTATION
+from berth.kube.storage import SELECTED_NODE as SELECTED_NODE
 from berth.scheduling.cache.units import whole_units
 
 if TYPE_CHECKING:
@@ -32,10 +35,6 @@ StorageObject: TypeAlias = (
     | VolumeAttachment
 )
 
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
-"""Annotation on a claim: provision its volume where this node can reach it."""
-BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 WAIT = "WaitForFirstConsumer"
 

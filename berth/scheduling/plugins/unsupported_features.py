@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from berth.scheduling.cache.large_pods import MOST_ENTRIES
+from berth.kube.meta import MOST_ENTRIES
 from berth.scheduling.framework.plugin import FilterPlugin
 
 if TYPE_CHECKING:
