@@ -185,7 +185,7 @@ class SchedulingCycle:
 
     def _begin(self, entry: QueueEntry) -> Attempt | None:
         """None when the pods are none of our schedulers'."""
-        pods = sorted(entry.pods.values(), key=lambda pod: pod_order(pod, 0))
+        pods = list(entry.pods.values())
         profile = self._configuration.profile_for(pods[0].spec.scheduler_name)
         if profile is None:
             return None
@@ -276,7 +276,7 @@ class SchedulingCycle:
         """Place the pods together by their group's dependencies, or one by one when there are none to go by."""
         group, planner, looked_at = attempt.usable_group, attempt.planner, attempt.entry.looked_at
         if group is None:
-            pods = sorted(attempt.pods, key=lambda pod: looked_at.get(pod.metadata.uid, 0))
+            pods = sorted(attempt.pods, key=lambda pod: (looked_at.get(pod.metadata.uid, 0), pod_order(pod, 0)))
             return (yield from planner.place_each(pods, attempt.costs))
         if attempt.partial:
             return (

@@ -46,7 +46,7 @@ class Attempt:
     entry: QueueEntry
     """the entry"""
     pods: list[Pod]
-    """its pods when the attempt began"""
+    """its pods when the attempt began, as they came: each that comes begins one, so whoever plans puts them in order"""
     profile: Profile
     """of their scheduler name"""
     planner: Planner

@@ -6,9 +6,10 @@ import pytest
 
 from berth.kube.objects import Pod
 from berth.network.groups import GroupKey
+from berth.scheduling import cycle, planner
 from berth.scheduling.cycle import TELL_GROUP_AGAIN, TELL_PODS_AGAIN
 from berth.scheduling.decision import Failure
-from berth.scheduling.queue_entry import EntryKey
+from berth.scheduling.queue_entry import EntryKey, pod_order
 from tests.support import kinds
 from tests.support.placement import chain, group_object, lone, member, zoned
 from tests.support.stage import Stage, shop
@@ -175,6 +176,25 @@ class TestMissingMembers:
             stage.clock.advance(0.1)
         assert stage.groups_told == ["shop"]
         assert stage.waiting_told == [f"a{number}" for number in range(199)]
+
+    def test_pods_are_put_in_order_when_they_are_planned(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        looked_at: list[str] = []
+
+        def order(pod: Pod, index: int) -> tuple[int, int, str, str, str]:
+            looked_at.append(pod.metadata.name)
+            return pod_order(pod, index)
+
+        for module in (cycle, planner):
+            monkeypatch.setattr(module, "pod_order", order)
+        stage = Stage()
+        stage.group(shop())
+        for number in range(50):
+            stage.add(member(f"a{number}", "a", cpu="10m"))
+            stage.schedule()
+        assert looked_at == [], "with each that came, all were put in order"
+        stage.add(member("b", "b", cpu="10m"))
+        stage.schedule()
+        assert len(stage.placed()) == len(set(looked_at)) == 51
 
     @pytest.mark.parametrize(
         ("after", "pods"),
