@@ -13,6 +13,7 @@ import structlog
 from aiohttp import web
 
 from berth.runtime.measuring.users import UserTable
+from berth.runtime.site import Site
 
 log = structlog.get_logger(__name__)
 
@@ -61,11 +62,15 @@ class MeasurementsServer:
         """
         self._table = table
         self._instance = instance
-        self._host = host or None
-        self.port = port
-        """port that it listens on"""
         self._token_file = token_file
-        self._runner: web.AppRunner | None = None
+        app = web.Application()
+        app.router.add_get("/measurements", self._measurements)
+        self._site = Site(app, host=host, port=port)
+
+    @property
+    def port(self) -> int:
+        """Port that it listens on."""
+        return self._site.port
 
     async def start(self) -> None:
         """Listen.
@@ -73,22 +78,11 @@ class MeasurementsServer:
         Raises:
             OSError: address or port cannot be used.
         """
-        app = web.Application()
-        app.router.add_get("/measurements", self._measurements)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-        await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, self._host, self.port).start()
-        except OSError:
-            await self.stop()
-            raise
-        self.port = int(self._runner.addresses[0][1])
+        await self._site.start()
 
     async def stop(self) -> None:
         """Stop listening."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._site.stop()
 
     async def _measurements(self, request: web.Request) -> web.Response:
         token = await asyncio.to_thread(self._token)

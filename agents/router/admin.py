@@ -14,6 +14,7 @@ from aiohttp import web
 from agents.router.balancer import Balancer
 from agents.router.knowledge import Knowledge
 from agents.router.routing import SHOWN_CHARACTERS
+from berth.runtime.site import Site
 
 log = structlog.get_logger(__name__)
 
@@ -43,11 +44,16 @@ class Admin:
         self._balancer = balancer
         self._knowledge = knowledge
         self._token_file = token_file
-        self._host = host or None
-        self.port = port
-        """port that it listens on"""
-        self._runner: web.AppRunner | None = None
+        app = web.Application(middlewares=[self._authenticated])
+        app.router.add_get("/v1/backends", self._backends)
+        app.router.add_get("/v1/associations", self._associations)
+        self._site = Site(app, host=host, port=port)
         self._token()
+
+    @property
+    def port(self) -> int:
+        """Port that it listens on."""
+        return self._site.port
 
     async def start(self) -> None:
         """Listen.
@@ -55,24 +61,15 @@ class Admin:
         Raises:
             ValueError: address or port cannot be used.
         """
-        app = web.Application(middlewares=[self._authenticated])
-        app.router.add_get("/v1/backends", self._backends)
-        app.router.add_get("/v1/associations", self._associations)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-        await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, self._host, self.port).start()
+            await self._site.start()
         except (OSError, OverflowError) as error:
-            await self.stop()
             why = "is taken" if getattr(error, "errno", None) == errno.EADDRINUSE else f"cannot be used: {error}"
             raise ValueError(f"--router-admin-port {self.port} {why}; choose another") from error
-        self.port = int(self._runner.addresses[0][1])
 
     async def stop(self) -> None:
         """Stop listening."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._site.stop()
 
     def _token(self) -> bytes:
         token = self._token_file.read_bytes().strip()

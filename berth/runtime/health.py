@@ -7,6 +7,8 @@ from collections.abc import Callable
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from berth.runtime.site import Site
+
 Check = Callable[[], str | None]
 """Returns None when all is well, otherwise what is wrong."""
 
@@ -65,9 +67,12 @@ class HealthServer:
     def __init__(self, checks: Checks, *, host: str, port: int) -> None:
         """Prepare; port 0 picks a free one, readable as :attr:`port` after start."""
         self._checks = checks
+        app = web.Application()
+        app.router.add_get("/healthz", self._healthz)
+        app.router.add_get("/readyz", self._readyz)
+        app.router.add_get("/metrics", self._metrics)
         self._host = host
-        self.port = port
-        self._runner: web.AppRunner | None = None
+        self._site = Site(app, host=host, port=port)
 
     async def start(self) -> None:
         """Listen.
@@ -75,27 +80,22 @@ class HealthServer:
         Raises:
             HealthPortError: address or port cannot be used; the text says what to do.
         """
-        app = web.Application()
-        app.router.add_get("/healthz", self._healthz)
-        app.router.add_get("/readyz", self._readyz)
-        app.router.add_get("/metrics", self._metrics)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-        await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, self._host, self.port).start()
+            await self._site.start()
         except (OSError, OverflowError) as error:
-            await self.stop()
             raise HealthPortError(
                 f"cannot listen on {self._host}:{self.port} for /healthz and /metrics: {error}; "
                 "choose another --health-port (0: any free one) or --health-host"
             ) from error
-        self.port = int(self._runner.addresses[0][1])
 
     async def stop(self) -> None:
         """Stop listening."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._site.stop()
+
+    @property
+    def port(self) -> int:
+        """Port that it listens on."""
+        return self._site.port
 
     async def _healthz(self, _request: web.Request) -> web.Response:
         return _answer(self._checks.health())

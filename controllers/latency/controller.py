@@ -119,11 +119,11 @@ class LatencyController:
         endpoint = Endpoint(desk, Callers(client, time.monotonic))
         for watch in self._watches.values():
             await watch.synced.wait()
-        runner, port = await endpoint.start(settings.listen, settings.port, server_context(identity.pair))
+        site = await endpoint.start(settings.listen, settings.port, server_context(identity.pair))
         try:
             address = f"[{settings.address}]" if ":" in settings.address else settings.address
-            await publish(client, namespace, f"https://{address}:{port}", identity.pair.certificate)
-            log.info("listening", port=port, address=settings.address)
+            await publish(client, namespace, f"https://{address}:{site.port}", identity.pair.certificate)
+            log.info("listening", port=site.port, address=settings.address)
             await asyncio.Event().wait()
         finally:
-            await runner.cleanup()
+            await site.stop()

@@ -14,6 +14,7 @@ from aiohttp import web
 from berth.api import latency_exchange as exchange
 from berth.kube.client import TRANSPORT_ERRORS
 from berth.kube.errors import ApiError
+from berth.runtime.site import Site
 from controllers.latency import metrics
 from controllers.latency.callers import Caller, Callers, TooManyError
 from controllers.latency.intake import Intake, Sequences
@@ -60,8 +61,8 @@ class Endpoint:
         self._intake = Intake(clock)
         self._sequences = Sequences()
 
-    async def start(self, host: str, port: int, context: ssl.SSLContext) -> tuple[web.AppRunner, int]:
-        """Listen; returns what ends it, and the port.
+    async def start(self, host: str, port: int, context: ssl.SSLContext) -> Site:
+        """Listen; returns what says on which port, and ends it.
 
         Raises:
             OSError: the port is taken, or not this machine's.
@@ -69,14 +70,9 @@ class Endpoint:
         application = web.Application(client_max_size=MAX_BYTES)
         application.router.add_post(exchange.ROUND_TRIPS_PATH, self.round_trips)
         application.router.add_post(exchange.PROBES_PATH, self.probes)
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, host, port, ssl_context=context).start()
-        except OSError:
-            await runner.cleanup()
-            raise
-        return runner, int(runner.addresses[0][1])
+        site = Site(application, host=host, port=port, context=context)
+        await site.start()
+        return site
 
     async def round_trips(self, request: web.Request) -> web.Response:
         """A meter or router reports."""

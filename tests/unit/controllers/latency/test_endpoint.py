@@ -97,11 +97,11 @@ async def listening() -> AsyncIterator[Stand]:
     with api_server(review) as server:
         async with ApiClient(server.connection()) as client, aiohttp.ClientSession() as session:
             endpoint = Endpoint(desk, Callers(client, clock), clock)
-            runner, port = await endpoint.start("127.0.0.1", 0, server_context(pair))
+            site = await endpoint.start("127.0.0.1", 0, server_context(pair))
             try:
-                yield Stand(desk, clock, f"https://127.0.0.1:{port}", session, context)
+                yield Stand(desk, clock, f"https://127.0.0.1:{site.port}", session, context)
             finally:
-                await runner.cleanup()
+                await site.stop()
 
 
 @pytest.fixture
