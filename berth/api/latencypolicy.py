@@ -6,13 +6,13 @@ The spec says what is wanted; the status, in a module of its own, what is known 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Final
 
 from pydantic import ConfigDict, Field
 
 from berth.api import rules
 from berth.api.base import ApiModel, ApiObject, Int32
-from berth.api.labels import BERTH_GROUP
+from berth.api.labels import ANNOTATION_HARD_MAX_LATENCY, ANNOTATION_SOFT_MAX_LATENCY, BERTH_GROUP
 from berth.api.latency_exchange import IdentitySource
 from berth.api.latencypolicy_status import CONDITION_MOVING as CONDITION_MOVING
 from berth.api.latencypolicy_status import CONDITION_WITHIN_LIMITS as CONDITION_WITHIN_LIMITS
@@ -23,10 +23,12 @@ from berth.api.latencypolicy_status import MAX_MICROSECONDS as MAX_MICROSECONDS
 from berth.api.latencypolicy_status import MAX_MOVES as MAX_MOVES
 from berth.api.latencypolicy_status import MAX_NODES as MAX_NODES
 from berth.api.latencypolicy_status import MAX_PODS as MAX_PODS
+from berth.api.latencypolicy_status import AnnotatedLimits as AnnotatedLimits
 from berth.api.latencypolicy_status import Association as Association
 from berth.api.latencypolicy_status import LatencyPolicyStatus as LatencyPolicyStatus
 from berth.api.latencypolicy_status import MeasurementSource as MeasurementSource
 from berth.api.latencypolicy_status import Microseconds as Microseconds
+from berth.api.latencypolicy_status import Milliseconds as Milliseconds
 from berth.api.latencypolicy_status import Move as Move
 from berth.api.latencypolicy_status import NodeState as NodeState
 from berth.api.latencypolicy_status import NodeStatus as NodeStatus
@@ -41,9 +43,6 @@ PLURAL: Final = "latencypolicies"
 """Resource name in API paths."""
 
 _MAX_NAME: Final = 253
-
-Milliseconds = Annotated[int, Field(ge=1, le=60_000, json_schema_extra={"format": "int32"})]
-"""A limit of latency in milliseconds."""
 
 
 class Objective(StrEnum):
@@ -193,19 +192,18 @@ class LatencyPolicySpec(ApiModel):
                     "self.softMaxLatency <= self.hardMaxLatency",
                     "message": "softMaxLatency is above hardMaxLatency; write a soft limit that is no higher",
                 },
-                {
-                    "rule": "(has(self.objective) && self.objective == 'Minimum') || has(self.hardMaxLatency) || "
-                    "has(self.softMaxLatency)",
-                    "message": "there is no limit to keep to; write hardMaxLatency or softMaxLatency in milliseconds, "
-                    "or objective: Minimum",
-                },
             ]
         }
     )
 
     target_ref: Target = Field(description="Workload that is placed near its users.")
     hard_max_latency: Milliseconds | None = Field(
-        default=None, description="Round trip in milliseconds beyond which a node is invalid. Unset: none is."
+        default=None,
+        description=(
+            "Round trip in milliseconds beyond which a node is invalid. Where neither limit is stated, the annotations "
+            f"{ANNOTATION_HARD_MAX_LATENCY} and {ANNOTATION_SOFT_MAX_LATENCY} of the workload's pod template count. "
+            "Unset there too: no node is."
+        ),
     )
     soft_max_latency: Milliseconds | None = Field(
         default=None, description="Round trip in milliseconds that a node should not exceed. Unset: as the hard limit."

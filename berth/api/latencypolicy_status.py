@@ -36,6 +36,8 @@ _MAX_HASH: Final = 64
 
 Microseconds = Annotated[int, Field(ge=1, le=MAX_MICROSECONDS, json_schema_extra={"format": "int64"})]
 """A round trip in microseconds."""
+Milliseconds = Annotated[int, Field(ge=1, le=60_000, json_schema_extra={"format": "int32"})]
+"""A limit of latency in milliseconds."""
 
 
 class NodeState(StrEnum):
@@ -148,11 +150,22 @@ class Surge(ApiModel):
     )
 
 
+class AnnotatedLimits(ApiModel):
+    """Limits that the pods' annotations state."""
+
+    hard_max_latency: Milliseconds | None = Field(default=None, description="Hard limit in milliseconds. Unset: none.")
+    soft_max_latency: Milliseconds | None = Field(default=None, description="Soft limit in milliseconds. Unset: none.")
+
+
 class LatencyPolicyStatus(ApiModel):
     """All that is known and was done."""
 
     observed_generation: Int64 | None = Field(
         default=None, ge=0, description="Generation of the spec that it is about."
+    )
+    annotated_limits: AnnotatedLimits | None = Field(
+        default=None,
+        description="Limits by the annotations of the workload's pods. Unset: those of the policy count, or none.",
     )
     nodes: tuple[NodeStatus, ...] = Field(
         default=(),

@@ -17,9 +17,16 @@ class PodTemplateSpec(Struct):
     scheduler_name: str = ""
 
 
+class PodTemplateMeta(Struct):
+    """metav1.ObjectMeta of a template: what its annotations say."""
+
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+
+
 class PodTemplate(Struct):
     """corev1.PodTemplateSpec."""
 
+    metadata: PodTemplateMeta = msgspec.field(default_factory=PodTemplateMeta)
     spec: PodTemplateSpec = msgspec.field(default_factory=PodTemplateSpec)
 
 

@@ -36,6 +36,7 @@ from berth.scheduling.latency import knowledge, measuring, moves
 from berth.scheduling.latency.decision import decide
 from berth.scheduling.latency.set_back import as_of
 from berth.scheduling.latency.situation import Action, Evict, Pod, Probe, View
+from berth.scheduling.latency.stated_limits import annotated_limits, with_limits
 from controllers.latency import conditions, events, metrics
 from controllers.latency.candidates import Candidates
 from controllers.latency.evictions import Evictions
@@ -172,7 +173,8 @@ class Reconciler:
             found = self._scaling(status, deployment, now) if deployment is not None else Scaling(None)
             status = status.model_copy(update={"surge": found.surge})
             return _Decided(status, conditions.obstructed(obstacle) if obstacle else [], scaling=found)
-        spec = _carried_out(policy.spec)
+        limits = annotated_limits(policy.spec, deployment.spec.template.metadata.annotations)
+        spec = with_limits(_carried_out(policy.spec), limits)
         replicas = self._scaler.replicas(deployment)
         heard, expiry = self._observations.heard(key, now), timedelta(seconds=spec.users.expiry_seconds)
         status = as_of(policy.status, now)
@@ -192,7 +194,8 @@ class Reconciler:
             wanted = status.surge.wanted if status.surge is not None else replicas
             notes.append(events.taken_over(_reference(policy), wanted, replicas))
             status, actions = _given_up(status), ()
-        status = status.model_copy(update={"surge": found.surge, **conditions.figures(status, view, now)})
+        told = {"annotated_limits": limits, **conditions.figures(status, view, now)}
+        status = status.model_copy(update={"surge": found.surge, **told})
         going = frozenset(
             uid for uid, pod in self._workloads.pods(target).items() if _is_to_go(pod.metadata.name, actions)
         )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 
-from berth.api.labels import SCHEDULER_NAME
-from berth.api.latencypolicy import LatencyPolicy, UserMode
+from berth.api.labels import ANNOTATION_HARD_MAX_LATENCY, ANNOTATION_SOFT_MAX_LATENCY, SCHEDULER_NAME
+from berth.api.latencypolicy import LatencyPolicy, Objective, UserMode
 from berth.api.text import listed
 from berth.kube.meta import object_key
 from berth.kube.objects import Pod
 from berth.kube.owners import owner_key, owner_of
+from berth.scheduling.latency.stated_limits import UnreadableLimitError, annotated_limits, with_limits
 from controllers.latency.objects import Autoscaler, Deployment
 from controllers.latency.policies import Policies, target_of
 
@@ -106,7 +107,7 @@ class Workloads:
                 "that is created before another goes; nothing is moved"
             )
             return Obstacle("Autoscaled", message)
-        return None
+        return _limits_obstacle(policy, deployment)
 
     def _keep(self, target: str, uid: str, pod: Pod | None) -> None:
         if not target:
@@ -115,6 +116,23 @@ class Workloads:
         _set(pods, uid, pod)
         if not pods:
             del self._pods[target]
+
+
+def _limits_obstacle(policy: LatencyPolicy, deployment: Deployment) -> Obstacle | None:
+    spec, template = policy.spec, f"the pod template of Deployment {deployment.metadata.name}"
+    try:
+        limits = annotated_limits(spec, deployment.spec.template.metadata.annotations)
+    except UnreadableLimitError as error:
+        return Obstacle("LimitsUnreadable", f"annotations of {template}: {error}, or the limits in the policy")
+    stated = with_limits(spec, limits)
+    none = stated.hard_max_latency is None and stated.soft_max_latency is None
+    if not none or spec.objective is Objective.MINIMUM:
+        return None
+    message = (
+        "there is no limit to keep to; write hardMaxLatency or softMaxLatency, annotations "
+        f"{ANNOTATION_HARD_MAX_LATENCY} or {ANNOTATION_SOFT_MAX_LATENCY} of {template}, or objective: Minimum"
+    )
+    return Obstacle("NoLimits", message)
 
 
 def _scaled(scaler: Autoscaler) -> str:

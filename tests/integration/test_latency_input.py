@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from berth.api import latency_exchange as exchange
+from berth.api.latencypolicy import AnnotatedLimits
 from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
@@ -93,6 +94,33 @@ def test_a_workload_that_is_scaled_by_somebody_else(stand: LatencyStand) -> None
     wait_working(stand, "Autoscaled", "HorizontalPodAutoscaler busy")
     stand.api.request("DELETE", f"{path}/busy")
     stand.wait_settled("b")
+
+
+@pytest.mark.parametrize(
+    ("annotations", "reason", "text"),
+    [
+        pytest.param({}, "NoLimits", "hard_max_latency", id="none"),
+        pytest.param({"hard_max_latency": "80ms"}, "LimitsUnreadable", "'80ms' is no limit", id="no number"),
+        pytest.param(
+            {"hard_max_latency": "30", "soft_max_latency": "80"}, "LimitsUnreadable", "is above", id="soft above hard"
+        ),
+    ],
+)
+def test_limits_that_neither_the_policy_nor_the_pods_state(
+    stand: LatencyStand, annotations: dict[str, str], reason: str, text: str
+) -> None:
+    stand.want()
+    stand.deploy(annotations=annotations)
+    wait_working(stand, reason, text)
+
+
+def test_limits_that_the_pods_state(stand: LatencyStand) -> None:
+    stand.want()
+    stand.deploy(annotations={"hard_max_latency": "80", "soft_max_latency": "30"})
+    stand.wait_settled("b")
+    assert stand.status().annotated_limits == AnnotatedLimits(hard_max_latency=80, soft_max_latency=30)
+    stand.want(hardMaxLatency=90)
+    eventually(stand.status, accept=lambda found: found.annotated_limits is None, what="those of the policy alone")
 
 
 def test_each_user_apart_is_not_carried_out_yet(stand: LatencyStand) -> None:

@@ -127,8 +127,8 @@ class LatencyStand:
 
     # Making
 
-    def deploy(self, *, replicas: int = 1, kind: str = "Deployment", **spec: Any) -> None:
-        """Create the workload; `spec` are fields of its pods."""
+    def deploy(self, *, replicas: int = 1, annotations: Mapping[str, str] | None = None, **spec: Any) -> None:
+        """Create the workload; `spec` are fields of its pods, and `annotations` theirs."""
         labels = {"app": "web"}
         pod = {
             "schedulerName": SCHEDULER_NAME,
@@ -142,7 +142,7 @@ class LatencyStand:
             "spec": {
                 "replicas": replicas,
                 "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": pod},
+                "template": {"metadata": {"labels": labels, "annotations": dict(annotations or {})}, "spec": pod},
             },
         }
         self.api.request("POST", self._deployments, body)

@@ -12,6 +12,7 @@ from berth.kube.objects import CustomObject, Node, Pod
 from berth.kube.owners import owner_key, owner_of
 from berth.scheduling.latency.classification import RANK, Limits
 from berth.scheduling.latency.knowledge import by_name, is_rejected
+from berth.scheduling.latency.stated_limits import with_limits
 
 EXPLANATION = "LatencyPolicyExplanation"
 VERSION = 1
@@ -33,7 +34,8 @@ def policy_document(
         berth.api.errors.InvalidObjectError: the policy cannot be read.
     """
     policy = LatencyPolicy.parse(obj.document(api_version=API_VERSION, kind=KIND))
-    spec, status, reference = policy.spec, policy.status, policy.spec.target_ref
+    status, reference = policy.status, policy.spec.target_ref
+    spec = with_limits(policy.spec, status.annotated_limits)
     target = owner_key(policy.metadata.namespace, reference.kind, reference.name)
     here: dict[str, list[str]] = {}
     for pod in pods:

@@ -13,6 +13,7 @@ from controllers.latency.objects import (
     Deployment,
     DeploymentSpec,
     PodTemplate,
+    PodTemplateMeta,
     PodTemplateSpec,
     ScaleTarget,
 )
@@ -21,6 +22,7 @@ from controllers.latency.workloads import Workloads
 from tests.support import builders
 
 TARGET = "shop/Deployment/web"
+NO_LIMITS: dict[str, Any] = {"hardMaxLatency": None}
 
 
 def policy(name: str = "web", version: int = 1, target: str = "web", **spec: Any) -> CustomObject:
@@ -30,8 +32,8 @@ def policy(name: str = "web", version: int = 1, target: str = "web", **spec: Any
     )
 
 
-def deployment(scheduler: str = "berth-scheduler") -> Deployment:
-    template = PodTemplate(spec=PodTemplateSpec(scheduler_name=scheduler))
+def deployment(scheduler: str = "berth-scheduler", **annotations: str) -> Deployment:
+    template = PodTemplate(PodTemplateMeta(annotations), PodTemplateSpec(scheduler_name=scheduler))
     return Deployment(ObjectMeta(name="web", namespace="shop"), DeploymentSpec(replicas=2, template=template))
 
 
@@ -57,6 +59,11 @@ def web_pod(uid: str, **fields: Any) -> Pod:
         pytest.param({}, [deployment(), autoscaler("db")], [], None, id="another is scaled"),
         pytest.param({}, [deployment()], [policy("two")], "TargetShared", id="two policies"),
         pytest.param({}, [deployment()], [policy("two", target="db")], None, id="another of another"),
+        pytest.param(NO_LIMITS, [deployment()], [], "NoLimits", id="no limit"),
+        pytest.param(NO_LIMITS, [deployment(hard_max_latency="40")], [], None, id="a limit by annotation"),
+        pytest.param(NO_LIMITS, [deployment(hard_max_latency="near")], [], "LimitsUnreadable", id="one that is none"),
+        pytest.param({}, [deployment(hard_max_latency="near")], [], None, id="one that is none and does not count"),
+        pytest.param(NO_LIMITS | {"objective": "Minimum"}, [deployment()], [], None, id="the minimum without a limit"),
         pytest.param({"users": {"mode": "PerUser"}}, [deployment()], [], "PerUserNotSupported", id="each user apart"),
     ],
 )

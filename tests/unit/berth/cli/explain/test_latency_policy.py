@@ -24,13 +24,13 @@ def known(node: str, milliseconds: float | None, state: NodeState = NodeState.UN
     return found | fields
 
 
-def policy(*nodes: dict[str, Any], moves: Any = (), **spec: Any) -> CustomObject:
+def policy(*nodes: dict[str, Any], moves: Any = (), annotated: Any = None, **spec: Any) -> CustomObject:
     limits = {"hardMaxLatency": 80, "softMaxLatency": 30}
     return CustomObject.of(
         {
             "metadata": {"name": "web", "namespace": "shop", "uid": "u"},
             "spec": {"targetRef": {"name": "web"}} | limits | spec,
-            "status": {"nodes": list(nodes), "moves": list(moves)},
+            "status": {"nodes": list(nodes), "moves": list(moves), "annotatedLimits": annotated},
         }
     )
 
@@ -105,6 +105,14 @@ def test_without_a_limit() -> None:
     spec = {"hardMaxLatency": None, "softMaxLatency": None, "objective": "Minimum"}
     found = explained(policy(known("a", 20, NodeState.SOFT_VALID), **spec))
     assert (found["objective"], found["nodes"][0]["why"]) == ("Minimum", "there is no limit")
+
+
+def test_limits_by_annotations() -> None:
+    spec = {"hardMaxLatency": None, "softMaxLatency": None}
+    annotated = {"hardMaxLatency": 70, "softMaxLatency": 60}
+    found = explained(policy(known("a", 90, NodeState.INVALID), annotated=annotated, **spec))
+    assert (found["hardMaxLatency"], found["softMaxLatency"]) == (70, 60)
+    assert found["nodes"][0]["why"] == "beyond the hard limit of 70 ms, beyond the soft limit of 60 ms"
 
 
 def test_all_nodes_the_best_first_with_the_pods_of_the_workload() -> None:
