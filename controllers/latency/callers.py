@@ -17,6 +17,7 @@ from cachetools import TTLCache
 
 from berth.api.latency_exchange import AUDIENCE
 from berth.kube.client import ApiClient
+from berth.kube.errors import readable
 from berth.kube.resources import TOKEN_REVIEWS
 
 TRUSTED_SECONDS: Final = 60.0
@@ -50,6 +51,23 @@ class Caller(NamedTuple):
 
 class TooManyError(Exception):
     """Too many wait for an answer; come again later."""
+
+
+class _User(msgspec.Struct):
+    username: str = ""
+    extra: dict[str, list[str]] | None = None
+
+
+class _Status(msgspec.Struct):
+    authenticated: bool = False
+    audiences: list[str] | None = None
+    user: _User | None = None
+
+
+class _Review(msgspec.Struct):
+    """A TokenReview that is answered."""
+
+    status: _Status = msgspec.field(default_factory=_Status)
 
 
 class Callers:
@@ -94,7 +112,9 @@ class Callers:
         }
         async with self._slots:
             answer = await self._client.create(TOKEN_REVIEWS, body, repeat=True)
-        return caller_of(msgspec.json.decode(answer).get("status") or {})
+        with readable(answer):
+            status = msgspec.json.decode(answer, type=_Review).status
+        return caller_of(msgspec.to_builtins(status))
 
 
 def caller_of(status: dict[str, Any]) -> Caller | None:

@@ -13,6 +13,7 @@ import pytest
 
 from berth.api.latency_exchange import AUDIENCE
 from berth.kube.client import ApiClient
+from berth.kube.errors import ApiError
 from controllers.latency.callers import MAX_TOKEN, TRUSTED_SECONDS, Caller, Callers, caller_of
 from tests.support.api_server import Answer, Request, api_server
 from tests.support.placement import Clock
@@ -97,3 +98,20 @@ async def test_an_answer_that_expires_while_it_is_looked_up_is_asked_for_again(
 async def test_what_is_no_token_is_not_asked_about(client: ApiClient, reviews: list[Request], token: str) -> None:
     assert await Callers(client, Clock()).of(token) is None
     assert reviews == []
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param([1], id="a list"),
+        pytest.param("yes", id="a text"),
+        pytest.param(status(audiences=5), id="audiences that are none"),
+        pytest.param(status(user={"extra": [1]}), id="a user that is none"),
+    ],
+)
+async def test_a_review_of_something_on_the_way_is_no_answer(odd: Any) -> None:
+    """Who asks is told to come again, as where the API server is away."""
+    with api_server(lambda _: Answer(201, {"status": odd})) as server:
+        async with ApiClient(server.connection(), retries=0) as client:
+            with pytest.raises(ApiError, match="UnreadableAnswer"):
+                await Callers(client, Clock()).of("token")
