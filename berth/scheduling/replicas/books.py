@@ -7,7 +7,7 @@ host ports) rules a column out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -34,25 +34,29 @@ class Books:
         self.model = model
         self.planned: Counts = np.zeros((len(model.workload), model.size), dtype=np.int32)
         """int32[M, K], pods of each set by column"""
-        self.x: Floats = model.placed.copy()
-        """float64[W, K], replicas by column, placed ones among them"""
-        self.by_location: Floats = _summed(self.x, model.location, model.locations)
-        """float64[W, L]"""
+        # Side by side, so that what is done to all of a workload's counts is done at once.
+        self.counts: Floats = np.zeros((len(model.placed), model.size + model.locations + model.service_zones))
+        """float64[W, K + L + S], replicas by column, location and service zone, placed ones among them"""
+        self.x, self.by_location, self.by_service = model.split(self.counts)
+        self.x[:] = model.placed
+        self.by_location[:] = _summed(self.x, model.location, model.locations)
+        self.by_service[:] = _summed(self.x, model.service_zone, model.service_zones)
         self.by_zone: Floats = _summed(self.x, model.zone, model.zones)
         """float64[W, Z]"""
-        self.by_service: Floats = _summed(self.x, model.service_zone, model.service_zones)
-        """float64[W, S]"""
         self.total: list[float] = self.x.sum(axis=1).tolist()
         """replicas of each workload"""
         self.free: Ints = np.asfortranarray(model.free)
         """int64[K, R]; negative where a node is over-committed"""
+        demand = (np.array(model.replicas, dtype=np.int64)[:, None] * model.request).sum(axis=0)
+        scarce: list[bool] = np.any(model.free < demand, axis=0).tolist()
         self._needs = [
-            [(resource, amount) for resource, amount in enumerate(request) if amount]
+            [(resource, amount) for resource, amount in enumerate(request) if amount and scarce[resource]]
             for request in model.request.tolist()
         ]
-        """what a pod of each set wants free of each resource that it requests at all; the rest may be over-committed"""
-        self.network = Network(model, self.x, self.by_location, self.total)
-        self.load = Load(model, self.x, self.by_service, self.total)
+        """what a pod of each set wants free of each resource that it requests at all and that all pods on one node may
+        use up; the rest may be over-committed"""
+        self.network = Network(model, self.counts, self.total)
+        self.load = Load(model, self.counts, self.network.shares, self.total)
         self.bandwidth = Bandwidth(model, self.x)
         self.survival = Survival(model, self.x, self.by_zone, self.total)
         self.interference = Interference(model)
@@ -107,12 +111,11 @@ class Books:
     def costs(self, row: int) -> Floats:
         """float64[K], exact change of the objective for one more pod of the set on each column."""
         workload = self.model.workload[row]
-        network = self.network
-        change = network.add(workload) + self.survival.add(workload)
+        change = self.network.add(workload) + self.survival.add(workload)
         if self.interference.active:
             change = change + self.interference.add(row)
         if self.load.callees:
-            change = change + self.load.add(workload, network.share[workload])
+            change = change + self.load.add(workload)
         if self.bandwidth.active:
             change = change + self.bandwidth.add(workload)
         for term in self._rules_of[row]:
@@ -149,11 +152,14 @@ class Books:
 
         A broken hard rule is part of its term; what plugins charge is left out.
         """
-        workload, network = self.model.workload[row], self.network
+        workload = self.model.workload[row]
         self._count(row, column, -1)
-        terms: dict[str, Floats | float] = {"network": network.add(workload), "survival": self.survival.add(workload)}
+        terms: dict[str, Floats | float] = {
+            "network": self.network.add(workload),
+            "survival": self.survival.add(workload),
+        }
         if self.load.callees:
-            terms["load"] = self.load.add(workload, network.share[workload])
+            terms["load"] = self.load.add(workload)
         if self.interference.active:
             terms["interference"] = self.interference.add(row)
         if self.bandwidth.active:
@@ -222,7 +228,7 @@ class Books:
         """The objective with penalties of broken rules: the whole, or all terms that some pod sets take part in."""
         model = self.model
         if rows is None:
-            targets: Iterable[int] = range(len(model.targets))
+            targets: Collection[int] = range(len(model.targets))
             survivors: Iterable[int] = range(len(self.total))
             callees: Iterable[int] = self.load.callees
             rules: Iterable[RuleTerm] = self.rules
@@ -233,7 +239,7 @@ class Books:
             targets = {target for w in survivors for target in (*model.calls[w], *model.called[w])}
             callees = {callee for w in survivors for callee in (w, *model.callees[w])} if self.load.callees else ()
             rules = {id(term): term for row in rows for term in self._rules_of[row]}.values()
-        total = sum(self.network.target_value(number) for number in targets)
+        total = self.network.value(targets)
         total += sum(self.survival.value(w) for w in survivors) + sum(self.load.value(w) for w in callees)
         total += sum(term.value() for term in rules if not (isinstance(term, AntiAffinityTerm) and term.required))
         for row in rows:

@@ -127,6 +127,11 @@ class Model:
             self._shared = shared[one[apart]], shared[other[apart]]
             """pairs of locations of one service zone, both orders"""
 
+    def split(self, table: Floats) -> tuple[Floats, Floats, Floats]:
+        """Views of amounts side by side, by column, location and service zone: [..., K], [..., L] and [..., S]."""
+        located = self.size + self.locations
+        return table[..., : self.size], table[..., self.size : located], table[..., located:]
+
     def located(self, amounts: Floats) -> Floats:
         """float64[L]: amounts by column, float64[K], added up by location."""
         total = np.bincount(self.location, weights=amounts, minlength=self.locations)

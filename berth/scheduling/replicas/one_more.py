@@ -18,9 +18,12 @@ def one_more(problem: Problem, row: int = 0) -> Mapping[str, Floats]:
     term without opinion on the pod is absent.
     """
     books = Books(Model(problem, np.arange(problem.nodes.size)))
-    workload, network = books.model.workload[row], books.network
-    changes: dict[str, Floats | float] = {"network": network.add(workload), "survival": books.survival.add(workload)}
+    workload = books.model.workload[row]
+    changes: dict[str, Floats | float] = {
+        "network": books.network.add(workload),
+        "survival": books.survival.add(workload),
+    }
     if books.load.callees:
-        changes["load"] = books.load.add(workload, network.share[workload])
+        changes["load"] = books.load.add(workload)
     changes["rules"] = sum((term.add(row) for term in books.rules if not term.required), 0.0)
     return {term: change for term, change in changes.items() if isinstance(change, np.ndarray)}

@@ -86,42 +86,34 @@ def _number(endpoints: float, energy: float, spilled: float, arrived: float) -> 
 class Load:
     """Calls of every workload whose Service keeps them near."""
 
-    def __init__(self, model: Model, x: Floats, by_service: Floats, total: list[float]) -> None:
-        """Share the counts with the books: float64[W, K], float64[W, S] and replicas per workload."""
-        self._model, self._price = model, model.problem.prices.load
-        self._x, self._by_service, self._total = x, by_service, total
+    def __init__(self, model: Model, counts: Floats, shares: Floats, total: list[float]) -> None:
+        """Share the counts with the books, float64[W, K + L + S], replicas per workload, and shares of the callers.
+
+        The shares are those that are part of the calls as of now.
+        """
+        self._model, self._price, self._total = model, model.problem.prices.load, total
+        self._x, _, self._by_service = model.split(counts)
+        self._shares, _, self._by_zone = model.split(shares)
         near = [workload.routing is not Routing.ALL for workload in model.problem.workloads]
         self.callees = [row for row, kept in enumerate(near) if kept and model.called[row]]
         """workloads that have such a term"""
         self._all_zoned = model.all_zoned
         self._routing = [workload.routing for workload in model.problem.workloads]
         self._row = {callee: row for row, callee in enumerate(self.callees)}
-        self._q: Floats = np.zeros((len(self.callees), model.size))
-        self._place: Floats = np.zeros((len(self.callees), model.service_zones))
-        self._share: Floats = np.zeros_like(by_service)
-        """float64[W, S], shares of callers that are part of the calls as of now"""
+        self._incoming: Floats = np.zeros((len(self.callees), counts.shape[1]))
+        self._q, _, self._place = model.split(self._incoming)
         self._calls = [
             [(callee, model.callees[w].count(callee)) for callee in dict.fromkeys(model.callees[w]) if near[callee]]
-            for w in range(len(x))
+            for w in range(len(counts))
         ]
 
     def sync(self, workload: int, change: Floats) -> None:
-        """Take over a workload's changed counts, and the change of its shares by column."""
-        if not self._calls[workload]:
-            return
-        share = self._by_service[workload] / (self._total[workload] or 1.0)
-        service_change = share - self._share[workload]
-        self._share[workload] = share
+        """Take over the change of a workload's shares, float64[K + L + S]."""
         for callee, times in self._calls[workload]:
-            if self._routing[callee] is not Routing.SAME_ZONE:
-                self._q[self._row[callee]] += times * change
-            self._place[self._row[callee]] += times * service_change
+            self._incoming[self._row[callee]] += change if times == 1 else times * change
 
-    def add(self, workload: int, share: Floats) -> Amount:
-        """float64[K], exact change for one more replica of the workload on each column.
-
-        `share` is what `sync` last saw of the workload.
-        """
+    def add(self, workload: int) -> Amount:
+        """float64[K], exact change for one more replica of the workload on each column."""
         if not self._price or not self.callees:
             return 0.0
         total, routing = self._total[workload], self._routing
@@ -140,11 +132,12 @@ class Load:
             if routing[callee] is Routing.SAME_ZONE:
                 anywhere += self._zone_caller(callee, times, workload, by_zone)
                 continue
-            q = self._q[row] + times * (self._x[workload] / (total or 1) - share)
-            place = self._place[row] + times * (self._by_service[workload] / (total or 1) - self._share[workload])
+            q = self._q[row] + times * (self._x[workload] / (total or 1) - self._shares[workload])
+            place = self._place[row] + times * (self._by_service[workload] / (total or 1) - self._by_zone[workload])
             change = change + self._caller(callee, workload, q, place, times)
         if anywhere or by_zone:
-            level = np.full(self._model.service_zones, anywhere)
+            level: Floats = np.empty(self._model.service_zones)
+            level.fill(anywhere)
             for zone, more in by_zone.items():
                 level[zone] += more
             change = change + level.take(self._model.service_zone)
@@ -183,20 +176,29 @@ class Load:
         if self._blind(callee):
             return 0.0
         at, mine = self._by_service[callee], self._by_service[caller]
-        zones, served = (place + mine).nonzero()[0].tolist(), at.nonzero()[0].tolist()
-        calls, here, counts, seen = place.tolist(), at.tolist(), mine.tolist(), self._share[caller].tolist()
-        before, after, step, crowd = calls.copy(), calls, times / (total + 1), total or 1
+        zones, here = (place + mine).nonzero()[0].tolist(), at.tolist()
+        calls, counts, seen = place.tolist(), mine.tolist(), self._by_zone[caller].tolist()
+        share, step = times / (total or 1), times / (total + 1)
+        energy = spilled = arrived = now_energy = now_spilled = now_arrived = 0.0
         for z in zones:
             # `seen` are the caller's shares that are part of the calls as of now.
-            before[z] += times * (counts[z] / crowd - seen[z])
-            after[z] += step * counts[z] - times * seen[z]
-        now = _number(endpoints, *_zone_parts(zones, before, here))
-        energy, spilled, arrived = _zone_parts(zones, after, here)
+            others = calls[z] - times * seen[z]
+            before = others + share * counts[z]
+            calls[z] = after = others + step * counts[z]
+            now_arrived += before
+            arrived += after
+            if here[z]:
+                now_energy += before * before / here[z]
+                energy += after * after / here[z]
+            else:
+                now_spilled += before
+                spilled += after
+        now = _number(endpoints, now_energy, now_spilled, now_arrived)
         elsewhere = _number(endpoints, energy, spilled + step, arrived + step)
-        for z in served:
-            gain = (2 * after[z] * step + step * step) / here[z]
-            then = _number(endpoints, energy + gain, spilled, arrived + step)
-            by_zone[z] = by_zone.get(z, 0.0) + then - elsewhere
+        kept = _number(endpoints, energy, spilled, arrived + step) - elsewhere
+        more = endpoints * step / (arrived + step) ** 2
+        for z in at.nonzero()[0].tolist():
+            by_zone[z] = by_zone.get(z, 0.0) + kept + more * (2 * calls[z] + step) / here[z]
         return elsewhere - now
 
     def value(self, callee: int) -> float:

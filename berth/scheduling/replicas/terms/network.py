@@ -7,6 +7,7 @@ with sum 1; what a caller would pay on each column is kept per target (`reach`) 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,25 +18,34 @@ from berth.scheduling.replicas.problem import Floats
 
 MANY = 100
 """Locations from which on it pays to look for those where somebody is."""
+AT_ONCE = 50_000
+"""Figures by column that are worked out at once, of several targets."""
 
 
 class Network:
     """Calls of all workloads, kept up to date with their counts."""
 
-    def __init__(self, model: Model, x: Floats, by_location: Floats, total: list[float]) -> None:
-        """Share the counts with the books: float64[W, K], float64[W, L] and replicas per workload."""
-        self._model, self._x, self._by_location, self._total = model, x, by_location, total
+    def __init__(self, model: Model, counts: Floats, total: list[float]) -> None:
+        """Share the counts with the books: float64[W, K + L + S] and replicas per workload."""
+        self._model, self._counts, self._total = model, counts, total
+        self._x, self._by_location, _ = model.split(counts)
         self._location = model.location
         count = len(model.targets)
-        self.share: Floats = np.zeros_like(x)
-        """float64[W, K], replicas by column as shares of all"""
-        self.location_share: Floats = np.zeros_like(by_location)
-        """float64[W, L], likewise by location"""
-        self._q: Floats = np.zeros((count, model.size))
-        self._by_place: Floats = np.zeros((count, model.locations))
+        self.shares: Floats = np.zeros_like(counts)
+        """float64[W, K + L + S], the counts as shares of all replicas"""
+        self.share: Floats = model.split(self.shares)[0]
+        """float64[W, K], those by column"""
+        self._callers: Floats = np.zeros((count, counts.shape[1]))
+        self._q, self._by_place, _ = model.split(self._callers)
         self._reach: Floats = np.zeros((count, model.size))
         self._known = [False] * count
         self._calls = [np.array(targets, dtype=np.intp) for targets in model.calls]
+        alike: dict[object, int] = {}
+        self._alike = [
+            alike.setdefault((target.routing, id(target.spread_cost), id(target.near_cost)), len(alike))
+            for target in model.targets
+        ]
+        """a number per target, the same for those with the same costs and routing"""
         diagonals = {
             id(cost): cost.diagonal()[self._location] for cost in (target.spread_cost for target in model.targets)
         }
@@ -43,16 +53,12 @@ class Network:
         """float64[K] per target, shared by those with the same costs"""
 
     def sync(self, workload: int) -> Floats:
-        """Take over a workload's changed counts; returns the change of its shares by column."""
-        total = self._total[workload] or 1.0
-        share, by_location = self._x[workload] / total, self._by_location[workload] / total
-        change: Floats = share - self.share[workload]
-        location_change = by_location - self.location_share[workload]
-        self.share[workload], self.location_share[workload] = share, by_location
-        calls = self._model.calls[workload]
-        for target in calls:
-            self._q[target] += change
-            self._by_place[target] += location_change
+        """Take over a workload's changed counts; returns the change of its shares, float64[K + L + S]."""
+        share = self._counts[workload] / (self._total[workload] or 1.0)
+        change: Floats = share - self.shares[workload]
+        self.shares[workload] = share
+        for target in self._model.calls[workload]:
+            self._callers[target] += change
         for target in self._model.called[workload]:
             self._known[target] = False
         return change
@@ -60,10 +66,34 @@ class Network:
     def reach(self, number: int) -> Floats:
         """float64[K], what a caller of this target pays on each column."""
         if not self._known[number]:
-            self._reach[number] = self.reached(self._model.targets[number])
-            self._known[number] = True
+            self._find_out((number,))
         reach: Floats = self._reach[number]
         return reach
+
+    def _find_out(self, numbers: Iterable[int]) -> None:
+        """Work out what is not known of these targets, at once for those that are alike."""
+        unknown: dict[int, list[int]] = {}
+        for number in numbers:
+            if not self._known[number]:
+                self._known[number] = True
+                if self._total[self._model.targets[number].callee]:
+                    unknown.setdefault(self._alike[number], []).append(number)
+                else:
+                    self._reach[number] = 0.0
+        most = max(1, AT_ONCE // max(1, self._model.size))
+        for alike in unknown.values():
+            for first in range(0, len(alike), most):
+                self._pay(alike[first : first + most])
+
+    def _pay(self, alike: list[int]) -> None:
+        """Work out what callers of some targets pay, all of one routing and the same costs."""
+        model, first = self._model, self._model.targets[alike[0]]
+        if len(alike) == 1:
+            self._reach[alike[0]] = self.reached(first)
+            return
+        ends = [model.targets[number].callee for number in alike]
+        total = np.array([[self._total[end]] for end in ends])
+        self._reach[alike] = paid(model, first, self._x[ends], self._by_location[ends], total)
 
     def callers(self, number: int) -> Floats:
         """float64[K], all callers of a target, each workload with sum 1."""
@@ -88,7 +118,8 @@ class Network:
             return 0.0
         for number in calls:
             if not self._known[number]:
-                self.reach(number)
+                self._find_out(calls)
+                break
         paid: Floats
         if len(calls) == 1:
             paid = self._reach[calls[0]].copy()
@@ -151,12 +182,13 @@ class Network:
         """What a workload's calls to one target cost."""
         return float(self.share[caller] @ self.reach(number))
 
-    def target_value(self, number: int) -> float:
-        """What all calls to one target cost."""
-        return float(self._q[number] @ self.reach(number))
+    def value(self, targets: Collection[int]) -> float:
+        """What all calls to these targets cost."""
+        self._find_out(targets)
+        return float(sum(self._q[number] @ self._reach[number] for number in targets))
 
 
-def paid(model: Model, target: Target, x: Floats, here: Floats, total: float) -> Floats:
+def paid(model: Model, target: Target, x: Floats, here: Floats, total: float | Floats) -> Floats:
     """What a caller pays on each column for the endpoints that it reaches there.
 
     Args:
@@ -164,7 +196,7 @@ def paid(model: Model, target: Target, x: Floats, here: Floats, total: float) ->
         target: the callee as the caller sees it.
         x: float64[..., K], its endpoints by column.
         here: float64[..., L], by location.
-        total: how many there are, at least one.
+        total: how many there are, at least one; or float64[..., 1].
 
     Returns:
         float64[..., K].
@@ -181,7 +213,7 @@ def paid(model: Model, target: Target, x: Floats, here: Floats, total: float) ->
         diagonal = target.near_cost.diagonal()
         near = np.where(served, model.within(target.near_cost, here), carried(target.near_cost, here)) / reached
         if target.routing is Routing.SAME_NODE:
-            cost = mean.take(place, axis=-1) - own.take(place) * x
+            cost = mean.take(place, axis=-1) - own.take(place, axis=-1) * x
             cost += near.take(place, axis=-1) * (x == 0)
             return cost
         mean += near
@@ -194,10 +226,10 @@ def paid(model: Model, target: Target, x: Floats, here: Floats, total: float) ->
 
 def carried(cost: Floats, amounts: Floats) -> Floats:
     """float64[..., L]: what it costs from each location to these amounts, float64[..., L]; few of many have any."""
-    if amounts.ndim > 1 or len(amounts) < MANY:
+    if len(cost) < MANY:
         return amounts @ cost.T
-    some = amounts.nonzero()[0]
-    total: Floats = cost[:, some] @ amounts[some]
+    some = np.flatnonzero(amounts.reshape(-1, len(cost)).any(axis=0))
+    total: Floats = amounts[..., some] @ cost[:, some].T
     return total
 
 
@@ -236,14 +268,19 @@ def _kept_in_zones(model: Model, calls: _Calls, kept: Floats) -> Change:
     total, here, place, together, cost, on_node = calls
     near, step, count = cost.diagonal(), total + 1, model.by_location(kept)
     served = count > 0
-    outside, inside, fresh = carried(cost, here), model.within(cost, here), model.within(cost.T, place)
+    inside, fresh = model.within(cost, here), model.within(cost.T, place)
     # Where nothing serves there is nothing inside, and no pair on one node.
     each = model.gathered(place * inside - near * together) / np.maximum(kept, 1.0)
-    spilled = carried(cost.T, np.where(served, 0.0, place))
-    already, beyond = float(each.sum()), float(spilled @ here)
-    more = count + 1
-    joining = (fresh - model.by_location(each)) / more
-    opening = fresh - (model.by_location(model.gathered(place * outside)) + fresh) / step
-    level = already + (beyond + spilled) / step + np.where(served, joining, opening)
+    already, more = float(each.sum()), count + 1
+    level = (fresh - model.by_location(each)) / more
+    level += already
     less = (inside + near if on_node else near) / more
+    outside = place * ~served
+    if not outside.any():
+        return already, level, less
+    spilled = carried(cost.T, outside)
+    beyond = float(spilled @ here)
+    # A zone of which all calls leave keeps them once it has an endpoint.
+    leaving = model.by_location(model.gathered(outside * carried(cost, here)))
+    level += (beyond + spilled - (leaving + fresh) * ~served) / step
     return already + beyond / total if total else 0.0, level, less

@@ -25,10 +25,10 @@ class Survival:
         change: Floats | float = 0.0
         before = total >= 2
         counts = self._by_zone[workload]
-        if self._zone and counts.max() == total:
+        if self._zone and np.count_nonzero(counts) == 1:
             change = self._zone * ((counts > 0).take(self._zone_of) - float(before))
         counts = self._x[workload]
-        if self._node and counts.max() == total:
+        if self._node and np.count_nonzero(counts) == 1:
             change = change + self._node * ((counts > 0) - float(before))
         return change
 
@@ -37,8 +37,8 @@ class Survival:
         total = self._total[workload]
         if total < 2 or not (self._node or self._zone):
             return 0.0
-        on_node = bool(self._x[workload].max() == total)
-        in_zone = bool(self._by_zone[workload].max() == total)
+        on_node = bool(np.count_nonzero(self._x[workload]) == 1)
+        in_zone = bool(np.count_nonzero(self._by_zone[workload]) == 1)
         return self._node * on_node + self._zone * in_zone
 
 

@@ -121,7 +121,7 @@ def test_an_over_committed_node_takes_what_asks_for_nothing_short() -> None:
         free=np.array([[-1, 5]]), location=np.zeros(1, int), location_cost=np.ones((1, 1)), zone=np.zeros(1, int)
     )
     sets = [
-        PodSet(workload=0, replicas=1, request=np.array([0, 5])),
+        PodSet(workload=0, replicas=2, request=np.array([0, 5])),
         PodSet(workload=0, replicas=1, request=np.array([1, 0])),
     ]
     books = books_of(Problem(nodes=node, workloads=[Workload(name="a")], pod_sets=sets))

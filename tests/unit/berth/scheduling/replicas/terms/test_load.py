@@ -89,7 +89,7 @@ def lines_of_changes(zones: int) -> int:
     sys.settrace(trace)
     try:
         for workload in range(11):
-            books.load.add(workload, books.network.share[workload])
+            books.load.add(workload)
     finally:
         sys.settrace(before)
     return lines
