@@ -28,7 +28,7 @@ CONDITION_PINNED: Final = "Pinned"
 CONDITION_DRIFTED: Final = "Drifted"
 """True when somebody else changed CPUs that the agent had set, and it has not been able to set them again."""
 CONDITION_OBSERVE_ONLY: Final = "ObserveOnly"
-"""True when the agent changes nothing: the kubelet's static CPU manager or another agent pins pods on the node."""
+"""True when the agent changes nothing: the kubelet or another agent pins pods on the node."""
 CONDITION_TOPOLOGY_UNKNOWN: Final = "TopologyUnknown"
 """True when the agent cannot tell the sockets of the node."""
 AGENT_CONDITIONS: Final = (
