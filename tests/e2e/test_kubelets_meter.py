@@ -11,14 +11,13 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from berth.api.labels import LABEL_METER, METER_ENABLED
 from hack.harness.cluster import REPOSITORY, eventually
+from hack.harness.metered import metered
 from hack.localcluster import LocalCluster
 from hack.localcluster.kubelets.network import enter
 from tests.support.real_nodes import address_of, delayed, real_node
@@ -37,14 +36,8 @@ for _ in range(10):
 
 def example() -> dict[str, Any]:
     """The Deployment as it can run here."""
-    path: Path = REPOSITORY / "examples" / "meter" / "deployment.yaml"
-    deployment: dict[str, Any] = next(iter(yaml.safe_load_all(path.read_text())))
-    pod = deployment["spec"]["template"]["spec"]
-    pod |= {"hostNetwork": True, "nodeName": SERVER}
-    [web] = pod["containers"]
-    web |= {"image": pod["initContainers"][0]["image"], "command": ["/opt/berth/bin/python", "-m", "http.server"]}
-    web["args"] = ["8080", "--directory", "/opt/berth/bin"]
-    web["readinessProbe"]["httpGet"]["path"] = "/"
+    deployment = metered("web", scheduler="default-scheduler")[0]
+    deployment["spec"]["template"]["spec"] |= {"hostNetwork": True, "nodeName": SERVER}
     return deployment
 
 

@@ -75,10 +75,12 @@ def delayed(cluster: LocalCluster, name: str, milliseconds: int) -> Iterator[Non
     """Inside the block round trips between the node `name` and all others take longer by `milliseconds`."""
     node = real_node(cluster, name)
     others = [address_of(cluster, other.name) for other in _nodes(cluster) if other != node]
-    command = [*enter(node), sys.executable, "-I", str(delay.__file__), str(milliseconds), *others]
+    words = [f"{other}={milliseconds}" for other in others]
+    command = [*enter(node), sys.executable, "-I", str(delay.__file__), *words]
     # Marked, so that it ends with the cluster whatever becomes of the test.
     environment = {**os.environ, processes.MARK: str(cluster.layout.home)}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as delaying:
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, text=True, **pipes) as delaying:
         try:
             assert delaying.stdout is not None
             assert delaying.stdout.readline().startswith("delaying")

@@ -1,12 +1,15 @@
 """Delay what one node sends to others, without netem in the kernel: packets pass a TUN device and wait in this process.
 
-Run as a script in the sender's network namespace: ``python delay.py MILLISECONDS PEER-ADDRESS...``. Round trips between
-it and the peers take longer by that time, whoever begins. Device and routes, and so the delay, end with the process.
+Run as a script in the sender's network namespace: ``python delay.py PEER=MILLISECONDS...``; a peer is an address or a
+network. Round trips between it and the peers take longer by that time, whoever begins. A line of standard input with
+such words sets other times. Device and routes, and so the delay, end with the process.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import ipaddress
 import os
 import selectors
 import socket
@@ -15,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 DEVICE = "delay0"
 LINK = "eth0"
@@ -52,6 +55,50 @@ class DelayLine:
         return max(0.0, self._waiting[0][0] - now) if self._waiting else None
 
 
+def read(words: Iterable[str]) -> dict[ipaddress.IPv4Network, float]:
+    """Seconds by peer, of words like ``10.244.1.0/24=40``, in milliseconds."""
+    pairs = (word.split("=") for word in words)
+    return {ipaddress.IPv4Network(peer): float(milliseconds) / 1000 for peer, milliseconds in pairs}
+
+
+class Delays:
+    """What waits for each peer."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        """Begin with the times of words like ``PEER=MILLISECONDS``."""
+        self._lines = {peer: DelayLine(seconds) for peer, seconds in read(words).items()}
+
+    @property
+    def peers(self) -> list[ipaddress.IPv4Network]:
+        """To whom packets are delayed."""
+        return list(self._lines)
+
+    def change(self, words: Iterable[str]) -> None:
+        """Set other times for some of the peers; packets that wait already keep theirs.
+
+        Raises:
+            KeyError: a peer is none of those at the beginning.
+        """
+        for peer, seconds in read(words).items():
+            self._lines[peer].seconds = seconds
+
+    def put(self, packet: bytes, now: float) -> None:
+        """Have *packet* wait, which came at *now*; one that goes to no peer is dropped."""
+        target = destination(packet)
+        for peer, line in self._lines.items():
+            if target is not None and ipaddress.IPv4Address(target) in peer:
+                return line.put(packet, now)
+        return None
+
+    def due(self, now: float) -> list[bytes]:
+        """Take out what has waited long enough at *now*."""
+        return [packet for line in self._lines.values() for packet in line.due(now)]
+
+    def wait(self, now: float) -> float | None:
+        """Seconds from *now* until the next packet is due, None if none waits."""
+        return min((wait for line in self._lines.values() if (wait := line.wait(now)) is not None), default=None)
+
+
 def destination(packet: bytes) -> str | None:
     """Where an IPv4 packet goes, None if it is none: the kernel sends notices of IPv6 by every device."""
     return socket.inet_ntoa(packet[16:20]) if len(packet) >= 20 and packet[0] >> 4 == 4 else None
@@ -64,10 +111,10 @@ def open_device() -> int:
     return descriptor
 
 
-def routes(peers: Sequence[str]) -> list[list[str]]:
-    """Commands by which packets to *peers* go to the device."""
+def routes(peers: Sequence[ipaddress.IPv4Network]) -> list[list[str]]:
+    """Commands by which packets to *peers* go to the device, ahead of a route to the same network by the link."""
     up = ["ip", "link", "set", DEVICE, "mtu", str(MTU), "up"]
-    return [up, *(["ip", "route", "add", f"{peer}/32", "dev", DEVICE, "src", source(peer)] for peer in peers)]
+    return [up, *(["ip", "route", "prepend", str(peer), "dev", DEVICE, "src", source(str(peer[0]))] for peer in peers)]
 
 
 def source(peer: str) -> str:
@@ -77,27 +124,35 @@ def source(peer: str) -> str:
         return str(asking.getsockname()[0])
 
 
-def run(seconds: float, peers: Sequence[str]) -> None:
+def run(delays: Delays) -> None:
     """Pass packets on until killed."""
-    commands = routes(peers)
-    device = open_device()
+    commands = routes(delays.peers)
+    device, changes = open_device(), sys.stdin.fileno()
     # Bound to the link, or what is passed on would take the way of the device again.
     link = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, LINK.encode())
     for command in commands:
         subprocess.run(command, check=True)
-    print(f"delaying packets to {', '.join(peers)} by {seconds * 1000:g} ms", flush=True)
-    line = DelayLine(seconds)
-    selector = selectors.DefaultSelector()
-    selector.register(device, selectors.EVENT_READ)
+    print("delaying", flush=True)
+    # Of those in the library the one that takes standard input whatever it is.
+    selector = selectors.SelectSelector()
+    for descriptor in (device, changes):
+        selector.register(descriptor, selectors.EVENT_READ)
     while True:
-        if selector.select(line.wait(time.monotonic())):
-            line.put(os.read(device, MTU), time.monotonic())
-        for packet in line.due(time.monotonic()):
-            target = destination(packet)
-            if target is not None:
-                link.sendto(packet, (target, 0))
+        for ready, _ in selector.select(delays.wait(time.monotonic())):
+            if ready.fd == device:
+                delays.put(os.read(device, MTU), time.monotonic())
+            elif words := os.read(changes, 4096).split():
+                delays.change(word.decode() for word in words)
+                print("changed", flush=True)
+            else:
+                selector.unregister(changes)
+        for packet in delays.due(time.monotonic()):
+            link.sendto(packet, (destination(packet), 0))
 
 
 if __name__ == "__main__":
-    run(float(sys.argv[1]) / 1000, sys.argv[2:])
+    # Ahead of what else the machine does: packets that are passed on late are those of a place further off.
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+    run(Delays(sys.argv[1:]))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hack.localcluster.kubelets import delay
-from hack.localcluster.kubelets.delay import DelayLine
+from hack.localcluster.kubelets.delay import DelayLine, Delays
 
 
 def header(version: int, target: str = "10.250.7.13") -> bytes:
@@ -57,9 +57,30 @@ def test_destination(packet: bytes, expected: str | None) -> None:
 
 
 def test_each_peer_gets_a_route_by_the_device_with_the_address_of_the_link() -> None:
-    up, *others = delay.routes(["127.0.0.1", "127.0.0.2"])
+    up, *others = delay.routes(Delays(["127.0.0.1=40", "127.1.0.0/16=5"]).peers)
     assert up[:4] == ["ip", "link", "set", delay.DEVICE]
-    assert [command[3:] for command in others] == [
-        ["127.0.0.1/32", "dev", delay.DEVICE, "src", "127.0.0.1"],
-        ["127.0.0.2/32", "dev", delay.DEVICE, "src", "127.0.0.1"],
+    assert [command[2:] for command in others] == [
+        ["prepend", "127.0.0.1/32", "dev", delay.DEVICE, "src", "127.0.0.1"],
+        ["prepend", "127.1.0.0/16", "dev", delay.DEVICE, "src", "127.0.0.1"],
     ]
+
+
+def test_each_peer_has_its_own_time() -> None:
+    delays = Delays(["10.250.7.13=500", "10.244.1.0/24=250"])
+    far, near = (header(4, target) for target in ("10.250.7.13", "10.244.1.9"))
+    for packet in (far, near, header(4, "10.244.2.9"), header(6)):
+        delays.put(packet, 10.0)
+    assert delays.wait(10.0) == 0.25
+    assert (delays.due(10.25), delays.due(10.5)) == ([near], [far])
+    assert delays.wait(11.0) is None
+
+
+def test_another_time_is_that_of_packets_that_come_from_then_on() -> None:
+    delays = Delays(["10.250.7.13=500", "10.244.1.0/24=250"])
+    before, after = header(4) + b"before", header(4) + b"after"
+    delays.put(before, 10.0)
+    delays.change(["10.250.7.13=1000"])
+    delays.put(after, 10.0)
+    assert (delays.due(10.5), delays.due(11.0)) == ([before], [after])
+    with pytest.raises(KeyError):
+        delays.change(["10.250.7.14=1000"])

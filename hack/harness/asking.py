@@ -1,0 +1,120 @@
+"""Users who ask a Service, one request after the other: ``python -m hack.harness.asking``, where the users are.
+
+A pod that is ready is asked by lot, as kube-proxy does; nothing stands between, so that the pod sees the user's
+connection. What fails is asked again, for a while, as browsers do, and is told. A line of JSON for each request, until
+SIGTERM.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from agents.router.endpoints import Backend, backends
+from berth.kube.endpoint_slices import EndpointSlice
+from hack.localcluster import ClusterError, LocalCluster
+
+PATIENCE: Final = 20.0
+"""Seconds after which a request has failed that nobody has answered."""
+PAUSE: Final = 0.1
+"""Seconds between attempts of a request, and between looks at what is ready."""
+_TIMEOUT: Final = 10.0
+
+
+class Answer(NamedTuple):
+    """What came of one request."""
+
+    time: float
+    """seconds since 1970 at which it began"""
+    round_trip: float
+    """milliseconds until the connection was made that was answered: one round trip"""
+    node: str
+    """node of the pod that answered; empty: none did"""
+    failures: list[str]
+    """why attempts before that failed"""
+
+
+class Service:
+    """Pods that are ready, looked at again and again."""
+
+    def __init__(self, cluster: LocalCluster, namespace: str, name: str) -> None:
+        """Look once."""
+        self._api = cluster.api()
+        self._path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
+        self._path += f"?labelSelector=kubernetes.io/service-name%3D{name}"
+        self.backends: tuple[Backend, ...] = ()
+        """those now"""
+        self.look()
+
+    def look(self) -> None:
+        """Look; where the API server does not answer, all is as before."""
+        try:
+            items: list[Any] = self._api.request("GET", self._path)["items"]
+        except (ClusterError, OSError):
+            return
+        self.backends = backends(msgspec.convert(items, list[EndpointSlice]))
+
+    def follow(self, stop: threading.Event) -> None:
+        """Look until `stop`."""
+        while not stop.wait(PAUSE):
+            self.look()
+
+
+def ask(service: Service) -> Answer:
+    """Make one request."""
+    begun, failures = time.time(), list[str]()
+    while time.time() < begun + PATIENCE:
+        if service.backends:
+            backend = random.choice(service.backends)
+            try:
+                return Answer(begun, 1000 * _round_trip(backend), backend.node, failures)
+            except (OSError, http.client.HTTPException) as error:
+                failures.append(f"{backend.pod}: {error!r}")
+        else:
+            failures.append("no pod is ready")
+        time.sleep(PAUSE)
+    return Answer(begun, 0.0, "", failures)
+
+
+def _round_trip(backend: Backend) -> float:
+    """Ask one pod; seconds that its connection took to be made.
+
+    Raises:
+        OSError, http.client.HTTPException: it did not answer, or with an error.
+    """
+    connection = http.client.HTTPConnection(*backend.address, timeout=_TIMEOUT)
+    begun = time.monotonic()
+    try:
+        connection.connect()
+        seconds = time.monotonic() - begun
+        connection.request("GET", "/")
+        answer = connection.getresponse()
+        answer.read()
+    finally:
+        connection.close()
+    if answer.status != http.client.OK:
+        raise http.client.HTTPException(f"status {answer.status}")
+    return seconds
+
+
+def main(name: str, root: str, namespace: str, service_name: str, interval: str) -> None:
+    """Ask until SIGTERM."""
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    service = Service(LocalCluster.open(name, root=Path(root)), namespace, service_name)
+    threading.Thread(target=service.follow, args=(stop,), daemon=True).start()
+    while not stop.wait(float(interval)):
+        print(json.dumps(ask(service)._asdict()), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
