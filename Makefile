@@ -135,7 +135,12 @@ demo: .venv ## place Online Boutique on a local cluster (or KUBECONFIG=file) and
 demo-pinning: tools ## two applications get a socket each, on a real node of this machine; as root
 	$(BIN)/python -m hack.demo_pinning
 
+.PHONY: demo-latency
+demo-latency: tools ## an application follows its users, on three real nodes of this machine; as root
+	$(BIN)/python -m hack.demo_latency
+
 .PHONY: demo-down
 demo-down: .venv ## stop what the demos have started
 	$(BIN)/python -m hack.demo --down
 	hack/cluster down --name demo-pinning
+	hack/cluster down --name demo-latency

@@ -24,6 +24,7 @@ LOGIC: Final = 40
 TESTED_ELSEWHERE: Final[dict[str, str]] = {
     "bench": "bench",
     "hack/demo.py": "tests/e2e/test_readme.py",
+    "hack/demo_latency.py": "tests/e2e/test_readme.py",
     "hack/demo_pinning.py": "tests/e2e/test_readme.py",
     "hack/harness": "tests/integration",
     "hack/localcluster": "tests/integration/test_local_cluster.py",

@@ -1,7 +1,7 @@
 """Every command of README.md runs, in the order in which a reader meets them.
 
-Left out: `make test`, which is what runs this; the reader's own cluster is the demo's. The demo of pinning, which needs
-root and a container runtime, is run by itself.
+Left out: `make test`, which is what runs this; the reader's own cluster is the demo's. Demos on real nodes, which need
+root and a container runtime, are run by themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from tests.support.real_nodes import require_real_nodes
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text()
 PINNING = "make demo-pinning"
-LEFT_OUT = {"make test", PINNING}
+NEAR_THE_USER = "make demo-latency"
+LEFT_OUT = {"make test", PINNING, NEAR_THE_USER}
 
 
 def blocks(language: str) -> list[str]:
@@ -59,7 +60,7 @@ def test_the_demo_ends_with_the_comparison(shell: subprocess.CompletedProcess[st
 
 
 def test_the_readme_shows_what_the_demo_prints(shell: subprocess.CompletedProcess[str]) -> None:
-    [shown] = [block for block in blocks("text") if "kube-scheduler" in block]
+    [shown] = [block for block in blocks("text") if "mean cost" in block]
     # Where kube-scheduler puts pods is left to chance; what a plan under rules finds in its time differs a little.
     lines = [line for line in shown.splitlines() if not line.startswith(("kube-scheduler", "Berth, replicas spread"))]
     assert [line for line in lines if line not in shell.stdout.splitlines()] == []
@@ -73,19 +74,25 @@ def test_explain_says_what_is_on_a_node(shell: subprocess.CompletedProcess[str])
     assert re.search(r"^Node [a-z0-9-]+: \d+ pods? placed by Berth", shell.stdout, flags=re.MULTILINE)
 
 
-@pytest.mark.timeout(600)
-def test_the_demo_of_pinning_shows_a_socket_for_each(tmp_path: Path) -> None:
+def shown_by(command: str, tmp_path: Path) -> str:
+    """What a demo on real nodes prints; it is stopped afterwards."""
     require_real_nodes(tmp_path.parent)  # it has a directory of its own
-    assert f"{PINNING}\n" in blocks("sh")
+    assert f"{command}\n" in blocks("sh")
     try:
         shown = subprocess.run(
-            PINNING.split(), cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=500
+            command.split(), cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=900
         )
     finally:
         subprocess.run(["make", "demo-down"], cwd=REPOSITORY, capture_output=True, check=False, timeout=120)
     assert shown.returncode == 0, f"{shown.stdout[-4000:]}\n{shown.stderr[-4000:]}"
+    return shown.stdout
+
+
+@pytest.mark.timeout(1000)
+def test_the_demo_of_pinning_shows_a_socket_for_each(tmp_path: Path) -> None:
+    shown = shown_by(PINNING, tmp_path)
     row = r"^batch +(\S) +(\S+)\nother +(\S) +(\S+)\nweb +(\S) +(\S+)$"
-    before, labelled, after = re.findall(row, shown.stdout, flags=re.MULTILINE)
+    before, labelled, after = re.findall(row, shown, flags=re.MULTILINE)
     assert [table[::2] for table in (before, labelled, after)] == [("-", "-", "-"), ("C", "-", "B"), ("-", "-", "-")]
     (whole,) = {*before[1::2], *after[1::2]}
     batch, other, web = labelled[1::2]
@@ -93,7 +100,23 @@ def test_the_demo_of_pinning_shows_a_socket_for_each(tmp_path: Path) -> None:
     assert len({batch, web, whole}) == 3
     [text] = [block for block in blocks("text") if "PINNED" in block]
     headings = {line for line in text.splitlines() if not re.search(r"\d", line)}
-    assert headings <= set(shown.stdout.splitlines())
+    assert headings <= set(shown.splitlines())
+
+
+@pytest.mark.timeout(1000)
+def test_the_demo_near_the_user_moves_what_the_dry_run_tells_and_loses_nobody(tmp_path: Path) -> None:
+    shown = shown_by(NEAR_THE_USER, tmp_path)
+    [told] = re.findall(r"^web-\S+ would go from (node-\d) to (node-\d): ", shown, flags=re.MULTILINE)
+    moves = re.findall(
+        r"the pod went from (node-\d) to (node-\d): (\d+) ms before, (\d+) ms after$", shown, re.MULTILINE
+    )
+    assert (moves[0][:2], len(moves)) == (told, 2)
+    assert all(int(before) > int(after) for _, _, before, after in moves)
+    assert re.search(r"^\d+ requests, 0 of them lost", shown, flags=re.MULTILINE)
+    assert re.search(r"The plot as a picture: \S+\.svg$", shown, flags=re.MULTILINE)
+    [text] = [block for block in blocks("text") if "in the west" in block]
+    headings = {line for line in text.splitlines() if line[:1].isupper() and not re.search(r"\d", line)}
+    assert headings <= set(shown.splitlines())
 
 
 @pytest.mark.parametrize(
