@@ -56,15 +56,22 @@ def test_what_budgets_rule_out_is_not_looked_at(seed: int) -> None:
     assert search.proved
 
 
-@pytest.mark.parametrize("partial", [False, True], ids=["whole", "partial"])
-def test_without_exact_search_no_budget_is_exceeded_either(partial: bool) -> None:
+def test_without_exact_search_no_budget_is_exceeded_either() -> None:
     whole = 0
     for seed in SEEDS:
         asked = problem_of(seed)
-        answer = finish(plan(asked, partial=partial, effort=Effort(steps=0)))
+        answer = finish(plan(asked, effort=Effort(steps=0)))
         assert Judge(asked).broken(state_of(answer)) == [], f"seed {seed}"
         whole += answer.complete
     assert whole > len(SEEDS) / 2
+
+
+@pytest.mark.parametrize("first", range(0, len(SEEDS), 25))
+def test_nor_is_it_where_pods_may_be_left_out(first: int) -> None:
+    for seed in SEEDS[first : first + 25]:
+        asked = problem_of(seed)
+        answer = finish(plan(asked, partial=True, effort=Effort(steps=0)))
+        assert Judge(asked).broken(state_of(answer)) == [], f"seed {seed}"
 
 
 def test_budgets_matter_to_these_problems() -> None:
