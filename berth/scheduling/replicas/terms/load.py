@@ -176,29 +176,20 @@ class Load:
         if self._blind(callee):
             return 0.0
         at, mine = self._by_service[callee], self._by_service[caller]
-        zones, here = (place + mine).nonzero()[0].tolist(), at.tolist()
-        calls, counts, seen = place.tolist(), mine.tolist(), self._by_zone[caller].tolist()
-        share, step = times / (total or 1), times / (total + 1)
-        energy = spilled = arrived = now_energy = now_spilled = now_arrived = 0.0
+        zones, served = (place + mine).nonzero()[0].tolist(), at.nonzero()[0].tolist()
+        calls, here, counts, seen = place.tolist(), at.tolist(), mine.tolist(), self._by_zone[caller].tolist()
+        before, after, step, crowd = calls.copy(), calls, times / (total + 1), total or 1
         for z in zones:
             # `seen` are the caller's shares that are part of the calls as of now.
-            others = calls[z] - times * seen[z]
-            before = others + share * counts[z]
-            calls[z] = after = others + step * counts[z]
-            now_arrived += before
-            arrived += after
-            if here[z]:
-                now_energy += before * before / here[z]
-                energy += after * after / here[z]
-            else:
-                now_spilled += before
-                spilled += after
-        now = _number(endpoints, now_energy, now_spilled, now_arrived)
+            before[z] += times * (counts[z] / crowd - seen[z])
+            after[z] += step * counts[z] - times * seen[z]
+        now = _number(endpoints, *_zone_parts(zones, before, here))
+        energy, spilled, arrived = _zone_parts(zones, after, here)
         elsewhere = _number(endpoints, energy, spilled + step, arrived + step)
-        kept = _number(endpoints, energy, spilled, arrived + step) - elsewhere
-        more = endpoints * step / (arrived + step) ** 2
-        for z in at.nonzero()[0].tolist():
-            by_zone[z] = by_zone.get(z, 0.0) + kept + more * (2 * calls[z] + step) / here[z]
+        for z in served:
+            gain = (2 * after[z] * step + step * step) / here[z]
+            then = _number(endpoints, energy + gain, spilled, arrived + step)
+            by_zone[z] = by_zone.get(z, 0.0) + then - elsewhere
         return elsewhere - now
 
     def value(self, callee: int) -> float:
