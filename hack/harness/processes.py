@@ -140,14 +140,14 @@ class ControllerProcess:
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
-    def wait_ready(self, *, timeout: float = 30.0) -> Self:
+    def wait_ready(self, *, timeout: float = 120.0) -> Self:
         """Wait until /readyz says ok; AssertionError with the end of the log if it does not or the process ends."""
         self.wait_until(
             lambda: self.get("/readyz"), accept=lambda answer: answer[0] == 200, timeout=timeout, what="ready"
         )
         return self
 
-    def wait_leader(self, *, timeout: float = 30.0) -> Self:
+    def wait_leader(self, *, timeout: float = 120.0) -> Self:
         """Wait until the process works, that is, holds its Lease."""
         self.wait_until(lambda: list(self.records("became leader")), accept=bool, timeout=timeout, what="leadership")
         return self
