@@ -19,6 +19,7 @@ from berth.api.latencypolicy_status import CONDITION_WITHIN_LIMITS as CONDITION_
 from berth.api.latencypolicy_status import CONDITION_WORKING as CONDITION_WORKING
 from berth.api.latencypolicy_status import MANAGER as MANAGER
 from berth.api.latencypolicy_status import MAX_ASSOCIATIONS as MAX_ASSOCIATIONS
+from berth.api.latencypolicy_status import MAX_HASH as MAX_HASH
 from berth.api.latencypolicy_status import MAX_MICROSECONDS as MAX_MICROSECONDS
 from berth.api.latencypolicy_status import MAX_MOVES as MAX_MOVES
 from berth.api.latencypolicy_status import MAX_NODES as MAX_NODES

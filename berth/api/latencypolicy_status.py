@@ -32,7 +32,8 @@ CONDITION_MOVING: Final = "Moving"
 MANAGER: Final = "berth-latency"
 """Field manager of the status."""
 _MAX_NAME: Final = 253
-_MAX_HASH: Final = 64
+MAX_HASH: Final = 64
+"""Characters of a user's hash at most."""
 
 Microseconds = Annotated[int, Field(ge=1, le=MAX_MICROSECONDS, json_schema_extra={"format": "int64"})]
 """A round trip in microseconds."""
@@ -78,12 +79,12 @@ class NodeStatus(ApiModel):
         default=None,
         description=(
             "Who measured. Meter: the latency meter, of requests served there. Probe: the node's agent. Router: the "
-            "router, of requests sent through the node. Unset: nobody."
+            "router, of requests sent through the node. Unset: nobody, or all of them where each user counts."
         ),
     )
     p50_microseconds: Microseconds | None = Field(default=None, description="Median of the round trips.")
     p90_microseconds: Microseconds | None = Field(default=None, description="90th percentile of the round trips.")
-    samples: Int32 = Field(default=0, ge=0, description="Round trips behind these.")
+    samples: Int32 = Field(default=0, ge=0, description="Round trips behind these; where each user counts, users.")
     time: Timestamp | None = Field(default=None, description="When the last of them was measured.")
     rejections: Int32 = Field(default=0, ge=0, description="How often a move there did not give what it promised.")
     rejected_until: Timestamp | None = Field(default=None, description="Until when no pod moves there because of that.")
@@ -134,19 +135,25 @@ class Move(ApiModel):
 class Association(ApiModel):
     """A user and the node that serves it."""
 
-    user: str = Field(min_length=1, max_length=_MAX_HASH, description="Keyed hash of the user's identity.")
+    user: str = Field(min_length=1, max_length=MAX_HASH, description="Keyed hash of the user's identity.")
     node: str = Field(min_length=1, max_length=_MAX_NAME, description="Node of the pod that serves the user.")
     last_seen_time: Timestamp = Field(description="When the user was last heard of.")
 
 
 class Surge(ApiModel):
-    """A workload has more replicas than it should have, while its pods move."""
+    """The number of replicas is being changed, or there is one more while a pod moves."""
 
     replicas: Int32 = Field(ge=0, description="Replicas that there should be.")
     previous: Int32 = Field(ge=0, description="Replicas before the last change.")
     wanted: Int32 = Field(ge=0, description="Replicas after it.")
     seen: bool = Field(
         default=False, description="Whether the change was seen: another number after it is somebody else's, and stays."
+    )
+    leaving: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_NAME,
+        description="Pod that is evicted before there is one replica less. Unset: none is.",
     )
 
 
@@ -197,13 +204,21 @@ class LatencyPolicyStatus(ApiModel):
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["user"]},
     )
     surge: Surge | None = Field(
-        default=None, description="Replicas beyond those that there should be. Unset: there are none."
+        default=None, description="The number of replicas is being changed, or is raised. Unset: it is left alone."
+    )
+    fewer_time: Timestamp | None = Field(
+        default=None,
+        description="Since when fewer pods would do, where their number follows the users. Unset: they would not.",
     )
     state: str | None = Field(
-        default=None, max_length=_MAX_NAME, description="States of the nodes that pods are on, worst first."
+        default=None,
+        max_length=_MAX_NAME,
+        description="States of the nodes that pods are on, or where each user counts, of users; worst first.",
     )
     p50: str | None = Field(
-        default=None, max_length=_MAX_NAME, description="Median round trip of the farthest of these nodes."
+        default=None,
+        max_length=_MAX_NAME,
+        description="Median round trip of the farthest of these nodes; where each user counts, of users.",
     )
     moves_last_hour: Int32 | None = Field(default=None, ge=0, description="Moves that began within the last hour.")
     conditions: tuple[Condition, ...] = Field(

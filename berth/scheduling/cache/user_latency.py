@@ -21,7 +21,7 @@ class UserLatency(NamedTuple):
     costs: Mapping[str, float]
     """cost by node, of those that are measured"""
     targets: frozenset[str]
-    """nodes that a pod is awaited on; empty: none is"""
+    """nodes that a pod is awaited on, or would be right on by the plan for many users; empty: none"""
 
 
 class UserLatencyTable:
@@ -67,4 +67,6 @@ class UserLatencyTable:
 
 def _read(status: LatencyPolicyStatus) -> UserLatency:
     costs = {known.node: known.p50_microseconds / UNIT for known in status.nodes if known.p50_microseconds is not None}
-    return UserLatency(costs, frozenset(move.target_node for move in status.moves if move.outcome is Outcome.CREATING))
+    moving = frozenset(move.target_node for move in status.moves if move.outcome is Outcome.CREATING)
+    # The pod of a move is told from others by its node, so those of a plan wait until it is there.
+    return UserLatency(costs, moving or frozenset(status.plan))

@@ -1,4 +1,4 @@
-"""Which pod's node serves a user: the nearest, once it is nearer by enough; and how many pods that takes."""
+"""Which pod's node serves a user: the nearest, once it is nearer by enough."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from berth.api.latencypolicy import MAX_ASSOCIATIONS, Association, LatencyPolicySpec
 from berth.scheduling.latency.classification import Limits
-from berth.scheduling.latency.coverage import best_nodes, worth
 from berth.scheduling.latency.knowledge import whole
 from berth.scheduling.latency.user_table import Costs, UserTable
 
@@ -51,28 +50,3 @@ def associate(
         kept[user] = Association(user=user, node=nodes[best], last_seen_time=whole(table.seen(user)))
     last = sorted(kept.values(), key=lambda each: each.last_seen_time, reverse=True)[:MAX_ASSOCIATIONS]
     return tuple(sorted(last, key=lambda each: each.user))
-
-
-def replicas(costs: Costs, candidates: Sequence[int], spec: LatencyPolicySpec, now_there: int) -> int:
-    """Return how many pods there should be: as few as serve as many users within the limit, and a free one.
-
-    The free one is for users who come. Without `maxReplicas` the number is left to others.
-
-    Args:
-        costs: how far users are.
-        candidates: columns of nodes that pods may be on.
-        spec: what is wanted.
-        now_there: how many there should be so far.
-    """
-    most, least = spec.users.max_replicas, spec.users.min_replicas
-    if most is None:
-        return now_there
-    if not costs.users or not candidates:
-        return least
-    limit = Limits.of(spec).hard
-    beyond = [
-        worth(costs.microseconds, best_nodes(costs.microseconds, candidates, count, limit), limit).beyond
-        for count in range(1, most + 1)
-    ]
-    needed = beyond.index(min(beyond)) + 1
-    return max(least, min(most, needed + 1))

@@ -58,14 +58,33 @@ def best_nodes(costs: Floats, candidates: Sequence[int], count: int, limit: floa
     return exchanged(costs, candidates, count, limit)
 
 
-def exchanged(costs: Floats, candidates: Sequence[int], count: int, limit: float) -> tuple[int, ...]:
-    """Return a choice that no exchange of one node makes better; arguments as of `best_nodes`, with more candidates."""
-    chosen: list[int] = []
-    nearest = np.full(len(costs), np.inf)
+def extended(
+    costs: Floats, nodes: Sequence[int], candidates: Sequence[int], count: int, limit: float
+) -> tuple[int, ...]:
+    """Return a choice with others added one by one, each the best beside those before, until there are `count`.
+
+    Args:
+        costs: float64[u, n], round trip of each user to each node in microseconds; u > 0.
+        nodes: the choice so far, by number.
+        candidates: nodes that may be added, by number.
+        count: how many there should be; fewer where there are no more candidates.
+        limit: round trip in microseconds that users should have at most.
+    """
+    chosen = list(nodes)
+    nearest = costs[:, chosen].min(axis=1, initial=np.inf)
     while len(chosen) < count:
-        added, _ = _one_more(costs, nearest, [each for each in candidates if each not in chosen], limit)
+        others = [each for each in candidates if each not in chosen]
+        if not others:
+            break
+        added, _ = _one_more(costs, nearest, others, limit)
         chosen.append(added)
         nearest = np.minimum(nearest, costs[:, added])
+    return tuple(chosen)
+
+
+def exchanged(costs: Floats, candidates: Sequence[int], count: int, limit: float) -> tuple[int, ...]:
+    """Return a choice that no exchange of one node makes better; arguments as of `best_nodes`, with more candidates."""
+    chosen = list(extended(costs, (), candidates, count, limit))
     reached = worth(costs, chosen, limit)
     while True:
         others = [each for each in candidates if each not in chosen]

@@ -19,6 +19,7 @@ from berth.scheduling.latency.situation import (
     Create,
     Evict,
     Pod,
+    Reason,
     Situation,
     Steer,
     View,
@@ -102,8 +103,8 @@ def begin(
         reason=wish.reason,
         outcome=Outcome.CREATING,
         start_time=knowledge.whole(now),
-        before_microseconds=here.p50_microseconds if here else None,
-        expected_microseconds=there.p50_microseconds if there else None,
+        before_microseconds=wish.before or (here.p50_microseconds if here else None),
+        expected_microseconds=wish.expected or (there.p50_microseconds if there else None),
     )
     return moves.begin(status, move), [Create(wish.node, wish.pod.name, wish.reason, wish.message)], []
 
@@ -152,7 +153,12 @@ def _aim(situation: Situation) -> Wish | Steer | None:
 
 
 def _pays(move: Move, status: LatencyPolicyStatus) -> bool:
-    """What is known now still speaks for a move: for the sake of a limit, to a node of a better state."""
+    """What is known now still speaks for a move: for the sake of a limit, to a node of a better state.
+
+    One for the sake of many users is part of a plan for all pods, of which two nodes say nothing.
+    """
+    if move.reason == Reason.MORE_USERS:
+        return True
     nodes = knowledge.by_name(status)
     here, there = nodes.get(move.source_node), nodes.get(move.target_node)
     if here is None or here.state is NodeState.UNKNOWN:

@@ -68,7 +68,7 @@ def observe(
             }
         )
         changed = True
-    return status.model_copy(update={"nodes": _bounded(nodes)}) if changed else status
+    return status.model_copy(update={"nodes": bounded(nodes)}) if changed else status
 
 
 def forget(status: LatencyPolicyStatus, now: datetime, there: Collection[str]) -> LatencyPolicyStatus:
@@ -86,7 +86,7 @@ def reject(status: LatencyPolicyStatus, node: str, now: datetime) -> LatencyPoli
     rejections = min(known.rejections + 1, 16)
     until = whole(now) + min(FIRST_REJECTION * 2 ** (rejections - 1), LONGEST_REJECTION)
     nodes[node] = known.model_copy(update={"rejections": rejections, "rejected_until": until})
-    return status.model_copy(update={"nodes": _bounded(nodes)})
+    return status.model_copy(update={"nodes": bounded(nodes)})
 
 
 def is_rejected(known: NodeStatus | None, now: datetime) -> bool:
@@ -112,7 +112,8 @@ def _aged(known: NodeStatus) -> NodeStatus:
     return NodeStatus(node=known.node, rejections=known.rejections, rejected_until=known.rejected_until)
 
 
-def _bounded(nodes: Mapping[str, NodeStatus]) -> tuple[NodeStatus, ...]:
+def bounded(nodes: Mapping[str, NodeStatus]) -> tuple[NodeStatus, ...]:
+    """Return as many nodes as a status keeps: those that others cannot tell of again, and the nearest."""
     if len(nodes) <= MAX_NODES:
         return tuple(nodes.values())
     kept = {known.node for known in sorted(nodes.values(), key=_dispensable)[:MAX_NODES]}

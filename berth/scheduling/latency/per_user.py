@@ -2,7 +2,8 @@
 
 Pods together serve all users, so one plan is made for them: the nodes from which most users are within the limit, and
 then all as near as possible. It is carried out a pod at a time, and kept until another is better by enough. Users are
-routed to the nearest pod that is there.
+routed to the nearest pod that is there. Where the number of pods follows the users, more come where the plan has a
+node without one, and one goes that users miss least.
 """
 
 from __future__ import annotations
@@ -10,18 +11,21 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from berth.api.latencypolicy import MAX_PODS, LatencyPolicySpec, LatencyPolicyStatus
-from berth.scheduling.latency import moves
-from berth.scheduling.latency.association import associate, replicas
+import numpy as np
+
+from berth.api.latencypolicy import MAX_PODS, Association, LatencyPolicySpec, LatencyPolicyStatus
+from berth.scheduling.latency import gains, knowledge, moves, sizing
+from berth.scheduling.latency.association import associate
 from berth.scheduling.latency.classification import Limits
-from berth.scheduling.latency.coverage import Worth, best_nodes, worth
+from berth.scheduling.latency.coverage import Worth, best_nodes, extended, worth
 from berth.scheduling.latency.decision import begin, carry_on, has_room
 from berth.scheduling.latency.set_back import as_of
-from berth.scheduling.latency.situation import Action, Reason, View, Wish
+from berth.scheduling.latency.situation import Action, Evict, Reason, View, Wish
 from berth.scheduling.latency.user_table import Costs, UserTable
 
 CLEARLY: Final = 0.1
 """Share of users that has to come within the limit before pods move for that."""
+_SECOND: Final = timedelta(seconds=1)
 
 
 class Decision(NamedTuple):
@@ -35,6 +39,10 @@ class Decision(NamedTuple):
     """move that should be made, begun or not"""
     replicas: int
     """how many pods there should be"""
+    leaving: str | None
+    """pod that goes before there is one less, if fewer are wanted"""
+    served: tuple[int, ...]
+    """round trip of each user to the pod that serves him, in microseconds, of those who are measured"""
     look_again: datetime | None
     """when time alone may change something; None: only news can"""
 
@@ -51,25 +59,84 @@ def decide(
         table: the users.
         now: the time, in UTC.
     """
-    table.expire(now, timedelta(seconds=spec.users.expiry_seconds))
-    status, actions = carry_on(as_of(status, now), view, now)
+    expiry = timedelta(seconds=spec.users.expiry_seconds)
+    table.expire(now, expiry)
+    status = gains.judge(knowledge.forget(as_of(status, now), now, view.nodes), table, now)
+    status, actions = carry_on(status, view, now)
+    view = view._replace(candidates=_not_rejected(status, view, now))
     costs = table.costs(view.nodes)
-    serving = {pod.node for pod in view.pods if pod.ready}
-    associations = associate(status.associations, table, costs, view.nodes, serving, spec, now)
-    awaited = table.awaited(now)
-    columns = _columns(view)
-    wanted = view.replicas
-    if costs.users and awaited is None and not moves.open_moves(status):
-        status = status.model_copy(update={"plan": _plan(status, spec, view, costs, now)})
-        wanted = replicas(costs, columns, spec, view.replicas)
-    status = status.model_copy(update={"associations": associations})
-    wish = _step(status.plan, spec, view, costs) if costs.users and not moves.open_moves(status) else None
+    awaited = table.awaited(now, _measuring(view), _users(status, expiry, now))
+    decides = awaited is None and not moves.open_moves(status)
+    # Nobody goes any more where the number is left to others from now on.
+    follows = spec.users.max_replicas is not None
+    leaving = status.surge.leaving if status.surge is not None and follows else None
+    wanted = view.replicas - (leaving is not None)
+    if decides:
+        status, wanted = _size(status, spec, view, table, costs, now)
+    if wanted < view.replicas and leaving is not None:
+        # A ReplicaSet would delete another, so it goes before there is one less.
+        actions += [Evict(pod.name, "fewer pods serve as many users") for pod in view.pods if pod.name == leaving]
+    elif wanted < view.replicas and (pod := sizing.dispensable(view, costs, spec)) is not None:
+        leaving = pod.name
+    associations = associate(status.associations, table, costs, view.nodes, _serving(view, actions), spec, now)
+    status = gains.figures(status.model_copy(update={"associations": associations}), spec, table, view)
+    wish = None
+    if decides and costs.users and wanted >= view.replicas:
+        plan = _plan(status, spec, view, costs, max(wanted, len(view.pods)), now)
+        status = status.model_copy(update={"plan": plan})
+        # While pods are to come, one that moves would take the place of one of these.
+        wish = _step(plan, spec, view, costs) if len(view.pods) >= wanted else None
     times = [(move.ready_time or move.start_time) + moves.PATIENCE for move in moves.open_moves(status)]
     times += [awaited] if awaited else []
+    times += [min(each.last_seen_time for each in associations) + expiry + _SECOND] if associations else []
+    times += [sizing.shrinks_at(status.fewer_time, spec)] if status.fewer_time else []
+    times += [known.rejected_until for known in status.nodes if known.rejected_until is not None]
     if wish is not None and has_room(status, spec, view):
         status, created, later = begin(status, spec, wish, now)
         actions, times = [*actions, *created], [*times, *later]
-    return Decision(status, tuple(actions), wish, wanted, min((time for time in times if time > now), default=None))
+    look_again = min((time for time in times if time > now), default=None)
+    served = _served(associations, costs, view)
+    return Decision(status, tuple(actions), wish, wanted, leaving, served, look_again)
+
+
+def _not_rejected(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[str, ...]:
+    nodes = knowledge.by_name(status)
+    return tuple(node for node in view.candidates if not knowledge.is_rejected(nodes.get(node), now))
+
+
+def _measuring(view: View) -> tuple[str, ...]:
+    """Nodes that agents measure from."""
+    return (*view.candidates, *(pod.node for pod in view.pods if pod.node in view.nodes))
+
+
+def _users(status: LatencyPolicyStatus, expiry: timedelta, now: datetime) -> list[str]:
+    """Users who have a pod, and were heard of lately."""
+    return [each.user for each in status.associations if now - each.last_seen_time <= expiry]
+
+
+def _serving(view: View, actions: list[Action]) -> set[str]:
+    """Nodes with a ready pod: users leave a pod before it goes, if there is another."""
+    going = {action.pod for action in actions if isinstance(action, Evict)}
+    ready = [pod for pod in view.pods if pod.ready]
+    return {pod.node for pod in ready if pod.name not in going} or {pod.node for pod in ready}
+
+
+def _served(associations: tuple[Association, ...], costs: Costs, view: View) -> tuple[int, ...]:
+    rows = {user: row for row, user in enumerate(costs.users)}
+    number = {node: at for at, node in enumerate(view.nodes)}
+    there = ((rows.get(each.user), number.get(each.node)) for each in associations)
+    return tuple(int(costs.microseconds[row, at]) for row, at in there if row is not None and at is not None)
+
+
+def _size(
+    status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, table: UserTable, costs: Costs, now: datetime
+) -> tuple[LatencyPolicyStatus, int]:
+    """How many pods there should be; as many as now where it is not known, and none where somebody wants none."""
+    unknown = len(table) > 0 and not costs.users
+    if spec.users.max_replicas is None or unknown or not view.replicas:
+        return status.model_copy(update={"fewer_time": None}), view.replicas
+    needed = sizing.replicas(costs, _columns(view), spec, view.replicas)
+    return sizing.resized(status, spec, needed, view.replicas, now)
 
 
 def _columns(view: View) -> list[int]:
@@ -79,17 +146,19 @@ def _columns(view: View) -> list[int]:
 
 
 def _plan(
-    status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, costs: Costs, now: datetime
+    status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, costs: Costs, count: int, now: datetime
 ) -> tuple[str, ...]:
-    """Nodes that pods should be on; none where they are well enough where they are, or are more than a plan has."""
+    """Nodes that so many pods should be on; none where they are well enough where they are, or are too many."""
     limit, columns = Limits.of(spec).hard, _columns(view)
     number = {node: at for at, node in enumerate(view.nodes)}
     there = sorted(number[pod.node] for pod in view.pods if pod.node in number)
     going = [number[node] for node in status.plan if number.get(node) in columns]
-    base = going if going and len(going) == len(view.pods) else there
-    if not base or len(view.pods) > MAX_PODS:
+    if not view.pods or count > MAX_PODS:
         return ()
-    best = best_nodes(costs.microseconds, columns, len(view.pods), limit)
+    base = going if len(going) == count else [*extended(costs.microseconds, there, columns, count, limit)]
+    best = best_nodes(costs.microseconds, columns, count, limit)
+    if not base or not best:
+        return ()
     reached, found = worth(costs.microseconds, base, limit), worth(costs.microseconds, best, limit)
     cool = moves.cool_at(status, spec)
     may = cool is None or cool <= now or found.beyond < reached.beyond
@@ -125,4 +194,19 @@ def _step(plan: tuple[str, ...], spec: LatencyPolicySpec, view: View, costs: Cos
                     f"{reached.mean / 1000:.1f} ms on average, {reached.beyond} of {len(costs.users)} beyond the limit"
                 )
                 best = reached, Wish(pod, node, Reason.MORE_USERS, message, urgent=True)
-    return best[1] if best else None
+    if best is None:
+        return None
+    return _with_figures(best[1], view, costs)
+
+
+def _with_figures(wish: Wish, view: View, costs: Costs) -> Wish:
+    """The wish with what those have whom the new pod would be nearest, and what they should have then: medians."""
+    number = {node: at for at, node in enumerate(view.nodes)}
+    now = [number[pod.node] for pod in view.pods if pod.node in number]
+    rest = [number[pod.node] for pod in view.pods if pod is not wish.pod and pod.node in number]
+    there = costs.microseconds[:, number[wish.node]]
+    served = there < costs.microseconds[:, rest].min(axis=1, initial=np.inf)
+    if not served.any() or not now:
+        return wish
+    before = np.median(costs.microseconds[:, now].min(axis=1)[served])
+    return wish._replace(before=int(before), expected=int(np.median(there[served])))

@@ -105,6 +105,10 @@ class Wish(NamedTuple):
     """why, for people"""
     urgent: bool
     """whether it waits for no cool-down: a limit is broken, or nodes are being explored"""
+    before: int | None = None
+    """median in microseconds of those who are to gain by it; None: that of the pod's node"""
+    expected: int | None = None
+    """what they should have then; None: that of the other node"""
 
 
 class Situation(NamedTuple):

@@ -21,7 +21,10 @@ from berth.scheduling.latency.window import Measurement
 Floats = npt.NDArray[np.float64]
 PATIENCE: Final = timedelta(seconds=5)
 """How long a new user's measurements are awaited before others are placed without them."""
-
+AWAITED: Final = 0.1
+"""Share of the users that is waited for; one of those that bring a pod to move has to be as great (`per_user`)."""
+RETURNING: Final = timedelta(seconds=30)
+"""How long users who have a pod are awaited by a table that has just begun: meters tell of them with each request."""
 ENOUGH: Final = 3
 """Round trips from which on a user's own count: one alone may be a spike, and others of the place know better."""
 
@@ -46,9 +49,18 @@ class _User:
 class UserTable:
     """The users of a policy; those heard of last, a thousand at most."""
 
-    def __init__(self) -> None:
-        """Begin with nobody."""
+    def __init__(self, begun: datetime | None = None) -> None:
+        """Begin with nobody; `begun` is when, None for long ago."""
         self._users: OrderedDict[str, _User] = OrderedDict()
+        self._begun = begun
+
+    def __len__(self) -> int:
+        """Return how many users there are."""
+        return len(self._users)
+
+    def __contains__(self, user: str) -> bool:
+        """Return whether a user was heard of."""
+        return user in self._users
 
     def see(self, user: str, place: str, now: datetime) -> bool:
         """Take note of a request; return whether the user is new, or is at another place than before.
@@ -87,11 +99,39 @@ class UserTable:
         for user in [user for user, known in self._users.items() if now - known.seen > expiry]:
             del self._users[user]
 
-    def awaited(self, now: datetime) -> datetime | None:
-        """Return until when to wait for measurements of new users; None if that is over, or all are there."""
-        places = {known.place for known in self._users.values() if len(known.nodes) > 1}
+    def awaited(self, now: datetime, nodes: Iterable[str], former: Iterable[str] = ()) -> datetime | None:
+        """Return until when to wait for measurements of new users; None if that is over, or all are there.
+
+        Few new ones among many are not waited for: where some come all the time, nothing would ever be decided.
+
+        Args:
+            now: the time.
+            nodes: those that agents measure from; a place is known once somebody of it was measured from all.
+            former: users who have a pod already. A table that has just begun awaits them: a plan for those alone who
+                are heard of first would have pods leave the others.
+        """
+        asked = frozenset(nodes)
+        places = {known.place for known in self._users.values() if asked <= known.nodes.keys()}
         times = [known.since + PATIENCE for known in self._users.values() if known.place not in places]
+        times = [time for time in times if time > now]
+        times = times if len(times) >= AWAITED * len(self._users) else []
+        if self._begun is not None and any(user not in self._users for user in former):
+            times.append(min(self._begun, now) + RETURNING)
         return max((time for time in times if time > now), default=None)
+
+    def measured(self, user: str, node: str) -> Measurement | None:
+        """Return what was measured of a user at a node."""
+        known = self._users.get(user)
+        return known.nodes.get(node) if known is not None else None
+
+    def figures(self, nodes: Iterable[str]) -> dict[str, list[Measurement]]:
+        """Return what was measured at these nodes, of each user at most one."""
+        found: dict[str, list[Measurement]] = {node: [] for node in nodes}
+        for known in self._users.values():
+            for node, measurement in known.nodes.items():
+                if node in found:
+                    found[node].append(measurement)
+        return found
 
     def seen(self, user: str) -> datetime:
         """Return when a user was last heard of."""
@@ -105,11 +145,13 @@ class UserTable:
         users = list(self._users)
         found = np.full((len(users), len(nodes)), np.nan)
         few = np.ones(found.shape, dtype=np.bool_)
+        columns = {node: column for column, node in enumerate(nodes)}
         for at, known in enumerate(self._users.values()):
-            for column, node in enumerate(nodes):
-                if node in known.nodes:
-                    found[at, column] = known.nodes[node].p50
-                    few[at, column] = known.nodes[node].samples < ENOUGH
+            for node, measurement in known.nodes.items():
+                column = columns.get(node)
+                if column is not None:
+                    found[at, column] = measurement.p50
+                    few[at, column] = measurement.samples < ENOUGH
         self._infer(found, few)
         there = ~np.isnan(found).all(axis=1)
         found[np.isnan(found)] = MAX_MICROSECONDS
@@ -120,11 +162,12 @@ class UserTable:
         for at, known in enumerate(self._users.values()):
             by_place.setdefault(known.place, []).append(at)
         for rows in by_place.values():
+            if len(rows) == 1:
+                continue
             part, unsure = found[rows], few[rows]
-            for column in np.flatnonzero(unsure.any(axis=0)):
+            for column in np.flatnonzero(unsure.any(axis=0) & ~np.isnan(part).all(axis=0)):
                 values = part[~np.isnan(part[:, column]), column]
-                if values.size:
-                    part[unsure[:, column], column] = np.median(values)
+                part[unsure[:, column], column] = np.median(values)
             found[rows] = part
 
 

@@ -1,8 +1,8 @@
 """UserLatency (score, cost): how far a pod's users are from a node, where a LatencyPolicy is about its workload.
 
-While the latency controller awaits a pod on a node, and until one is on its way there, that node costs nothing and all
-others as much as anything may: the pod is the one that the controller has asked for. A node that nobody has measured
-costs as much as the dearest that is.
+While the latency controller awaits a pod on a node, or its plan for many users has one there, and until one is on its
+way there, that node costs nothing and all others as much as anything may: the pod is the one that the controller has
+asked for. A node that nobody has measured costs as much as the dearest that is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Users and the nodes that serve them; how many pods that takes."""
+"""Users and the nodes that serve them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from berth.api.latencypolicy import MAX_ASSOCIATIONS, Association, LatencyPolicySpec
-from berth.scheduling.latency.association import associate, replicas
+from berth.scheduling.latency.association import associate
 from berth.scheduling.latency.user_table import Costs, UserTable
 from tests.support.latency import NOW, later, measured, policy
 
@@ -62,21 +62,3 @@ def test_a_status_keeps_the_associations_of_those_heard_of_last() -> None:
     assert len(found) == MAX_ASSOCIATIONS
     assert {each.last_seen_time for each in before} - {each.last_seen_time for each in found} == set()
     assert list(found) == sorted(found, key=lambda each: each.user)
-
-
-@pytest.mark.parametrize(
-    ("rows", "least", "most", "count"),
-    [
-        pytest.param([[10, 90, 90], [90, 10, 90]], 1, None, 7, id="left to others"),
-        pytest.param([[10, 90, 90], [20, 90, 90]], 1, 3, 2, id="one serves all, and a free one"),
-        pytest.param([[10, 90, 90], [90, 10, 90]], 1, 3, 3, id="two serve all, and a free one"),
-        pytest.param([[10, 90, 90], [90, 10, 90]], 1, 2, 2, id="no more than the most"),
-        pytest.param([[10, 90, 90]], 3, 3, 3, id="no fewer than the least"),
-        pytest.param([[90, 90, 90]], 1, 3, 2, id="more do not help whom none can serve"),
-        pytest.param([], 2, 3, 2, id="without users the least"),
-    ],
-)
-def test_how_many_pods(rows: list[list[float]], least: int, most: int | None, count: int) -> None:
-    spec = policy(hard=40, users={"minReplicas": least, "maxReplicas": most})
-    costs = Costs(tuple(f"u{at}" for at in range(len(rows))), np.array(rows, dtype=np.float64).reshape(-1, 3) * 1000)
-    assert replicas(costs, [0, 1, 2], spec, 7) == count

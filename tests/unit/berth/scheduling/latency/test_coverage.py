@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.scheduling.latency import coverage
-from berth.scheduling.latency.coverage import Floats, Worth, best_nodes, exchanged, worth
+from berth.scheduling.latency.coverage import Floats, Worth, best_nodes, exchanged, extended, worth
 
 COSTS = (
     st.integers(2, 6)
@@ -33,6 +33,22 @@ COSTS = (
 )
 def test_choices(rows: list[list[float]], count: int, limit: float, chosen: tuple[int, ...]) -> None:
     assert best_nodes(np.array(rows, dtype=np.float64), range(len(rows[0])), count, limit) == chosen
+
+
+@pytest.mark.parametrize(
+    ("nodes", "count", "chosen"),
+    [
+        pytest.param((), 1, (0,), id="the best alone"),
+        pytest.param((2,), 2, (2, 1), id="the best beside those that are there"),
+        pytest.param((2,), 1, (2,), id="as many as there are"),
+        pytest.param((2,), 9, (2, 1, 0), id="no more than candidates"),
+    ],
+)
+def test_a_choice_is_extended_by_what_is_best_beside_it(
+    nodes: tuple[int, ...], count: int, chosen: tuple[int, ...]
+) -> None:
+    rows = np.array([[20.0, 90.0, 10.0, 5.0], [20.0, 10.0, 90.0, 5.0]])
+    assert extended(rows, nodes, [0, 1, 2], count, 100) == chosen
 
 
 def test_only_candidates_are_chosen() -> None:

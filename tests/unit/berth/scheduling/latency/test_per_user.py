@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.api.latencypolicy import MAX_PODS, LatencyPolicySpec, LatencyPolicyStatus
+from berth.api.latencypolicy import MAX_PODS, LatencyPolicySpec, LatencyPolicyStatus, NodeState, Outcome, Surge
 from berth.scheduling.latency.per_user import Decision, decide
 from berth.scheduling.latency.situation import Create, Evict, Pod, View
 from berth.scheduling.latency.user_table import UserTable
@@ -23,7 +23,8 @@ def users_of(rows: list[list[float]], now: datetime = NOW) -> UserTable:
     table = UserTable()
     for at, row in enumerate(rows):
         table.see(f"u{at}", f"r{at}", now)
-        table.observe(f"u{at}", [measured(node, far) for node, far in zip(NODES, row, strict=True)])
+        seconds = (now - NOW).total_seconds()
+        table.observe(f"u{at}", [measured(node, far, seconds) for node, far in zip(NODES, row, strict=True)])
     return table
 
 
@@ -122,15 +123,164 @@ def test_dry_run_tells_the_move_and_makes_none() -> None:
     assert decision.wish.message == "10.0 ms on average, 0 of 1 beyond the limit"
 
 
-def test_the_number_of_pods_follows_the_users_where_it_may() -> None:
-    def wanted(rows: list[list[float]], **users: int) -> Decision:
-        spec = policy(hard=25, users={"mode": "PerUser", **users})
-        return decide(LatencyPolicyStatus(), spec, view("c"), users_of(rows), NOW)
+LEAVING = Surge(replicas=2, previous=2, wanted=2, seen=True, leaving="pd")
+ONE = policy(hard=40, users={"mode": "PerUser", "maxReplicas": 1})
 
-    assert wanted([EAST, WEST]).replicas == 1
-    assert wanted([EAST], maxReplicas=4).replicas == 2
-    assert wanted([EAST, WEST], maxReplicas=4).replicas == 3
-    assert wanted([EAST, WEST], maxReplicas=2).replicas == 2
+
+def sized(
+    rows: list[list[float]], there: View, seconds: float = 0, since: float | None = None, **users: int
+) -> Decision:
+    """What follows when fewer have been enough since then."""
+    spec = policy(hard=25, users={"mode": "PerUser", **users})
+    status = LatencyPolicyStatus(fewer_time=None if since is None else later(since))
+    return decide(status, spec, there, users_of(rows, later(seconds)), later(seconds))
+
+
+def test_the_number_of_pods_follows_the_users_where_it_may() -> None:
+    assert sized([EAST, WEST], view("c")).replicas == 1
+    assert sized([EAST], view("c"), maxReplicas=4).replicas == 2
+    assert sized([EAST, WEST], view("c"), maxReplicas=4).replicas == 3
+    assert sized([EAST, WEST], view("c"), maxReplicas=2).replicas == 2
+
+
+def test_more_pods_come_where_the_plan_has_a_node_without_one_and_none_moves_meanwhile() -> None:
+    found = sized([EAST, WEST], view("a"), maxReplicas=3)
+    assert (found.replicas, found.wish, found.actions) == (3, None, ())
+    assert {"c", "d"} < {*found.status.plan}
+    assert len(found.status.plan) == 3
+
+
+def test_a_workload_that_is_switched_off_stays_so() -> None:
+    assert sized([EAST, WEST], view(), maxReplicas=3).replicas == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "since", "leaving", "again"),
+    [
+        pytest.param([EAST], None, None, 300, id="fewer would do from now on"),
+        pytest.param([EAST], -299, None, 1, id="not for long enough"),
+        pytest.param([EAST], -300, "pa", None, id="the one that is missed least goes"),
+        pytest.param([], -300, "pa", None, id="nobody is there"),
+    ],
+)
+def test_fewer_pods_come_after_a_while(
+    rows: list[list[float]], since: float | None, leaving: str | None, again: float | None
+) -> None:
+    found = sized(rows, view("a", "c", "d"), since=since, maxReplicas=4)
+    assert (found.replicas, found.leaving) == (3 if leaving is None else 2, leaving)
+    assert again is None or found.look_again == later(again)
+
+
+def test_a_pod_that_leaves_is_evicted_and_serves_nobody_from_then_on() -> None:
+    status = LatencyPolicyStatus(surge=LEAVING, fewer_time=later(-300))
+    found = decide(status, ONE, view("c", "d"), users_of([EAST, WEST]), NOW)
+    assert [action.pod for action in found.actions if isinstance(action, Evict)] == ["pd"]
+    assert {each.node for each in found.status.associations} == {"c"}
+    assert (found.replicas, found.leaving) == (1, "pd")
+
+
+def test_a_pod_that_leaves_stays_where_users_come_back() -> None:
+    status = LatencyPolicyStatus(surge=LEAVING, fewer_time=later(-300))
+    found = decide(status, policy(hard=40, users={"maxReplicas": 2}), view("c", "d"), users_of([EAST, WEST]), NOW)
+    assert (found.actions, found.replicas) == ((), 2)
+
+
+def test_nobody_goes_where_the_number_is_left_to_others_meanwhile() -> None:
+    table = users_of([EAST])
+    table.see("new", "elsewhere", NOW)
+    found = decide(LatencyPolicyStatus(surge=LEAVING), SPEC, view("c", "d"), table, later(1))
+    assert (found.actions, found.replicas) == ((), 2)
+
+
+def test_a_pod_goes_on_leaving_while_new_users_are_awaited() -> None:
+    table = users_of([EAST])
+    table.see("new", "elsewhere", NOW)
+    found = decide(LatencyPolicyStatus(surge=LEAVING), ONE, view("c", "d"), table, later(1))
+    assert [action.pod for action in found.actions if isinstance(action, Evict)] == ["pd"]
+    assert (found.replicas, found.leaving) == (1, "pd")
+
+
+def test_users_leave_a_pod_before_it_is_evicted() -> None:
+    begun = decide(LatencyPolicyStatus(), SPEC, view("a"), users_of([EAST]), NOW)
+    [created] = [action for action in begun.actions if isinstance(action, Create)]
+    both = view("a")._replace(pods=(Pod("pa", "a"), Pod("new", created.node)))
+    found = decide(begun.status, SPEC, both, users_of([[20, 90, 10, 30]]), later(1))
+    assert [action.pod for action in found.actions if isinstance(action, Evict)] == ["pa"]
+    assert [each.node for each in found.status.associations] == [created.node]
+
+
+def test_no_pod_goes_where_one_did_not_get_ready_until_that_is_forgiven() -> None:
+    begun = decide(LatencyPolicyStatus(), SPEC, view("a"), users_of([EAST]), NOW)
+    assert begun.wish is not None
+    assert begun.wish.node == "c"
+    table = users_of([EAST], later(300))
+    given_up = decide(begun.status, SPEC, view("a"), table, later(300))
+    assert (given_up.status.moves[0].target_node, given_up.status.moves[0].outcome) == ("c", Outcome.CANCELLED)
+    assert given_up.wish is not None
+    assert given_up.wish.node == "d"
+    moved = decide(given_up.status, SPEC, view("d"), table, later(301))
+    assert moved.wish is None
+    forgiven = decide(moved.status, SPEC, view("d"), users_of([EAST], later(901)), later(901))
+    assert forgiven.wish is not None
+    assert forgiven.wish.node == "c"
+
+
+@pytest.mark.parametrize(
+    ("after", "samples", "outcome"),
+    [
+        pytest.param(10, 3, Outcome.CONFIRMED, id="as expected"),
+        pytest.param(12.4, 3, Outcome.CONFIRMED, id="a little farther"),
+        pytest.param(60, 3, Outcome.DISAPPOINTED, id="the agent lied"),
+        pytest.param(60, 2, Outcome.MOVED, id="not served often enough yet"),
+    ],
+)
+def test_what_a_move_gained_is_what_users_have_who_are_served_there(
+    after: float, samples: int, outcome: Outcome
+) -> None:
+    table = users_of([EAST])
+    begun = decide(LatencyPolicyStatus(), SPEC, view("a"), table, NOW)
+    [move] = begun.status.moves
+    assert (move.before_microseconds, move.expected_microseconds) == (90_000, 10_000)
+    both = view("a")._replace(pods=(Pod("pa", "a"), Pod("new", "c")))
+    status = decide(begun.status, SPEC, both, table, later(1)).status
+    there = view("c")._replace(candidates=("a", "c", "d"))
+    status = decide(status, SPEC, there, table, later(2)).status
+    assert status.moves[0].outcome is Outcome.MOVED
+    table.observe("u0", [measured("c", after, 3, samples=samples)])
+    found = decide(status, SPEC, there, table, later(4)).status
+    assert found.moves[0].outcome is outcome
+    told = found.moves[0].after_microseconds
+    assert told == (None if outcome is Outcome.MOVED else round(after * 1000))
+    known = next(known for known in found.nodes if known.node == "c")
+    assert known.rejections == (outcome is Outcome.DISAPPOINTED)
+
+
+def test_after_a_restart_nothing_moves_for_those_alone_who_are_heard_of_first() -> None:
+    status, *_ = settle([EAST, WEST], "c", "d")
+    status = again(status)
+    table = UserTable(begun=later(50))
+    table.see("u0", "r0", later(50))
+    table.observe("u0", [measured(node, far, 50) for node, far in zip(NODES, EAST, strict=True)])
+    spec = policy(hard=40, users={"mode": "PerUser", "maxReplicas": 2})
+    decision = decide(status, spec, view("c", "d"), table, later(51))
+    assert (decision.actions, decision.wish, decision.replicas) == ((), None, 2)
+    assert decision.look_again == later(80)
+    assert decision.status.fewer_time is None
+    assert decide(status, spec, view("a", "d"), table, later(80)).wish is not None
+
+
+def test_those_who_come_all_the_time_do_not_keep_pods_from_moving() -> None:
+    table = users_of([EAST for _ in range(30)])
+    table.see("new", "elsewhere", NOW)
+    assert decide(LatencyPolicyStatus(), SPEC, view("a"), table, later(1)).wish is not None
+
+
+def test_figures_of_nodes_are_those_of_all_users_and_move_nobody() -> None:
+    status, found, created, _ = settle([EAST, EAST, WEST], "c", "d")
+    assert ({*found}, created) == ({"c", "d"}, [])
+    nodes = {known.node: (known.state, known.p50_microseconds, known.samples) for known in status.nodes}
+    assert nodes["c"] == (NodeState.SOFT_VALID, 10_000, 3)
+    assert nodes["a"] == (NodeState.INVALID, 90_000, 3)
 
 
 def test_a_pod_whose_node_is_gone_keeps_no_other_from_moving() -> None:

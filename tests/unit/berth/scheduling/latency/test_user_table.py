@@ -98,7 +98,7 @@ def test_a_clock_that_is_set_back_has_users_measured_and_awaited_no_longer_than_
         users.see(user, place, later(3600))
     users.observe("u", [measured("a", 10, 3600)])
     users.expire(NOW, timedelta(seconds=300))
-    assert users.awaited(NOW) == NOW + PATIENCE
+    assert users.awaited(NOW, NODES) == NOW + PATIENCE
     users.observe("u", [measured("a", 20, 1)])
     users.observe("v", [measured("b", 30, 1)])
     assert [values[at] for at, values in enumerate(milliseconds(users).values())] == [20, 30]
@@ -108,12 +108,12 @@ def test_a_clock_that_is_set_back_has_users_measured_and_awaited_no_longer_than_
 
 def test_new_users_are_awaited_unless_their_place_is_known() -> None:
     users = table(u="east", v="east")
-    assert users.awaited(NOW) == NOW + PATIENCE
+    assert users.awaited(NOW, NODES) == NOW + PATIENCE
     users.observe("u", [measured("a", 10)])
-    assert users.awaited(NOW) == NOW + PATIENCE
+    assert users.awaited(NOW, NODES) == NOW + PATIENCE
     users.observe("u", [measured("b", 10)])
-    assert users.awaited(NOW) is None
-    assert table(w="west").awaited(NOW + PATIENCE) is None
+    assert users.awaited(NOW, NODES) is None
+    assert table(w="west").awaited(NOW + PATIENCE, NODES) is None
 
 
 def test_a_flood_of_new_users_drops_those_heard_of_longest_ago() -> None:

@@ -13,11 +13,14 @@ from tests.support.placement import Lab, chain, group_object, lone, member, zone
 TIME = "2026-01-31T12:00:00Z"
 
 
-def policy(far: dict[str, float], *, awaited: str = "", outcome: str = "Creating", name: str = "web") -> CustomObject:
-    """Policy on the Deployment web, with milliseconds by node; `awaited` are names of nodes."""
+def policy(
+    far: dict[str, float], *, awaited: str = "", outcome: str = "Creating", name: str = "web", plan: str = ""
+) -> CustomObject:
+    """Policy on the Deployment web, with milliseconds by node; `awaited` and `plan` are names of nodes."""
     nodes = [{"node": node, "p50Microseconds": round(value * 1000), "time": TIME} for node, value in far.items()]
     move = {"pod": "p", "sourceNode": "n", "reason": "Nearer", "outcome": outcome, "startTime": TIME}
     status: dict[str, Any] = {"nodes": nodes, "moves": [move | {"targetNode": node} for node in awaited.split()]}
+    status["plan"] = plan.split()
     metadata = {"name": name, "namespace": "default", "uid": name}
     spec = {"targetRef": {"name": "web"}, "objective": "Minimum"}
     return CustomObject.of({"metadata": metadata, "spec": spec, "status": status})
@@ -46,6 +49,8 @@ def lab(*policies: CustomObject, **weights: float) -> Lab:
         pytest.param([policy({"a": 90, "c": 30})], "c", id="one is not known"),
         pytest.param([policy({"b": 20}, awaited="c")], "c", id="awaited"),
         pytest.param([policy({"a": 90, "b": 20}, awaited="c", outcome="Evicting")], "b", id="no longer awaited"),
+        pytest.param([policy({"b": 20}, plan="c")], "c", id="planned for many users"),
+        pytest.param([policy({"a": 20}, plan="c", awaited="b")], "b", id="planned, while one moves elsewhere"),
         pytest.param([policy({"b": 20}, awaited="gone")], "a", id="awaited where nothing is"),
         pytest.param(
             [policy({"a": 90, "b": 20}), policy({"a": 90, "c": 20}, name="also")], "c", id="of two, the first by name"
