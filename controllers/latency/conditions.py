@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from statistics import median_low
 from typing import NamedTuple
 
 from berth.api.conditions import ConditionStatus, ConditionUpdate
@@ -20,11 +21,22 @@ from berth.api.latencypolicy import (
     Outcome,
 )
 from berth.api.text import counted, listed
-from berth.scheduling.latency.classification import RANK
+from berth.scheduling.latency.classification import LEAST_MARGIN, RANK, Limits
 from berth.scheduling.latency.knowledge import by_name
 from berth.scheduling.latency.moves import HOUR, may_begin, open_moves
 from berth.scheduling.latency.situation import View, Wish, far, told
 from controllers.latency.workloads import Obstacle
+
+
+class EachUser(NamedTuple):
+    """What is known of users who count apart."""
+
+    users: int
+    """users who were heard of lately"""
+    served: tuple[int, ...]
+    """round trip of each to the pod that serves him, in microseconds, of those who are measured"""
+    held: Obstacle | None
+    """who else scales the workload, so that nothing moves; None: nobody"""
 
 
 class Facts(NamedTuple):
@@ -44,6 +56,8 @@ class Facts(NamedTuple):
     """why pods could not be evicted, by name"""
     now: datetime
     """the time"""
+    each: EachUser | None = None
+    """what is known where each user counts; None: all count as one"""
 
 
 def obstructed(obstacle: Obstacle) -> list[ConditionUpdate]:
@@ -55,21 +69,26 @@ def obstructed(obstacle: Obstacle) -> list[ConditionUpdate]:
 
 def conditions(facts: Facts) -> list[ConditionUpdate]:
     """Return the conditions of a policy that is carried out."""
-    return [_working(facts), _within_limits(facts), _moving(facts)]
+    within = _within_limits(facts) if facts.each is None else users_within_limits(facts, facts.each)
+    return [_working(facts), within, _moving(facts)]
 
 
-def figures(status: LatencyPolicyStatus, view: View, now: datetime) -> dict[str, object]:
-    """Return the fields of a status that are for people: how pods are off, and how much they moved."""
-    nodes = _of_pods(status, view)
-    states = Counter(known.state for known in nodes)
+def figures(facts: Facts) -> dict[str, object]:
+    """Return the fields of a status that are for people: how pods or users are off, and how much moved."""
+    status, nodes, limits = facts.status, _of_pods(facts.status, facts.view), Limits.of(facts.spec)
+    if facts.each is None:
+        states, p50 = Counter(known.state for known in nodes), max((far(known) for known in nodes), default=0)
+    else:
+        served = facts.each.served
+        states, p50 = Counter(map(limits.state, served)), median_low(sorted(served)) if served else 0
     texts = [
-        f"{state} {states[state]}" if len(nodes) > 1 else str(state) for state in sorted(states, key=RANK.__getitem__)
+        f"{state} {states[state]}" if states.total() > 1 else str(state)
+        for state in sorted(states, key=RANK.__getitem__)
     ]
-    farthest = max((far(known) for known in nodes), default=0)
     return {
         "state": ", ".join(texts) or None,
-        "p50": f"{farthest / 1000:.1f} ms" if farthest else None,
-        "moves_last_hour": sum(now - move.start_time < HOUR for move in status.moves),
+        "p50": f"{p50 / 1000:.1f} ms" if p50 else None,
+        "moves_last_hour": sum(facts.now - move.start_time < HOUR for move in status.moves),
     }
 
 
@@ -87,6 +106,8 @@ def _working(facts: Facts) -> ConditionUpdate:
         return ConditionUpdate(CONDITION_WORKING, True, "NoUsers", message)
     nodes = sum(known.state is not NodeState.UNKNOWN for known in facts.status.nodes)
     message = f"{nodes} of {counted(len(facts.view.nodes), 'node')} are measured"
+    if facts.each is not None:
+        message = f"{counted(facts.each.users, 'user')}; {message}"
     return ConditionUpdate(CONDITION_WORKING, True, "Measuring", message)
 
 
@@ -106,6 +127,28 @@ def _within_limits(facts: Facts) -> ConditionUpdate:
     return ConditionUpdate(CONDITION_WITHIN_LIMITS, True, "Within", texts)
 
 
+def users_within_limits(facts: Facts, each: EachUser) -> ConditionUpdate:
+    """How many users are within the limits at the pods that serve them."""
+    if not each.served:
+        message = "no user is measured at the pod that serves him"
+        return ConditionUpdate(CONDITION_WITHIN_LIMITS, ConditionStatus.UNKNOWN, "NotMeasured", message)
+    limits, served = Limits.of(facts.spec), each.served
+    texts = [f"{median_low(sorted(served)) / 1000:.1f} ms is the median of {counted(len(served), 'user')}"]
+    reason = "Within"
+    for name, limit, beyond in (
+        ("soft", limits.soft, "BeyondSoftLimit"),
+        ("hard", limits.hard, "BeyondHardLimit"),
+    ):
+        far = sum(value > limit * (1 + LEAST_MARGIN) for value in served)
+        if far:
+            reason = beyond
+            texts.append(f"{far} beyond the {name} limit of {limit / 1000:.0f} ms")
+    text = ", ".join(texts)
+    if reason == "Within":
+        return ConditionUpdate(CONDITION_WITHIN_LIMITS, True, reason, text)
+    return ConditionUpdate(CONDITION_WITHIN_LIMITS, False, reason, _and_what_next(facts, text))
+
+
 def _and_what_next(facts: Facts, texts: str) -> str:
     if open_moves(facts.status):
         return f"{texts}; a pod is moving"
@@ -123,6 +166,15 @@ def _moving(facts: Facts) -> ConditionUpdate:
             return ConditionUpdate(CONDITION_MOVING, True, "EvictionRefused", f"{text}; {listed(refused)}")
         outcome = min((move.outcome for move in going), key=_ORDER.index)
         return ConditionUpdate(CONDITION_MOVING, True, outcome.value, text)
+    if facts.each is not None and facts.each.held is not None:
+        return ConditionUpdate(CONDITION_MOVING, False, facts.each.held.reason, facts.each.held.message)
+    surge = facts.status.surge
+    if surge is not None and surge.leaving is not None:
+        why = facts.refusals.get(surge.leaving)
+        text = f"{surge.leaving} goes, {counted(surge.replicas - 1, 'pod')} are enough"
+        if why is not None:
+            return ConditionUpdate(CONDITION_MOVING, True, "EvictionRefused", f"{text}; {why}")
+        return ConditionUpdate(CONDITION_MOVING, True, "Leaving", text)
     if facts.wish is None:
         return ConditionUpdate(CONDITION_MOVING, False, "Idle", "no move is due")
     wish = facts.wish

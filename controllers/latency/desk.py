@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from berth.api import latency_exchange as exchange
-from berth.api.latencypolicy import Exploration, LatencyPolicy, MeasurementSource
+from berth.api.latencypolicy import Exploration, LatencyPolicy, MeasurementSource, UserMode
 from berth.kube.objects import Pod
 from berth.kube.owners import owner_of
 from controllers.latency.callers import Caller
@@ -66,7 +66,8 @@ class FrontDesk:
         if new and message.users and node:
             source = MeasurementSource.ROUTER if message.policy else MeasurementSource.METER
             place = self._places.place_of(node, policy.spec.sharing)
-            self._observations.served(policy.key, place, message.users, datetime.now(UTC), source=source)
+            each = policy.spec.users.mode is UserMode.PER_USER
+            self._observations.served(policy.key, place, message.users, datetime.now(UTC), source=source, each=each)
             self._told(policy.key)
         return self._instructions(policy)
 
@@ -77,12 +78,12 @@ class FrontDesk:
     def answers(self, node: str, message: exchange.ProbeAnswers) -> None:
         """Take in what a node's agent has measured; what it was not asked is left out."""
         for answer in message.answers:
-            key = self._orders.answer(node, answer)
-            policy = self._policies.get(key) if key is not None else None
-            if policy is None:
+            sent = self._orders.answer(node, answer)
+            policy = self._policies.get(sent.policy) if sent is not None else None
+            if sent is None or policy is None:
                 continue
             place = self._places.place_of(node, policy.spec.sharing)
-            self._observations.probed(policy.key, place, answer.microseconds, datetime.now(UTC))
+            self._observations.probed(policy.key, place, sent.address, answer.microseconds, datetime.now(UTC))
             self._told(policy.key)
 
     async def orders(self, node: str, *, wait: bool) -> exchange.ProbeOrders:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from berth.api.conditions import Condition, ConditionUpdate, find_condition
-from berth.api.latencypolicy import CONDITION_WORKING, Move, Outcome
+from berth.api.latencypolicy import CONDITION_WORKING, Move, Outcome, Surge
+from berth.api.text import counted
 from berth.kube.events import Note, Reference
 from berth.scheduling.latency.moves import OPEN
 
@@ -40,6 +41,15 @@ def taken_over(regarding: Reference, wanted: int, found: int) -> Note:
         "given up, the number stays"
     )
     return Note(regarding, "ReplicasChanged", text, _ACTION, True)
+
+
+def resized(regarding: Reference, surge: Surge, before: int, users: int) -> list[Note]:
+    """About the policy: there are to be more pods, or one less, because of the users."""
+    after = surge.replicas - (surge.leaving is not None)
+    if after == before:
+        return []
+    text = f"From {before} to {counted(after, 'pod')}, for {counted(users, 'user')}"
+    return [Note(regarding, "ReplicasFollowUsers", text, _ACTION)]
 
 
 def condition_changed(regarding: Reference, before: Iterable[Condition], update: ConditionUpdate) -> list[Note]:

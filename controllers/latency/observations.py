@@ -1,13 +1,14 @@
 """What meters and node agents have told of the users of each policy: windows of round trips, and whom to probe.
 
-All users of a policy count as one. So that nobody's flood costs much, of each message the newest round trips alone are
-taken that a window has room for, and of the users the last few addresses alone are kept. No I/O.
+All users of a policy count as one, unless it says that each does (`crowd`). So that nobody's flood costs much, of each
+message the newest round trips alone are taken that a window has room for, and of the users the last few addresses alone
+are kept. No I/O.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -15,6 +16,7 @@ from typing import Final
 from berth.api.latency_exchange import MAX_ADDRESS, UserRoundTrips
 from berth.api.latencypolicy import MeasurementSource
 from berth.scheduling.latency.window import LENGTH, MAX_AGE, Measurement, Window
+from controllers.latency.crowd import Crowd
 
 PROBED_USERS: Final = 5
 """Users whom agents measure at a time, those heard of last: each gives three round trips, and a window has 15."""
@@ -27,6 +29,7 @@ class _Observed:
     windows: dict[tuple[str, MeasurementSource], Window] = field(default_factory=dict)
     addresses: OrderedDict[str, None] = field(default_factory=OrderedDict)
     heard: datetime | None = None
+    crowd: Crowd | None = None
 
 
 class Observations:
@@ -43,6 +46,8 @@ class Observations:
         users: Sequence[UserRoundTrips],
         now: datetime,
         source: MeasurementSource = MeasurementSource.METER,
+        *,
+        each: bool = False,
     ) -> None:
         """Take in what a meter or a router tells.
 
@@ -52,10 +57,13 @@ class Observations:
             users: users of whom there is news.
             now: when it was told; ages are before that.
             source: which of the two it was.
+            each: whether each user counts.
         """
         if not users:
             return
         observed = self._policies.setdefault(policy, _Observed())
+        if each:
+            self.crowd(policy, now).served(place, users, now, source, _time)
         newest = sorted(users, key=lambda user: user.age)[:LENGTH]
         window = observed.windows.setdefault((place, source), Window())
         taken = [(_time(user, now), value) for user in newest for value in user.microseconds[-LENGTH:]]
@@ -70,19 +78,46 @@ class Observations:
         while len(observed.addresses) > PROBED_USERS:
             observed.addresses.popitem(last=False)
 
-    def probed(self, policy: str, place: str, microseconds: Sequence[int], now: datetime) -> None:
-        """Take in what an agent has measured; of a policy of which no user was heard, nothing."""
+    def crowd(self, policy: str, now: datetime) -> Crowd:
+        """Return the users of a policy in which each counts."""
+        observed = self._policies.setdefault(policy, _Observed())
+        if observed.crowd is None:
+            observed.crowd = Crowd(now)
+        return observed.crowd
+
+    def leave_crowd(self, policy: str) -> None:
+        """All users of a policy count as one."""
+        if policy in self._policies:
+            self._policies[policy].crowd = None
+
+    def probed(self, policy: str, place: str, address: str, microseconds: Sequence[int], now: datetime) -> None:
+        """Take in what an agent has measured of an address; of a policy of which no user was heard, nothing."""
         observed = self._policies.get(policy)
         if observed is None:
+            return
+        if observed.crowd is not None:
+            observed.crowd.probed(place, address, microseconds, now)
             return
         window = observed.windows.setdefault((place, MeasurementSource.PROBE), Window())
         for value in microseconds[-LENGTH:]:
             window.add(value, now)
 
-    def addresses(self, policy: str) -> list[str]:
-        """Return addresses of the users heard of last, at most :data:`PROBED_USERS`."""
+    def to_probe(self, policy: str, allowed: Callable[[str], bool], now: datetime) -> list[str]:
+        """Return addresses that agents are to measure now.
+
+        They are those of the users heard of last, at most :data:`PROBED_USERS`; where each counts, of who is due.
+
+        Args:
+            policy: whose users.
+            allowed: whether an address may be probed.
+            now: the time.
+        """
         observed = self._policies.get(policy)
-        return list(observed.addresses) if observed is not None else []
+        if observed is None:
+            return []
+        if observed.crowd is not None:
+            return observed.crowd.due(now, allowed)
+        return [address for address in observed.addresses if allowed(address)]
 
     def heard(self, policy: str, now: datetime) -> datetime | None:
         """Return when a user was last heard of; None: not since this process began, or since a clock was set back."""

@@ -19,9 +19,15 @@ MOST_WAITING: Final = 100
 """Orders that wait for one node at most; of more, the oldest are left out."""
 
 
-class _Sent(NamedTuple):
+class Sent(NamedTuple):
+    """An order that an agent has got, or will."""
+
     policy: str
+    """whose user it is"""
     node: str
+    """whose agent measures"""
+    address: str
+    """the user's"""
 
 
 @dataclass(slots=True)
@@ -41,7 +47,7 @@ class Orders:
         self._clock = clock
         self._waiting: dict[str, dict[str, ProbeOrder]] = {}
         self._news: dict[str, set[asyncio.Event]] = {}
-        self._sent: dict[str, _Sent] = {}
+        self._sent: dict[str, Sent] = {}
         self._rounds: dict[str, _Round] = {}
         self._numbers = itertools.count(1)
 
@@ -52,7 +58,7 @@ class Orders:
         for node, address in itertools.product(nodes, tuple(addresses)):
             order = ProbeOrder(id=str(next(self._numbers)), address=address)
             asked.ids.add(order.id)
-            self._sent[order.id] = _Sent(policy, node)
+            self._sent[order.id] = Sent(policy, node, address)
             waiting = self._waiting.setdefault(node, {})
             waiting[order.id] = order
             if len(waiting) > MOST_WAITING:
@@ -81,8 +87,8 @@ class Orders:
             if not waiters:
                 self._news.pop(node, None)
 
-    def answer(self, node: str, answer: ProbeAnswer) -> str | None:
-        """Take an answer in; returns the policy that it is for, None where nobody asked that node."""
+    def answer(self, node: str, answer: ProbeAnswer) -> Sent | None:
+        """Take an answer in; returns the order that it is about, None where nobody asked that node."""
         sent = self._sent.get(answer.id)
         if sent is None or sent.node != node:
             return None
@@ -90,7 +96,12 @@ class Orders:
         asked = self._rounds[sent.policy]
         asked.ids.discard(answer.id)
         asked.answered = asked.answered or bool(answer.microseconds)
-        return sent.policy
+        return sent
+
+    def awaited(self, policy: str) -> bool:
+        """Return whether answers are awaited still of what a policy has asked for last."""
+        asked = self._rounds.get(policy)
+        return asked is not None and bool(asked.ids) and self._clock() < asked.until
 
     def silent(self, policy: str) -> bool:
         """Return whether users do not answer agents: nobody got an answer, and no more are awaited.

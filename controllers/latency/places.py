@@ -45,6 +45,6 @@ class Places:
             found.setdefault(self.place_of(node, sharing), []).append(node)
         return found
 
-    def probed(self, addresses: Iterable[str]) -> list[str]:
-        """Return those of users' addresses that may be probed."""
-        return [address for address in addresses if self._range.refusal(address) is None]
+    def may_probe(self, address: str) -> bool:
+        """Return whether a user's address may be probed."""
+        return self._range.refusal(address) is None

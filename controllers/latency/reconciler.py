@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from time import monotonic
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 import structlog
@@ -19,12 +19,8 @@ from berth.api.latencypolicy import (
     API_VERSION,
     KIND,
     MANAGER,
-    Exploration,
     LatencyPolicy,
-    LatencyPolicySpec,
     LatencyPolicyStatus,
-    MeasurementSource,
-    Outcome,
 )
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
@@ -32,17 +28,18 @@ from berth.kube.events import EventRecorder, Note, Reference
 from berth.kube.owners import owner_key
 from berth.kube.resources import LATENCY_POLICIES
 from berth.runtime.workqueue import WorkQueue
-from berth.scheduling.latency import knowledge, measuring, moves
-from berth.scheduling.latency.decision import decide
+from berth.scheduling.latency import moves
 from berth.scheduling.latency.set_back import as_of
-from berth.scheduling.latency.situation import Action, Evict, Pod, Probe, View
+from berth.scheduling.latency.situation import Action, Evict, Probe
 from berth.scheduling.latency.stated_limits import annotated_limits, with_limits
 from controllers.latency import conditions, events, metrics
 from controllers.latency.candidates import Candidates
+from controllers.latency.deciding import Deciding, given_up, without_users
 from controllers.latency.evictions import Evictions
-from controllers.latency.objects import Deployment, is_ready
+from controllers.latency.objects import Deployment
 from controllers.latency.observations import Observations
 from controllers.latency.orders import PATIENCE, Orders
+from controllers.latency.patience import patience
 from controllers.latency.places import Places
 from controllers.latency.policies import Policies, target_of
 from controllers.latency.scaler import Scaler
@@ -112,8 +109,10 @@ class Reconciler:
         self._queue = queue
         self._policies = policies
         self._workloads = workloads
-        self._candidates = candidates
         self._places = places
+        self._deciding = Deciding(
+            workloads=workloads, candidates=candidates, places=places, observations=observations, orders=orders
+        )
         self._observations = observations
         self._orders = orders
         self._evictions = evictions
@@ -154,8 +153,10 @@ class Reconciler:
         if decided.look_again is not None:
             self._queue.add(key, delay=max(SOON, (decided.look_again - now).total_seconds()))
         if status.to_api() != policy.status.to_api():
-            left = self._wrote.setdefault(key, monotonic()) + self._interval - monotonic()
-            if left > 0 and _without_figures(status) == _without_figures(policy.status):
+            left = (
+                self._wrote.setdefault(key, monotonic()) + patience(policy.status, status, self._interval) - monotonic()
+            )
+            if left > 0:
                 self._queue.add(key, delay=left)
             else:
                 await self._write(key, policy, status)
@@ -169,68 +170,67 @@ class Reconciler:
         deployment = self._workloads.deployment(target)
         obstacle = self._workloads.obstacle(policy, self._policies)
         if obstacle is not None or deployment is None:
-            status = _given_up(as_of(policy.status, now))
+            status = without_users(given_up(as_of(policy.status, now)))
             found = self._scaling(status, deployment, now) if deployment is not None else Scaling(None)
             status = status.model_copy(update={"surge": found.surge})
             return _Decided(status, conditions.obstructed(obstacle) if obstacle else [], scaling=found)
         limits = annotated_limits(policy.spec, deployment.spec.template.metadata.annotations)
-        spec = with_limits(_carried_out(policy.spec), limits)
-        replicas = self._scaler.replicas(deployment)
-        heard, expiry = self._observations.heard(key, now), timedelta(seconds=spec.users.expiry_seconds)
-        status = as_of(policy.status, now)
-        served = _last_served(status, heard)
-        # Whether there are users is in the status; whom to probe is not, and is told within seconds.
-        view = self._view(
-            policy, replicas, active=heard is not None and now - heard <= expiry, users=now - served <= expiry
-        )
-        said = self._observations.measurements(key, self._places.nodes_by_place(spec.sharing), now)
-        status = knowledge.observe(status, spec, said)
-        if self._orders.silent(key):
-            status = measuring.unreachable(status, now)
-        decision = decide(status, spec, view, now)
-        status, actions, notes = decision.status, decision.actions, list[Note]()
-        found = self._scaling(status, deployment, now)
+        policy = policy.model_copy(update={"spec": with_limits(policy.spec, limits)})
+        chosen = self._deciding.choose(key, policy, self._scaler.replicas(deployment), now)
+        status, actions, notes = chosen.status, chosen.actions, list[Note]()
+        found = self._scaling(status, deployment, now, chosen.replicas, chosen.leaving)
         if found.taken_over:
+            replicas = self._scaler.replicas(deployment)
             wanted = status.surge.wanted if status.surge is not None else replicas
             notes.append(events.taken_over(_reference(policy), wanted, replicas))
-            status, actions = _given_up(status), ()
-        told = {"annotated_limits": limits, **conditions.figures(status, view, now)}
-        status = status.model_copy(update={"surge": found.surge, **told})
+            status, actions = given_up(status), ()
+        if status.surge is None and found.surge is not None and chosen.each is not None:
+            notes += events.resized(_reference(policy), found.surge, chosen.view.replicas, chosen.each.users)
+        status = status.model_copy(update={"surge": found.surge, "annotated_limits": limits})
         going = frozenset(
             uid for uid, pod in self._workloads.pods(target).items() if _is_to_go(pod.metadata.name, actions)
         )
         self._evictions.forget(key, going)
-        users = now - _last_served(status, heard) <= expiry
-        facts = conditions.Facts(spec, status, view, users, decision.wish, self._evictions.refusals(key), now)
-        updates = conditions.conditions(facts)
-        times = [decision.look_again] if decision.look_again is not None else []
-        times += [served + expiry] if served + expiry > now else []
+        refusals = self._evictions.refusals(key)
+        facts = conditions.Facts(
+            chosen.spec, status, chosen.view, chosen.users, chosen.wish, refusals, now, chosen.each
+        )
+        status, updates = status.model_copy(update=conditions.figures(facts)), conditions.conditions(facts)
+        times = [time for time in chosen.times if time is not None]
         times += [now + SETTLED_AFTER] if found.surge is not None and not moves.open_moves(status) else []
         beyond = any(update.reason.startswith("Beyond") for update in updates)
         return _Decided(status, updates, actions, found, min(times, default=None), beyond, tuple(notes))
 
-    def _view(self, policy: LatencyPolicy, replicas: int, *, active: bool, users: bool) -> View:
-        there = self._workloads.pods(target_of(policy)).values()
-        staying = [pod for pod in there if pod.metadata.deletion_timestamp is None]
-        staying.sort(key=lambda pod: pod.metadata.name)
-        pods = tuple(Pod(pod.metadata.name, pod.spec.node_name, ready=is_ready(pod)) for pod in staying)
-        surge = policy.status.surge
-        return View(
-            pods=pods,
-            replicas=surge.replicas if surge is not None else replicas,
-            nodes=self._places.nodes(),
-            # Of users who are not there nobody knows whether they would be nearer elsewhere.
-            candidates=self._candidates.like(staying[0]) if staying and users else (),
-            active=active,
-        )
-
-    def _scaling(self, status: LatencyPolicyStatus, deployment: Deployment, now: datetime) -> Scaling:
+    def _scaling(
+        self,
+        status: LatencyPolicyStatus,
+        deployment: Deployment,
+        now: datetime,
+        wanted: int | None = None,
+        leaving: str | None = None,
+    ) -> Scaling:
         target = owner_key(deployment.metadata.namespace, "Deployment", deployment.metadata.name)
-        staying = [pod for pod in self._workloads.pods(target).values() if pod.metadata.deletion_timestamp is None]
+        staying = {
+            pod.metadata.name
+            for pod in self._workloads.pods(target).values()
+            if pod.metadata.deletion_timestamp is None
+        }
         surge, going = status.surge, len(moves.open_moves(status))
         last = max((move.ready_time or move.start_time for move in status.moves), default=now - SETTLED_AFTER)
-        settled = surge is not None and (len(staying) > surge.replicas + going or now - last >= SETTLED_AFTER)
-        return scaling(surge, going, self._scaler.replicas(deployment), settled=settled)
+        fewer = surge is not None and surge.leaving is not None
+        should = surge.replicas - fewer + going if surge is not None else 0
+        # Of one that leaves nobody knows when it went: another in its place is awaited in any case.
+        settled = surge is not None and (len(staying) > should or (now - last >= SETTLED_AFTER and not fewer))
+        gone = surge is not None and surge.leaving not in staying
+        return scaling(
+            surge,
+            going,
+            self._scaler.replicas(deployment),
+            settled=settled,
+            wanted=wanted,
+            leaving=leaving,
+            gone=gone,
+        )
 
     async def _write(self, key: str, policy: LatencyPolicy, status: LatencyPolicyStatus) -> None:
         metadata = policy.metadata
@@ -281,7 +281,7 @@ class Reconciler:
                     else:
                         log.info("evicted", policy=key, pod=name)
                 case Probe(nodes):
-                    addresses = self._places.probed(self._observations.addresses(key))
+                    addresses = self._observations.to_probe(key, self._places.may_probe, datetime.now(UTC))
                     self._orders.ask(key, nodes, addresses)
                     metrics.PROBES.inc(len(nodes) * len(addresses))
                     self._queue.add(key, delay=PATIENCE if addresses else SOON)
@@ -291,7 +291,7 @@ class Reconciler:
         policy = self._policies.last(key)
         surge = policy.status.surge if policy is not None else None
         deployment = self._workloads.deployment(target_of(policy)) if policy is not None else None
-        if surge is not None and deployment is not None:
+        if surge is not None and surge.wanted != surge.replicas and deployment is not None:
             raised = self._scaler.replicas(deployment) == surge.wanted
             if raised and not await self._scaler.scale(deployment, surge.wanted, surge.replicas):
                 return False
@@ -310,32 +310,6 @@ class Reconciler:
         ]
         news = events.move_news(reference, policy.status.moves, status.moves)
         return [*found, *news]
-
-
-def _carried_out(spec: LatencyPolicySpec) -> LatencyPolicySpec:
-    """The spec without what nobody carries out: there is no router yet that requests could be sent through nodes by."""
-    ways = tuple(each for each in spec.exploration if each is not Exploration.STEER)
-    return spec.model_copy(update={"exploration": ways})
-
-
-def _last_served(status: LatencyPolicyStatus, heard: datetime | None) -> datetime:
-    """When a user was last served, by what this process was told and what the one before has written."""
-    times = [known.time for known in status.nodes if known.source is MeasurementSource.METER and known.time is not None]
-    return max([*times, *([heard] if heard is not None else [])], default=datetime.min.replace(tzinfo=UTC))
-
-
-def _given_up(status: LatencyPolicyStatus) -> LatencyPolicyStatus:
-    for move in moves.open_moves(status):
-        status = moves.replace(status, move, outcome=Outcome.CANCELLED)
-    return status
-
-
-def _without_figures(status: LatencyPolicyStatus) -> dict[str, Any]:
-    """What a status says but for figures that change all the time, and what is told of them."""
-    nodes = [(each.node, each.state, each.rejections, each.rejected_until) for each in status.nodes]
-    told = [(each.type, each.status, each.reason, each.observed_generation) for each in status.conditions]
-    rest = status.model_copy(update={"nodes": (), "conditions": (), "p50": None, "associations": ()})
-    return {"nodes": nodes, "conditions": told, "rest": rest.to_api()}
 
 
 def _is_to_go(name: str, actions: tuple[Action, ...]) -> bool:

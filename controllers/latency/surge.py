@@ -1,8 +1,11 @@
-"""How many replicas a Deployment has to have while its pods move: one more for each move. No I/O.
+"""How many replicas a Deployment has to have: one more for each move, and as many as users need. No I/O.
 
 Each step is in the policy's status before the Deployment is scaled, and the next is not taken before this one was seen
 to have come: so a controller that is started anew knows how far the last one was. A number that is neither the one
 before nor the one after is somebody else's, and stays.
+
+Fewer come by an eviction: the pod that is to go is evicted while the number is as before, and the number follows once
+there is another in its place, which is the one that the ReplicaSet deletes.
 """
 
 from __future__ import annotations
@@ -23,7 +26,16 @@ class Scaling(NamedTuple):
     """whether somebody else has set the number: what was being moved is given up"""
 
 
-def scaling(surge: Surge | None, moves: int, replicas: int, *, settled: bool) -> Scaling:
+def scaling(
+    surge: Surge | None,
+    moves: int,
+    replicas: int,
+    *,
+    settled: bool,
+    wanted: int | None = None,
+    leaving: str | None = None,
+    gone: bool = False,
+) -> Scaling:
     """Return what the number of replicas should be.
 
     Args:
@@ -32,11 +44,17 @@ def scaling(surge: Surge | None, moves: int, replicas: int, *, settled: bool) ->
         replicas: what the Deployment says.
         settled: whether replicas may be taken away: the pods beyond the number are there, and none of those that stay
             could be taken for one.
+        wanted: how many there should be but for moves; None: as many as there are.
+        leaving: pod that is to go where fewer are wanted.
+        gone: whether the one that is remembered to be leaving is not there any more.
     """
     if surge is None:
-        if not moves:
+        if wanted is not None and wanted < replicas and not moves:
+            return Scaling(_leaving(replicas, leaving) if leaving else None)
+        base = replicas if wanted is None or moves else wanted
+        if base + moves == replicas:
             return Scaling(None)
-        surge = Surge(replicas=replicas, previous=replicas, wanted=replicas + moves)
+        surge = Surge(replicas=base, previous=replicas, wanted=base + moves)
         return Scaling(surge, write=(replicas, surge.wanted))
     if replicas == surge.wanted:
         surge = surge.model_copy(update={"seen": True})
@@ -44,10 +62,19 @@ def scaling(surge: Surge | None, moves: int, replicas: int, *, settled: bool) ->
         return Scaling(None, taken_over=moves > 0)
     else:
         return Scaling(surge, write=(surge.previous, surge.wanted))
-    wanted = surge.replicas + moves
-    if wanted == surge.wanted:
-        return Scaling(None if not moves else surge)
-    if wanted < surge.wanted and not settled:
+    base = surge.replicas
+    if surge.leaving is not None and gone:
+        base -= 1
+    elif surge.leaving is not None and wanted is not None and wanted < base and not moves:
         return Scaling(surge)
-    after = Surge(replicas=surge.replicas, previous=surge.wanted, wanted=wanted)
+    if base + moves == surge.wanted:
+        return Scaling(surge.model_copy(update={"replicas": base, "leaving": None}) if moves else None)
+    if base + moves < surge.wanted and not settled:
+        return Scaling(surge)
+    after = Surge(replicas=base, previous=surge.wanted, wanted=base + moves)
     return Scaling(after, write=(after.previous, after.wanted))
+
+
+def _leaving(replicas: int, pod: str) -> Surge:
+    """A pod goes, and the number stays until it has gone."""
+    return Surge(replicas=replicas, previous=replicas, wanted=replicas, seen=True, leaving=pod)

@@ -76,7 +76,10 @@ class Workloads:
         return found
 
     def obstacle(self, policy: LatencyPolicy, policies: Policies) -> Obstacle | None:
-        """Return why a policy cannot be carried out; None if it can."""
+        """Return why a policy cannot be carried out; None if it can.
+
+        Where each user counts, users are routed whoever scales the workload: see `autoscaled`.
+        """
         reference, namespace, target = policy.spec.target_ref, policy.metadata.namespace, target_of(policy)
         named = f"{reference.kind} {reference.name}"
         others = sorted(policies.of(target) - {policy.key})
@@ -85,9 +88,6 @@ class Workloads:
             return Obstacle(
                 "TargetShared", f"{named} has more than one LatencyPolicy, also {names}; delete all but one"
             )
-        if policy.spec.users.mode is UserMode.PER_USER:
-            message = "users.mode PerUser is not carried out yet, nothing is moved; write Single"
-            return Obstacle("PerUserNotSupported", message)
         deployment = self.deployment(target)
         if deployment is None:
             return Obstacle(
@@ -100,14 +100,19 @@ class Workloads:
                 f"set schedulerName: {SCHEDULER_NAME} in its template"
             )
             return Obstacle("OtherScheduler", message)
+        held = self.autoscaled(target) if policy.spec.users.mode is UserMode.SINGLE else None
+        return held or _limits_obstacle(policy, deployment)
+
+    def autoscaled(self, target: str) -> Obstacle | None:
+        """Return who else scales a workload, and so keeps its pods from moving."""
         scalers = sorted(key.partition("/")[2] for key, scaled in self._scalers.items() if scaled == target)
-        if scalers:
-            message = (
-                f"{named} is scaled by HorizontalPodAutoscaler {listed(scalers)}, which would take away the pod "
-                "that is created before another goes; nothing is moved"
-            )
-            return Obstacle("Autoscaled", message)
-        return _limits_obstacle(policy, deployment)
+        if not scalers:
+            return None
+        message = (
+            f"Deployment {target.rpartition('/')[2]} is scaled by HorizontalPodAutoscaler {listed(scalers)}, which "
+            "would take away the pod that is created before another goes; nothing is moved"
+        )
+        return Obstacle("Autoscaled", message)
 
     def _keep(self, target: str, uid: str, pod: Pod | None) -> None:
         if not target:

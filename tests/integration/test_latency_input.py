@@ -123,12 +123,6 @@ def test_limits_that_the_pods_state(stand: LatencyStand) -> None:
     eventually(stand.status, accept=lambda found: found.annotated_limits is None, what="those of the policy alone")
 
 
-def test_each_user_apart_is_not_carried_out_yet(stand: LatencyStand) -> None:
-    stand.want(**LIMITS, users={"mode": "PerUser"})
-    stand.deploy()
-    wait_working(stand, "PerUserNotSupported", "write Single")
-
-
 @pytest.mark.parametrize(
     "address",
     [

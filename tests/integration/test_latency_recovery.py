@@ -1,6 +1,6 @@
-"""A move of a pod whose controller is killed after every write of it: each one is continued by the next.
+"""Pods that move, come and go while their controller is killed after every write: each one is continued by the next.
 
-Every process gets one step of the move through and is killed before it learns of it. Left out: replicas that take over
+Every process gets one step through and is killed before it learns of it. Left out: replicas that take over
 by their Lease (test_kube_lease.py).
 """
 
@@ -32,6 +32,14 @@ STEPS = [
     STATUS | {"body": r'^(?!.*"surge").*"outcome":"(Moved|Confirmed)"'},
 ]
 """The writes of a move, in order; what else a status tells of is let through, more of it on a busy machine."""
+MORE = [STATUS | {"body": '"wanted":2'}, SCALE | {"body": '"replicas":2'}]
+FEWER = [
+    STATUS | {"body": '"leaving":"'},
+    EVICTION,
+    STATUS | {"body": r'"surge":\{[^}]*"wanted":1'},
+    SCALE | {"body": '"replicas":1'},
+]
+"""The writes that make one pod more, and one less, in order."""
 ARGUMENTS = ["--no-leader-elect", "--latency-listen", "127.0.0.1", "--latency-port", "0"]
 
 
@@ -67,6 +75,42 @@ def test_one_move_is_made_by_processes_that_are_killed_after_each_write(cluster:
             stand.wait_settled("c")
         assert stand.least() == 1
         assert max(stand.serving) == 2
+
+
+@pytest.mark.timeout(600)
+def test_pods_come_and_go_with_users_by_processes_that_are_killed_after_each_write(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    with LatencyStand(cluster, {"a": 120, "c": 20}) as stand, FaultProxy(cluster, directory=tmp_path) as proxy:
+
+        def one_write_each(steps: list[dict[str, str]]) -> None:
+            for step in steps:
+                rule = proxy.add(Fault.HANG_AFTER, **step)
+                with ControllerProcess.start(
+                    ["latency"], kubeconfig=proxy.kubeconfig, directory=tmp_path, arguments=ARGUMENTS
+                ) as process:
+                    proxy.wait_hits(rule, timeout=90)
+                    process.kill()
+                proxy.clear()
+
+        far = {"a": 120.0, "c": 10.0}
+        stand.users = {"u": ("203.0.113.7", far), "v": ("203.0.113.8", far)}
+        stand.deploy()
+        users = {"mode": "PerUser", "maxReplicas": 2, "expirySeconds": 5}
+        stand.want(hardMaxLatency=40, users=users, moves={"maxPerHour": 0})
+        one_write_each(MORE)
+        eventually(lambda: len(stand.places()), accept=lambda found: found == 2, timeout=60, what="two pods")
+        stand.meters = False
+        one_write_each(FEWER)
+        with ControllerProcess.start(
+            ["latency"], kubeconfig=cluster.kubeconfig, directory=tmp_path, arguments=ARGUMENTS
+        ):
+            eventually(
+                lambda: (stand.status().surge, stand.replicas(), len(stand.places())),
+                accept=lambda found: found == (None, 1, 1),
+                timeout=60,
+                what="one pod",
+            )
 
 
 @pytest.mark.parametrize("replaced", [pytest.param(False, id="deleted"), pytest.param(True, id="replaced by another")])

@@ -93,6 +93,10 @@ class LatencyStand:
         """what agents measure; a node that is left out has none that answers"""
         self.address = USER
         """address that meters tell of the user; empty: they tell none"""
+        self.users: dict[str, tuple[str, dict[str, float]]] = {}
+        """users of whom each counts: address and milliseconds by short name of each node; none: all count as one"""
+        self.silent: set[str] = set()
+        """addresses that do not answer agents"""
         self.steps: list[str] = []
         """nodes that pods were placed on, in order"""
         self.refused: list[int] = []
@@ -214,6 +218,10 @@ class LatencyStand:
         names = (pod["spec"].get("nodeName", "") for pod in pods)
         return sorted(name.removeprefix(f"{self.stage.name}-") for name in names)
 
+    def routed(self) -> dict[str, str]:
+        """Short name of the node that each user is routed to."""
+        return {each.user: self._short(each.node) for each in self.status().associations}
+
     def outcomes(self) -> list[str]:
         """How far each move is."""
         return [move.outcome.value for move in self.status().moves]
@@ -275,7 +283,7 @@ class LatencyStand:
                 continue
             with suppress(ApiError):
                 status = self._found_status()
-                targets = [move.target_node for move in status.moves if move.outcome == "Creating"]
+                targets = [move.target_node for move in status.moves if move.outcome == "Creating"] or status.plan
                 wanted = [node for node in targets if node not in taken]
                 since = self._waiting.setdefault(pod["metadata"]["uid"], time.monotonic())
                 if status.surge is not None and not wanted and time.monotonic() < since + START_SECONDS:
@@ -289,17 +297,34 @@ class LatencyStand:
 
     async def _tell(self, session: aiohttp.ClientSession, number: int) -> None:
         pods = await asyncio.to_thread(self.stage.pods)
+        status = await asyncio.to_thread(self._found_status) if self.users else LatencyPolicyStatus()
+        ready = {node for pod in pods.values() if _is_ready(pod) and (node := pod["spec"].get("nodeName"))}
+        routed = {each.user: each.node for each in status.associations if each.node in ready}
         for pod in pods.values() if self.meters else ():
             node = pod["spec"].get("nodeName")
             if node in self.far and _is_ready(pod):
-                value = round(self.far[node] * 1000)
-                user = exchange.UserRoundTrips("somebody", (value,), address=self.address)
-                await self.post(
-                    session,
-                    pod,
-                    exchange.ROUND_TRIPS_PATH,
-                    exchange.RoundTrips(pod["metadata"]["uid"], number, (user,)),
-                )
+                users = tuple(self._served(node, routed))
+                message = exchange.RoundTrips(pod["metadata"]["uid"], number, users)
+                await self.post(session, pod, exchange.ROUND_TRIPS_PATH, message)
+
+    def _served(self, node: str, routed: Mapping[str, str]) -> Iterable[exchange.UserRoundTrips]:
+        """What a pod's meter tells: of those who are routed to its node, and of who is routed to none."""
+        if not self.users:
+            yield exchange.UserRoundTrips("somebody", (round(self.far[node] * 1000),), address=self.address)
+        for user, (address, far) in self.users.items():
+            if routed.get(user, node) == node:
+                yield exchange.UserRoundTrips(user, (round(far[self._short(node)] * 1000),), address=address)
+
+    def _short(self, node: str) -> str:
+        return node.removeprefix(f"{self.stage.name}-")
+
+    def _found(self, node: str, address: str) -> float | None:
+        """What an agent finds: how far a user is, in milliseconds; None: no answer."""
+        if address in self.silent:
+            return None
+        if not self.users:
+            return self.probed.get(node)
+        return next((far[self._short(node)] for known, far in self.users.values() if known == address), None)
 
     async def post(
         self, session: aiohttp.ClientSession, pod: dict[str, Any], path: str, message: msgspec.Struct
@@ -339,9 +364,11 @@ class LatencyStand:
                 answers = ()
                 await asyncio.sleep(TURN)
                 continue
-            far = self.probed.get(node)
-            trips = (round(far * 1000),) * 3 if far is not None else ()
-            answers = tuple(exchange.ProbeAnswer(order.id, trips) for order in orders)
+            found = [(order.id, self._found(node, order.address)) for order in orders]
+            answers = tuple(
+                exchange.ProbeAnswer(number, (round(far * 1000),) * 3 if far is not None else ())
+                for number, far in found
+            )
 
     def agent_token(self, node: str) -> str:
         """Return the token of a node agent's pod on a node."""

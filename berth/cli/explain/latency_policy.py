@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from berth.api.base import format_timestamp
-from berth.api.latencypolicy import API_VERSION, KIND, LatencyPolicy, LatencyPolicySpec, Move, NodeState, NodeStatus
+from berth.api.latencypolicy import (
+    API_VERSION,
+    KIND,
+    LatencyPolicy,
+    LatencyPolicySpec,
+    Move,
+    NodeState,
+    NodeStatus,
+    UserMode,
+)
 from berth.kube.objects import CustomObject, Node, Pod
 from berth.kube.owners import owner_key, owner_of
 from berth.scheduling.latency.classification import RANK, Limits
@@ -45,6 +55,9 @@ def policy_document(
     known = by_name(status)
     names = {*known, *here, *(node.metadata.name for node in nodes)}
     rows = [_node(known.get(name) or NodeStatus(node=name), sorted(here.get(name, ())), spec, now) for name in names]
+    users = Counter(each.node for each in status.associations)
+    for row in rows if spec.users.mode is UserMode.PER_USER else ():
+        row["users"] = users[row["name"]]
     rows.sort(key=lambda row: (-RANK[NodeState(row["state"])], row.get("p50Milliseconds", 0), row["name"]))
     return {
         "kind": EXPLANATION,
@@ -56,6 +69,7 @@ def policy_document(
         "hardMaxLatency": spec.hard_max_latency,
         "softMaxLatency": spec.soft_max_latency,
         "dryRun": spec.moves.dry_run,
+        "users": spec.users.mode.value,
         "nodes": rows,
         "moves": [_move(move, now) for move in reversed(status.moves)],
         "conditions": [
@@ -72,12 +86,9 @@ def _node(known: NodeStatus, pods: list[str], spec: LatencyPolicySpec, now: date
         row["p50Milliseconds"] = known.p50_microseconds / 1000
     if known.p90_microseconds is not None:
         row["p90Milliseconds"] = known.p90_microseconds / 1000
-    if known.source is not None and known.time is not None:
-        row |= {
-            "source": known.source.value,
-            "samples": known.samples,
-            "ageSeconds": (now - known.time).total_seconds(),
-        }
+    if known.time is not None:
+        row |= {"samples": known.samples, "ageSeconds": (now - known.time).total_seconds()}
+        row |= {"source": known.source.value} if known.source is not None else {}
     return row | {"why": "; ".join(_reasons(known, spec, now))}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from berth.api.latencypolicy import UserMode
 from berth.cli.explain.tables import age_text, unread_fields
 from berth.cli.plan.tables import Page
 
@@ -25,10 +26,11 @@ def policy_page(document: Mapping[str, Any], *, width: int, color: bool = False)
     rows += [(each["type"], f"{each['status']} {each['reason']}: {each['message']}") for each in document["conditions"]]
     page.fields(rows + unread_fields(document))
     page.heading("NODES")
+    users = ("USERS",) if document["users"] == UserMode.PER_USER else ()
     page.table(
-        ("NODE", "STATE", "P50", "P90", "BY", "AGE", "PODS", "WHY"),
+        ("NODE", "STATE", "P50", "P90", "BY", "AGE", *users, "PODS", "WHY"),
         [_node(row) for row in document["nodes"][:MAX_ROWS]],
-        right=("P50", "P90", "AGE"),
+        right=("P50", "P90", "AGE", *users),
         fold=("WHY", "PODS"),
     )
     if len(document["nodes"]) > MAX_ROWS:
@@ -46,10 +48,12 @@ def policy_page(document: Mapping[str, Any], *, width: int, color: bool = False)
 
 
 def _node(row: Mapping[str, Any]) -> tuple[str, ...]:
-    by = f"{row['source']}, {row['samples']}" if "source" in row else "-"
+    # Where each user counts, a node is measured by so many of them.
+    by = f"{row['source']}, {row['samples']}" if "source" in row else str(row.get("samples", "-"))
     age = age_text(row["ageSeconds"]) if "ageSeconds" in row else "-"
     far = (_far(row, "p50Milliseconds"), _far(row, "p90Milliseconds"))
-    return (row["name"], row["state"], *far, by, age, ", ".join(row["pods"]) or "-", row["why"])
+    users = (str(row["users"]),) if "users" in row else ()
+    return (row["name"], row["state"], *far, by, age, *users, ", ".join(row["pods"]) or "-", row["why"])
 
 
 def _move(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from berth.api.latencypolicy import LatencyPolicyStatus, Move, NodeState, Objective, Outcome
+from berth.api.latencypolicy import LatencyPolicyStatus, Move, NodeState, Objective, Outcome, Surge
 from berth.scheduling.latency.situation import Pod, Reason, View, Wish
-from controllers.latency.conditions import Facts, conditions, figures
+from controllers.latency.conditions import EachUser, Facts, conditions, figures
+from controllers.latency.workloads import Obstacle
 from tests.support.latency import NOW, known, later, policy
 
 PODS = (Pod("web-1", "a"),)
@@ -24,8 +25,9 @@ def facts(**fields: Any) -> Facts:
     nodes = fields.pop("nodes", (known("a", 20, NodeState.SOFT_VALID),))
     moves = fields.pop("moves", ())
     view, users = View(PODS, 1, ("a", "b"), ("b",)), fields.pop("users", True)
-    status = LatencyPolicyStatus(nodes=nodes, moves=moves)
-    return Facts(spec, status, view, users, fields.pop("wish", None), fields.pop("refusals", {}), NOW)
+    status = LatencyPolicyStatus(nodes=nodes, moves=moves, surge=fields.pop("surge", None))
+    wish, refusals = fields.pop("wish", None), fields.pop("refusals", {})
+    return Facts(spec, status, view, users, wish, refusals, NOW, fields.pop("each", None))
 
 
 FAR = (known("a", 120, NodeState.INVALID),)
@@ -90,10 +92,70 @@ def test_reasons(given: Facts, working: str, limits: str, moving: str) -> None:
 def test_figures_are_those_of_the_pods_nodes() -> None:
     nodes = (known("a", 60, NodeState.HARD_VALID), known("b", 20, NodeState.SOFT_VALID), known("c", 500))
     moves = (move(Outcome.CONFIRMED, -4000), move(Outcome.CONFIRMED, -60))
-    status = LatencyPolicyStatus(nodes=nodes, moves=moves)
+    there = facts(nodes=nodes, moves=moves)
     view = View((Pod("p", "a"), Pod("q", "b"), Pod("r", "")), 2, ("a", "b", "c"), ())
-    assert figures(status, view, NOW) == {"state": "HardValid 1, SoftValid 1", "p50": "60.0 ms", "moves_last_hour": 1}
+    assert figures(there._replace(view=view)) == {
+        "state": "HardValid 1, SoftValid 1",
+        "p50": "60.0 ms",
+        "moves_last_hour": 1,
+    }
     one = view._replace(pods=(Pod("q", "b"),))
-    assert figures(status, one, NOW) == {"state": "SoftValid", "p50": "20.0 ms", "moves_last_hour": 1}
+    assert figures(there._replace(view=one)) == {"state": "SoftValid", "p50": "20.0 ms", "moves_last_hour": 1}
     none = view._replace(pods=())
-    assert figures(status, none, NOW) == {"state": None, "p50": None, "moves_last_hour": 1}
+    assert figures(there._replace(view=none)) == {"state": None, "p50": None, "moves_last_hour": 1}
+
+
+LEAVING = Surge(replicas=2, previous=2, wanted=2, seen=True, leaving="web-1")
+HELD = Obstacle("Autoscaled", "somebody else scales it")
+
+
+def each(*milliseconds: float, held: Obstacle | None = None) -> EachUser:
+    return EachUser(len(milliseconds), tuple(round(far * 1000) for far in milliseconds), held)
+
+
+@pytest.mark.parametrize(
+    ("given", "limits", "moving", "text"),
+    [
+        pytest.param(facts(each=each()), "NotMeasured", "Idle", "no user is measured", id="nobody is measured"),
+        pytest.param(facts(each=each(10, 20, 30)), "Within", "Idle", "20.0 ms is the median of 3 users", id="all well"),
+        pytest.param(facts(each=each(10, 31)), "Within", "Idle", "median", id="beyond by less than is noticed"),
+        pytest.param(
+            facts(each=each(10, 60)), "BeyondSoftLimit", "Idle", "1 beyond the soft limit of 30 ms", id="in between"
+        ),
+        pytest.param(
+            facts(each=each(10, 60, 90)),
+            *(
+                "BeyondHardLimit",
+                "Idle",
+                "1 beyond the hard limit of 80 ms; no better",
+            ),
+            id="beyond the hard limit",
+        ),
+        pytest.param(
+            facts(each=each(90), wish=WISH), "BeyondHardLimit", "Waiting", "b at 20.0 ms", id="a move that waits"
+        ),
+        pytest.param(
+            facts(each=each(90, held=HELD), wish=WISH), "BeyondHardLimit", "Autoscaled", "90.0 ms", id="who else scales"
+        ),
+        pytest.param(facts(each=each(10), surge=LEAVING), "Within", "Leaving", "10.0 ms", id="a pod leaves"),
+        pytest.param(
+            facts(each=each(10), surge=LEAVING, refusals={"web-1": "a budget"}),
+            *("Within", "EvictionRefused", "10.0 ms"),
+            id="a pod that may not leave",
+        ),
+    ],
+)
+def test_where_each_user_counts_users_are_within_limits_and_not_nodes(
+    given: Facts, limits: str, moving: str, text: str
+) -> None:
+    _, within, move = conditions(given)
+    assert (within.reason, move.reason) == (limits, moving)
+    assert text in within.message
+
+
+def test_figures_are_those_of_users_where_each_counts() -> None:
+    assert figures(facts(each=each(10, 20, 60, 90))) == {
+        "state": "Invalid 1, HardValid 1, SoftValid 2",
+        "p50": "20.0 ms",
+        "moves_last_hour": 0,
+    }

@@ -63,7 +63,7 @@ def test_a_meter_is_told_its_policy_and_believed() -> None:
         tell_addresses=True,
     )
     assert (made.known(), made.told) == ([("a", 20_000)], ["shop/web"])
-    assert made.observations.addresses("shop/web") == ["203.0.113.7"]
+    assert made.observations.to_probe("shop/web", bool, datetime.now(UTC)) == ["203.0.113.7"]
 
 
 def test_what_was_told_before_is_answered_and_counts_once() -> None:

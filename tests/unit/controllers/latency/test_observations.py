@@ -30,8 +30,8 @@ def found(observations: Observations, now: datetime = NOW) -> list[tuple[str, st
 def test_a_place_tells_for_each_of_its_nodes_and_meters_come_first() -> None:
     observations = Observations()
     observations.served(POLICY, "a", [told(20_000, 21_000, 22_000)], NOW)
-    observations.probed(POLICY, "zone z", [9_000], NOW)
-    observations.probed(POLICY, "a", [10_000], NOW)
+    observations.probed(POLICY, "zone z", "", [9_000], NOW)
+    observations.probed(POLICY, "a", "", [10_000], NOW)
     assert found(observations) == [
         ("a", "Meter", 21_000, 3),
         ("a", "Probe", 10_000, 1),
@@ -80,7 +80,9 @@ def test_of_a_flood_of_users_the_last_few_addresses_are_kept() -> None:
     for message in range(10):
         users = [told(20_000, user=f"u{at}", address=f"203.0.113.{message}") for at in range(MAX_USERS)]
         observations.served(POLICY, "a", users, NOW)
-    assert observations.addresses(POLICY) == [f"203.0.113.{message}" for message in range(10 - PROBED_USERS, 10)]
+    assert observations.to_probe(POLICY, bool, NOW) == [
+        f"203.0.113.{message}" for message in range(10 - PROBED_USERS, 10)
+    ]
 
 
 class Counted(tuple[int, ...]):
@@ -102,7 +104,7 @@ def test_of_a_flood_of_round_trips_the_last_alone_are_read(source: MeasurementSo
     if source is METER:
         observations.served(POLICY, "a", [UserRoundTrips("u", flood)], NOW)
     else:
-        observations.probed(POLICY, "a", flood, NOW)
+        observations.probed(POLICY, "a", "", flood, NOW)
     assert Counted.read <= LENGTH
     assert ("a", source.value, 20_000, LENGTH) in found(observations)
 
@@ -110,12 +112,12 @@ def test_of_a_flood_of_round_trips_the_last_alone_are_read(source: MeasurementSo
 def test_what_is_too_long_for_an_address_is_not_kept() -> None:
     observations = Observations()
     observations.served(POLICY, "a", [told(20_000, address="1" * 46), told(20_000, address="1" * 45)], NOW)
-    assert observations.addresses(POLICY) == ["1" * 45]
+    assert observations.to_probe(POLICY, bool, NOW) == ["1" * 45]
 
 
 def test_agents_tell_of_policies_alone_that_users_were_heard_of() -> None:
     observations = Observations()
-    observations.probed(POLICY, "a", [9_000], NOW)
+    observations.probed(POLICY, "a", "", [9_000], NOW)
     assert found(observations) == []
     observations.served(POLICY, "a", [told(20_000)], NOW)
     observations.forget(POLICY)

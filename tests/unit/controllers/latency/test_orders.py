@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from berth.api.latency_exchange import ProbeAnswer
-from controllers.latency.orders import MOST_WAITING, PATIENCE, Orders
+from controllers.latency.orders import MOST_WAITING, PATIENCE, Orders, Sent
 from tests.support.placement import Clock
 
 POLICY = "shop/web"
@@ -55,7 +55,7 @@ async def test_another_node_cannot_answer_nor_the_same_one_twice(orders: Orders)
     [order] = await orders.wait("a", 0)
     answer = ProbeAnswer(order.id, (9_000,))
     assert orders.answer("b", answer) is None
-    assert orders.answer("a", answer) == POLICY
+    assert orders.answer("a", answer) == Sent(POLICY, "a", "203.0.113.7")
     assert orders.answer("a", answer) is None
     assert orders.answer("a", ProbeAnswer("made up", (1,))) is None
 
@@ -76,7 +76,7 @@ async def test_users_are_silent(
     orders.ask(POLICY, ["a", "b"], ["203.0.113.7"])
     for node, microseconds in zip(("a", "b"), answers, strict=False):
         [order] = await orders.wait(node, 0)
-        assert orders.answer(node, ProbeAnswer(order.id, microseconds)) == POLICY
+        assert orders.answer(node, ProbeAnswer(order.id, microseconds)) == Sent(POLICY, node, "203.0.113.7")
     clock.advance(passed)
     assert orders.silent(POLICY) is silent
     assert not orders.silent(POLICY), "it is told once"

@@ -39,6 +39,39 @@ def test_steps(remembered: Surge | None, moves: int, replicas: int, settled: boo
     assert scaling(remembered, moves, replicas, settled=settled) == found
 
 
+LEAVING = surge(3, 3, 3, seen=True).model_copy(update={"leaving": "p"})
+
+
+@pytest.mark.parametrize(
+    ("remembered", "replicas", "wanted", "gone", "settled", "found"),
+    [
+        pytest.param(None, 2, 2, False, False, Scaling(None), id="as many as are wanted"),
+        pytest.param(None, 2, 4, False, False, Scaling(surge(4, 2, 4), (2, 4)), id="more are wanted"),
+        pytest.param(surge(4, 2, 4), 2, 4, False, False, Scaling(surge(4, 2, 4), (2, 4)), id="the write was lost"),
+        pytest.param(surge(4, 2, 4), 4, 4, False, False, Scaling(None), id="they are there"),
+        pytest.param(surge(4, 2, 4), 5, 4, False, False, Scaling(None), id="somebody has set another number"),
+        pytest.param(None, 3, 2, False, False, Scaling(LEAVING), id="fewer are wanted: a pod leaves first"),
+        pytest.param(LEAVING, 3, 2, False, True, Scaling(LEAVING), id="it is there still"),
+        pytest.param(LEAVING, 3, 3, False, True, Scaling(None), id="it may stay after all"),
+        pytest.param(LEAVING, 3, None, False, True, Scaling(None), id="the number is not ours any more"),
+        pytest.param(LEAVING, 3, 2, True, False, Scaling(LEAVING), id="it is gone, no other has come in its place"),
+        pytest.param(LEAVING, 3, 2, True, True, Scaling(surge(2, 3, 2), (3, 2)), id="another has"),
+        pytest.param(LEAVING, 3, 3, True, True, Scaling(surge(2, 3, 2), (3, 2)), id="it is too late to stay"),
+        pytest.param(surge(2, 3, 2), 3, 2, True, True, Scaling(surge(2, 3, 2), (3, 2)), id="that write was lost"),
+        pytest.param(surge(2, 3, 2), 2, 2, True, True, Scaling(None), id="there is one less"),
+        pytest.param(LEAVING, 1, 2, False, True, Scaling(None), id="somebody has set a number meanwhile"),
+    ],
+)
+def test_the_number_follows_the_users(
+    remembered: Surge | None, replicas: int, wanted: int | None, gone: bool, settled: bool, found: Scaling
+) -> None:
+    assert scaling(remembered, 0, replicas, settled=settled, wanted=wanted, leaving="p", gone=gone) == found
+
+
+def test_nobody_leaves_where_nobody_may() -> None:
+    assert scaling(None, 0, 3, settled=True, wanted=2) == Scaling(None)
+
+
 @given(
     replicas=st.integers(1, 5),
     steps=st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.booleans(), st.booleans()), max_size=30),
@@ -60,3 +93,28 @@ def test_whatever_is_lost_the_number_is_as_before_in_the_end(
             deployment = found.write[1]
         assert replicas <= deployment <= replicas + 3
     assert (deployment, remembered) == (replicas, None)
+
+
+@given(
+    replicas=st.integers(1, 5),
+    steps=st.lists(st.tuples(st.integers(1, 5), st.booleans(), st.booleans(), st.booleans()), max_size=30),
+    wanted=st.integers(1, 5),
+)
+def test_whatever_is_lost_as_many_as_users_need_are_there_in_the_end(
+    replicas: int, steps: list[tuple[int, bool, bool, bool]], wanted: int
+) -> None:
+    """Users come and go, the process dies before or after its write; a pod that leaves is away at times."""
+    remembered: Surge | None = None
+    deployment, gone = replicas, False
+    for number, away, told, written in [*steps, *[(wanted, True, True, True)] * 20]:
+        found = scaling(remembered, 0, deployment, settled=gone, wanted=number, leaving="p", gone=gone)
+        assert not found.taken_over
+        if not told:
+            continue
+        remembered = found.surge
+        gone = remembered is not None and remembered.leaving is not None and (gone or away)
+        if found.write is not None and written:
+            assert deployment == found.write[0]
+            assert found.write[1] >= deployment - 1
+            deployment = found.write[1]
+    assert (deployment, remembered) == (wanted, None)

@@ -64,7 +64,14 @@ def web_pod(uid: str, **fields: Any) -> Pod:
         pytest.param(NO_LIMITS, [deployment(hard_max_latency="near")], [], "LimitsUnreadable", id="one that is none"),
         pytest.param({}, [deployment(hard_max_latency="near")], [], None, id="one that is none and does not count"),
         pytest.param(NO_LIMITS | {"objective": "Minimum"}, [deployment()], [], None, id="the minimum without a limit"),
-        pytest.param({"users": {"mode": "PerUser"}}, [deployment()], [], "PerUserNotSupported", id="each user apart"),
+        pytest.param({"users": {"mode": "PerUser"}}, [deployment()], [], None, id="each user apart"),
+        pytest.param(
+            {"users": {"mode": "PerUser"}},
+            [deployment(), autoscaler()],
+            [],
+            None,
+            id="each user apart, who is routed whoever scales",
+        ),
     ],
 )
 def test_obstacles(
@@ -82,6 +89,23 @@ def test_obstacles(
     assert mine is not None
     found = workloads.obstacle(mine, policies)
     assert (found.reason if found is not None else None) == reason
+
+
+@pytest.mark.parametrize(
+    ("there", "held"),
+    [
+        pytest.param([], False, id="nobody"),
+        pytest.param([autoscaler()], True, id="an autoscaler"),
+        pytest.param([autoscaler("db")], False, id="of another"),
+    ],
+)
+def test_who_else_scales_a_workload(there: list[Autoscaler], held: bool) -> None:
+    workloads = Workloads()
+    for scaler in there:
+        workloads.autoscaler_changed(None, scaler)
+    found = workloads.autoscaled(TARGET)
+    assert (found is not None) is held
+    assert found is None or "HorizontalPodAutoscaler busy" in found.message
 
 
 def test_pods_of_a_workload_come_and_go_and_one_of_the_same_name_is_another() -> None:

@@ -24,13 +24,20 @@ def known(node: str, milliseconds: float | None, state: NodeState = NodeState.UN
     return found | fields
 
 
-def policy(*nodes: dict[str, Any], moves: Any = (), annotated: Any = None, **spec: Any) -> CustomObject:
+def policy(
+    *nodes: dict[str, Any], moves: Any = (), associations: Any = (), annotated: Any = None, **spec: Any
+) -> CustomObject:
     limits = {"hardMaxLatency": 80, "softMaxLatency": 30}
     return CustomObject.of(
         {
             "metadata": {"name": "web", "namespace": "shop", "uid": "u"},
             "spec": {"targetRef": {"name": "web"}} | limits | spec,
-            "status": {"nodes": list(nodes), "moves": list(moves), "annotatedLimits": annotated},
+            "status": {
+                "nodes": list(nodes),
+                "moves": list(moves),
+                "associations": associations,
+                "annotatedLimits": annotated,
+            },
         }
     )
 
@@ -161,3 +168,16 @@ def test_the_page() -> None:
     assert any(line[0] == "1h" and line[-2:] == ["68.5", "ms"] for line in lines)
     assert "nodes that nobody has measured are left out" in text
     assert "none" in policy_page(explained(policy()), width=80)
+
+
+def test_where_each_user_counts_nodes_say_how_many_they_serve() -> None:
+    each = {"node": "near", "state": "SoftValid", "samples": 3, "time": TIME, "p50Microseconds": 20_000}
+    served = [{"user": user, "node": "near", "lastSeenTime": TIME} for user in ("u", "v")]
+    obj = policy(each, associations=served, users={"mode": "PerUser"})
+    found = explained(obj, nodes=[builders.node("other")])
+    assert [(row["name"], row["users"], row.get("samples")) for row in found["nodes"]] == [
+        ("near", 2, 3),
+        ("other", 0, None),
+    ]
+    lines = [line.split() for line in policy_page(found, width=200).splitlines()]
+    assert ["near", "SoftValid", "20.0", "ms", "-", "3", "30s", "2", "-"] in [line[:9] for line in lines]

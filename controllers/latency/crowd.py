@@ -1,0 +1,197 @@
+"""What meters, routers and node agents have told of each user of one policy, and who is probed next. No I/O.
+
+Users whose addresses have the same prefix are about as far from every node: agents measure a few of each prefix, and
+the others count as these do until they were served often enough themselves (`berth.scheduling.latency.user_table`).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from berth.api.latency_exchange import MAX_ADDRESS, UserRoundTrips
+from berth.api.latencypolicy import MAX_HASH, MeasurementSource
+from berth.scheduling.latency.user_table import UserTable
+from berth.scheduling.latency.window import LENGTH, Measurement, Window
+
+AT_ONCE: Final = 5
+"""Addresses that agents are asked about at once."""
+ROUND: Final = timedelta(seconds=2)
+"""How soon others are asked about after those before."""
+PROMPTLY: Final = 2
+"""Users of a prefix who are probed as soon as it is new: one may not answer."""
+REFRESH: Final = timedelta(seconds=60)
+"""How often somebody of a prefix is probed while users of it are there."""
+TRY_ANOTHER: Final = timedelta(seconds=5)
+"""When another is tried where nobody of the prefix has answered."""
+ASK_AGAIN: Final = timedelta(minutes=10)
+"""How long who did not answer is left alone."""
+MOST_PROBED: Final = 100
+"""Users of whom answers are kept: each has some at all nodes, 256 at the most."""
+_PREFIXES: Final = {4: 24, 6: 48}
+
+
+@dataclass(slots=True)
+class _Member:
+    """What is known of one user."""
+
+    prefix: str
+    address: str = ""
+    windows: dict[tuple[str, MeasurementSource], Window] = field(default_factory=dict)
+    asked: datetime | None = None
+    answered: bool = False
+
+
+class Crowd:
+    """Those heard of last, a thousand at most."""
+
+    def __init__(self, now: datetime) -> None:
+        """Begin with nobody."""
+        self.table = UserTable(begun=now)
+        """how far they are, once :meth:`settle` was called"""
+        self._members: dict[str, _Member] = {}
+        self._asked: dict[str, str] = {}
+        self._round: datetime | None = None
+        self._news: dict[tuple[str, str, MeasurementSource], Measurement | None] = {}
+
+    def served(
+        self,
+        place: str,
+        users: Sequence[UserRoundTrips],
+        now: datetime,
+        source: MeasurementSource,
+        time_of: Callable[[UserRoundTrips, datetime], datetime],
+    ) -> None:
+        """Take in what a meter or a router tells.
+
+        Args:
+            place: where they were served: a node, or what shares its measurements.
+            users: users of whom there is news.
+            now: when it was told.
+            source: which of the two it was.
+            time_of: when the newest of a user's round trips was.
+        """
+        for user in sorted(users, key=lambda each: -each.age):
+            if not 0 < len(user.user) <= MAX_HASH:
+                continue
+            time = time_of(user, now)
+            known = self._members.get(user.user)
+            prefix = prefix_of(user.address) or (known.prefix if known is not None else user.user)
+            if self.table.see(user.user, prefix, time) or known is None:
+                known = self._members[user.user] = _Member(prefix)
+            known.address = user.address if prefix == prefix_of(user.address) else known.address
+            window = known.windows.setdefault((place, source), Window())
+            for value in user.microseconds[-LENGTH:]:
+                window.add(value, time)
+            self._news[user.user, place, source] = None
+
+    def probed(self, place: str, address: str, microseconds: Sequence[int], now: datetime) -> None:
+        """Take in what an agent has measured; of who is not there any more, nothing."""
+        user = self._asked.get(address, "")
+        known = self._members.get(user)
+        window = Window()
+        for value in microseconds[-LENGTH:]:
+            window.add(value, now)
+        found = window.measurement(place, MeasurementSource.PROBE, now)
+        if known is not None and known.address == address and found is not None:
+            known.answered = True
+            self._news[user, place, MeasurementSource.PROBE] = found
+
+    def settle(self, places: Mapping[str, Sequence[str]], now: datetime, expiry: timedelta) -> None:
+        """Bring the table up to date, and forget who was not heard of for so long.
+
+        Args:
+            places: nodes by place.
+            now: the time.
+            expiry: how long a user counts after the last request.
+        """
+        for (user, place, source), probe in self._news.items():
+            known = self._members.get(user)
+            window = known.windows.get((place, source)) if known is not None else None
+            found = probe if window is None else window.measurement(place, source, now)
+            if found is not None:
+                self.table.observe(user, [found._replace(node=node) for node in places.get(place, ())])
+        self._news.clear()
+        self.table.expire(now, expiry)
+        self._members = {user: known for user, known in self._members.items() if user in self.table}
+        for known in self._members.values():
+            for key in [key for key, window in known.windows.items() if window.measurement("", key[1], now) is None]:
+                del known.windows[key]
+        self._asked = {address: user for address, user in self._asked.items() if user in self._members}
+
+    def due(self, now: datetime, allowed: Callable[[str], bool]) -> list[str]:
+        """Return addresses that agents are to measure now, and remember that they were asked about.
+
+        Args:
+            now: the time.
+            allowed: whether an address may be probed.
+        """
+        room = MOST_PROBED - sum(known.answered for known in self._members.values())
+        found: list[tuple[str, str]] = []
+        for members in self._by_prefix().values():
+            for user, known in self._due_of(members, now):
+                if known.answered or room > 0:
+                    room -= not known.answered
+                    found.append((user, known.address))
+        asked: list[str] = []
+        self._round = now
+        for user, address in found:
+            if len(asked) == AT_ONCE:
+                break
+            self._members[user].asked = now
+            if allowed(address):
+                self._asked[address] = user
+                asked.append(address)
+        return asked
+
+    def due_at(self, now: datetime) -> datetime | None:
+        """Return when somebody is to be probed next; None while there is nobody."""
+        times = [time for members in self._by_prefix().values() if (time := _next(members, now)) is not None]
+        if not times or self._round is None:
+            return min(times, default=None)
+        return max(min(times), min(self._round, now) + ROUND)
+
+    def _by_prefix(self) -> dict[str, list[tuple[str, _Member]]]:
+        found: dict[str, list[tuple[str, _Member]]] = {}
+        for user, known in self._members.items():
+            if known.address:
+                found.setdefault(known.prefix, []).append((user, known))
+        return found
+
+    def _due_of(self, members: Sequence[tuple[str, _Member]], now: datetime) -> list[tuple[str, _Member]]:
+        when = _next(members, now)
+        if when is None or when > now:
+            return []
+        first = all(known.asked is None for _, known in members)
+        waiting = [(user, known) for user, known in members if _may_be_asked(known, now)]
+        waiting.sort(key=lambda each: (each[1].asked is not None, each[1].asked or now))
+        return waiting[: PROMPTLY if first else 1]
+
+
+def prefix_of(address: str) -> str:
+    """Return the network that users are about as far in: /24, or /48 of IPv6; empty for what is no address."""
+    if not 0 < len(address) <= MAX_ADDRESS:
+        return ""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return ""
+    return str(ipaddress.ip_network((found, _PREFIXES[found.version]), strict=False))
+
+
+def _may_be_asked(known: _Member, now: datetime) -> bool:
+    return known.asked is None or known.answered or known.asked > now or now - known.asked >= ASK_AGAIN
+
+
+def _next(members: Sequence[tuple[str, _Member]], now: datetime) -> datetime | None:
+    """When somebody of a prefix is to be probed next."""
+    asked = [min(known.asked, now) for _, known in members if known.asked is not None]
+    if not asked:
+        return now if members else None
+    answered = any(known.answered for _, known in members)
+    if not answered and all(known.asked is not None for _, known in members):
+        return min(asked) + ASK_AGAIN
+    return max(asked) + (REFRESH if answered else TRY_ANOTHER)

@@ -1,0 +1,205 @@
+"""Looks at one policy's pods, nodes and users, and asks the scheduling library what to do next. No I/O."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import chain, islice
+from typing import NamedTuple
+
+from berth.api.latencypolicy import (
+    MAX_NODES,
+    Exploration,
+    LatencyPolicy,
+    LatencyPolicySpec,
+    LatencyPolicyStatus,
+    MeasurementSource,
+    Outcome,
+    UserMode,
+)
+from berth.scheduling.latency import knowledge, measuring, moves, per_user
+from berth.scheduling.latency.decision import decide
+from berth.scheduling.latency.set_back import as_of
+from berth.scheduling.latency.situation import Action, Pod, Probe, View, Wish
+from controllers.latency.candidates import Candidates
+from controllers.latency.conditions import EachUser
+from controllers.latency.objects import is_ready
+from controllers.latency.observations import Observations
+from controllers.latency.orders import Orders
+from controllers.latency.places import Places
+from controllers.latency.policies import target_of
+from controllers.latency.workloads import Workloads
+
+
+class Chosen(NamedTuple):
+    """What was looked at, and what was decided."""
+
+    spec: LatencyPolicySpec
+    """what is wanted, as far as it is carried out"""
+    status: LatencyPolicyStatus
+    """what is to be remembered"""
+    view: View
+    """what is there"""
+    users: bool
+    """whether users were served lately"""
+    actions: tuple[Action, ...]
+    """what is to be done"""
+    wish: Wish | None
+    """move that should be made, begun or not"""
+    times: tuple[datetime | None, ...]
+    """when time alone may change something; of the time to come, or None"""
+    each: EachUser | None = None
+    """what is known where each user counts"""
+    replicas: int | None = None
+    """how many pods there should be; None: as many as there are"""
+    leaving: str | None = None
+    """pod that goes before there is one less"""
+
+
+class Deciding:
+    """For all policies."""
+
+    def __init__(
+        self,
+        *,
+        workloads: Workloads,
+        candidates: Candidates,
+        places: Places,
+        observations: Observations,
+        orders: Orders,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            workloads: Deployments and pods.
+            candidates: which nodes have room.
+            places: which nodes there are, and which of them may be probed about whom.
+            observations: what meters and agents have told.
+            orders: what agents are to measure.
+        """
+        self._workloads = workloads
+        self._candidates = candidates
+        self._places = places
+        self._observations = observations
+        self._orders = orders
+
+    def choose(self, key: str, policy: LatencyPolicy, replicas: int, now: datetime) -> Chosen:
+        """Return what to do next for a policy that can be carried out, whose Deployment has so many replicas."""
+        if policy.spec.users.mode is UserMode.PER_USER:
+            return self._for_each(key, policy, replicas, now)
+        self._observations.leave_crowd(key)
+        return self._for_all(key, policy, replicas, now)
+
+    def _for_all(self, key: str, policy: LatencyPolicy, replicas: int, now: datetime) -> Chosen:
+        spec = _carried_out(policy.spec)
+        heard, expiry = self._observations.heard(key, now), timedelta(seconds=spec.users.expiry_seconds)
+        status = without_users(as_of(policy.status, now))
+        served = _last_served(status, heard)
+        # Whether there are users is in the status; whom to probe is not, and is told within seconds.
+        view = self._view(
+            policy, replicas, active=heard is not None and now - heard <= expiry, users=now - served <= expiry
+        )
+        said = self._observations.measurements(key, self._places.nodes_by_place(spec.sharing), now)
+        status = knowledge.observe(status, spec, said)
+        if self._orders.silent(key):
+            status = measuring.unreachable(status, now)
+        decision = decide(status, spec, view, now)
+        users = now - _last_served(decision.status, heard) <= expiry
+        ends = served + expiry if served + expiry > now else None
+        return Chosen(spec, decision.status, view, users, decision.actions, decision.wish, (decision.look_again, ends))
+
+    def _for_each(self, key: str, policy: LatencyPolicy, replicas: int, now: datetime) -> Chosen:
+        held, spec = self._workloads.autoscaled(target_of(policy)), _carried_out(policy.spec)
+        status, expiry = as_of(policy.status, now), timedelta(seconds=spec.users.expiry_seconds)
+        if held is not None:
+            status = given_up(status)
+        if held is not None or spec.moves.dry_run:
+            spec = spec.model_copy(
+                update={
+                    "users": spec.users.model_copy(update={"max_replicas": None}),
+                    "moves": spec.moves.model_copy(update={"dry_run": True}),
+                }
+            )
+        crowd = self._observations.crowd(key, now)
+        crowd.settle(self._places.nodes_by_place(spec.sharing), now, expiry)
+        active = len(crowd.table) > 0
+        view = self._view(policy, replicas, active=active, users=active or _is_routed(status, expiry, now))
+        view = _bounded(view, status)
+        decision = per_user.decide(status, spec, view, crowd.table, now)
+        probe = self._probe(key, spec, view, now)
+        nodes = tuple(dict.fromkeys((*view.candidates, *(pod.node for pod in view.pods if pod.node))))
+        asked = (Probe(nodes),) if probe is not None and probe <= now else ()
+        return Chosen(
+            spec,
+            decision.status,
+            view,
+            active or _is_routed(decision.status, expiry, now),
+            # Whoever else scales it takes the pods that are too many.
+            (*(() if held is not None else decision.actions), *asked),
+            decision.wish,
+            (decision.look_again, probe),
+            EachUser(len(crowd.table), decision.served, held),
+            None if held is not None else decision.replicas,
+            decision.leaving,
+        )
+
+    def _probe(self, key: str, spec: LatencyPolicySpec, view: View, now: datetime) -> datetime | None:
+        """When agents are to measure somebody; None: nobody, or they are at it."""
+        if Exploration.REVERSE_PROBE not in spec.exploration or not view.candidates or self._orders.awaited(key):
+            return None
+        return self._observations.crowd(key, now).due_at(now)
+
+    def _view(self, policy: LatencyPolicy, replicas: int, *, active: bool, users: bool) -> View:
+        there = self._workloads.pods(target_of(policy)).values()
+        staying = [pod for pod in there if pod.metadata.deletion_timestamp is None]
+        staying.sort(key=lambda pod: pod.metadata.name)
+        pods = tuple(Pod(pod.metadata.name, pod.spec.node_name, ready=is_ready(pod)) for pod in staying)
+        surge = policy.status.surge
+        return View(
+            pods=pods,
+            replicas=surge.replicas if surge is not None else replicas,
+            nodes=self._places.nodes(),
+            # Of users who are not there nobody knows whether they would be nearer elsewhere.
+            candidates=self._candidates.like(staying[0]) if staying and users else (),
+            active=active,
+        )
+
+
+def given_up(status: LatencyPolicyStatus) -> LatencyPolicyStatus:
+    """Return the status without moves that go on."""
+    for move in moves.open_moves(status):
+        status = moves.replace(status, move, outcome=Outcome.CANCELLED)
+    return status
+
+
+def without_users(status: LatencyPolicyStatus) -> LatencyPolicyStatus:
+    """Return the status with nobody routed to a pod: users count as one, or nothing is carried out."""
+    return status.model_copy(update={"associations": (), "plan": (), "fewer_time": None})
+
+
+def _bounded(view: View, status: LatencyPolicyStatus) -> View:
+    """The view of the nodes that matter where each user counts: those with pods first, then who has room."""
+    there = set(view.nodes)
+    known = chain(
+        (pod.node for pod in view.pods),
+        status.plan,
+        (known.node for known in status.nodes),
+        view.candidates,
+    )
+    nodes = tuple(islice((node for node in dict.fromkeys(known) if node in there), MAX_NODES))
+    return view._replace(nodes=nodes, candidates=tuple(node for node in view.candidates if node in nodes))
+
+
+def _is_routed(status: LatencyPolicyStatus, expiry: timedelta, now: datetime) -> bool:
+    return any(now - each.last_seen_time <= expiry for each in status.associations)
+
+
+def _carried_out(spec: LatencyPolicySpec) -> LatencyPolicySpec:
+    """The spec without what nobody carries out: there is no router yet that requests could be sent through nodes by."""
+    ways = tuple(each for each in spec.exploration if each is not Exploration.STEER)
+    return spec.model_copy(update={"exploration": ways})
+
+
+def _last_served(status: LatencyPolicyStatus, heard: datetime | None) -> datetime:
+    """When a user was last served, by what this process was told and what the one before has written."""
+    times = [known.time for known in status.nodes if known.source is MeasurementSource.METER and known.time is not None]
+    return max([*times, *([heard] if heard is not None else [])], default=datetime.min.replace(tzinfo=UTC))

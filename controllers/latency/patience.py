@@ -1,0 +1,47 @@
+"""How long a status may wait to be written: figures change all the time, and what is done must be remembered first."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from berth.api.latencypolicy import LatencyPolicyStatus
+
+ROUTED_DELAY: Final = 1.0
+"""Seconds from one write to the next for users who have another pod, at least."""
+ROUTED_DELAY_EACH: Final = 0.01
+"""The same for each user in the status: a thousand are written as often as figures are."""
+_FIGURES: Final[dict[str, Any]] = {
+    "nodes": (),
+    "conditions": (),
+    "state": None,
+    "p50": None,
+    "associations": (),
+    "fewer_time": None,
+}
+
+
+def patience(before: LatencyPolicyStatus, after: LatencyPolicyStatus, interval: float) -> float:
+    """Return the seconds that have to pass from the last write of a status until it is written again.
+
+    Args:
+        before: as it was written.
+        after: as it is to be.
+        interval: seconds between writes of figures that change nothing else.
+    """
+    if _without_figures(after) != _without_figures(before):
+        return 0.0
+    if _nodes_of_users(after) != _nodes_of_users(before):
+        return min(interval, max(ROUTED_DELAY, len(after.associations) * ROUTED_DELAY_EACH))
+    return interval
+
+
+def _without_figures(status: LatencyPolicyStatus) -> dict[str, Any]:
+    """What a status says but for figures that change all the time, and what is told of them."""
+    nodes = [(each.node, each.state, each.rejections, each.rejected_until) for each in status.nodes]
+    told = [(each.type, each.status, each.reason, each.observed_generation) for each in status.conditions]
+    rest = status.model_copy(update=_FIGURES)
+    return {"nodes": nodes, "conditions": told, "rest": rest.to_api()}
+
+
+def _nodes_of_users(status: LatencyPolicyStatus) -> list[tuple[str, str]]:
+    return [(each.user, each.node) for each in status.associations]

@@ -1,0 +1,167 @@
+"""Each user counts, on a real API server: pods go where most users are near, users are routed, the number follows them.
+
+Who places pods, meters that users are routed to and node agents are played (`tests.support.latency_stand`). Left out:
+what is decided (tests/unit/berth/scheduling/latency), the router's side (test_router.py), all users as one
+(test_latency_controller.py), crashes (test_latency_recovery.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hack.harness.cluster import eventually
+from hack.harness.processes import ControllerProcess
+from hack.localcluster import LocalCluster
+from tests.support.latency_stand import LatencyStand
+
+NODES = {"a": 120, "b": 110, "c": 20, "d": 25}
+EAST: dict[str, float] = {"a": 120, "b": 110, "c": 10, "d": 90}
+WEST: dict[str, float] = {"a": 120, "b": 110, "c": 90, "d": 12}
+
+
+@pytest.fixture(scope="module")
+def lively(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
+    """A control plane of the module's own, with KWOK."""
+    return module_cluster()
+
+
+@pytest.fixture(scope="module")
+def controller(lively: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProcess]:
+    """The latency controller, working."""
+    directory = tmp_path_factory.mktemp("controller")
+    arguments = ["--no-leader-elect", "--latency-listen", "127.0.0.1", "--latency-port", "0"]
+    with ControllerProcess.start(
+        ["latency"], kubeconfig=lively.kubeconfig, directory=directory, arguments=arguments
+    ) as process:
+        yield process.wait_ready(timeout=180)
+
+
+@pytest.fixture
+def stand(lively: LocalCluster) -> Iterator[LatencyStand]:
+    """Users in the east and in the west, and pods that are far from both."""
+    with LatencyStand(lively, NODES) as stand:
+        stand.users = users(east=3, west=2)
+        yield stand
+
+
+def users(**regions: int) -> dict[str, tuple[str, dict[str, float]]]:
+    """Users of regions, each with a network of its own."""
+    nets = {"east": ("203.0.113", EAST), "west": ("198.51.100", WEST)}
+    return {
+        f"{name}{number}": (f"{nets[name][0]}.{number + 1}", nets[name][1])
+        for name, count in regions.items()
+        for number in range(count)
+    }
+
+
+def want(stand: LatencyStand, *, users: dict[str, Any] | None = None, **spec: Any) -> None:
+    stand.want(hardMaxLatency=40, **spec, users={"mode": "PerUser"} | (users or {}))
+
+
+@pytest.mark.usefixtures("controller")
+def test_two_pods_go_where_users_are_and_each_user_is_routed_to_the_near_one(stand: LatencyStand) -> None:
+    stand.deploy(replicas=2)
+    want(stand)
+    stand.wait_settled("c", "d", timeout=120)
+    wanted = {user: "c" if user.startswith("east") else "d" for user in stand.users}
+    eventually(stand.routed, accept=lambda found: found == wanted, timeout=60, what="users with their pods")
+    assert (max(stand.serving), stand.least(2)) == (3, 2), stand.serving
+    eventually(stand.outcomes, accept=lambda found: found == ["Confirmed"] * 2, timeout=60, what="gain")
+    assert {move.reason for move in stand.status().moves} == {"MoreUsers"}
+    eventually(stand.reasons, accept=lambda found: found["WithinLimits"] == "Within", what="conditions")
+    assert stand.reasons() == {"Working": "Measuring", "WithinLimits": "Within", "Moving": "Idle"}
+    assert "5 users" in stand.message("Working")
+    assert (stand.status().state, stand.status().plan) == ("SoftValid 5", ())
+
+
+@pytest.mark.usefixtures("controller")
+def test_the_number_of_pods_follows_the_users_and_the_pod_that_is_missed_least_goes(stand: LatencyStand) -> None:
+    stand.deploy()
+    want(stand, users={"maxReplicas": 3, "expirySeconds": 5})
+    eventually(
+        stand.replicas, accept=lambda found: found == 3, timeout=60, what="a pod for each region, and a free one"
+    )
+    eventually(lambda: {"c", "d"} <= {*stand.places()}, accept=bool, timeout=60, what="pods near users")
+    assert " pods, for 5 users" in stand.stage.wait_event("web", "ReplicasFollowUsers")
+    stand.users = users(east=3)
+    eventually(stand.replicas, accept=lambda found: found == 2, timeout=60, what="fewer for users of one region")
+    eventually(
+        stand.places, accept=lambda found: len(found) == 2 and "c" in found, timeout=60, what="the near one stays"
+    )
+    stand.meters = False
+    eventually(stand.replicas, accept=lambda found: found == 1, timeout=60, what="one for nobody")
+    eventually(
+        lambda: (len(stand.places()), stand.routed(), stand.status().surge),
+        accept=lambda found: found == (1, {}, None),
+        timeout=60,
+        what="the end",
+    )
+
+
+@pytest.mark.usefixtures("controller")
+def test_a_user_who_goes_elsewhere_is_routed_to_another_pod(stand: LatencyStand) -> None:
+    stand.deploy(replicas=2)
+    want(stand)
+    stand.wait_settled("c", "d", timeout=120)
+    eventually(stand.routed, accept=lambda found: found.get("west0") == "d", timeout=60, what="the pod in the west")
+    stand.users["west0"] = ("203.0.113.77", EAST)
+    eventually(stand.routed, accept=lambda found: found["west0"] == "c", timeout=60, what="the pod in the east")
+    assert stand.routed()["west1"] == "d"
+
+
+@pytest.mark.usefixtures("controller")
+def test_who_else_scales_the_workload_keeps_pods_and_not_users(stand: LatencyStand) -> None:
+    scaler = {
+        "metadata": {"name": "busy"},
+        "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "maxReplicas": 3},
+    }
+    path = f"/apis/autoscaling/v2/namespaces/{stand.stage.name}/horizontalpodautoscalers"
+    stand.api.request("POST", path, scaler)
+    stand.deploy()
+    want(stand, users={"maxReplicas": 3})
+    eventually(stand.routed, accept=lambda found: {*found} == {*stand.users}, timeout=60, what="users with a pod")
+    eventually(
+        stand.reasons,
+        accept=lambda found: (found["Working"], found["Moving"]) == ("Measuring", "Autoscaled"),
+        what="who else scales",
+    )
+    assert "HorizontalPodAutoscaler busy" in stand.message("Moving")
+    assert (stand.replicas(), stand.outcomes(), stand.status().surge) == (1, [], None)
+    stand.api.request("DELETE", f"{path}/busy")
+    eventually(stand.replicas, accept=lambda found: found == 3, timeout=60, what="pods for users")
+
+
+@pytest.mark.usefixtures("controller")
+def test_a_dry_run_routes_users_and_moves_no_pod_and_nobody_is_routed_where_all_count_as_one(
+    stand: LatencyStand,
+) -> None:
+    stand.deploy()
+    want(stand, users={"maxReplicas": 3}, moves={"dryRun": True})
+    eventually(stand.routed, accept=lambda found: {*found} == {*stand.users}, timeout=60, what="users with a pod")
+    eventually(stand.reasons, accept=lambda found: found["Moving"] == "DryRun", timeout=60, what="a move that is told")
+    assert (stand.replicas(), stand.places(), stand.outcomes()) == (1, ["a"], [])
+    stand.want(hardMaxLatency=40, moves={"dryRun": True}, users={"mode": "Single"})
+    eventually(stand.routed, accept=lambda found: found == {}, timeout=60, what="nobody routed")
+
+
+@pytest.mark.usefixtures("controller")
+def test_the_placement_controller_puts_further_pods_where_the_plan_has_a_node_without_one(
+    lively: LocalCluster, stand: LatencyStand, tmp_path: Path
+) -> None:
+    with ControllerProcess.start(
+        ["placement"], kubeconfig=lively.kubeconfig, directory=tmp_path, arguments=["--no-leader-elect"]
+    ) as placement:
+        placement.wait_ready(timeout=180)
+        stand.places_pods = False
+        for name in ("b", "c", "d"):  # whom the first pod would be as welcome to
+            stand.stage.change_node(name, {"spec": {"unschedulable": True}})
+        stand.deploy()
+        stand.wait_settled("a")
+        for name in ("b", "c", "d"):
+            stand.stage.change_node(name, {"spec": {"unschedulable": False}})
+        want(stand, users={"maxReplicas": 3}, moves={"maxPerHour": 0})
+        eventually(lambda: {"c", "d"} <= {*stand.places()}, accept=bool, timeout=90, what="pods near users")

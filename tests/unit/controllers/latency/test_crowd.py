@@ -1,0 +1,206 @@
+"""Each user of a policy: what is told of whom, and who is probed when."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from berth.api.latency_exchange import UserRoundTrips
+from berth.api.latencypolicy import MAX_ASSOCIATIONS, MAX_HASH, MeasurementSource
+from controllers.latency.crowd import (
+    ASK_AGAIN,
+    AT_ONCE,
+    MOST_PROBED,
+    REFRESH,
+    ROUND,
+    TRY_ANOTHER,
+    Crowd,
+    prefix_of,
+)
+from tests.support.latency import METER, NOW, PROBE, ROUTER, later
+
+EXPIRY = timedelta(minutes=5)
+PLACES = {"a": ["a"], "zone z": ["b", "c"]}
+NODES = ("a", "b", "c")
+
+
+def told(user: str, *microseconds: int, address: str = "", age: float = 0.0) -> UserRoundTrips:
+    return UserRoundTrips(user, microseconds, age, address)
+
+
+def serve(
+    crowd: Crowd, *users: UserRoundTrips, place: str = "a", at: float = 0, source: MeasurementSource = METER
+) -> None:
+    def time_of(user: UserRoundTrips, now: datetime) -> datetime:
+        return now - timedelta(seconds=user.age)
+
+    crowd.served(place, users, later(at), source, time_of)
+
+
+def known(crowd: Crowd, user: str, at: float = 0) -> dict[str, tuple[str, int, int]]:
+    """Who measured a user, the median and the number of round trips, by node."""
+    crowd.settle(PLACES, later(at), EXPIRY)
+    found = ((node, crowd.table.measured(user, node)) for node in NODES)
+    return {node: (each.source.value, each.p50, each.samples) for node, each in found if each is not None}
+
+
+def test_what_is_told_of_a_user_counts_for_the_nodes_of_the_place() -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, told("u", 20_000, 30_000, 25_000))
+    serve(crowd, told("u", 9_000), place="zone z", source=ROUTER)
+    assert known(crowd, "u") == {"a": ("Meter", 25_000, 3), "b": ("Router", 9_000, 1), "c": ("Router", 9_000, 1)}
+    serve(crowd, told("u", 26_000), at=1)
+    assert known(crowd, "u", 1)["a"] == ("Meter", 25_000, 4)
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        pytest.param(told("", 20_000), id="no name"),
+        pytest.param(told("u" * (MAX_HASH + 1), 20_000), id="a name that no status can hold"),
+    ],
+)
+def test_who_has_no_name_is_nobody(user: UserRoundTrips) -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, user)
+    crowd.settle(PLACES, NOW, EXPIRY)
+    assert len(crowd.table) == 0
+
+
+def test_a_place_that_is_gone_and_a_round_trip_that_is_none_say_nothing() -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, told("u", -5, 10**12), told("v", 20_000), place="a")
+    serve(crowd, told("v", 20_000), place="gone")
+    assert (known(crowd, "u"), known(crowd, "v")) == ({}, {"a": ("Meter", 20_000, 1)})
+
+
+def test_who_comes_from_elsewhere_is_measured_anew() -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, told("u", 20_000, 20_000, 20_000, address="203.0.113.7"))
+    serve(crowd, told("u", 20_000, address="203.0.113.99"), at=1)
+    assert known(crowd, "u", 1) == {"a": ("Meter", 20_000, 4)}, "the same network"
+    serve(crowd, told("u", 90_000, address="198.51.100.7"), at=2)
+    assert known(crowd, "u", 2) == {"a": ("Meter", 90_000, 1)}
+
+
+def test_who_is_silent_for_long_is_forgotten() -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, told("u", 20_000, address="203.0.113.7"))
+    assert known(crowd, "u", 301) == {}
+    assert crowd.due_at(later(301)) is None
+
+
+def test_of_a_flood_those_heard_of_last_are_kept() -> None:
+    crowd = Crowd(NOW)
+    for message in range(3):
+        users = [told(f"u{message}-{at}", 20_000, address=f"203.0.{at % 256}.7") for at in range(MAX_ASSOCIATIONS)]
+        serve(crowd, *users, at=message)
+    crowd.settle(PLACES, later(3), EXPIRY)
+    assert len(crowd.table) == MAX_ASSOCIATIONS
+    assert known(crowd, "u2-0", 3)
+
+
+@pytest.mark.parametrize(
+    ("address", "prefix"),
+    [
+        pytest.param("203.0.113.7", "203.0.113.0/24", id="IPv4"),
+        pytest.param("2001:db8:1:2::7", "2001:db8:1::/48", id="IPv6"),
+        pytest.param("", "", id="not told"),
+        pytest.param("somewhere", "", id="no address"),
+        pytest.param("1" * 46, "", id="too long"),
+    ],
+)
+def test_prefixes(address: str, prefix: str) -> None:
+    assert prefix_of(address) == prefix
+
+
+# Who is probed
+
+
+def answer(crowd: Crowd, address: str, *microseconds: int, at: float = 0, place: str = "a") -> None:
+    crowd.probed(place, address, microseconds, later(at))
+
+
+def test_two_of_a_new_prefix_are_probed_at_once_and_their_answers_count() -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, *(told(f"u{at}", 20_000, address=f"203.0.113.{at}") for at in range(1, 4)))
+    asked = crowd.due(NOW, bool)
+    assert asked == ["203.0.113.1", "203.0.113.2"]
+    answer(crowd, asked[0], 9_000, 9_500, 8_000, place="zone z")
+    answer(crowd, "203.0.113.3", 9_000, place="zone z")
+    assert known(crowd, "u1")["b"] == ("Probe", 9_000, 3)
+    assert set(known(crowd, "u3")) == {"a"}, "nobody was asked about that one"
+
+
+@pytest.mark.parametrize(
+    ("answers", "passed", "due"),
+    [
+        pytest.param([], ROUND, [], id="answers may still come"),
+        pytest.param([], TRY_ANOTHER, ["203.0.113.3"], id="nobody has answered: another is tried"),
+        pytest.param([(), ()], TRY_ANOTHER, ["203.0.113.3"], id="who does not answer counts as that"),
+        pytest.param([(9_000,)], TRY_ANOTHER, [], id="one has answered"),
+        pytest.param([(9_000,)], REFRESH, ["203.0.113.3"], id="and again after a minute, who was not asked yet"),
+    ],
+)
+def test_who_of_a_prefix_is_probed_next(answers: list[tuple[int, ...]], passed: timedelta, due: list[str]) -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, *(told(f"u{at}", 20_000, address=f"203.0.113.{at}") for at in range(1, 4)))
+    for address, microseconds in zip(crowd.due(NOW, bool), answers, strict=False):
+        answer(crowd, address, *microseconds)
+    when = NOW + passed
+    crowd.settle(PLACES, when, EXPIRY)
+    soon = crowd.due_at(when)
+    assert soon is not None
+    assert (crowd.due(when, bool) if soon <= when else []) == due
+
+
+def test_who_never_answers_is_left_alone_for_ten_minutes() -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, told("u", 20_000, address="203.0.113.7"))
+    assert crowd.due(NOW, bool) == ["203.0.113.7"]
+    serve(crowd, told("u", 20_000, address="203.0.113.7"), at=290)
+    assert crowd.due_at(later(290)) == NOW + ASK_AGAIN
+    assert crowd.due(later(290), bool) == []
+
+
+def test_five_at_once_in_rounds() -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, *(told(f"u{at}", 20_000, address=f"203.0.{at}.7") for at in range(AT_ONCE + 2)))
+    assert len(crowd.due(NOW, bool)) == AT_ONCE
+    assert crowd.due_at(NOW) == NOW + ROUND
+    assert len(crowd.due(NOW + ROUND, bool)) == 2
+
+
+def test_an_address_that_must_not_be_probed_is_not_and_counts_as_one_that_does_not_answer() -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, told("u", 20_000, address="169.254.169.254"))
+    assert crowd.due(NOW, lambda _: False) == []
+    assert crowd.due_at(later(1)) == NOW + ASK_AGAIN
+
+
+def test_who_does_not_tell_the_address_is_not_probed() -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, told("u", 20_000))
+    assert crowd.due_at(NOW) is None
+
+
+def test_of_a_flood_of_networks_the_answers_of_so_many_are_kept() -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, *(told(f"u{at}", 20_000, address=f"203.{at // 250}.{at % 250}.7") for at in range(500)))
+    for number in range(500):
+        for address in crowd.due(later(2 * number % 200), bool):
+            answer(crowd, address, 9_000, at=2 * number % 200, place="zone z")
+    crowd.settle(PLACES, later(200), EXPIRY)
+    found = [crowd.table.measured(f"u{at}", "b") for at in range(500)]
+    assert sum(each is not None and each.source is PROBE for each in found) == MOST_PROBED
+
+
+def test_a_clock_that_is_set_back_keeps_nobody_from_being_probed() -> None:
+    crowd = Crowd(later(3600))
+    serve(crowd, told("u", 20_000, address="203.0.113.7"), at=3600)
+    assert crowd.due(later(3600), bool) == ["203.0.113.7"]
+    crowd.settle(PLACES, NOW, EXPIRY)
+    when = crowd.due_at(NOW)
+    assert when is not None
+    assert when <= NOW + ASK_AGAIN

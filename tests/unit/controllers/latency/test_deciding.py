@@ -1,0 +1,147 @@
+"""What is looked at before it is decided about a policy in which each user counts, and what of the decision is kept.
+
+Left out: the decisions (tests/unit/berth/scheduling/latency), carrying them out (tests/integration/test_latency_*).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.api.latency_exchange import ProbeAnswer, UserRoundTrips
+from berth.api.latencypolicy import MAX_NODES, Association, LatencyPolicy, LatencyPolicyStatus, Move, Outcome
+from berth.kube.objects import ObjectMeta, PodCondition
+from berth.scheduling.cache.cache import Cache
+from berth.scheduling.latency.situation import Create, Probe
+from controllers.latency.candidates import Candidates
+from controllers.latency.deciding import Chosen, Deciding
+from controllers.latency.objects import NetworkNode
+from controllers.latency.observations import Observations
+from controllers.latency.orders import Orders
+from controllers.latency.places import Places
+from controllers.latency.policies import Policies
+from controllers.latency.workloads import Workloads
+from tests.support import builders
+from tests.support.latency import NOW, later
+from tests.support.placement import Clock
+from tests.unit.controllers.latency.test_workloads import autoscaler, policy, web_pod
+
+KEY = "shop/web"
+
+
+class Room:
+    """A workload with one pod on node a, users of one network, and agents that are played."""
+
+    def __init__(
+        self, *nodes: str, held: bool = False, status: LatencyPolicyStatus | None = None, **users: Any
+    ) -> None:
+        self.workloads, self.places, self.observations = Workloads(), Places([]), Observations()
+        self.orders, self.candidates = Orders(Clock()), Candidates(Cache(clock=Clock()))
+        self.nodes = nodes or ("a", "b", "c")
+        for name in self.nodes:
+            self.candidates.node_changed(None, builders.node(name, cpu="8"))
+            self.places.node_changed(None, NetworkNode(metadata=ObjectMeta(name=name)))
+        pod = web_pod("u1", cpu="100m")
+        pod.status.conditions.append(PodCondition(type="Ready", status="True"))
+        self.workloads.pod_changed(None, pod)
+        self.candidates.pod_changed(None, pod)
+        if held:
+            self.workloads.autoscaler_changed(None, autoscaler())
+        policies = Policies()
+        spec = {"hardMaxLatency": 40, "users": {"mode": "PerUser", **users}}
+        assert policies.update(policy(**spec)) is None
+        found = policies.get(KEY)
+        assert found is not None
+        self.policy: LatencyPolicy = found.model_copy(update={"status": status or LatencyPolicyStatus()})
+        self.deciding = Deciding(
+            workloads=self.workloads,
+            candidates=self.candidates,
+            places=self.places,
+            observations=self.observations,
+            orders=self.orders,
+        )
+
+    def hear(self, at: float = 0, count: int = 3) -> None:
+        users = [UserRoundTrips(f"u{number}", (90_000,) * 3, 0.0, f"203.0.113.{number + 1}") for number in range(count)]
+        self.observations.served(KEY, "a", users, later(at), each=True)
+
+    def choose(self, at: float = 0, replicas: int = 1) -> Chosen:
+        return self.deciding.choose(KEY, self.policy, replicas, later(at))
+
+    def measure(self, at: float = 0, **far: float) -> None:
+        """Agents measure who is due, from nodes that are named."""
+        for address in self.observations.to_probe(KEY, bool, later(at)):
+            for node, milliseconds in far.items():
+                self.observations.probed(KEY, node, address, (round(milliseconds * 1000),) * 3, later(at))
+
+
+def test_users_are_probed_then_a_pod_moves_and_each_has_a_node() -> None:
+    room = Room()
+    room.hear()
+    found = room.choose()
+    assert [{*action.nodes} for action in found.actions if isinstance(action, Probe)] == [{"a", "b", "c"}]
+    room.measure(a=90, b=60, c=10)
+    found = room.choose(1)
+    assert [action.node for action in found.actions if isinstance(action, Create)] == ["c"]
+    assert {each.node for each in found.status.associations} == {"a"}
+    assert found.each is not None
+    assert (found.each.users, found.each.served) == (3, (90_000,) * 3)
+
+
+async def test_nobody_is_probed_while_answers_are_awaited() -> None:
+    room = Room()
+    room.hear()
+    room.orders.ask(KEY, ["a"], ["203.0.113.1"])
+    assert not [action for action in room.choose().actions if isinstance(action, Probe)]
+    [order] = await room.orders.wait("a", 0)
+    assert room.orders.answer("a", ProbeAnswer(order.id)) is not None
+    assert [action for action in room.choose().actions if isinstance(action, Probe)]
+
+
+@pytest.mark.parametrize(
+    ("held", "replicas"), [pytest.param(False, 2, id="ours"), pytest.param(True, None, id="who else scales it")]
+)
+def test_who_else_scales_the_workload_has_the_number_and_the_pods(held: bool, replicas: int | None) -> None:
+    going = Move(
+        pod="web-1",
+        source_node="a",
+        target_node="c",
+        reason="MoreUsers",
+        outcome=Outcome.CREATING,
+        start_time=later(-10),
+    )
+    room = Room(held=held, maxReplicas=3, status=LatencyPolicyStatus(moves=(going,) if held else ()))
+    room.hear()
+    room.measure(a=90, b=60, c=10)
+    found = room.choose(1)
+    assert found.replicas == replicas
+    assert not [action for action in found.actions if not isinstance(action, Probe)]
+    assert len(found.status.associations) == 3
+    assert [move.outcome for move in found.status.moves] == ([Outcome.CANCELLED] if held else [])
+    assert found.each is not None
+    assert (found.each.held is not None) is held
+
+
+def test_of_many_nodes_those_with_pods_and_those_that_are_known_are_looked_at() -> None:
+    room = Room(*(f"n{number:03}" for number in range(MAX_NODES + 50)), "a")
+    room.hear()
+    found = room.choose()
+    assert len(found.view.nodes) == MAX_NODES
+    assert found.view.nodes[0] == "a"
+    assert {*found.view.candidates} <= {*found.view.nodes}
+
+
+def test_those_who_have_a_pod_are_users_after_a_restart() -> None:
+    routed = (Association(user="u", node="a", last_seen_time=later(-100)),)
+    room = Room(status=LatencyPolicyStatus(associations=routed))
+    assert room.choose().users
+    assert not room.choose(201).users
+
+
+def test_where_all_count_as_one_nobody_is_routed() -> None:
+    routed = (Association(user="u", node="a", last_seen_time=NOW),)
+    room = Room(status=LatencyPolicyStatus(associations=routed, plan=("b",), fewer_time=NOW), mode="Single")
+    found = room.choose()
+    assert (found.status.associations, found.status.plan, found.status.fewer_time) == ((), (), None)
+    assert (found.each, found.replicas) == (None, None)
