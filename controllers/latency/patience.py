@@ -1,4 +1,7 @@
-"""How long a status may wait to be written: figures change all the time, and what is done must be remembered first."""
+"""How long a status may wait to be written, and a policy to be looked at again. No I/O.
+
+Figures change all the time, and what is done must be remembered first.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,10 @@ ROUTED_DELAY: Final = 1.0
 """Seconds from one write to the next for users who have another pod, at least."""
 ROUTED_DELAY_EACH: Final = 0.01
 """The same for each user in the status: a thousand are written as often as figures are."""
+SHARE: Final = 0.1
+"""Share of the time that one policy may take: a thousand users and 256 nodes take half a second."""
+LONGEST_REST: Final = 10.0
+"""Seconds that a policy is left alone for that at most."""
 _FIGURES: Final[dict[str, Any]] = {
     "nodes": (),
     "conditions": (),
@@ -33,6 +40,11 @@ def patience(before: LatencyPolicyStatus, after: LatencyPolicyStatus, interval: 
     if _nodes_of_users(after) != _nodes_of_users(before):
         return min(interval, max(ROUTED_DELAY, len(after.associations) * ROUTED_DELAY_EACH))
     return interval
+
+
+def rest_after(seconds: float) -> float:
+    """Return the seconds until a policy is looked at again that took so many."""
+    return min(LONGEST_REST, seconds * (1 / SHARE - 1))
 
 
 def _without_figures(status: LatencyPolicyStatus) -> dict[str, Any]:

@@ -39,7 +39,7 @@ from controllers.latency.evictions import Evictions
 from controllers.latency.objects import Deployment
 from controllers.latency.observations import Observations
 from controllers.latency.orders import PATIENCE, Orders
-from controllers.latency.patience import patience
+from controllers.latency.patience import patience, rest_after
 from controllers.latency.places import Places
 from controllers.latency.policies import Policies, target_of
 from controllers.latency.scaler import Scaler
@@ -119,6 +119,7 @@ class Reconciler:
         self._scaler = Scaler(client)
         self._interval = status_interval
         self._wrote: dict[str, float] = {}
+        self._rests: dict[str, float] = {}
 
     async def reconcile(self, key: str) -> bool:
         """Bring a policy up to date and return whether it exists.
@@ -144,8 +145,12 @@ class Reconciler:
             return True
 
     async def _reconcile(self, key: str, policy: LatencyPolicy) -> None:
-        now = datetime.now(UTC)
+        if (left := self._rests.get(key, 0.0) - monotonic()) > 0:
+            self._queue.add(key, delay=left)
+            return
+        now, begun = datetime.now(UTC), monotonic()
         decided = self._decide(key, policy, now)
+        self._rests[key] = monotonic() + rest_after(monotonic() - begun)
         generation = policy.metadata.generation
         after = apply(policy.status.conditions, decided.updates, observed_generation=generation, now=now)
         status = decided.status.model_copy(update={"conditions": after, "observed_generation": generation})
@@ -300,6 +305,7 @@ class Reconciler:
         self._orders.forget(key)
         self._evictions.forget(key)
         self._wrote.pop(key, None)
+        self._rests.pop(key, None)
         metrics.forget(key)
         return True
 
