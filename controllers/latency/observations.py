@@ -102,6 +102,11 @@ class Observations:
         for value in microseconds[-LENGTH:]:
             window.add(value, now)
 
+    def begin_anew(self, policy: str, place: str) -> None:
+        """A pod goes to a place: what users had there before says nothing of what it will gain."""
+        if (observed := self._policies.get(policy)) is not None:
+            observed.windows.pop((place, MeasurementSource.METER), None)
+
     def to_probe(self, policy: str, allowed: Callable[[str], bool], now: datetime) -> list[str]:
         """Return addresses that agents are to measure now.
 

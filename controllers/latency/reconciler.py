@@ -30,7 +30,7 @@ from berth.kube.resources import LATENCY_POLICIES
 from berth.runtime.workqueue import WorkQueue
 from berth.scheduling.latency import moves
 from berth.scheduling.latency.set_back import as_of
-from berth.scheduling.latency.situation import Action, Evict, Probe
+from berth.scheduling.latency.situation import Action, Create, Evict, Probe
 from berth.scheduling.latency.stated_limits import annotated_limits, with_limits
 from controllers.latency import conditions, events, metrics
 from controllers.latency.candidates import Candidates
@@ -285,6 +285,8 @@ class Reconciler:
                             self._recorder.record(events.eviction_refused(_reference(policy), name, refusal.why))
                     else:
                         log.info("evicted", policy=key, pod=name)
+                case Create(node):
+                    self._observations.begin_anew(key, self._places.place_of(node, policy.spec.sharing))
                 case Probe(nodes):
                     addresses = self._observations.to_probe(key, self._places.may_probe, datetime.now(UTC))
                     self._orders.ask(key, nodes, addresses)

@@ -65,6 +65,18 @@ def test_a_pod_beyond_the_limit_moves_to_the_nearest_node_that_agents_have_measu
 
 
 @pytest.mark.usefixtures("controller")
+def test_what_users_had_on_a_node_before_says_nothing_against_a_move_there(lively: LocalCluster) -> None:
+    with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
+        stand.deploy()
+        stand.want(**LIMITS)
+        stand.wait_settled("b")
+        for name, far in {"a": 20, "b": 120}.items():
+            stand.far[stand.stage.node(name)] = stand.probed[stand.stage.node(name)] = far
+        stand.wait_settled("a")
+        eventually(stand.outcomes, accept=lambda found: set(found) == {"Confirmed"}, what="gain")
+
+
+@pytest.mark.usefixtures("controller")
 def test_two_replicas_move_one_after_the_other(lively: LocalCluster) -> None:
     with LatencyStand(lively, {"a": 120, "b": 100, "c": 20, "d": 25}) as stand:
         stand.budget(minAvailable=2)

@@ -55,6 +55,16 @@ def test_users_count_as_one_the_newest_round_trips_first() -> None:
     assert observations.heard(POLICY, NOW) == NOW
 
 
+def test_where_a_pod_goes_what_its_meter_told_before_is_forgotten_and_nothing_else() -> None:
+    observations = Observations()
+    observations.begin_anew(POLICY, "a")
+    for place in ("a", "zone z"):
+        observations.served(POLICY, place, [told(20_000)], NOW)
+    observations.probed(POLICY, "a", [10_000], NOW)
+    observations.begin_anew(POLICY, "a")
+    assert found(observations) == [("a", "Probe", 10_000, 1), ("b", "Meter", 20_000, 1), ("c", "Meter", 20_000, 1)]
+
+
 @pytest.mark.parametrize(
     "user",
     [
