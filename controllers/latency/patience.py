@@ -17,6 +17,8 @@ SHARE: Final = 0.1
 """Share of the time that one policy may take: a thousand users and 256 nodes take half a second."""
 LONGEST_REST: Final = 10.0
 """Seconds that a policy is left alone for that at most."""
+SHORT: Final = 0.02
+"""Seconds that nobody else notices: no rest follows."""
 _FIGURES: Final[dict[str, Any]] = {
     "nodes": (),
     "conditions": (),
@@ -43,8 +45,8 @@ def patience(before: LatencyPolicyStatus, after: LatencyPolicyStatus, interval: 
 
 
 def rest_after(seconds: float) -> float:
-    """Return the seconds until a policy is looked at again that took so many."""
-    return min(LONGEST_REST, seconds * (1 / SHARE - 1))
+    """Return the seconds until a policy is looked at again that took so many, of a processor."""
+    return min(LONGEST_REST, seconds * (1 / SHARE - 1)) if seconds > SHORT else 0.0
 
 
 def _without_figures(status: LatencyPolicyStatus) -> dict[str, Any]:

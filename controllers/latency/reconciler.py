@@ -8,7 +8,7 @@ again, as often as it takes, until it is seen to be done.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from time import monotonic
+from time import monotonic, thread_time
 from typing import Final, NamedTuple
 
 import msgspec
@@ -148,9 +148,9 @@ class Reconciler:
         if (left := self._rests.get(key, 0.0) - monotonic()) > 0:
             self._queue.add(key, delay=left)
             return
-        now, begun = datetime.now(UTC), monotonic()
+        now, begun = datetime.now(UTC), thread_time()
         decided = self._decide(key, policy, now)
-        self._rests[key] = monotonic() + rest_after(monotonic() - begun)
+        self._rests[key] = monotonic() + rest_after(thread_time() - begun)
         generation = policy.metadata.generation
         after = apply(policy.status.conditions, decided.updates, observed_generation=generation, now=now)
         status = decided.status.model_copy(update={"conditions": after, "observed_generation": generation})

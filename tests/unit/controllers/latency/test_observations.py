@@ -60,7 +60,7 @@ def test_where_a_pod_goes_what_its_meter_told_before_is_forgotten_and_nothing_el
     observations.begin_anew(POLICY, "a")
     for place in ("a", "zone z"):
         observations.served(POLICY, place, [told(20_000)], NOW)
-    observations.probed(POLICY, "a", [10_000], NOW)
+    observations.probed(POLICY, "a", "192.0.2.1", [10_000], NOW)
     observations.begin_anew(POLICY, "a")
     assert found(observations) == [("a", "Probe", 10_000, 1), ("b", "Meter", 20_000, 1), ("c", "Meter", 20_000, 1)]
 

@@ -8,7 +8,7 @@ import pytest
 
 from berth.api.conditions import Condition, ConditionStatus
 from berth.api.latencypolicy import Association, LatencyPolicyStatus, NodeState, Surge
-from controllers.latency.patience import LONGEST_REST, patience, rest_after
+from controllers.latency.patience import LONGEST_REST, SHORT, patience, rest_after
 from tests.support.latency import NOW, known, later
 
 
@@ -52,6 +52,6 @@ def test_how_long_a_status_waits(changed: dict[str, Any], seconds: float) -> Non
     assert patience(before, before.model_copy(update=changed), 10) == seconds
 
 
-@pytest.mark.parametrize(("took", "rest"), [(0.0, 0.0), (0.01, 0.09), (0.5, 4.5), (60.0, LONGEST_REST)])
+@pytest.mark.parametrize(("took", "rest"), [(0.0, 0.0), (SHORT, 0.0), (0.03, 0.27), (0.5, 4.5), (60.0, LONGEST_REST)])
 def test_a_policy_takes_a_tenth_of_the_time(took: float, rest: float) -> None:
     assert rest_after(took) == pytest.approx(rest)
