@@ -51,7 +51,8 @@ class Measuring:
         """
         self._knowledge = knowledge
         self._users = UserTable(settings.users)
-        self._reports = Reports(self._users, policy=settings.policy)
+        steers = bool(settings.steer_service and settings.steer_url and settings.node)
+        self._reports = Reports(self._users, policy=settings.policy, steers=steers)
         self._under_way: set[UnderWay] = set()
         self._connections: WeakKeyDictionary[asyncio.BaseTransport, AcceptedConnection] = WeakKeyDictionary()
         server: Server | None = None

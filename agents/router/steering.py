@@ -7,7 +7,7 @@ from typing import Final
 
 from cachetools import TTLCache
 
-from berth.api.latency_exchange import IdentitySource, Instructions
+from berth.api.latency_exchange import TRAVELS, Instructions
 
 AGAIN_SECONDS: Final = 30.0
 """Seconds for which a user is not sent away a second time: one that comes back must be served, not sent round."""
@@ -15,9 +15,6 @@ MOST_REMEMBERED: Final = 10_000
 """Users that are remembered for that."""
 SAFE: Final = ("GET", "HEAD")
 """Methods that clients repeat elsewhere without asking anybody (RFC 9110, 15.4)."""
-TRAVELS: Final = (IdentitySource.ADDRESS, IdentitySource.QUERY)
-"""Identities that the router of another name sees, too: browsers send cookies to the name that set them, and drop
-headers of scripts."""
 
 
 class Steering:

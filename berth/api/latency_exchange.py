@@ -58,6 +58,11 @@ class IdentitySource(StrEnum):
     """a parameter of the request's query"""
 
 
+TRAVELS: Final = (IdentitySource.ADDRESS, IdentitySource.QUERY)
+"""Identities that the router of another name sees, too: browsers send cookies to the name that set them, and drop
+headers of scripts."""
+
+
 class Identity(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     """How a user is told from others."""
 
@@ -92,6 +97,8 @@ class RoundTrips(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True
     policy: str = ""
     """of a router: the LatencyPolicy that it routes for, in its pod's namespace; empty: a meter, whose pod's workload
     says which"""
+    steers: bool = False
+    """of a router: whether it sends users to the routers of other nodes where :attr:`Instructions.steer` says so"""
 
 
 class Instructions(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):

@@ -90,7 +90,7 @@ class Deciding:
         return self._for_all(key, policy, replicas, now)
 
     def _for_all(self, key: str, policy: LatencyPolicy, replicas: int, now: datetime) -> Chosen:
-        spec = _carried_out(policy.spec)
+        spec = policy.spec
         heard, expiry = self._observations.heard(key, now), timedelta(seconds=spec.users.expiry_seconds)
         status = without_users(as_of(policy.status, now))
         served = _last_served(status, heard)
@@ -102,13 +102,13 @@ class Deciding:
         status = knowledge.observe(status, spec, said)
         if self._orders.silent(key):
             status = measuring.unreachable(status, now)
-        decision = decide(status, spec, view, now)
+        decision = decide(status, self._carried_out(key, spec, view, now), view, now)
         users = now - _last_served(decision.status, heard) <= expiry
         ends = served + expiry if served + expiry > now else None
         return Chosen(spec, decision.status, view, users, decision.actions, decision.wish, (decision.look_again, ends))
 
     def _for_each(self, key: str, policy: LatencyPolicy, replicas: int, now: datetime) -> Chosen:
-        held, spec = self._workloads.autoscaled(target_of(policy)), _carried_out(policy.spec)
+        held, spec = self._workloads.autoscaled(target_of(policy)), policy.spec
         status, expiry = as_of(policy.status, now), timedelta(seconds=spec.users.expiry_seconds)
         if held is not None:
             status = given_up(status)
@@ -147,6 +147,13 @@ class Deciding:
         if Exploration.REVERSE_PROBE not in spec.exploration or not view.candidates or self._orders.awaited(key):
             return None
         return self._observations.crowd(key, now).due_at(now)
+
+    def _carried_out(self, key: str, spec: LatencyPolicySpec, view: View, now: datetime) -> LatencyPolicySpec:
+        """The spec without what nobody can do: all nodes have to have routers that users are sent to."""
+        if self._observations.routers(key).steer_to(view.candidates, now):
+            return spec
+        ways = tuple(each for each in spec.exploration if each is not Exploration.STEER)
+        return spec.model_copy(update={"exploration": ways})
 
     def _view(self, policy: LatencyPolicy, replicas: int, *, active: bool, users: bool) -> View:
         there = self._workloads.pods(target_of(policy)).values()
@@ -191,12 +198,6 @@ def _bounded(view: View, status: LatencyPolicyStatus) -> View:
 
 def _is_routed(status: LatencyPolicyStatus, expiry: timedelta, now: datetime) -> bool:
     return any(now - each.last_seen_time <= expiry for each in status.associations)
-
-
-def _carried_out(spec: LatencyPolicySpec) -> LatencyPolicySpec:
-    """The spec without what nobody carries out: there is no router yet that requests could be sent through nodes by."""
-    ways = tuple(each for each in spec.exploration if each is not Exploration.STEER)
-    return spec.model_copy(update={"exploration": ways})
 
 
 def _last_served(status: LatencyPolicyStatus, heard: datetime | None) -> datetime:

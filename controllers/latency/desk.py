@@ -14,6 +14,7 @@ from controllers.latency.observations import Observations
 from controllers.latency.orders import Orders
 from controllers.latency.places import Places
 from controllers.latency.policies import Policies
+from controllers.latency.routers import INTERVAL
 from controllers.latency.workloads import Workloads
 
 
@@ -69,7 +70,12 @@ class FrontDesk:
             each = policy.spec.users.mode is UserMode.PER_USER
             self._observations.served(policy.key, place, message.users, datetime.now(UTC), source=source, each=each)
             self._told(policy.key)
-        return self._instructions(policy)
+        steer: dict[str, str] = {}
+        if message.policy and message.steers and node and policy.spec.users.identity.source in exchange.TRAVELS:
+            routers = self._observations.routers(policy.key)
+            routers.heard(node, (user.user for user in message.users), datetime.now(UTC))
+            steer = routers.steered(node)
+        return self._instructions(policy, steer)
 
     def is_agent(self, caller: Caller) -> bool:
         """Return whether it is a node agent that speaks."""
@@ -99,11 +105,14 @@ class FrontDesk:
         """The policy that a router names: of its own namespace, whose pods may hear what its meters may."""
         return self._policies.get(f"{caller.namespace}/{name}")
 
-    def _instructions(self, policy: LatencyPolicy) -> exchange.Instructions:
+    def _instructions(self, policy: LatencyPolicy, steer: dict[str, str]) -> exchange.Instructions:
         identity = policy.spec.users.identity
+        usual = exchange.Instructions().interval
         return exchange.Instructions(
             policy=policy.metadata.name,
             key=self._key_of(policy.metadata.uid),
             identity=exchange.Identity(identity.source, identity.name or ""),
             tell_addresses=Exploration.REVERSE_PROBE in policy.spec.exploration,
+            interval=INTERVAL if steer else usual,
+            steer=steer,
         )

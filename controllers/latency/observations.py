@@ -17,6 +17,7 @@ from berth.api.latency_exchange import MAX_ADDRESS, UserRoundTrips
 from berth.api.latencypolicy import MeasurementSource
 from berth.scheduling.latency.window import LENGTH, MAX_AGE, Measurement, Window
 from controllers.latency.crowd import Crowd
+from controllers.latency.routers import Routers
 
 PROBED_USERS: Final = 5
 """Users whom agents measure at a time, those heard of last: each gives three round trips, and a window has 15."""
@@ -30,6 +31,7 @@ class _Observed:
     addresses: OrderedDict[str, None] = field(default_factory=OrderedDict)
     heard: datetime | None = None
     crowd: Crowd | None = None
+    routers: Routers = field(default_factory=Routers)
 
 
 class Observations:
@@ -84,6 +86,10 @@ class Observations:
         if observed.crowd is None:
             observed.crowd = Crowd(now)
         return observed.crowd
+
+    def routers(self, policy: str) -> Routers:
+        """Return the routers of a policy, as far as they were heard of."""
+        return self._policies.setdefault(policy, _Observed()).routers
 
     def leave_crowd(self, policy: str) -> None:
         """All users of a policy count as one."""

@@ -19,6 +19,7 @@ from berth.api.latencypolicy import (
     API_VERSION,
     KIND,
     MANAGER,
+    Exploration,
     LatencyPolicy,
     LatencyPolicyStatus,
 )
@@ -30,7 +31,7 @@ from berth.kube.resources import LATENCY_POLICIES
 from berth.runtime.workqueue import WorkQueue
 from berth.scheduling.latency import moves
 from berth.scheduling.latency.set_back import as_of
-from berth.scheduling.latency.situation import Action, Create, Evict, Probe
+from berth.scheduling.latency.situation import Action, Create, Evict, Probe, Steer
 from berth.scheduling.latency.stated_limits import annotated_limits, with_limits
 from controllers.latency import conditions, events, metrics
 from controllers.latency.candidates import Candidates
@@ -272,6 +273,9 @@ class Reconciler:
             done = await self._scaler.scale(deployment, before, after)
             log.info("scaled", policy=key, before=before, after=after, done=done)
             self._queue.add(key, delay=SOON)
+        wanted = Exploration.STEER in policy.spec.exploration
+        steer = next((action.node for action in decided.actions if wanted and isinstance(action, Steer)), None)
+        self._observations.routers(key).ask(steer, datetime.now(UTC))
         pods = {pod.metadata.name: pod for pod in self._workloads.pods(target).values()}
         for action in decided.actions:
             match action:

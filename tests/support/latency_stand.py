@@ -214,9 +214,13 @@ class LatencyStand:
 
     def places(self) -> list[str]:
         """Short names of the nodes of pods that stay, sorted."""
-        pods = [pod for pod in self.stage.pods().values() if "deletionTimestamp" not in pod["metadata"]]
+        pods = [pod for pod in self._pods() if "deletionTimestamp" not in pod["metadata"]]
         names = (pod["spec"].get("nodeName", "") for pod in pods)
         return sorted(name.removeprefix(f"{self.stage.name}-") for name in names)
+
+    def _pods(self) -> list[dict[str, Any]]:
+        """Pods of the workload."""
+        return [pod for pod in self.stage.pods().values() if pod["metadata"].get("labels", {}).get("app") == "web"]
 
     def routed(self) -> dict[str, str]:
         """Short name of the node that each user is routed to."""
@@ -276,9 +280,10 @@ class LatencyStand:
         self.serving.append(len(ready))
 
     def _place(self) -> None:
-        pods = self.stage.pods()
-        taken = {pod["spec"].get("nodeName") for pod in pods.values()}
-        for name, pod in pods.items():
+        pods = self._pods()
+        taken = {pod["spec"].get("nodeName") for pod in pods}
+        for pod in pods:
+            name = pod["metadata"]["name"]
             if pod["spec"].get("nodeName") or "deletionTimestamp" in pod["metadata"]:
                 continue
             with suppress(ApiError):
@@ -296,11 +301,11 @@ class LatencyStand:
                 taken.add(node)
 
     async def _tell(self, session: aiohttp.ClientSession, number: int) -> None:
-        pods = await asyncio.to_thread(self.stage.pods)
+        pods = await asyncio.to_thread(self._pods)
         status = await asyncio.to_thread(self._found_status) if self.users else LatencyPolicyStatus()
-        ready = {node for pod in pods.values() if _is_ready(pod) and (node := pod["spec"].get("nodeName"))}
+        ready = {node for pod in pods if _is_ready(pod) and (node := pod["spec"].get("nodeName"))}
         routed = {each.user: each.node for each in status.associations if each.node in ready}
-        for pod in pods.values() if self.meters else ():
+        for pod in pods if self.meters else ():
             node = pod["spec"].get("nodeName")
             if node in self.far and _is_ready(pod):
                 users = tuple(self._served(node, routed))

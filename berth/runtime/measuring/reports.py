@@ -27,18 +27,20 @@ class Reports:
     have, and only then others follow. What is measured meanwhile waits in the table, the newest of each user.
     """
 
-    def __init__(self, table: UserTable, *, policy: str = "", age: float = 300.0) -> None:
+    def __init__(self, table: UserTable, *, policy: str = "", steers: bool = False, age: float = 300.0) -> None:
         """Prepare.
 
         Args:
             table: the users.
             policy: LatencyPolicy that a router routes for; empty for a meter.
+            steers: whether users can be sent to other routers.
             age: seconds after which a round trip is not told any more.
         """
         self.instance = secrets.token_hex(8)
         """random name of this process"""
         self._table = table
         self._policy = policy
+        self._steers = steers
         self._age = age
         self._sequence = 0
         self._under_way: list[_Told] | None = None
@@ -69,7 +71,7 @@ class Reports:
             for told in self._under_way
             if now - told.measured < self._age
         )
-        return RoundTrips(self.instance, self._sequence, users, self._policy)
+        return RoundTrips(self.instance, self._sequence, users, self._policy, self._steers)
 
     def arrived(self) -> None:
         """Note that the message under way has been answered."""

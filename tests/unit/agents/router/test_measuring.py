@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from aiohttp import web
 
 from agents.router.knowledge import Knowledge
@@ -51,19 +52,21 @@ class Stand:
 
 
 @asynccontextmanager
-async def measuring(controller: LatencyController, tmp_path: Path) -> AsyncIterator[tuple[Knowledge, ProxyServer]]:
+async def measuring(
+    controller: LatencyController, tmp_path: Path, **more: str
+) -> AsyncIterator[tuple[Knowledge, ProxyServer]]:
     """The two that most tests need."""
-    async with measured(controller, tmp_path) as stand:
+    async with measured(controller, tmp_path, **more) as stand:
         yield stand.knowledge, stand.server
 
 
 @asynccontextmanager
-async def measured(controller: LatencyController, tmp_path: Path) -> AsyncIterator[Stand]:
+async def measured(controller: LatencyController, tmp_path: Path, **more: str) -> AsyncIterator[Stand]:
     """A server whose requests are measured, users as the controller says."""
     token = tmp_path / "token"
     await asyncio.to_thread(token.write_text, "a-token")
     settings = RouterSettings(
-        policy="near", controller=controller.url, ca_file=CERTIFICATE / "server.crt", token_file=token
+        policy="near", controller=controller.url, ca_file=CERTIFICATE / "server.crt", token_file=token, **more
     )
     knowledge = Knowledge()
     under_test = Measuring(settings, knowledge)
@@ -200,3 +203,18 @@ async def test_a_request_from_before_the_policy_was_heard_of_is_measured_as_it_s
                 number += 1
     [told] = controller.messages[number].users
     assert 0 < told.microseconds[0] < 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("more", "steers"),
+    [
+        pytest.param({"steer_service": "routers", "steer_url": "http://{address}", "node": "a"}, True, id="all stated"),
+        pytest.param({"steer_service": "routers", "steer_url": "http://{address}"}, False, id="no node"),
+        pytest.param({}, False, id="nothing stated"),
+    ],
+)
+async def test_the_controller_is_told_whether_users_can_be_steered(
+    tmp_path: Path, more: dict[str, str], steers: bool
+) -> None:
+    async with latency_controller() as controller, measuring(controller, tmp_path, **more):
+        assert (await controller.message(0)).steers is steers

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from berth.api.latency_exchange import ProbeAnswer, UserRoundTrips
-from berth.api.latencypolicy import MAX_NODES, Association, LatencyPolicy, LatencyPolicyStatus, Move, Outcome
+from berth.api.latencypolicy import MAX_NODES, Association, LatencyPolicy, LatencyPolicyStatus, Move, Objective, Outcome
 from berth.kube.objects import ObjectMeta, PodCondition
 from berth.scheduling.cache.cache import Cache
-from berth.scheduling.latency.situation import Create, Probe
+from berth.scheduling.latency.situation import Create, Probe, Steer
 from controllers.latency.candidates import Candidates
 from controllers.latency.deciding import Chosen, Deciding
 from controllers.latency.objects import NetworkNode
@@ -145,3 +145,25 @@ def test_where_all_count_as_one_nobody_is_routed() -> None:
     found = room.choose()
     assert (found.status.associations, found.status.plan, found.status.fewer_time) == ((), (), None)
     assert (found.each, found.replicas) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("there", "steers"),
+    [
+        pytest.param("abc", True, id="routers on all nodes: through them"),
+        pytest.param("ab", False, id="not on all: a pod explores"),
+    ],
+)
+def test_nodes_are_explored_by_requests_where_routers_can_send_them(there: str, steers: bool) -> None:
+    room = Room(mode="Single")
+    room.policy = room.policy.model_copy(
+        update={"spec": room.policy.spec.model_copy(update={"objective": Objective.MINIMUM, "hard_max_latency": None})}
+    )
+    room.observations.served(KEY, "a", [UserRoundTrips("u", (90_000,) * 3)], NOW)
+    for node in there:
+        room.observations.routers(KEY).heard(node, ["u"], NOW)
+    asked = room.choose()
+    room.policy = room.policy.model_copy(update={"status": asked.status})
+    found = room.choose(6)
+    assert any(isinstance(action, Steer) for action in found.actions) is steers
+    assert any(isinstance(action, Create) for action in found.actions) is not steers

@@ -116,3 +116,26 @@ async def test_an_agent_answers_for_its_node_or_zone() -> None:
 )
 def test_agents(caller: Caller, is_agent: bool) -> None:
     assert Desk().desk.is_agent(caller) is is_agent
+
+
+ROUTER = Caller("shop", "berth-router", "router-1", "r1", "a")
+
+
+@pytest.mark.parametrize(
+    ("identity", "steers", "target", "steer"),
+    [
+        pytest.param({}, True, "b", {"u": "b"}, id="to another node"),
+        pytest.param({}, True, "a", {}, id="to its own"),
+        pytest.param({}, False, "b", {}, id="by none that cannot"),
+        pytest.param({"source": "Cookie", "name": "id"}, True, "b", {}, id="nobody whose identity does not travel"),
+    ],
+)
+def test_a_router_is_told_whom_to_steer_and_asked_more_often_then(
+    identity: dict[str, str], steers: bool, target: str, steer: dict[str, str]
+) -> None:
+    made = Desk(users={"identity": identity} if identity else {})
+    made.observations.routers("shop/web").ask(target, datetime.now(UTC))
+    message = exchange.RoundTrips("i", 1, TOLD.users, "web", steers)
+    found = made.desk.round_trips(ROUTER, message, new=True)
+    assert (found.steer, found.interval) == (steer, 1.0 if steer else 5.0)
+    assert made.desk.round_trips(METER, TOLD, new=True).steer == {}

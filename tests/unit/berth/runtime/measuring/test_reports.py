@@ -107,6 +107,12 @@ def test_a_router_says_in_each_message_which_policy_it_routes_for(policy: str) -
     assert reports.message(0.0, telling=False, addresses=False).policy == policy
 
 
+@pytest.mark.parametrize("steers", [False, True])
+def test_a_router_says_whether_it_can_send_users_elsewhere(steers: bool) -> None:
+    reports = Reports(UserTable(), policy="near", steers=steers)
+    assert reports.message(0.0, telling=False, addresses=False).steers is steers
+
+
 def test_instances_are_told_from_each_other() -> None:
     assert Reports(UserTable()).instance != Reports(UserTable()).instance
 

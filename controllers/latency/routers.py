@@ -1,0 +1,64 @@
+"""The routers of one policy: which nodes have one that steers, whose requests come there, who is steered. No I/O.
+
+A user is steered by the router that serves him: it sends his next request to the router of another node, which measures
+how far that is. Where some node of those that matter has no router that steers, or nothing comes of it, pods explore.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+HEARD: Final = timedelta(seconds=30)
+"""How long a router counts that was heard of; it tells every five seconds."""
+STEERED_USERS: Final = 5
+"""Users who are steered at a time, those heard of last; each once in half a minute."""
+PATIENCE: Final = timedelta(minutes=2)
+"""How long a node is awaited to become known by those who are steered there."""
+TRY_AGAIN: Final = timedelta(minutes=10)
+"""How long nobody is steered after that: clients may not follow, or send nothing that can be sent elsewhere."""
+INTERVAL: Final = 1.0
+"""Seconds between messages of routers while users are steered, so that they hear soon of it and tell soon."""
+
+
+class Routers:
+    """Those that were heard of lately."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._nodes: dict[str, datetime] = {}
+        self._users: OrderedDict[str, None] = OrderedDict()
+        self._target: tuple[str, datetime] | None = None
+        self._tried: datetime | None = None
+
+    def heard(self, node: str, users: Iterable[str], now: datetime) -> None:
+        """Take note of a router that steers, on a node, and of users whose requests came there."""
+        self._nodes[node] = now
+        for user in users:
+            self._users[user] = None
+            self._users.move_to_end(user)
+        while len(self._users) > STEERED_USERS:
+            self._users.popitem(last=False)
+
+    def steer_to(self, nodes: Collection[str], now: datetime) -> bool:
+        """Return whether users can be steered to all of these nodes, as far as is known."""
+        self._nodes = {node: time for node, time in self._nodes.items() if timedelta() <= now - time <= HEARD}
+        tried = self._tried is not None and timedelta() <= now - self._tried < TRY_AGAIN
+        return bool(nodes) and not tried and self._nodes.keys() >= set(nodes)
+
+    def ask(self, node: str | None, now: datetime) -> None:
+        """Have users steered to a node from now on; None: to none."""
+        if node is None:
+            self._target = None
+        elif self._target is None or self._target[0] != node or self._target[1] > now:
+            self._target = node, now
+        elif now - self._target[1] >= PATIENCE:
+            self._target, self._tried = None, now
+
+    def steered(self, node: str) -> dict[str, str]:
+        """Return who is to be steered by the router on a node, and where to."""
+        if self._target is None or self._target[0] == node:
+            return {}
+        return dict.fromkeys(self._users, self._target[0])

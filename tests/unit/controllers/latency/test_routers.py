@@ -1,0 +1,61 @@
+"""Which users are steered to which node, and until when."""
+
+from __future__ import annotations
+
+import pytest
+
+from controllers.latency.routers import HEARD, PATIENCE, STEERED_USERS, TRY_AGAIN, Routers
+from tests.support.latency import NOW, later
+
+
+def routers(*nodes: str, users: int = 1) -> Routers:
+    made = Routers()
+    for node in nodes:
+        made.heard(node, (f"u{number}" for number in range(users)), NOW)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("there", "nodes", "at", "can"),
+    [
+        pytest.param("ab", "ab", 0, True, id="all have one"),
+        pytest.param("abc", "ab", 0, True, id="and another"),
+        pytest.param("a", "ab", 0, False, id="one has none"),
+        pytest.param("ab", "ab", HEARD.total_seconds() + 1, False, id="none was heard of lately"),
+        pytest.param("ab", "ab", -1, False, id="heard of in the time to come"),
+        pytest.param("ab", "", 0, False, id="no node has room"),
+    ],
+)
+def test_users_are_steered_where_all_nodes_have_routers(there: str, nodes: str, at: float, can: bool) -> None:
+    assert routers(*there).steer_to(nodes, later(at)) is can
+
+
+def test_the_last_few_users_are_steered_by_the_routers_of_other_nodes() -> None:
+    made = routers("a", "b", users=STEERED_USERS + 2)
+    assert made.steered("a") == {}
+    made.ask("b", NOW)
+    assert made.steered("b") == {}
+    assert made.steered("a") == dict.fromkeys([f"u{number}" for number in range(2, STEERED_USERS + 2)], "b")
+    made.ask(None, NOW)
+    assert made.steered("a") == {}
+
+
+def test_where_nothing_comes_of_it_nobody_is_steered_for_a_while() -> None:
+    made = routers("a", "b")
+    made.ask("b", NOW)
+    late = NOW + PATIENCE
+    made.ask("b", late)
+    assert made.steered("a") == {}
+    for when, can in ((late, False), (late + TRY_AGAIN, True)):
+        for node in ("a", "b"):
+            made.heard(node, (), when)
+        assert made.steer_to("ab", when) is can
+
+
+def test_each_node_has_its_time() -> None:
+    made = routers("a", "b", "c")
+    made.ask("b", NOW)
+    made.ask("c", NOW + PATIENCE)
+    assert made.steered("a") == {"u0": "c"}
+    made.ask("c", NOW + PATIENCE + PATIENCE / 2)
+    assert made.steered("a") == {"u0": "c"}
