@@ -57,10 +57,9 @@ def test_a_user_whom_the_meter_finds_far_has_a_pod_moved(
             }
             with ControllerProcess.start(
                 ["meter"],
-                kubeconfig="unused",
+                kubeconfig=cluster.kubeconfig,
                 directory=tmp_path,
                 arguments=[f"--meter-{name}={value}" for name, value in options.items()],
-                environment={"KUBECONFIG": str(cluster.kubeconfig)},
             ) as meter:
                 [line] = eventually(lambda: list(meter.records("users are measured")), what="the meter")
                 words = [link.near, line["port"], 400, "user", 0.05, 1, 0, 1, 0]
