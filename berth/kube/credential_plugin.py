@@ -25,6 +25,8 @@ PLUGIN_SECONDS = 180.0
 LARGEST_ANSWER = 2**20
 """Bytes of an answer: a token has thousands, a certificate with its chain some ten thousand."""
 _CHUNK = 2**16
+_END_SECONDS = 5.0
+"""Seconds that a plugin which was killed is waited for."""
 _SHOWN = 2000
 """Bytes of a plugin's last words that are told."""
 
@@ -93,21 +95,40 @@ class CredentialPlugin:
             stderr=None if self._interactive else asyncio.subprocess.PIPE,
             start_new_session=not self._interactive,
         )
+        reading = [
+            asyncio.create_task(_answer_of(process, self._command[0])),
+            asyncio.create_task(_last_words(process)),
+        ]
         try:
             async with asyncio.timeout(PLUGIN_SECONDS):
-                said, words = await asyncio.gather(_answer_of(process, self._command[0]), _last_words(process))
+                said, words = await asyncio.gather(*reading)
                 await process.wait()
         except TimeoutError as error:
             raise ConfigException(f"exec: {self._command[0]} gave no answer within {PLUGIN_SECONDS:g} s") from error
         finally:
+            for each in reading:
+                each.cancel()
+            await asyncio.gather(*reading, return_exceptions=True)
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     if self._interactive:
                         process.kill()
                     else:  # with its children, who may hold its pipes
                         os.killpg(process.pid, signal.SIGKILL)
-                await process.wait()
+                await _ended(process)
         return process.returncode, said, words
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """Wait for the end of a process that was killed: it is told once all that it has printed is read."""
+    with suppress(TimeoutError):  # a child of one who was asked at a terminal may go on printing
+        async with asyncio.timeout(_END_SECONDS):
+            await asyncio.gather(process.wait(), *map(_read_up, (process.stdout, process.stderr)))
+
+
+async def _read_up(pipe: asyncio.StreamReader | None) -> None:
+    while pipe is not None and await pipe.read(_CHUNK):
+        pass
 
 
 async def _answer_of(process: asyncio.subprocess.Process, name: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import sys
@@ -61,6 +62,10 @@ async def test_one_that_gives_no_answer_is_ended_and_told(tmp_path: Path, monkey
     "code",
     [
         pytest.param("while True: print('x' * 10_000)", id="while it goes on"),
+        pytest.param(
+            f"import fcntl; fcntl.fcntl(1, {fcntl.F_SETPIPE_SZ}, 2**20)\nwhile True: print('x' * 2**20)",
+            id="while it goes on, faster than it is read",
+        ),
         pytest.param("print('x' * 2_000_000); import sys; sys.stdout.close()", id="and ends by itself"),
     ],
 )
