@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from berth.api.latency_exchange import MAX_ADDRESS, UserRoundTrips
-from berth.api.latencypolicy import MAX_HASH, MeasurementSource
+from berth.api.latencypolicy import MAX_ASSOCIATIONS, MAX_HASH, MeasurementSource
 from berth.scheduling.latency.user_table import UserTable
 from berth.scheduling.latency.window import LENGTH, Measurement, Window
 
@@ -29,6 +29,8 @@ TRY_ANOTHER: Final = timedelta(seconds=5)
 """When another is tried where nobody of the prefix has answered."""
 ASK_AGAIN: Final = timedelta(minutes=10)
 """How long who did not answer is left alone."""
+MOST_MEMBERS: Final = 2 * MAX_ASSOCIATIONS
+"""Users of whom something is kept until those are let go who are not in the table any more."""
 MOST_PROBED: Final = 100
 """Users of whom answers are kept: each has some at all nodes, 256 at the most."""
 _PREFIXES: Final = {4: 24, 6: 48}
@@ -87,6 +89,8 @@ class Crowd:
             for value in user.microseconds[-LENGTH:]:
                 window.add(value, time)
             self._news[user.user, place, source] = None
+            if len(self._members) > MOST_MEMBERS:
+                self._forget()
 
     def probed(self, place: str, address: str, microseconds: Sequence[int], now: datetime) -> None:
         """Take in what an agent has measured; of who is not there any more, nothing."""
@@ -116,10 +120,15 @@ class Crowd:
                 self.table.observe(user, [found._replace(node=node) for node in places.get(place, ())])
         self._news.clear()
         self.table.expire(now, expiry)
-        self._members = {user: known for user, known in self._members.items() if user in self.table}
+        self._forget()
         for known in self._members.values():
             for key in [key for key, window in known.windows.items() if window.measurement("", key[1], now) is None]:
                 del known.windows[key]
+
+    def _forget(self) -> None:
+        """Keep nothing of users who are not in the table: as many may come as like, and nobody may look for long."""
+        self._members = {user: known for user, known in self._members.items() if user in self.table}
+        self._news = {news: probe for news, probe in self._news.items() if news[0] in self._members}
         self._asked = {address: user for address, user in self._asked.items() if user in self._members}
 
     def due(self, now: datetime, allowed: Callable[[str], bool]) -> list[str]:

@@ -11,6 +11,7 @@ from berth.api.latencypolicy import MAX_ASSOCIATIONS, MAX_HASH, MeasurementSourc
 from controllers.latency.crowd import (
     ASK_AGAIN,
     AT_ONCE,
+    MOST_MEMBERS,
     MOST_PROBED,
     REFRESH,
     ROUND,
@@ -66,6 +67,15 @@ def test_who_has_no_name_is_nobody(user: UserRoundTrips) -> None:
     serve(crowd, user)
     crowd.settle(PLACES, NOW, EXPIRY)
     assert len(crowd.table) == 0
+
+
+def test_nobody_looks_at_a_policy_whose_users_come_and_go() -> None:
+    """As of one whose Deployment is not there: of users beyond those of the table nothing is kept."""
+    crowd = Crowd(NOW)
+    for at in range(5):
+        serve(crowd, *(told(f"{at}-{number}", 20_000) for number in range(MAX_ASSOCIATIONS)), at=at)
+    assert all(len(kept) <= MOST_MEMBERS for kept in (crowd._members, crowd._news))
+    assert known(crowd, "4-0", 5) == {"a": ("Meter", 20_000, 1)}
 
 
 def test_a_place_that_is_gone_and_a_round_trip_that_is_none_say_nothing() -> None:
