@@ -84,7 +84,7 @@ class Endpoint:
         new = self._sequences.is_new(caller.uid, message.instance, message.sequence)
         metrics.MESSAGES.labels("round_trips" if new else "again").inc()
         found = self._desk.round_trips(caller, message, new=new)
-        return _answer(msgspec.structs.replace(found, interval=self._intake.interval(caller.namespace)))
+        return _answer(msgspec.structs.replace(found, interval=self._intake.interval(caller.namespace, found.interval)))
 
     async def probes(self, request: web.Request) -> web.Response:
         """A node agent answers, or waits for orders."""

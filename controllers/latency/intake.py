@@ -87,20 +87,20 @@ class Intake:
         self._spoke(caller)
         return self._namespaces.allows(caller.namespace)
 
-    def interval(self, namespace: str) -> float:
-        """Return the seconds between messages that a meter or router of a namespace is to keep to.
+    def interval(self, namespace: str, least: float = INTERVAL) -> float:
+        """Return the seconds between messages that a meter or router of a namespace is to keep to, at the least.
 
         All of them together then have :data:`REGULAR_SHARE` of the rate, up to 1500 pods, and all of it up to 3000.
         """
         speakers = self._speakers.get(namespace)
         if speakers is None:
-            return INTERVAL
+            return least
         before = self._clock() - 2 * LONGEST_INTERVAL
         while speakers and next(iter(speakers.values())) < before:
             speakers.popitem(last=False)
         if not speakers:
             del self._speakers[namespace]
-        return min(LONGEST_INTERVAL, max(INTERVAL, len(speakers) / (NAMESPACE_RATE * REGULAR_SHARE)))
+        return min(LONGEST_INTERVAL, max(least, len(speakers) / (NAMESPACE_RATE * REGULAR_SHARE)))
 
     def _spoke(self, caller: Caller) -> None:
         speakers = self._speakers.get(caller.namespace)

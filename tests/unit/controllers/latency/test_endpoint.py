@@ -39,10 +39,11 @@ class Desk:
     told: list[tuple[str, bool]] = field(default_factory=list)
     found: list[tuple[str, exchange.ProbeAnswers]] = field(default_factory=list)
     waited: list[bool] = field(default_factory=list)
+    interval: float = INTERVAL
 
     def round_trips(self, caller: Caller, message: exchange.RoundTrips, *, new: bool) -> exchange.Instructions:
         self.told.append((caller.pod, new))
-        return exchange.Instructions(policy="web", key="a2V5")
+        return exchange.Instructions(policy="web", key="a2V5", interval=self.interval)
 
     def is_agent(self, caller: Caller) -> bool:
         return caller.account == "berth-node"
@@ -123,6 +124,12 @@ async def test_a_message_that_comes_again_is_known_for_that(stand: Stand) -> Non
     for message in (TOLD, TOLD, later):
         assert (await stand.post(exchange.ROUND_TRIPS_PATH, message))[0] == 200
     assert [new for _, new in stand.desk.told] == [True, False, True]
+
+
+async def test_a_router_that_is_to_steer_tells_as_often_as_the_desk_says(stand: Stand) -> None:
+    stand.desk.interval = 1.0
+    _, _, body = await stand.post(exchange.ROUND_TRIPS_PATH, TOLD)
+    assert msgspec.json.decode(body, type=exchange.Instructions).interval == 1.0
 
 
 async def test_many_pods_are_asked_to_tell_less_often(stand: Stand) -> None:

@@ -75,6 +75,21 @@ def test_many_pods_of_a_namespace_are_asked_to_tell_less_often(pods: int, second
     assert [heard(), heard()] == [pods, pods]
 
 
+@pytest.mark.parametrize(
+    ("pods", "seconds"),
+    [
+        pytest.param(0, 1.0, id="nobody else"),
+        pytest.param(50, 1.0, id="few"),
+        pytest.param(200, 4.0, id="more than can tell so often"),
+    ],
+)
+def test_who_is_to_tell_more_often_does_where_there_are_few(pods: int, seconds: float) -> None:
+    intake = Intake(Clock())
+    for number in range(pods):
+        intake.allows(of(number), agent=False)
+    assert intake.interval("shop", 1.0) == pytest.approx(seconds)
+
+
 def test_pods_that_are_gone_do_not_count() -> None:
     clock = Clock()
     intake = Intake(clock)
