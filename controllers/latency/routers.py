@@ -11,14 +11,18 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
-HEARD: Final = timedelta(seconds=30)
-"""How long a router counts that was heard of; it tells every five seconds."""
+from berth.api.latencypolicy import MAX_HASH
+
+HEARD: Final = timedelta(seconds=75)
+"""How long a router counts that was heard of: it tells every five seconds, and of many every half a minute."""
 STEERED_USERS: Final = 5
 """Users who are steered at a time, those heard of last; each once in half a minute."""
 PATIENCE: Final = timedelta(minutes=2)
 """How long a node is awaited to become known by those who are steered there."""
 TRY_AGAIN: Final = timedelta(minutes=10)
 """How long nobody is steered after that: clients may not follow, or send nothing that can be sent elsewhere."""
+RESUMED: Final = timedelta(minutes=1)
+"""Pause after which the time of a node begins anew; shorter ones come while agents are awaited."""
 INTERVAL: Final = 1.0
 """Seconds between messages of routers while users are steered, so that they hear soon of it and tell soon."""
 
@@ -30,13 +34,17 @@ class Routers:
         """Begin without any."""
         self._nodes: dict[str, datetime] = {}
         self._users: OrderedDict[str, None] = OrderedDict()
-        self._target: tuple[str, datetime] | None = None
+        self._target: str | None = None
+        self._awaited: tuple[str, datetime] | None = None
+        self._paused: datetime | None = None
         self._tried: datetime | None = None
 
     def heard(self, node: str, users: Iterable[str], now: datetime) -> None:
         """Take note of a router that steers, on a node, and of users whose requests came there."""
         self._nodes[node] = now
         for user in users:
+            if not 0 < len(user) <= MAX_HASH:
+                continue
             self._users[user] = None
             self._users.move_to_end(user)
         while len(self._users) > STEERED_USERS:
@@ -50,15 +58,19 @@ class Routers:
 
     def ask(self, node: str | None, now: datetime) -> None:
         """Have users steered to a node from now on; None: to none."""
+        self._target = node
         if node is None:
-            self._target = None
-        elif self._target is None or self._target[0] != node or self._target[1] > now:
-            self._target = node, now
-        elif now - self._target[1] >= PATIENCE:
-            self._target, self._tried = None, now
+            self._paused = self._paused or now
+            return
+        paused, self._paused = self._paused, None
+        anew = paused is not None and not timedelta() <= now - paused <= RESUMED
+        if self._awaited is None or self._awaited[0] != node or self._awaited[1] > now or anew:
+            self._awaited = node, now
+        elif now - self._awaited[1] >= PATIENCE:
+            self._target, self._awaited, self._tried = None, None, now
 
     def steered(self, node: str) -> dict[str, str]:
         """Return who is to be steered by the router on a node, and where to."""
-        if self._target is None or self._target[0] == node:
+        if self._target is None or self._target == node:
             return {}
-        return dict.fromkeys(self._users, self._target[0])
+        return dict.fromkeys(self._users, self._target)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controllers.latency.routers import HEARD, PATIENCE, STEERED_USERS, TRY_AGAIN, Routers
+from berth.api.latencypolicy import MAX_HASH
+from controllers.latency.intake import LONGEST_INTERVAL
+from controllers.latency.routers import HEARD, PATIENCE, RESUMED, STEERED_USERS, TRY_AGAIN, Routers
 from tests.support.latency import NOW, later
 
 
@@ -21,6 +23,7 @@ def routers(*nodes: str, users: int = 1) -> Routers:
         pytest.param("ab", "ab", 0, True, id="all have one"),
         pytest.param("abc", "ab", 0, True, id="and another"),
         pytest.param("a", "ab", 0, False, id="one has none"),
+        pytest.param("ab", "ab", 2 * LONGEST_INTERVAL, True, id="they tell as seldom as they may, and one was late"),
         pytest.param("ab", "ab", HEARD.total_seconds() + 1, False, id="none was heard of lately"),
         pytest.param("ab", "ab", -1, False, id="heard of in the time to come"),
         pytest.param("ab", "", 0, False, id="no node has room"),
@@ -59,3 +62,30 @@ def test_each_node_has_its_time() -> None:
     assert made.steered("a") == {"u0": "c"}
     made.ask("c", NOW + PATIENCE + PATIENCE / 2)
     assert made.steered("a") == {"u0": "c"}
+
+
+@pytest.mark.parametrize(
+    ("pause", "steered"),
+    [
+        pytest.param(5.0, False, id="while agents answer"),
+        pytest.param(RESUMED.total_seconds() + 1, True, id="for long, as where it became known meanwhile"),
+    ],
+)
+def test_a_pause_does_not_make_a_node_that_nobody_reaches_new(pause: float, steered: bool) -> None:
+    made, at = routers("a", "b"), 0.0
+    while at < PATIENCE.total_seconds() + 10 + pause:
+        made.ask("b", later(at))
+        made.ask("b", later(at + 10))
+        made.ask(None, later(at + 10))
+        at += 10 + pause
+    made.ask("b", later(at))
+    made.heard("a", (), later(at))
+    made.heard("b", (), later(at))
+    assert made.steer_to("ab", later(at)) is steered
+
+
+def test_who_has_a_name_that_no_status_can_hold_is_not_steered() -> None:
+    made = routers("a", "b")
+    made.heard("a", ["", "u" * (MAX_HASH + 1)], NOW)
+    made.ask("b", NOW)
+    assert made.steered("a") == {"u0": "b"}
