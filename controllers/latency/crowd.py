@@ -131,6 +131,12 @@ class Crowd:
         self._news = {news: probe for news, probe in self._news.items() if news[0] in self._members}
         self._asked = {address: user for address, user in self._asked.items() if user in self._members}
 
+    def ask_anew(self) -> None:
+        """Have agents asked about those who did not answer, as if nobody had been: no agent was there."""
+        for known in self._members.values():
+            if not known.answered:
+                known.asked = None
+
     def due(self, now: datetime, allowed: Callable[[str], bool]) -> list[str]:
         """Return addresses that agents are to measure now, and remember that they were asked about.
 

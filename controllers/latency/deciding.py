@@ -102,6 +102,8 @@ class Deciding:
         status = knowledge.observe(status, spec, said)
         if self._orders.silent(key):
             status = measuring.unreachable(status, now)
+        elif self._orders.agents_came(key):
+            status = measuring.reachable(status)
         decision = decide(status, self._carried_out(key, spec, view, now), view, now)
         users = now - _last_served(decision.status, heard) <= expiry
         ends = served + expiry if served + expiry > now else None
@@ -120,6 +122,8 @@ class Deciding:
                 }
             )
         crowd = self._observations.crowd(key, now)
+        if self._orders.agents_came(key):
+            crowd.ask_anew()
         crowd.settle(self._places.nodes_by_place(spec.sharing), now, expiry)
         active = len(crowd.table) > 0
         view = self._view(policy, replicas, active=active, users=active or _is_routed(status, expiry, now))

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from berth.api.latency_exchange import ProbeAnswer, ProbeOrder
 
 PATIENCE: Final = 5.0
-"""Seconds after which an order that nobody has answered counts as not answered."""
+"""Seconds after which an order that nobody has fetched, or answered since, counts as not answered."""
 MOST_WAITING: Final = 100
 """Orders that wait for one node at most; of more, the oldest are left out."""
 
@@ -36,6 +36,7 @@ class _Round:
 
     until: float
     answered: bool = False
+    fetched: bool = False
     ids: set[str] = field(default_factory=set)
 
 
@@ -49,11 +50,13 @@ class Orders:
         self._news: dict[str, set[asyncio.Event]] = {}
         self._sent: dict[str, Sent] = {}
         self._rounds: dict[str, _Round] = {}
+        self._missed: dict[str, frozenset[str]] = {}
+        self._come: set[str] = set()
         self._numbers = itertools.count(1)
 
     def ask(self, policy: str, nodes: Iterable[str], addresses: Iterable[str]) -> None:
         """Have nodes measure their round trips to addresses; what the policy asked for before is no longer awaited."""
-        self.forget(policy)
+        self._end(policy)
         asked = self._rounds[policy] = _Round(self._clock() + PATIENCE)
         for node, address in itertools.product(nodes, tuple(addresses)):
             order = ProbeOrder(id=str(next(self._numbers)), address=address)
@@ -68,9 +71,19 @@ class Orders:
 
     async def wait(self, node: str, seconds: float) -> tuple[ProbeOrder, ...]:
         """Return the orders for a node as soon as there are any; none after that time."""
+        self._come.update(policy for policy, nodes in self._missed.items() if node in nodes)
         if not self._waiting.get(node):
             await self._wait(node, seconds)
-        return tuple(self._waiting.pop(node, {}).values())
+        found = tuple(self._waiting.pop(node, {}).values())
+        for policy in {self._sent[order.id].policy for order in found if order.id in self._sent}:
+            self._fetched(self._rounds[policy])
+        return found
+
+    def _fetched(self, asked: _Round) -> None:
+        """Somebody measures: answers are awaited from now on, unless that was over before anybody came."""
+        now = self._clock()
+        if not asked.fetched and now < asked.until:
+            asked.fetched, asked.until = True, now + PATIENCE
 
     async def _wait(self, node: str, seconds: float) -> None:
         """Until there is news for a node, or that time is over; nothing is kept of a node whose agent does not come."""
@@ -111,13 +124,37 @@ class Orders:
         asked = self._rounds.get(policy)
         if asked is None or asked.answered or (asked.ids and self._clock() < asked.until):
             return False
-        self.forget(policy)
+        self._end(policy)
+        return True
+
+    def agents_came(self, policy: str) -> bool:
+        """Return whether an agent has come since that nobody fetched what a policy had asked for: it may ask again.
+
+        It is told once. Agents that have met no controller wait for minutes before they look for one again.
+        """
+        if policy not in self._come:
+            return False
+        self._missed.pop(policy, None)
+        self._come.discard(policy)
         return True
 
     def forget(self, policy: str) -> None:
-        """What a policy has asked for is no longer awaited."""
+        """A policy is gone: what it has asked for is no longer awaited."""
+        self._end(policy)
+        self._missed.pop(policy, None)
+        self._come.discard(policy)
+
+    def _end(self, policy: str) -> None:
+        """What a policy has asked for is no longer awaited; it is remembered whose agents should have fetched it."""
         asked = self._rounds.pop(policy, None)
-        for order in asked.ids if asked is not None else ():
+        if asked is None:
+            return
+        if asked.fetched or asked.answered:
+            self._missed.pop(policy, None)
+            self._come.discard(policy)
+        elif asked.ids:
+            self._missed[policy] = frozenset(self._sent[order].node for order in asked.ids)
+        for order in asked.ids:
             node = self._sent.pop(order).node
             waiting = self._waiting.get(node, {})
             waiting.pop(order, None)

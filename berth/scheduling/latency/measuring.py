@@ -22,6 +22,11 @@ def unreachable(status: LatencyPolicyStatus, now: datetime) -> LatencyPolicyStat
     return status.model_copy(update={"unreachable_time": whole(now)})
 
 
+def reachable(status: LatencyPolicyStatus) -> LatencyPolicyStatus:
+    """Return the status after agents have come, of which none was there to find that users do not answer."""
+    return status.model_copy(update={"unreachable_time": None})
+
+
 def answers(status: LatencyPolicyStatus, spec: LatencyPolicySpec, now: datetime) -> bool:
     """Return whether agents may be asked: users answer them, as far as is known."""
     silent = status.unreachable_time is not None and now - status.unreachable_time < ASK_AGAIN

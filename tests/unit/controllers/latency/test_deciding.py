@@ -15,10 +15,11 @@ from berth.kube.objects import ObjectMeta, PodCondition
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.latency.situation import Create, Probe, Steer
 from controllers.latency.candidates import Candidates
+from controllers.latency.crowd import AT_ONCE
 from controllers.latency.deciding import Chosen, Deciding
 from controllers.latency.objects import NetworkNode
 from controllers.latency.observations import Observations
-from controllers.latency.orders import Orders
+from controllers.latency.orders import PATIENCE, Orders
 from controllers.latency.places import Places
 from controllers.latency.policies import Policies
 from controllers.latency.workloads import Workloads
@@ -37,7 +38,8 @@ class Room:
         self, *nodes: str, held: bool = False, status: LatencyPolicyStatus | None = None, **users: Any
     ) -> None:
         self.workloads, self.places, self.observations = Workloads(), Places([]), Observations()
-        self.orders, self.candidates = Orders(Clock()), Candidates(Cache(clock=Clock()))
+        self.clock = Clock()
+        self.orders, self.candidates = Orders(self.clock), Candidates(Cache(clock=Clock()))
         self.nodes = nodes or ("a", "b", "c")
         for name in self.nodes:
             self.candidates.node_changed(None, builders.node(name, cpu="8"))
@@ -69,6 +71,16 @@ class Room:
     def choose(self, at: float = 0, replicas: int = 1) -> Chosen:
         return self.deciding.choose(KEY, self.policy, replicas, later(at))
 
+    def probes(self, at: float) -> list[str]:
+        """Choose, remember that, and ask agents as the reconciler does; returns the nodes whose agents are asked."""
+        found = self.choose(at)
+        self.policy = self.policy.model_copy(update={"status": found.status})
+        for action in found.actions:
+            if isinstance(action, Probe):
+                self.orders.ask(KEY, action.nodes, self.observations.to_probe(KEY, bool, later(at)))
+                return sorted(action.nodes)
+        return []
+
     def measure(self, at: float = 0, **far: float) -> None:
         """Agents measure who is due, from nodes that are named."""
         for address in self.observations.to_probe(KEY, bool, later(at)):
@@ -97,6 +109,22 @@ async def test_nobody_is_probed_while_answers_are_awaited() -> None:
     [order] = await room.orders.wait("a", 0)
     assert room.orders.answer("a", ProbeAnswer(order.id)) is not None
     assert [action for action in room.choose().actions if isinstance(action, Probe)]
+
+
+@pytest.mark.parametrize("mode", ["Single", "PerUser"])
+async def test_users_are_probed_by_agents_that_come_late(mode: str) -> None:
+    room = Room(mode=mode)
+    users = [UserRoundTrips(f"u{number}", (90_000,), 0.0, f"203.0.{number}.1") for number in range(AT_ONCE + 1)]
+    room.observations.served(KEY, "a", users, NOW, each=mode == "PerUser")
+    for at in (0.0, PATIENCE, 2 * PATIENCE):
+        found = room.probes(at)
+        room.clock.advance(PATIENCE)
+    assert found == [], "they count as those who do not answer"
+    room.clock.advance(60)
+    assert room.probes(60) == [], "and are left alone without agents"
+    await room.orders.wait("b", 0)
+    assert room.probes(61) == ["a", "b", "c"]
+    assert {order.address for order in await room.orders.wait("b", 0)} >= {user.address for user in users[1:5]}
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,61 @@ async def test_users_are_silent(
     assert not orders.silent(POLICY), "it is told once"
 
 
+@pytest.mark.parametrize(
+    ("comes", "again"),
+    [
+        pytest.param("a", True, id="of a node that was asked"),
+        pytest.param("c", False, id="of another"),
+    ],
+)
+async def test_what_nobody_fetched_is_asked_again_once_an_agent_comes(
+    orders: Orders, clock: Clock, comes: str, again: bool
+) -> None:
+    orders.ask(POLICY, ["a", "b"], ["203.0.113.7"])
+    clock.advance(PATIENCE)
+    assert orders.silent(POLICY)
+    assert not orders.agents_came(POLICY)
+    assert await orders.wait(comes, 0) == ()
+    assert orders.agents_came(POLICY) is again
+    assert not orders.agents_came(POLICY), "it is told once"
+
+
+async def test_an_agent_that_has_measured_changes_nothing_by_coming_again(orders: Orders, clock: Clock) -> None:
+    orders.ask(POLICY, ["a", "b"], ["203.0.113.7"])
+    [order] = await orders.wait("a", 0)
+    orders.answer("a", ProbeAnswer(order.id))
+    clock.advance(PATIENCE)
+    assert orders.silent(POLICY)
+    assert await orders.wait("b", 0) == ()
+    assert not orders.agents_came(POLICY)
+
+
+async def test_who_fetches_late_has_time_to_measure(orders: Orders, clock: Clock) -> None:
+    orders.ask(POLICY, ["a"], ["203.0.113.7"])
+    clock.advance(PATIENCE - 1)
+    [order] = await orders.wait("a", 0)
+    clock.advance(PATIENCE - 1)
+    assert (orders.silent(POLICY), orders.awaited(POLICY)) == (False, True)
+    orders.answer("a", ProbeAnswer(order.id, (9_000,)))
+    clock.advance(1)
+    assert not orders.silent(POLICY)
+
+
+async def test_who_fetches_too_late_is_asked_again(orders: Orders, clock: Clock) -> None:
+    orders.ask(POLICY, ["a"], ["203.0.113.7"])
+    clock.advance(PATIENCE)
+    assert len(await orders.wait("a", 0)) == 1
+    assert orders.silent(POLICY)
+    assert await orders.wait("a", 0) == ()
+    assert orders.agents_came(POLICY)
+
+
+async def test_what_is_answered_before_it_was_fetched_does_no_harm(orders: Orders) -> None:
+    orders.ask(POLICY, ["a"], ["203.0.113.7"])
+    assert orders.answer("a", ProbeAnswer("1")) is not None
+    assert len(await orders.wait("a", 0)) == 1
+
+
 def test_users_of_no_address_are_silent_at_once(orders: Orders) -> None:
     assert not orders.silent(POLICY)
     orders.ask(POLICY, ["a"], [])
@@ -93,8 +148,13 @@ async def test_nothing_is_kept_of_nodes_and_policies_that_are_gone(orders: Order
         node = f"n{at}"
         assert await orders.wait(node, 0) == ()
         orders.ask(f"shop/{at}", [node], ["203.0.113.7"])
+        clock.advance(PATIENCE)
+        assert orders.silent(f"shop/{at}")
+        assert await orders.wait(node, 0) == ()
+        orders.ask(f"shop/{at}", [node], ["203.0.113.7"])
         orders.forget(f"shop/{at}")
-    assert [len(kept) for kept in (orders._waiting, orders._news, orders._sent, orders._rounds)] == [0, 0, 0, 0]
+    kept = (orders._waiting, orders._news, orders._sent, orders._rounds, orders._missed, orders._come)
+    assert [len(each) for each in kept] == [0] * len(kept)
 
 
 async def test_one_that_goes_away_leaves_the_other_waiting_who_came_in_its_place(orders: Orders) -> None:
