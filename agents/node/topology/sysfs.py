@@ -29,7 +29,7 @@ _LONGEST: Final = 2**17
 """Bytes of a file that are read; a list of all CPUs there can be has fewer."""
 _MISSING: Final = "not there"
 _UNKNOWN: Final = -1
-"""The kernel's number of a socket or die that firmware does not tell."""
+"""The kernel's number of a socket, die or core that firmware does not tell."""
 _GREATEST: Final = 2**31 - 1
 """Numbers of sockets, dies and cores have so many bits in the kernel."""
 _UNITS: Final = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
@@ -92,7 +92,7 @@ class _Reader:
         return CpuReading(
             package=self._number(f"{topology}/physical_package_id", assumed, required=True),
             die=self._number(f"{topology}/die_id", "it is in the first die of its socket", required=False),
-            core=self._value(f"{topology}/core_id", _whole(_UNKNOWN, _GREATEST), "", required=False),
+            core=self._number(f"{topology}/core_id", "", required=False),
             siblings=self._siblings(topology),
             caches=tuple(self._caches(f"{directory}/cache")),
             capacity=self._value(

@@ -221,13 +221,20 @@ def test_cpus_of_no_socket_are_in_the_first(tmp_path: Path, text: str | None) ->
 
 @pytest.mark.parametrize(
     ("core_ids", "cores"),
-    [(True, TWO_SOCKETS.cores), (False, tuple({cpu} for cpu in range(16)))],
-    ids=["by id", "none"],
+    [
+        pytest.param({}, TWO_SOCKETS.cores, id="by id"),
+        pytest.param({"core_id": None}, tuple({cpu} for cpu in range(16)), id="none"),
+        pytest.param({"core_id": "-1"}, tuple({cpu} for cpu in range(16)), id="the kernel's unknown"),
+    ],
 )
-def test_without_sibling_lists(tmp_path: Path, core_ids: bool, cores: tuple[frozenset[int], ...]) -> None:
-    names = ("core_cpus_list", "thread_siblings_list", *(() if core_ids else ("core_id",)))
+def test_without_sibling_lists(
+    tmp_path: Path, core_ids: dict[str, str | None], cores: tuple[frozenset[int], ...]
+) -> None:
+    files = {"core_cpus_list": None, "thread_siblings_list": None, **core_ids}
     found = read(
-        tmp_path, TWO_SOCKETS, **{f"{CPU}/cpu{cpu}/topology/{name}": None for cpu in range(16) for name in names}
+        tmp_path,
+        TWO_SOCKETS,
+        **{f"{CPU}/cpu{cpu}/topology/{name}": text for cpu in range(16) for name, text in files.items()},
     )
     assert found.cores == cores
     (told,) = found.assumptions
