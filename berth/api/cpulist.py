@@ -19,6 +19,7 @@ def parse_cpulist(text: str) -> frozenset[int]:
         ValueError: it is no list; the text says which part is wrong.
     """
     found: set[int] = set()
+    named = 0
     for part in text.strip().split(",") if text.strip() else ():
         match = _RANGE.fullmatch(part.strip())
         if match is None:
@@ -29,6 +30,10 @@ def parse_cpulist(text: str) -> frozenset[int]:
             raise ValueError(f"{part!r} ends before it begins; write the lower CPU first")
         if last > MAX_CPU:
             raise ValueError(f"{part!r} is beyond CPU {MAX_CPU}, the greatest there can be")
+        named += last - first + 1
+        if named > MAX_CPU + 1:
+            # A list that names all of them again and again would take seconds, and who writes one need not be a kernel.
+            raise ValueError(f"more than {MAX_CPU + 1} CPUs are named; name each once")
         found.update(range(first, last + 1))
     return frozenset(found)
 

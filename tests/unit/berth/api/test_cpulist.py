@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -21,9 +22,10 @@ from berth.api.cpulist import MAX_CPU, format_cpulist, parse_cpulist
         pytest.param("0-1,8,10-11", [0, 1, 8, 10, 11], id="several"),
         pytest.param("5,1,1-2", [1, 2, 5], id="in any order, more than once"),
         pytest.param("0, 2", [0, 2], id="blanks"),
+        pytest.param(f"0-{MAX_CPU}", range(MAX_CPU + 1), id="all there can be"),
     ],
 )
-def test_parse(text: str, cpus: list[int]) -> None:
+def test_parse(text: str, cpus: Sequence[int]) -> None:
     assert parse_cpulist(text) == frozenset(cpus)
 
 
@@ -39,6 +41,7 @@ def test_parse(text: str, cpus: list[int]) -> None:
         pytest.param("٣", "is no CPU", id="digits of another script"),
         pytest.param(f"0-{MAX_CPU + 1}", f"beyond CPU {MAX_CPU}", id="more than there can be"),
         pytest.param("99999999999999", "is no CPU", id="far more"),
+        pytest.param(f"0-{MAX_CPU},0", "more than 65536 CPUs are named", id="all of them and one again"),
     ],
 )
 def test_what_is_no_list(text: str, problem: str) -> None:
