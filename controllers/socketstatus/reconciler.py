@@ -33,6 +33,7 @@ from controllers.socketstatus import events, metrics
 from controllers.socketstatus.conditions import paired
 from controllers.socketstatus.ownership import movable
 from controllers.socketstatus.pods import NodePods
+from controllers.socketstatus.reading import read
 from controllers.socketstatus.seats import Newcomer, Seats, newcomers, read_seats
 
 log = structlog.get_logger(__name__)
@@ -65,7 +66,7 @@ class _Pass:
 
     def take(self, raw: dict[str, Any]) -> None:
         """Go on with the object as it was written."""
-        self.raw, self.status = raw, SocketStatus.parse(raw)
+        self.raw, self.status = raw, read(raw)
 
 
 class Reconciler:
@@ -134,7 +135,7 @@ class Reconciler:
 
     async def _reconcile(self, node: str, raw: dict[str, Any]) -> None:
         try:
-            this = _Pass(raw, SocketStatus.parse(raw))
+            this = _Pass(raw, read(raw))
         except InvalidObjectError as error:
             log.warning("socket status ignored", node=node, problem=str(error))
             return
