@@ -9,7 +9,7 @@ from typing import Final
 from agents.node.probing.disturbance import DisturbanceDetector
 from agents.node.probing.report import ProbedPeer
 from agents.node.probing.rounds import Round
-from agents.node.probing.window import Window
+from agents.node.probing.window import WINDOW_SECONDS, Window
 
 FEWEST_ROUNDS: Final = 5
 """Rounds before anything is said of a peer: they have ten samples or more by either method, and of fewer the p90 is the
@@ -37,6 +37,7 @@ class Measurements:
         self._zones: dict[str, str] = {}
         self._peers: dict[str, _Peer] = {}
         self._detector = DisturbanceDetector()
+        self._looked = 0.0
         self.rounds_dropped = 0
         """Rounds that the machine was too busy to measure in."""
 
@@ -55,6 +56,10 @@ class Measurements:
         if self._detector.disturbed(measured.self_probes):
             self.rounds_dropped += 1
             return False
+        begun = min((sample.time for samples in measured.samples.values() for sample in samples), default=0.0)
+        if begun - self._looked >= WINDOW_SECONDS:
+            # There was no round for as long, as where the machine was suspended: all that windows hold is too old.
+            self._peers.clear()
         for name, samples in measured.samples.items():
             if name in self._zones and samples:
                 peer = self._peers.setdefault(name, _Peer(since=samples[0].time))
@@ -64,6 +69,7 @@ class Measurements:
 
     def peers(self, now: float) -> list[ProbedPeer]:
         """Return what the windows say at ``now``, by the boot clock; peers of too few rounds are left out."""
+        self._looked = now
         figures = {name: peer.window.figures(now) for name, peer in self._peers.items()}
         self._peers = {name: peer for name, peer in self._peers.items() if figures[name] is not None}
         return [

@@ -65,6 +65,16 @@ def test_nothing_is_said_of_a_peer_that_was_hardly_measured(times: list[float], 
     assert measurements.settling(now) is not said
 
 
+def test_what_was_measured_before_a_long_pause_counts_for_nothing() -> None:
+    """The machine was suspended: nobody has looked meanwhile, and the first round would be all that there is."""
+    measurements = with_peers(n1="a")
+    add_settled(measurements, 1.0, n1=100)
+    assert p50(measurements, now=2.0) == {"n1": 100}
+    measurements.add(measured(500.0, n1=25_000))
+    assert p50(measurements, now=500.1) == {}
+    assert measurements.settling(500.1)
+
+
 def test_peers_that_are_not_measured_are_not_waited_for() -> None:
     assert not with_peers().settling(1.0)
     assert not with_peers(n1="a").settling(1.0)
