@@ -27,6 +27,13 @@ RESTRICTED = {
 }
 
 
+LIMITED = {
+    "small": {"kind": "LimitRange", "spec": {"limits": [{"type": "Container", "max": {"memory": "128Mi"}}]}},
+    "counted": {"kind": "ResourceQuota", "spec": {"hard": {"limits.cpu": "10"}}},
+}
+"""Namespaces, and what in each is against the meter's container."""
+
+
 class Written(NamedTuple):
     """What came of a request."""
 
@@ -86,9 +93,10 @@ def api(module_cluster: Callable[..., LocalCluster]) -> Iterator[Api]:
     for name, labels in {
         "strict": {"pod-security.kubernetes.io/enforce": "restricted"},
         "left-alone": {LABEL_METER: METER_DISABLED},
+        **{name: {} for name in (*LIMITED, "given")},
     }.items():
         api.request("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
-    for name in ("default", "strict", "left-alone", "kube-system"):
+    for name in ("default", "strict", "left-alone", "kube-system", "given", *LIMITED):
         account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
         eventually(lambda account=account: api.healthy(account), what=f"the account of {name}")
 
@@ -194,6 +202,41 @@ def test_the_strictest_pod_security_admits_it(api: Api) -> None:
     status, _, made = create(api, pod(container("web", 8080, securityContext=RESTRICTED)), "strict")
     assert status == 201, made
     assert len(meters(made)) == 1
+
+
+@pytest.mark.parametrize(
+    ("namespace", "words"),
+    [
+        pytest.param("small", "maximum memory usage per Container is 128Mi, but limit is 256Mi", id="more-than-may-be"),
+        pytest.param("counted", "must specify limits.cpu for: berth-meter", id="without-a-limit-that-is-counted"),
+    ],
+)
+def test_what_a_namespace_asks_of_containers_is_asked_of_the_meter(api: Api, namespace: str, words: str) -> None:
+    """No policy can look at such objects: the pod is refused, and who created it is told."""
+    limit = LIMITED[namespace]
+    path = f"/api/v1/namespaces/{namespace}/{limit['kind'].lower()}s"
+    api.request("POST", path, {"metadata": {"name": "limit"}, "spec": limit["spec"]})
+    limits = {"cpu": "100m", "memory": "64Mi"}
+    body = pod(container("web", 8080, resources={"limits": limits}))
+    told = eventually(
+        lambda: write(api, f"/api/v1/namespaces/{namespace}/pods?dryRun=All", body),
+        accept=lambda found: found.status == 403,
+        what="the limit in force",
+    )
+    assert words in told.answer["message"]
+    assert create(api, {**body, "metadata": {"generateName": "plain-"}}, namespace).status == 201
+
+
+def test_what_a_namespace_gives_containers_the_meter_has_too(api: Api) -> None:
+    limits = {"limits": [{"type": "Container", "default": {"cpu": "150m"}}]}
+    path = "/api/v1/namespaces/given"
+    api.request("POST", f"{path}/limitranges", {"metadata": {"name": "given"}, "spec": limits})
+    made = eventually(
+        lambda: write(api, f"{path}/pods?dryRun=All", pod()).answer,
+        accept=lambda found: "limits" in found["spec"]["containers"][0].get("resources", {}),
+        what="the default in force",
+    )
+    assert meters(made)[0]["resources"]["limits"] == {"cpu": "150m", "memory": "256Mi"}
 
 
 TOLD = [
