@@ -47,8 +47,9 @@ class Books:
         """replicas of each workload"""
         self.free: Ints = np.asfortranarray(model.free)
         """int64[K, R]; negative where a node is over-committed"""
-        demand = (np.array(model.replicas, dtype=np.int64)[:, None] * model.request).sum(axis=0)
-        scarce: list[bool] = np.any(model.free < demand, axis=0).tolist()
+        # Of any size: a few pods may ask for more of an amount than an int64 holds.
+        demand = np.array(model.replicas, dtype=object) @ model.request
+        scarce: list[bool] = (model.free.min(axis=0, initial=np.iinfo(np.int64).max) < demand).tolist()
         self._needs = [
             [(resource, amount) for resource, amount in enumerate(request) if amount and scarce[resource]]
             for request in model.request.tolist()

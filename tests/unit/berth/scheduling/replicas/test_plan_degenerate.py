@@ -89,6 +89,14 @@ def test_nothing_is_placed(asked: Problem, partial: bool) -> None:
     assert not any(answer.counts)
 
 
+@pytest.mark.parametrize("pods", [3, 7, 8, 16])
+def test_amounts_whose_sum_is_beyond_int64_are_counted(pods: int) -> None:
+    """Nodes have room for one pod each: what eight ask for together would be 0, and no node too small."""
+    answer = finish(plan(problem(pods, on=nodes(2**61), request=np.array([2**61])), partial=True))
+    assert set(answer.counts[0].values()) == {1}
+    assert answer.missing == (max(0, pods - 8),)
+
+
 @pytest.mark.parametrize(
     "asked",
     [
