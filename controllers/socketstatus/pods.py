@@ -22,7 +22,10 @@ _MOST: Final = 2**40
 
 
 class SocketPod(Pod):
-    """A pod without what its socket does not depend on: its containers, its annotations and most of its status."""
+    """A pod without what its socket does not depend on: its containers, its annotations and most of its status.
+
+    Nor with its labels where it has thousands of them: then it is as one without class.
+    """
 
     cpu: int = 0
     """thousandths of a CPU that it requests"""
@@ -34,6 +37,7 @@ class SocketPod(Pod):
         self.cpu = min(pod_requests(self).get(CPU, 0), _MOST)
         self.bound_with_socket = ANNOTATION_SOCKET in self.metadata.annotations
         self.metadata.annotations = {}
+        self.metadata = self.metadata.bounded()
         self.spec = PodSpec(node_name=self.spec.node_name)
         self.status = PodStatus(phase=self.status.phase)
 

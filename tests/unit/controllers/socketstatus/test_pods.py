@@ -6,6 +6,7 @@ import pytest
 
 from berth.api.interference import InterferenceClass
 from berth.api.labels import ANNOTATION_SOCKET, LABEL_INTERFERENCE_CLASS
+from berth.kube.meta import MOST_ENTRIES
 from berth.scheduling.cache.sockets import SocketTable
 from berth.scheduling.interference.slowdown import Workload
 from controllers.socketstatus.pods import NodePods, SocketPod
@@ -23,6 +24,15 @@ def test_what_is_kept() -> None:
     assert (found.spec.node_name, found.spec.containers, found.spec.priority) == ("n1", [], None or 0)
     assert (found.metadata.annotations, found.status.message) == ({}, "")
     assert pod(cpu="1e30").cpu == 2**40
+
+
+@pytest.mark.parametrize(
+    ("labels", "kept"),
+    [pytest.param(MOST_ENTRIES, True, id="as many as are kept"), pytest.param(1 << 14, False, id="more")],
+)
+def test_labels_that_are_too_many_are_let_go(labels: int, kept: bool) -> None:
+    found = pod(labels={f"label-{number}": "x" for number in range(labels)}, annotations={ANNOTATION_SOCKET: "1"})
+    assert (bool(found.metadata.labels), found.bound_with_socket, found.cpu) == (kept, True, 1000)
 
 
 @pytest.mark.parametrize(
