@@ -6,9 +6,12 @@ from typing import Final
 
 import msgspec
 
+from berth.api.labels import ANNOTATION_HARD_MAX_LATENCY, ANNOTATION_SOFT_MAX_LATENCY
 from berth.kube.meta import Int64, ObjectMeta, Struct
 from berth.kube.objects import Node, NodeSpec, NodeStatus, Pod
 from berth.kube.resources import Resource
+
+_OF_TEMPLATES: Final = (ANNOTATION_HARD_MAX_LATENCY, ANNOTATION_SOFT_MAX_LATENCY)
 
 
 class PodTemplateSpec(Struct):
@@ -21,6 +24,11 @@ class PodTemplateMeta(Struct):
     """metav1.ObjectMeta of a template: what its annotations say."""
 
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Let go of annotations that nobody looks at: anybody may make templates with thousands of them."""
+        known = self.annotations
+        self.annotations = {name: known[name] for name in _OF_TEMPLATES if name in known}
 
 
 class PodTemplate(Struct):
@@ -43,6 +51,10 @@ class Deployment(Struct):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: DeploymentSpec = msgspec.field(default_factory=DeploymentSpec)
 
+    def __post_init__(self) -> None:
+        """Let go of labels and annotations that are too many."""
+        self.metadata = self.metadata.bounded()
+
 
 class ScaleTarget(Struct):
     """autoscalingv2.CrossVersionObjectReference."""
@@ -62,6 +74,10 @@ class Autoscaler(Struct):
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: AutoscalerSpec = msgspec.field(default_factory=AutoscalerSpec)
+
+    def __post_init__(self) -> None:
+        """Let go of labels and annotations that are too many."""
+        self.metadata = self.metadata.bounded()
 
 
 class NodeAddress(Struct):
