@@ -73,7 +73,7 @@ async def load_identity(client: ApiClient, namespace: str, now: datetime) -> Ide
                 raise RuntimeError(f"Secret {namespace}/{SECRET} is not there; apply deploy/rbac") from refused
             if not refused.conflict and not refused.not_found:
                 raise
-    raise RuntimeError(f"Secret {namespace}/{SECRET} has no keys although they were just written; delete it")
+    raise RuntimeError(f"Secret {namespace}/{SECRET} has no keys although they were just written; take its data away")
 
 
 async def publish(client: ApiClient, namespace: str, url: str, certificate: bytes) -> None:
